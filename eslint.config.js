@@ -1,0 +1,70 @@
+import js from "@eslint/js";
+import boundaries from "eslint-plugin-boundaries";
+import tseslint from "typescript-eslint";
+
+/** What each room may import: arrows point one way (docs/decisions/0001-rooms.md). `support` and `contract` carry everyone. */
+const base = ["contract", "support"];
+const rooms = {
+  contract: [],
+  support: ["contract"],
+  artifact: [...base],
+  client: [...base, "artifact"],
+  releases: [...base, "artifact"],
+  sdk: ["contract"],
+  hub: [...base, "artifact", "client"],
+  agent: [...base, "artifact", "client", "releases"],
+  runtime: [...base, "artifact", "releases", "sdk"],
+  tui: [...base, "client", "agent"],
+  commands: [...base, "artifact", "client", "releases", "hub", "agent", "runtime", "tui"],
+  bin: ["commands", "support"],
+};
+
+export default tseslint.config(
+  { ignores: ["dist", "node_modules", ".tap", "examples"] },
+  js.configs.recommended,
+  ...tseslint.configs.recommendedTypeChecked,
+  {
+    languageOptions: { parserOptions: { projectService: { allowDefaultProject: ["eslint.config.js"] } } },
+    plugins: { boundaries },
+    settings: {
+      "import/resolver": { node: { extensions: [".ts", ".tsx", ".js"] } },
+      "boundaries/elements": [
+        { type: "bin", pattern: "bin", mode: "folder" },
+        { type: "commands", pattern: "commands", mode: "folder" },
+        ...Object.keys(rooms)
+          .filter((room) => room !== "bin" && room !== "commands")
+          .map((room) => ({ type: room, pattern: `lib/${room}`, mode: "folder" })),
+      ],
+    },
+    rules: {
+      "boundaries/element-types": [
+        "error",
+        {
+          default: "disallow",
+          message: "${file.type} must not import ${dependency.type}: arrows point one way",
+          rules: Object.entries(rooms).map(([room, allow]) => ({ from: room, allow: [room, ...allow] })),
+        },
+      ],
+      "@typescript-eslint/no-floating-promises": "error",
+      "@typescript-eslint/consistent-type-imports": "error",
+      "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
+      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", ignoreRestSiblings: true }],
+      "@typescript-eslint/require-await": "off",
+      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
+      eqeqeq: "error",
+    },
+  },
+  {
+    files: ["**/*.js"],
+    ...tseslint.configs.disableTypeChecked,
+  },
+  {
+    // tap's `t.test()` and `t.teardown()` return promises that tap itself waits for.
+    files: ["test/**"],
+    rules: {
+      "@typescript-eslint/no-floating-promises": "off",
+      "@typescript-eslint/no-unsafe-assignment": "off",
+      "@typescript-eslint/no-unsafe-member-access": "off",
+    },
+  },
+);

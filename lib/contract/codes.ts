@@ -1,0 +1,129 @@
+/**
+ * Every error code of the product, once: what it means and which exit code it gives. A code, once released, keeps its meaning.
+ * `docs/errors.md` and the exit codes are made from this table.
+ */
+
+/** Exit codes of every program (design, section 6). */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  rejected: 3,
+  verification: 4,
+  refused: 5,
+  rolledBack: 6,
+  tryAgain: 75,
+  interrupted: 130,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+interface CodeEntry {
+  exit: ExitCode;
+  meaning: string;
+}
+
+const failed = (meaning: string): CodeEntry => ({ exit: EXIT.failed, meaning });
+const usage = (meaning: string): CodeEntry => ({ exit: EXIT.usage, meaning });
+const rejected = (meaning: string): CodeEntry => ({ exit: EXIT.rejected, meaning });
+const verification = (meaning: string): CodeEntry => ({ exit: EXIT.verification, meaning });
+const refused = (meaning: string): CodeEntry => ({ exit: EXIT.refused, meaning });
+const tryAgain = (meaning: string): CodeEntry => ({ exit: EXIT.tryAgain, meaning });
+
+export const CODES = {
+  // Before anything is sent
+  usage: usage("An option is missing, malformed or contradicts another one."),
+  config_invalid: usage("A configuration file cannot be read or has a key or value that is not known."),
+  credential_unreadable: usage("A secret's file, credential or standard input cannot be read or is empty."),
+  key_file_invalid: usage("A signing or public key file holds no Ed25519 key in raw, hex, base64 or PEM form."),
+  needs_supervisor: usage("The plan starts, stops, restarts or checks a plugin, and no supervisor was chosen."),
+  interrupted: { exit: EXIT.interrupted, meaning: "A signal ended the program; what it was doing was undone." },
+  internal: failed("A defect in this program: please report it."),
+
+  // What a hub answers
+  key_missing: rejected("The request carries no API key or token."),
+  key_rejected: rejected("The API key or token is unknown, revoked or has expired (401)."),
+  forbidden: rejected(
+    "The key is valid but may not do this: another project, a missing scope, an expired credential (403).",
+  ),
+  not_found: failed("The hub knows no such project, version, artifact or target (404)."),
+  conflict: failed("The request contradicts what the hub already holds (409)."),
+  rate_limited: tryAgain("Too many requests (429); the message says when to come back."),
+  hub_unavailable: tryAgain("The hub cannot answer now (408 or 5xx)."),
+  hub_refused: failed("The hub refused the request (another 4xx status)."),
+  bad_answer: failed("The hub's answer is not what the contract says, for example an HTML page or missing fields."),
+  bad_request: refused("The request has a malformed field (400)."),
+  unprocessable: refused("The request lacks a field or has one of the wrong form (422)."),
+  unsupported_media_type: refused("The request's content type is not the one that the route takes (415)."),
+
+  // The way to the hub
+  connection_failed: tryAgain("The connection could not be made or was lost and did not come back."),
+  timed_out: tryAgain("The other side was silent for longer than --timeout."),
+  redirect_loop: failed("The hub redirects more than ten times or to where it has already been."),
+  redirect_insecure: failed("The hub redirects from https to http."),
+  redirect_invalid: failed("The hub redirects without a usable Location."),
+  artifact_changed: tryAgain("The artifact's bytes changed while the download was being resumed."),
+  download_incomplete: tryAgain("The download ended early, again and again, or is not as long as the hub said."),
+
+  // Publishing
+  version_exists: refused("The version is published already, with other content (409)."),
+  too_large: refused("The upload is larger than the hub accepts (413)."),
+  signature_rejected: refused("The hub found that the signature does not verify over the bytes that it received."),
+  source_link: usage("The source tree holds a link; artifacts carry regular files and folders only."),
+  source_special: usage("The source tree holds a socket, device or pipe."),
+  source_unsafe: usage("The source tree holds a name that an agent would refuse."),
+  source_changed: failed("A file changed while it was being packed."),
+  source_invalid: usage(
+    "The source tree lacks a plugin, its descriptor or the install plan, or one of them is not valid.",
+  ),
+  artifact_too_large: usage("The artifact would exceed what one AES-GCM message may hold (2^36 - 32 bytes)."),
+
+  // Bytes that are not what they should be
+  signature_missing: verification("The artifact came without its signature."),
+  signature_invalid: verification("The signature does not verify: these are not the bytes that the signer made."),
+  signer_untrusted: verification("The artifact was signed by another key than the pinned one."),
+  ciphertext_truncated: verification("The artifact ends before its nonce and tag are complete."),
+  decryption_failed: verification("The GCM tag does not verify: wrong key, or changed bytes."),
+  zstd_invalid: verification(
+    "The plaintext is not exactly one zstd frame with its content size and an allowed window.",
+  ),
+  tar_invalid: verification("The archive inside the artifact is malformed or ends early."),
+  zip_invalid: verification("The ZIP archive is malformed."),
+  member_unsafe: verification("A member's name would leave its folder or is not portable."),
+  member_type: verification("A member is neither a regular file nor a folder."),
+  member_duplicate: verification("Two members have the same name, or names that some file systems hold equal."),
+  limit_exceeded: verification("The archive has more, larger or deeper members than the limits allow."),
+  manifest_missing: verification("The artifact has no manifest.json."),
+  manifest_invalid: verification("The manifest is not valid."),
+  manifest_mismatch: verification("The manifest is that of another project or version."),
+  digest_mismatch: verification("The tree's digest is not the manifest's content_sha256."),
+  plugin_digest_mismatch: verification("A plugin's digest is not the one in the manifest."),
+  plugin_missing: verification("The manifest names a plugin or extension that is not in the artifact."),
+  descriptor_invalid: verification("A plugin's plugin.yaml is missing or not valid."),
+  header_mismatch: verification("A response header names another plugin, service or version than the one asked for."),
+  source_unpinned: verification("A plugin that is fetched at deployment time has no sha256 in the manifest."),
+  trust_changed: verification("The signer's key is not the one that was trusted on first use."),
+
+  // Deploying
+  no_version: failed("No version has been published yet."),
+  plan_missing: verification("The artifact has no deployment/install.yaml."),
+  plan_invalid: verification("The install plan has an unknown key, a wrong value, a cycle or an unknown plugin."),
+  plan_mismatch: verification("The install plan belongs to another project."),
+  id_taken: failed("Another target has already installed a plugin or extension of this id in the project root."),
+  data_conflict: failed("A plugin's data exists both in its folder and under .sealift/data."),
+  root_busy: tryAgain("Another deployment holds the lock of the project root."),
+  root_unusable: failed("The project root cannot be created or written."),
+  quarantined: failed(
+    "This version was rolled back or failed a check before; it stays out until a newer one or --retry.",
+  ),
+  downgrade_refused: failed("The version is lower than the running one; --allow-downgrade permits it."),
+  provisioner_missing: failed("The plan provisions a plugin for which provisioners.yaml has no entry."),
+  provision_failed: failed("The provisioner ended with an error or took too long."),
+  env_missing: failed("A required environment value is empty."),
+  supervisor_failed: failed("The supervisor's program failed to start, stop or restart a unit."),
+  unhealthy: failed("The healthcheck failed."),
+  rolled_back: { exit: EXIT.rolledBack, meaning: "The new release failed after the switch; the previous one is back." },
+  disk_full: tryAgain("The disk is full."),
+} as const satisfies Record<string, CodeEntry>;
+
+export type Code = keyof typeof CODES;

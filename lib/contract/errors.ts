@@ -1,0 +1,101 @@
+import { CODES, type Code, type ExitCode } from "./codes.ts";
+
+/** The error kinds of interfaces.md ("Client-side error kinds of the agent"), and `UsageError` for what never reached a hub. */
+export type ErrorKind = "AuthenticationError" | "ArtifactError" | "DeploymentError" | "PublishError" | "UsageError";
+
+export interface ErrorFacts {
+  /** HTTP status of the answer that caused the error. */
+  status?: number;
+  /** The hub's own `code`, for people; decisions are taken on `code`. */
+  hubCode?: string;
+  /** What the reader should do next, as a sentence. */
+  hint?: string;
+  cause?: unknown;
+  /** Every fault of an input that was checked as a whole. */
+  faults?: string[];
+}
+
+/**
+ * An error as data: `kind` is the contract's, `code` is stable and gives the exit code, `message` says what happened to what.
+ * Messages never hold secrets.
+ */
+export class SealiftError extends Error {
+  readonly kind: ErrorKind;
+  readonly code: Code;
+  readonly status?: number;
+  readonly hubCode?: string;
+  readonly hint?: string;
+  readonly faults?: string[];
+
+  constructor(kind: ErrorKind, code: Code, message: string, facts: ErrorFacts = {}) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
+    this.name = kind;
+    this.kind = kind;
+    this.code = code;
+    if (facts.status !== undefined) this.status = facts.status;
+    if (facts.hubCode !== undefined) this.hubCode = facts.hubCode;
+    if (facts.hint !== undefined) this.hint = facts.hint;
+    if (facts.faults !== undefined) this.faults = facts.faults;
+  }
+
+  get exitCode(): ExitCode {
+    return CODES[this.code].exit;
+  }
+
+  /** The error as it stands in NDJSON results and reports. */
+  toJSON(): Record<string, unknown> {
+    return {
+      kind: this.kind,
+      code: this.code,
+      message: this.message,
+      ...(this.hint !== undefined && { hint: this.hint }),
+      ...(this.status !== undefined && { status: this.status }),
+      ...(this.hubCode !== undefined && { hub_code: this.hubCode }),
+      ...(this.faults !== undefined && { faults: this.faults }),
+    };
+  }
+}
+
+const maker =
+  (kind: ErrorKind) =>
+  (code: Code, message: string, facts?: ErrorFacts): SealiftError =>
+    new SealiftError(kind, code, message, facts);
+
+export const authenticationError = maker("AuthenticationError");
+export const artifactError = maker("ArtifactError");
+export const deploymentError = maker("DeploymentError");
+export const publishError = maker("PublishError");
+export const usageError = maker("UsageError");
+
+/** True for an abort that the caller's own signal caused. */
+export function isAbort(error: unknown): boolean {
+  return (
+    error instanceof Error && (error.name === "AbortError" || (error as NodeJS.ErrnoException).code === "ABORT_ERR")
+  );
+}
+
+/** Any thrown value as a `SealiftError`: what is not one already is a defect (`internal`), an abort, or a full disk. */
+export function asSealiftError(error: unknown, kind: ErrorKind = "DeploymentError"): SealiftError {
+  if (error instanceof SealiftError) return error;
+  if (isAbort(error)) {
+    const { cause } = error as Error;
+    if (cause instanceof SealiftError) return cause;
+    return new SealiftError(kind, "interrupted", "Interrupted by a signal.", { cause: error });
+  }
+  const errno = error as NodeJS.ErrnoException;
+  if (errno?.code === "ENOSPC" || errno?.code === "EDQUOT") {
+    return new SealiftError(
+      kind,
+      "disk_full",
+      `No space left on the disk (${errno.path ?? errno.syscall ?? "write"}).`,
+      {
+        cause: error,
+        hint: "Free some space and run the command again.",
+      },
+    );
+  }
+  if (errno?.code === "EACCES" || errno?.code === "EPERM" || errno?.code === "EROFS") {
+    return new SealiftError(kind, "root_unusable", `Not permitted: ${errno.message}.`, { cause: error });
+  }
+  return new SealiftError(kind, "internal", error instanceof Error ? error.message : String(error), { cause: error });
+}

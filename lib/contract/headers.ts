@@ -1,0 +1,13 @@
+/** Header names as they are written on the wire. */
+export const HEADERS = {
+  apiKey: "X-API-Key",
+  signature: "X-Signature",
+  plugin: "X-Plugin",
+  service: "X-Service",
+  repo: "X-Repo",
+  pluginKey: "X-Plugin-Key",
+  requestId: "X-Request-Id",
+} as const;
+
+/** The prefix of `X-Signature`, before the lower-case hexadecimal HMAC. */
+export const SIGNATURE_PREFIX = "hmac_sha256:";

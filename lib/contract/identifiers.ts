@@ -1,0 +1,46 @@
+import { z } from "zod";
+
+/** Surface B's project id (formats, section 1): `prj_` and 10 to 40 letters or digits. */
+export const projectId = z
+  .string()
+  .regex(/^prj_[A-Za-z0-9]{10,40}$/, "must be prj_ followed by 10 to 40 letters or digits");
+
+/** A plugin's or extension's id, and a marketplace slug: 1 to 128 characters. */
+export const pluginId = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_.-]{0,127}$/, "must be 1 to 128 of a-z, 0-9, _, . and -, starting with a letter or digit");
+
+export const slug = pluginId;
+
+/** The version of a manifest: strict semver 2.0.0, without a leading v. */
+export const semverLabel = z
+  .string()
+  .max(128)
+  .regex(
+    /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$/,
+    "must be a semantic version such as 1.4.0",
+  );
+
+/** Any version label that a hub stores: it travels in paths, headers and file names, and `latest` is a question, not a label. */
+export const versionLabel = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$/,
+    "must be 1 to 128 letters, digits, ., _, + or -, starting with a letter or digit",
+  )
+  .refine((label) => label !== "latest", "must not be the word latest");
+
+export const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits");
+
+/** Names a host in reports and the fleet view: printable, at most 255 characters. */
+export const hostId = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(/^[\x21-\x7e\u00a0-\uffff]+$/u, "must be printable and without spaces");
+
+/** An environment variable's name. */
+export const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable name");
+
+/** ISO 8601, with a zone. */
+export const timestamp = z.iso.datetime({ offset: true });

@@ -1,0 +1,44 @@
+/** Every path of the hub (interfaces.md, "Endpoints"), built in one place. Segments are percent-encoded here and nowhere else. */
+
+export const MOUNTS = {
+  plugins: "/app/marketplace",
+  services: "/app/services",
+  deployments: "/app/deployments",
+  deploy: "/app/deploy",
+  devkeys: "/devkeys",
+  /** The same routes as `devkeys`, for hubs behind a proxy that passes only `/app`. */
+  devkeysApp: "/app/devkeys",
+} as const;
+
+export type TargetKind = "plugin" | "service";
+
+const segment = encodeURIComponent;
+
+/** The hub's root without trailing slashes ("A trailing slash is ignored"). */
+export function baseUrl(url: string): string {
+  return url.replace(/\/+$/, "");
+}
+
+export const paths = {
+  auth: () => `${MOUNTS.deploy}/v1/auth`,
+  latestVersion: (project: string) => `${MOUNTS.deploy}/v1/projects/${segment(project)}/versions/latest`,
+  artifact: (project: string, version: string) =>
+    `${MOUNTS.deploy}/v1/projects/${segment(project)}/artifacts/${segment(version)}`,
+  authorize: () => `${MOUNTS.deploy}/v1/deployments/authorize`,
+  reportProject: () => `${MOUNTS.deploy}/v1/deployments/report`,
+  publish: (project: string) => `${MOUNTS.deploy}/v1/projects/${segment(project)}/publish`,
+  projectHosts: (project: string) => `${MOUNTS.deploy}/v1/projects/${segment(project)}/hosts`,
+  /** The expiring download of a stored artifact; only the hub itself builds it. */
+  download: (artifact: string) => `${MOUNTS.deploy}/v1/downloads/${segment(artifact)}`,
+
+  detail: (kind: TargetKind, slug: string) =>
+    kind === "plugin" ? `${MOUNTS.plugins}/plugins/${segment(slug)}` : `${MOUNTS.services}/services/${segment(slug)}`,
+  install: (kind: TargetKind, slug: string) => `${paths.detail(kind, slug)}/install`,
+  report: () => `${MOUNTS.deployments}/deployments/report`,
+  hosts: (kind: TargetKind, slug: string) => `${MOUNTS.deployments}/deployments/${kind}/${segment(slug)}/hosts`,
+
+  apiKeys: () => `${MOUNTS.devkeys}/api-keys`,
+  apiKey: (id: string) => `${MOUNTS.devkeys}/api-keys/${segment(id)}`,
+  projects: () => `${MOUNTS.devkeys}/projects`,
+  signingKey: () => `${MOUNTS.devkeys}/signing-key`,
+} as const;

@@ -1,0 +1,66 @@
+import { readFile } from "node:fs/promises";
+import { LineCounter, parseDocument } from "yaml";
+import type { z } from "zod";
+import { type SealiftError, usageError } from "../contract/errors.ts";
+
+/** Makes the error of one kind of document, given its message and every fault found. */
+type Fail = (message: string, faults: string[]) => SealiftError;
+
+const configInvalid: Fail = (message, faults) => usageError("config_invalid", message, { faults });
+
+/** Every fault of a zod error as `path: message`. */
+export function faultsOf(error: z.ZodError): string[] {
+  return error.issues.map((issue) => {
+    const path = issue.path.map(String).join(".");
+    return path === "" ? issue.message : `${path}: ${issue.message}`;
+  });
+}
+
+/**
+ * Parses YAML 1.2 against a schema. Aliases are limited (no expansion bombs), duplicate keys and unknown tags are faults.
+ *
+ * @param name how messages call the document, for example its path
+ * @throws what `fail` makes, once, with every fault and its line
+ */
+export function parseYaml<T extends z.ZodType>(
+  text: string,
+  schema: T,
+  name: string,
+  fail = configInvalid,
+): z.output<T> {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: "1.2", schema: "core" });
+  const syntax = [...document.errors, ...document.warnings].map((error) => {
+    const { line, col } = lines.linePos(error.pos[0]);
+    return `line ${line}, column ${col}: ${error.message}`;
+  });
+  if (syntax.length > 0) throw fail(`${name} is not valid YAML: ${syntax.join("; ")}`, syntax);
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    const fault = (error as Error).message;
+    throw fail(`${name} is not valid YAML: ${fault}`, [fault]);
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const faults = faultsOf(parsed.error);
+  throw fail(`${name} is not valid: ${faults.join("; ")}`, faults);
+}
+
+/** Reads and parses a YAML file (at most 1 MiB) with {@link parseYaml}. */
+export async function readYamlFile<T extends z.ZodType>(
+  path: string,
+  schema: T,
+  fail = configInvalid,
+): Promise<z.output<T>> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    const fault = (error as Error).message;
+    throw fail(`${path} cannot be read: ${fault}`, [fault]);
+  }
+  if (text.length > 1024 * 1024) throw fail(`${path} is larger than 1 MiB.`, ["too large"]);
+  return parseYaml(text, schema, path, fail);
+}
