@@ -61,11 +61,13 @@ export const CODES = {
   timed_out: tryAgain("The other side was silent for longer than --timeout."),
   redirect_loop: failed("The hub redirects more than ten times or to where it has already been."),
   redirect_insecure: failed("The hub redirects from https to http."),
+  redirect_origin: failed("The hub redirects a request that carries a secret to another origin."),
   redirect_invalid: failed("The hub redirects without a usable Location."),
   artifact_changed: tryAgain("The artifact's bytes changed while the download was being resumed."),
   download_incomplete: tryAgain("The download ended early, again and again, or is not as long as the hub said."),
 
   // Publishing
+  publish_refused: refused("The hub refused the publication: a malformed or missing field, or no such project."),
   version_exists: refused("The version is published already, with other content (409)."),
   too_large: refused("The upload is larger than the hub accepts (413)."),
   signature_rejected: refused("The hub found that the signature does not verify over the bytes that it received."),

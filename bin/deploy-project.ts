@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+import { launch } from "./launch.ts";
+
+launch(async () => {
+  const [{ runRole }, { DeployProject }] = await Promise.all([
+    import("../commands/main.ts"),
+    import("../commands/deploy-project.ts"),
+  ]);
+  return runRole("deploy-project", DeployProject, process.argv.slice(2));
+});

@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+import { launch } from "./launch.ts";
+
+launch(async () => {
+  const [{ runRole }, { DeployPublish }] = await Promise.all([
+    import("../commands/main.ts"),
+    import("../commands/deploy-publish.ts"),
+  ]);
+  return runRole("deploy-publish", DeployPublish, process.argv.slice(2));
+});

@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+import { launch } from "./launch.ts";
+
+launch(async () => {
+  const [{ runRole }, { HubServe }] = await Promise.all([
+    import("../commands/main.ts"),
+    import("../commands/hub-serve.ts"),
+  ]);
+  return runRole("hub-serve", HubServe, process.argv.slice(2));
+});

@@ -1,0 +1,74 @@
+/** The start of every program. An old Node parses this file and nothing else before the check. */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+
+const REQUIRED_MAJOR = 24;
+const USAGE = 2;
+const FORWARDED: NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
+
+/** Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed. */
+export function launch(main: () => Promise<number>): void {
+  const major = Number(process.versions.node.split(".")[0]);
+  if (major < REQUIRED_MAJOR) {
+    runWithPinnedNode();
+    return;
+  }
+  // node:sqlite is stable enough for us; its warning on Node 24 would only be noise on stderr.
+  const emitWarning = process.emitWarning.bind(process);
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
+    if (String(warning).includes("SQLite is an experimental feature")) return;
+    (emitWarning as (...args: unknown[]) => void)(warning, ...rest);
+  };
+  // A reader that went away must not end a deployment in the middle.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+  }
+  main().then(
+    (code) => {
+      process.exitCode = code;
+    },
+    (error: unknown) => {
+      process.stderr.write(
+        `error (internal): ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+      );
+      process.exitCode = 1;
+    },
+  );
+}
+
+function runWithPinnedNode(): void {
+  const pinned = pinnedNode();
+  if (pinned === undefined) {
+    process.stderr.write(`Sealift needs Node.js ${REQUIRED_MAJOR} or newer; this is ${process.version}.\n`);
+    process.exitCode = USAGE;
+    return;
+  }
+  const child = spawn(pinned, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
+  for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
+  child.on("error", (error) => {
+    process.stderr.write(`The pinned Node.js could not be started: ${error.message}\n`);
+    process.exitCode = USAGE;
+  });
+  child.on("exit", (code, signal) => {
+    if (signal === null) {
+      process.exitCode = code ?? 1;
+      return;
+    }
+    for (const name of FORWARDED) process.removeAllListeners(name);
+    process.kill(process.pid, signal);
+  });
+}
+
+function pinnedNode(): string | undefined {
+  try {
+    const folder = dirname(createRequire(import.meta.url).resolve("node/package.json"));
+    const program = join(folder, "bin", process.platform === "win32" ? "node.exe" : "node");
+    return existsSync(program) ? program : undefined;
+  } catch {
+    return undefined;
+  }
+}

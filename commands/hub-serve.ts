@@ -1,0 +1,140 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { Command, Option } from "clipanion";
+import { usageError } from "../lib/contract/errors.ts";
+import type { Settings } from "../lib/support/settings.ts";
+import { interruptible, SealiftCommand } from "./base.ts";
+
+const DEFAULT_DATA_DIR = "./sealift-hub";
+
+/** Where the KEK file is: the option, else a systemd credential named `kek`, else the data dir's own (undefined). */
+export function kekFileOf(settings: Settings): string | undefined {
+  const given = settings.text("kek-file");
+  const credentials = process.env.CREDENTIALS_DIRECTORY;
+  if (given !== undefined || !credentials) return given;
+  const credential = join(credentials, "kek");
+  return existsSync(credential) ? credential : undefined;
+}
+
+/** The options that say where a hub's storage is; `hub rotate-kek` takes the same ones. */
+export function storageOf(settings: Settings): { dataDir: string; databaseUrl?: string; kekFile?: string } {
+  const databaseUrl = settings.text("database-url");
+  const kekFile = kekFileOf(settings);
+  return {
+    dataDir: settings.text("data-dir") ?? DEFAULT_DATA_DIR,
+    ...(databaseUrl !== undefined && { databaseUrl }),
+    ...(kekFile !== undefined && { kekFile }),
+  };
+}
+
+/** @throws UsageError `usage` when it is not HOST:PORT */
+export function parseListen(text: string): { host: string; port: number } {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) {
+    throw usageError("usage", `--listen is HOST:PORT, such as 127.0.0.1:8787 or [::1]:0, not ${JSON.stringify(text)}.`);
+  }
+  return { host: (match[1] ?? match[2])!, port };
+}
+
+function publicUrlOf(settings: Settings): string | undefined {
+  const text = settings.text("public-url");
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (url !== null && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === "") return text;
+  throw usageError("usage", `--public-url is an http or https URL, not ${JSON.stringify(text)}.`);
+}
+
+/** What keeps a listener from starting is a matter of its options. */
+function listenError(error: unknown, listen: string): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  const reasons: Record<string, string> = {
+    EADDRINUSE: "another program listens there",
+    EACCES: "this user may not",
+    EADDRNOTAVAIL: "this machine has no such address",
+    ENOTFOUND: "the name is not known",
+  };
+  const reason = code === undefined ? undefined : reasons[code];
+  return reason === undefined ? error : usageError("usage", `Cannot listen on ${listen}: ${reason}.`, { cause: error });
+}
+
+export class HubServe extends SealiftCommand {
+  static override paths = [["hub-serve"], ["hub", "serve"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Run a hub: marketplace, encrypted deployments, key service",
+    details: `
+      Prints one \`ready\` line with its URL on stdout (with \`--json\` a ready event), logs on stderr, and serves until SIGTERM or
+      SIGINT, which let the requests in flight end. The first start creates the data folder with \`admin.key\` (0600), the
+      administrator's API key, and \`kek.json\` (0600), which must be backed up: without it no stored artifact can be decrypted.
+    `,
+    examples: [
+      ["Try it", "$0 hub-serve --listen 127.0.0.1:0"],
+      ["Behind a proxy", "$0 hub-serve --data-dir /var/lib/sealift-hub --public-url https://hub.example.org"],
+      ["On PostgreSQL", "$0 hub-serve --database-url postgres://hub@db/hub"],
+    ],
+  });
+
+  dataDir = Option.String("--data-dir", {
+    description: `Folder for everything that the hub keeps (${DEFAULT_DATA_DIR})`,
+  });
+  listen = Option.String("--listen", { description: "HOST:PORT; port 0 takes any free one (127.0.0.1:8787)" });
+  publicUrl = Option.String("--public-url", {
+    description: "How clients reach the hub; download URLs start with it (default: the listening address)",
+  });
+  databaseUrl = Option.String("--database-url", {
+    description: "postgres://… or sqlite:PATH (default: hub.sqlite in the data folder)",
+  });
+  blobUrl = Option.String("--blob-url", { description: "Folder for artifacts (default: blobs in the data folder)" });
+  kekFile = Option.String("--kek-file", {
+    description:
+      "File with the key-encryption keys (default: systemd credential kek, else kek.json in the data folder)",
+  });
+  maxArtifactSize = Option.String("--max-artifact-size", { description: "Largest upload, such as 500M or 4G (64G)" });
+  rateLimit = Option.String("--rate-limit", {
+    description: "Requests per minute of one key or address; 0 for no limit",
+  });
+  logLevel = Option.String("--log-level", {
+    description: "trace, debug, info, warn, error or silent (info; with --json silent)",
+  });
+
+  override async run(settings: Settings): Promise<number> {
+    const listen = settings.text("listen") ?? "127.0.0.1:8787";
+    const publicUrl = publicUrlOf(settings);
+    const blobUrl = settings.text("blob-url");
+    const levels = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+    const level = settings.choice("log-level", levels, this.json ? "silent" : "info");
+    const [{ createHub }, { DEFAULTS }, { createLogger }] = await Promise.all([
+      import("../lib/hub/hub.ts"),
+      import("../lib/hub/options.ts"),
+      import("../lib/support/logging.ts"),
+    ]);
+    const requests = settings.integer("rate-limit", DEFAULTS.rateLimit.requests);
+    using interruption = interruptible();
+    const hub = await createHub({
+      ...storageOf(settings),
+      listen: parseListen(listen),
+      ...(publicUrl !== undefined && { publicUrl }),
+      ...(blobUrl !== undefined && { blobUrl }),
+      maxArtifactSize: settings.size("max-artifact-size", DEFAULTS.maxArtifactSize),
+      rateLimit: requests === 0 ? false : { requests },
+      ...(level !== "silent" && { logger: createLogger({ name: "hub", level }) }),
+    });
+    try {
+      const url = await hub.listen().catch((error: unknown) => {
+        throw listenError(error, listen);
+      });
+      if (this.json) this.output.event({ event: "ready", url });
+      else this.output.line(`ready ${url}`);
+      await aborted(interruption.signal);
+    } finally {
+      await hub.close();
+    }
+    return this.done({});
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}

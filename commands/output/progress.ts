@@ -1,0 +1,52 @@
+import type { Writable } from "node:stream";
+import cliProgress from "cli-progress";
+import prettyBytes from "pretty-bytes";
+
+/** Bytes for people, in powers of 1024. */
+export const sizeText = (bytes: number): string => prettyBytes(bytes, { binary: true });
+
+export interface Progress {
+  /** A line above the bar. */
+  line(text: string): void;
+  update(what: string, done: number, total: number): void;
+  stop(): void;
+}
+
+/** One progress bar on a terminal; elsewhere only the lines. */
+export function openProgress(stream: Writable & { isTTY?: boolean }): Progress {
+  if (stream.isTTY !== true) {
+    return { line: (text) => void stream.write(`${text}\n`), update: () => {}, stop: () => {} };
+  }
+  let bar: cliProgress.SingleBar | undefined;
+  let label = "";
+  const stop = (): void => {
+    bar?.stop();
+    bar = undefined;
+  };
+  return {
+    line(text) {
+      stop();
+      stream.write(`${text}\n`);
+    },
+    update(what, done, total) {
+      if (bar === undefined || label !== what) {
+        stop();
+        label = what;
+        bar = new cliProgress.SingleBar({
+          stream: stream,
+          format: `${what.padEnd(10)} {bar} {percentage}% {shown} {eta_formatted} left`,
+          barCompleteChar: "█",
+          barIncompleteChar: "░",
+          barsize: 30,
+          hideCursor: true,
+          clearOnComplete: true,
+          etaBuffer: 50,
+        });
+        bar.start(Math.max(total, 1), 0, { shown: "" });
+      }
+      bar.setTotal(Math.max(total, done, 1));
+      bar.update(done, { shown: `${sizeText(done)} of ${sizeText(total)}` });
+    },
+    stop,
+  };
+}

@@ -1,0 +1,50 @@
+import { createReadStream, createWriteStream } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import type { LocalReport } from "../contract/reports.ts";
+import type { Layout, Target } from "../releases/layout.ts";
+import { writeFileAtomic } from "../support/files.ts";
+
+/** The oldest reports, one JSON text a line, gzip members one after the other: `zcat` reads it. */
+export const ARCHIVE_FILE = "archive.ndjson.gz";
+
+const isReport = (name: string): boolean => /^\d{8}T\d{9}Z-.*\.json$/.test(name);
+
+/**
+ * Writes the local report of one run at once or not at all (agent rule 6). Names sort by time.
+ *
+ * @returns its path
+ */
+export async function writeReport(layout: Layout, target: Target, report: LocalReport): Promise<string> {
+  const folder = layout.reports(target);
+  await mkdir(folder, { recursive: true });
+  const stamp = report.completed_at.replace(/[-:.]/g, "");
+  const path = join(folder, `${stamp}-${report.deployment_id}.json`);
+  await writeFileAtomic(path, `${JSON.stringify(report, null, 2)}\n`);
+  return path;
+}
+
+/**
+ * Moves all but the newest `keep` reports of a target into its archive. The archive is replaced as a whole, so a crash loses nothing; at
+ * worst a report stands in both places.
+ */
+export async function rotateReports(layout: Layout, target: Target, keep: number): Promise<void> {
+  const folder = layout.reports(target);
+  const names = (await readdir(folder)).filter(isReport).toSorted();
+  const old = names.slice(0, Math.max(0, names.length - keep));
+  if (old.length === 0) return;
+  const archive = join(folder, ARCHIVE_FILE);
+  const temporary = `${archive}.tmp`;
+  const lines = async function* (): AsyncGenerator<string> {
+    for (const name of old) yield `${JSON.stringify(JSON.parse(await readFile(join(folder, name), "utf8")))}\n`;
+  };
+  await rm(temporary, { force: true });
+  const earlier = (await readdir(folder)).includes(ARCHIVE_FILE);
+  if (earlier) await pipeline(createReadStream(archive), createWriteStream(temporary));
+  await pipeline(Readable.from(lines()), createGzip(), createWriteStream(temporary, { flags: "a", flush: true }));
+  await rename(temporary, archive);
+  for (const name of old) await rm(join(folder, name), { force: true });
+}

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { describeFailure } from "../child-program.ts";
+import { inquire, type Sample, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
+
+export interface DockerOptions {
+  containerTemplate?: string;
+}
+
+const containerState = z.looseObject({
+  State: z.looseObject({
+    Status: z.string(),
+    Running: z.boolean(),
+    Restarting: z.boolean().default(false),
+    Health: z.looseObject({ Status: z.string() }).nullish(),
+  }),
+  RestartCount: z.number().default(0),
+});
+
+/** Containers, through `docker`. Healthy: the container's own health check says so; without one, running over two samples. */
+export function dockerSupervisor({ containerTemplate }: DockerOptions): Supervisor {
+  const act = (verb: string) => async (plugin: string | null, signal?: AbortSignal) => {
+    await supervise(["docker", verb, unitName(containerTemplate, plugin)], signal);
+  };
+
+  const sample = async (container: string, timeoutMs: number, signal?: AbortSignal): Promise<Sample> => {
+    const result = await inquire(
+      ["docker", "inspect", "--type", "container", "--format", "{{json .}}", container],
+      timeoutMs,
+      signal,
+    );
+    if (result.code !== 0)
+      return { fault: `docker inspect ${container} failed: ${describeFailure(result, timeoutMs)}`, restarts: 0 };
+    const found = containerState.safeParse(parseJson(result.stdout));
+    if (!found.success) return { fault: `docker inspect ${container} gave an unknown answer`, restarts: 0 };
+    const { State: state, RestartCount: restarts } = found.data;
+    if (!state.Running || state.Restarting) return { fault: `the container ${container} is ${state.Status}`, restarts };
+    const health = state.Health?.Status;
+    if (health !== undefined && health !== "none" && health !== "healthy")
+      return { fault: `the container ${container} is ${health}`, restarts };
+    return { restarts };
+  };
+
+  return {
+    start: act("start"),
+    stop: act("stop"),
+    restart: act("restart"),
+    check: (plugin, timeoutMs, signal) =>
+      twoSamples(() => sample(unitName(containerTemplate, plugin), timeoutMs, signal), signal),
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

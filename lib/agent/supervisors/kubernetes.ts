@@ -1,0 +1,56 @@
+import { describeFailure } from "../child-program.ts";
+import { inquire, supervise, type Supervisor, unitName } from "./supervisor.ts";
+
+export interface KubernetesOptions {
+  deploymentTemplate?: string;
+  namespace?: string;
+  context?: string;
+}
+
+/** Remembers, on the deployment itself, how many replicas a `stop` took away. */
+const REPLICAS = "sealift.dev/replicas";
+
+/** Deployments, through `kubectl`. Healthy: `rollout status` ends well in time. */
+export function kubernetesSupervisor({ deploymentTemplate, namespace, context }: KubernetesOptions): Supervisor {
+  const kubectl = (...args: string[]): [string, ...string[]] => [
+    "kubectl",
+    ...(context === undefined ? [] : ["--context", context]),
+    ...(namespace === undefined ? [] : ["--namespace", namespace]),
+    ...args,
+  ];
+  const name = (plugin: string | null): string => `deployment/${unitName(deploymentTemplate, plugin)}`;
+  const read = async (deployment: string, path: string, signal?: AbortSignal): Promise<string> =>
+    (await supervise(kubectl("get", deployment, "--output", `jsonpath=${path}`), signal)).stdout.trim();
+
+  return {
+    async start(plugin, signal) {
+      const deployment = name(plugin);
+      if (Number(await read(deployment, "{.spec.replicas}", signal)) > 0) return;
+      const before = Number(
+        await read(deployment, `{.metadata.annotations['${REPLICAS.replaceAll(".", "\\.")}']}`, signal),
+      );
+      await supervise(kubectl("scale", deployment, `--replicas=${before > 0 ? before : 1}`), signal);
+    },
+    async stop(plugin, signal) {
+      const deployment = name(plugin);
+      const replicas = Number(await read(deployment, "{.spec.replicas}", signal));
+      if (replicas > 0)
+        await supervise(kubectl("annotate", deployment, "--overwrite", `${REPLICAS}=${replicas}`), signal);
+      await supervise(kubectl("scale", deployment, "--replicas=0"), signal);
+    },
+    async restart(plugin, signal) {
+      await supervise(kubectl("rollout", "restart", name(plugin)), signal);
+    },
+    async check(plugin, timeoutMs, signal) {
+      const seconds = Math.max(1, Math.ceil(timeoutMs / 1000));
+      const result = await inquire(
+        kubectl("rollout", "status", name(plugin), `--timeout=${seconds}s`),
+        timeoutMs + 5_000,
+        signal,
+      );
+      return result.code === 0
+        ? undefined
+        : `kubectl rollout status ${name(plugin)} failed: ${describeFailure(result, timeoutMs)}`;
+    },
+  };
+}

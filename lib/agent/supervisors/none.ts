@@ -1,0 +1,13 @@
+import { deploymentError } from "../../contract/errors.ts";
+import type { Supervisor } from "./supervisor.ts";
+
+/** Nobody: plans that need a supervisor are refused before they get here (formats, section 2). */
+export function noSupervisor(): Supervisor {
+  const refuse = () =>
+    Promise.reject(
+      deploymentError("needs_supervisor", "There is no supervisor to do this.", {
+        hint: "Choose one with --supervisor.",
+      }),
+    );
+  return { start: refuse, stop: refuse, restart: refuse, check: refuse };
+}

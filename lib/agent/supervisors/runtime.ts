@@ -1,0 +1,80 @@
+import { isTransient } from "../../client/http.ts";
+import { RuntimeClient, type RuntimeClientOptions } from "../../client/runtime-client.ts";
+import { deploymentError, SealiftError } from "../../contract/errors.ts";
+import type { Supervisor } from "./supervisor.ts";
+
+/**
+ * A Sealift runtime, through surface C: start is load, stop is unload, restart is reload (load for a plugin that is new to it). The
+ * project's own unit is every plugin that it has installed.
+ */
+export function runtimeSupervisor(
+  options: Omit<RuntimeClientOptions, "signal">,
+  installed: () => readonly string[],
+): Supervisor {
+  const client = (signal?: AbortSignal): RuntimeClient => new RuntimeClient({ ...options, ...(signal && { signal }) });
+  const each = (plugin: string | null): readonly string[] => (plugin === null ? installed() : [plugin]);
+  const failed = (doing: string, plugin: string, error: unknown): unknown =>
+    error instanceof SealiftError && !isTransient(error) && error.kind !== "AuthenticationError"
+      ? deploymentError("supervisor_failed", `The runtime could not ${doing} ${plugin}: ${error.message}`, {
+          cause: error,
+        })
+      : error;
+
+  return {
+    async start(plugin, signal) {
+      for (const id of each(plugin)) {
+        await client(signal)
+          .load(id)
+          .catch((error: unknown) => Promise.reject(failed("load", id, error) as Error));
+      }
+    },
+    async stop(plugin, signal) {
+      for (const id of each(plugin)) {
+        await client(signal)
+          .unload(id)
+          .catch((error: unknown) => {
+            // A plugin that is not loaded is stopped.
+            if (!(error instanceof SealiftError && error.status === 404)) throw failed("unload", id, error) as Error;
+          });
+      }
+    },
+    async restart(plugin, signal) {
+      for (const id of each(plugin)) {
+        await client(signal)
+          .reload(id)
+          .catch(async (error: unknown) => {
+            if (!(error instanceof SealiftError && error.status === 404)) throw error;
+            await client(signal).load(id);
+          })
+          .catch((error: unknown) => Promise.reject(failed("reload", id, error) as Error));
+      }
+    },
+    async check(plugin, timeoutMs, signal) {
+      const within = new RuntimeClient({
+        ...options,
+        timeoutMs: Math.min(timeoutMs, options.timeoutMs),
+        signal:
+          signal === undefined
+            ? AbortSignal.timeout(timeoutMs)
+            : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      });
+      try {
+        const { plugins } = await within.status();
+        const { checks } = await within.health();
+        for (const id of each(plugin)) {
+          const found = plugins.find(({ name }) => name === id);
+          if (found === undefined) return `the runtime does not know the plugin ${id}`;
+          if (found.state !== "loaded")
+            return `the plugin ${id} is ${found.state}${found.error ? `: ${found.error}` : ""}`;
+          const health = checks[id] ?? checks[`plugin:${id}`];
+          if (health !== undefined && health.status === "unhealthy")
+            return `the plugin ${id} is unhealthy: ${health.message ?? "no reason given"}`;
+        }
+        return undefined;
+      } catch (error) {
+        signal?.throwIfAborted();
+        return error instanceof Error ? error.message : String(error);
+      }
+    },
+  };
+}

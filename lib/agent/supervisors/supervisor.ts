@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { deploymentError } from "../../contract/errors.ts";
+import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../child-program.ts";
+
+/** Starts, stops, restarts and checks what an installation runs (formats, section 2). A `plugin` of null is the project's own unit. */
+export interface Supervisor {
+  start(plugin: string | null, signal?: AbortSignal): Promise<void>;
+  stop(plugin: string | null, signal?: AbortSignal): Promise<void>;
+  restart(plugin: string | null, signal?: AbortSignal): Promise<void>;
+  /**
+   * One check.
+   *
+   * @param timeoutMs how long it may take
+   * @returns undefined when healthy, else what is wrong
+   */
+  check(plugin: string | null, timeoutMs: number, signal?: AbortSignal): Promise<string | undefined>;
+}
+
+export type SupervisorName = "none" | "runtime" | "systemd" | "docker" | "kubernetes";
+
+/** Milliseconds that a supervisor's program may take to start, stop or restart a unit. */
+export const PROGRAM_TIMEOUT_MS = 120_000;
+/** Milliseconds between the two samples of a health check. */
+export const SAMPLE_INTERVAL_MS = 1_000;
+
+/** A unit's name from the template: `<id>` is the plugin; without a plugin it is the project's unit. */
+export function unitName(template: string | undefined, plugin: string | null): string {
+  if (plugin === null) return template === undefined || template.includes("<id>") ? "sealift-project" : template;
+  return (template ?? "sealift-plugin-<id>").replaceAll("<id>", plugin);
+}
+
+/** Runs a supervisor's own program. @throws DeploymentError `supervisor_failed` */
+export async function supervise(command: readonly [string, ...string[]], signal?: AbortSignal): Promise<ProgramResult> {
+  const result = await runProgram({
+    command,
+    env: childEnvironment(),
+    timeoutMs: PROGRAM_TIMEOUT_MS,
+    ...(signal && { signal }),
+  });
+  signal?.throwIfAborted();
+  if (result.code !== 0) {
+    throw deploymentError(
+      "supervisor_failed",
+      `\`${command.join(" ")}\` failed: ${describeFailure(result, PROGRAM_TIMEOUT_MS)}.`,
+      {
+        hint: "Run it by hand to see why.",
+      },
+    );
+  }
+  return result;
+}
+
+/** Asks a supervisor's program for something within a time-out. */
+export const inquire = (
+  command: readonly [string, ...string[]],
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<ProgramResult> => runProgram({ command, env: childEnvironment(), timeoutMs, ...(signal && { signal }) });
+
+/** What one look at a unit tells. */
+export interface Sample {
+  /** Why it is not running as it should, if so. */
+  fault?: string;
+  /** Counts restarts, so that two samples show a crash loop. */
+  restarts: number;
+}
+
+/**
+ * Healthy means running in two samples with no restart in between: a unit in a crash loop looks active most of the time.
+ */
+export async function twoSamples(sample: () => Promise<Sample>, signal?: AbortSignal): Promise<string | undefined> {
+  const first = await sample();
+  if (first.fault !== undefined) return first.fault;
+  await sleep(SAMPLE_INTERVAL_MS, undefined, signal && { signal });
+  const second = await sample();
+  if (second.fault !== undefined) return second.fault;
+  return second.restarts === first.restarts
+    ? undefined
+    : `it was restarted ${second.restarts - first.restarts} times within a second`;
+}

@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+
+/** Compares two strings by code point: UTF-16 order differs beyond the basic plane. */
+function compareCodePoints(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    let x = a.charCodeAt(i);
+    let y = b.charCodeAt(i);
+    if (x === y) continue;
+    // Surrogates stand for code points above every other unit: lift them over U+E000..U+FFFF.
+    if (x >= 0xd800) x = x >= 0xe000 ? x - 0x800 : x + 0x2000;
+    if (y >= 0xd800) y = y >= 0xe000 ? y - 0x800 : y + 0x2000;
+    return x - y;
+  }
+  return a.length - b.length;
+}
+
+/** Orders paths by their components compared by code point: `a/b` comes before `a-b/c` (formats, section 1). */
+export function comparePaths(a: string, b: string): number {
+  if (a === b) return 0;
+  const left = a.split("/");
+  const right = b.split("/");
+  const length = Math.min(left.length, right.length);
+  for (let i = 0; i < length; i++) {
+    const order = compareCodePoints(left[i]!, right[i]!);
+    if (order !== 0) return order;
+  }
+  return left.length - right.length;
+}
+
+/** The digest of a tree from its files' digests (formats, section 1, "Tree digest"). Memory grows with the number of files only. */
+export class TreeDigest {
+  readonly #files: [path: string, sha256: string][] = [];
+
+  /**
+   * @param path POSIX path relative to the root
+   * @param sha256 lower-case hex of the file's bytes
+   */
+  add(path: string, sha256: string): void {
+    this.#files.push([path, sha256]);
+  }
+
+  get size(): number {
+    return this.#files.length;
+  }
+
+  /** The digest of the files for which `keep` answers true, in lower-case hex. */
+  digest(keep: (path: string) => boolean = () => true): string {
+    return digestOf(this.#files.filter(([path]) => keep(path)));
+  }
+
+  /** The digest of one folder, with paths relative to it; `undefined` when it holds no file. */
+  digestOfFolder(folder: string): string | undefined {
+    const prefix = `${folder}/`;
+    const files = this.#files.filter(([path]) => path.startsWith(prefix));
+    if (files.length === 0) return undefined;
+    return digestOf(files.map(([path, sha256]) => [path.slice(prefix.length), sha256]));
+  }
+}
+
+function digestOf(files: [string, string][]): string {
+  const sorted = files.toSorted(([a], [b]) => comparePaths(a, b));
+  const hash = createHash("sha256");
+  sorted.forEach(([path, sha256], index) => hash.update(`${index === 0 ? "" : "\n"}${path}:${sha256}`));
+  return hash.digest("hex");
+}

@@ -1,0 +1,181 @@
+import { openAsBlob } from "node:fs";
+import type { Readable } from "node:stream";
+import {
+  ARTIFACT_PART,
+  type ArtifactLocation,
+  authAnswer,
+  authorizeAnswer,
+  latestAnswer,
+  locationAnswer,
+  type ProjectReport,
+  projectReportAnswer,
+  type PublishFields,
+  type PublishResult,
+  publishResult,
+} from "../contract/deploy-api.ts";
+import { SealiftError } from "../contract/errors.ts";
+import { HEADERS } from "../contract/headers.ts";
+import { baseUrl, paths } from "../contract/paths.ts";
+import type { z } from "zod";
+import { download, type DownloadOptions } from "./download.ts";
+import { answerOf, call, type HttpRequest, readJson, send, type Transport, transportError } from "./http.ts";
+
+export interface DeployClientOptions extends Transport {
+  /** The hub's bare root; a trailing slash is ignored. */
+  hubUrl: string;
+  apiKey: string;
+}
+
+/** Surface B for one project: authenticates once, and once more when the session is refused with 401. */
+export class DeployClient {
+  readonly #options: DeployClientOptions;
+  readonly #projectId: string;
+  readonly #base: string;
+  #session: Promise<string> | undefined;
+
+  constructor(projectId: string, options: DeployClientOptions) {
+    this.#options = options;
+    this.#projectId = projectId;
+    this.#base = baseUrl(options.hubUrl);
+  }
+
+  /** @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
+  async authenticate(): Promise<void> {
+    this.#session ??= this.#newSession();
+    try {
+      await this.#session;
+    } catch (error) {
+      this.#session = undefined;
+      throw error;
+    }
+  }
+
+  async #newSession(): Promise<string> {
+    const { apiKey } = this.#options;
+    const request: HttpRequest = {
+      operation: "auth",
+      method: "POST",
+      url: this.#base + paths.auth(),
+      json: { xdevkey: apiKey, project_id: this.#projectId },
+      secretBody: true,
+      secrets: [apiKey],
+    };
+    return (await call(request, authAnswer, this.#options)).access_token;
+  }
+
+  async #withSession<T extends z.ZodType>(request: HttpRequest, schema: T): Promise<z.output<T>> {
+    for (let renewed = false; ; renewed = true) {
+      await this.authenticate();
+      const token = await this.#session!;
+      const withToken: HttpRequest = {
+        ...request,
+        credentials: { authorization: `Bearer ${token}` },
+        secrets: [token, ...(request.secrets ?? [])],
+      };
+      try {
+        return await call(withToken, schema, this.#options);
+      } catch (error) {
+        if (renewed || !(error instanceof SealiftError) || error.status !== 401) throw error;
+        this.#session = undefined;
+      }
+    }
+  }
+
+  /** @throws ArtifactError */
+  async latestVersion(): Promise<string> {
+    const url = this.#base + paths.latestVersion(this.#projectId);
+    return (await this.#withSession({ operation: "latest", method: "GET", url }, latestAnswer)).version;
+  }
+
+  /** @throws ArtifactError */
+  async locate(version: string): Promise<ArtifactLocation> {
+    const url = this.#base + paths.artifact(this.#projectId, version);
+    return this.#withSession({ operation: "location", method: "GET", url }, locationAnswer);
+  }
+
+  /**
+   * Releases the DEK: the hub refuses revoked keys and expired credentials here, before any decryption.
+   *
+   * @throws AuthenticationError on 401 and 403, ArtifactError otherwise
+   */
+  async authorize(deploymentCredential: string, signature: string): Promise<Buffer> {
+    const request: HttpRequest = {
+      operation: "authorize",
+      method: "POST",
+      url: this.#base + paths.authorize(),
+      json: { deployment_credential: deploymentCredential, artifact_signature: signature },
+      secretBody: true,
+      secrets: [deploymentCredential],
+    };
+    return Buffer.from((await this.#withSession(request, authorizeAnswer)).dek, "base64");
+  }
+
+  /** The ciphertext as one stream. An address that expires on the way is asked for again. @throws ArtifactError through the stream */
+  download(
+    version: string,
+    location: ArtifactLocation,
+    options: Pick<DownloadOptions, "maxBytes" | "onReceived" | "onResumed">,
+  ): Readable {
+    return download({
+      ...this.#options,
+      ...options,
+      url: location.download_url,
+      renew: async () => (await this.locate(version)).download_url,
+    });
+  }
+
+  /** @throws DeploymentError */
+  async report(report: ProjectReport): Promise<void> {
+    const url = this.#base + paths.reportProject();
+    await this.#withSession({ operation: "report", method: "POST", url, json: report }, projectReportAnswer);
+  }
+}
+
+export interface PublishRequest extends DeployClientOptions {
+  projectId: string;
+  fields: PublishFields;
+  /** The artifact's file. */
+  file: string;
+  /** Called with the bytes sent so far and in all. */
+  onUploaded?: (bytes: number, total: number) => void;
+}
+
+/** The `content_sha256` that the hub holds under a version that was published again (409), when it says so. */
+export function storedContentSha256(error: SealiftError): string | undefined {
+  const stored = answerOf(error).content_sha256;
+  return error.code === "version_exists" && typeof stored === "string" ? stored : undefined;
+}
+
+/**
+ * Publishes an artifact (interfaces.md, "B publish"): the fields first, then the file as a stream, opened again for each redirect.
+ *
+ * @throws AuthenticationError on 401 and 403, PublishError otherwise; see {@link storedContentSha256} for 409
+ */
+export async function publishArtifact(options: PublishRequest): Promise<PublishResult> {
+  const { fields, apiKey, onUploaded } = options;
+  const form = async (): Promise<FormData> => {
+    const data = new FormData();
+    for (const [name, value] of Object.entries(fields)) data.set(name, value);
+    data.set(
+      ARTIFACT_PART.name,
+      await openAsBlob(options.file, { type: ARTIFACT_PART.contentType }),
+      ARTIFACT_PART.filename,
+    );
+    return data;
+  };
+  const request: HttpRequest = {
+    operation: "publish",
+    method: "POST",
+    url: baseUrl(options.hubUrl) + paths.publish(options.projectId),
+    credentials: { [HEADERS.apiKey]: apiKey },
+    form: { form, ...(onUploaded && { onUploaded }) },
+    secretBody: true,
+    secrets: [apiKey, fields.dek],
+  };
+  const response = await send(request, options);
+  try {
+    return await readJson(response, request, publishResult);
+  } catch (error) {
+    throw transportError(error, request, response.url, options);
+  }
+}

@@ -1,0 +1,77 @@
+import type { z } from "zod";
+import {
+  type ApiKeyRecord,
+  apiKeyRecord,
+  type CreatedKey,
+  createdKey,
+  type CreateKeyRequest,
+  page,
+  type ProjectRecord,
+  projectRecord,
+} from "../contract/devkeys-api.ts";
+import { HEADERS } from "../contract/headers.ts";
+import { baseUrl, paths } from "../contract/paths.ts";
+import type { DeployClientOptions } from "./deploy-client.ts";
+import { call, type HttpRequest, send, statusError } from "./http.ts";
+
+/** The key service (formats, section 4). @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
+export class DevkeysClient {
+  readonly #options: DeployClientOptions;
+  readonly #base: string;
+
+  constructor(options: DeployClientOptions) {
+    this.#options = options;
+    this.#base = baseUrl(options.hubUrl);
+  }
+
+  createProject(project: { name: string; kind: ProjectRecord["kind"]; slug?: string }): Promise<ProjectRecord> {
+    return call(this.#request("POST", paths.projects(), project), projectRecord, this.#options);
+  }
+
+  createKey(key: CreateKeyRequest): Promise<CreatedKey> {
+    return call(this.#request("POST", paths.apiKeys(), key), createdKey, this.#options);
+  }
+
+  /** Own keys, without secrets, page by page. */
+  listKeys(): AsyncGenerator<ApiKeyRecord> {
+    return this.#pages(paths.apiKeys(), apiKeyRecord);
+  }
+
+  listProjects(): AsyncGenerator<ProjectRecord> {
+    return this.#pages(paths.projects(), projectRecord);
+  }
+
+  /** Revokes a key and its deployment credential at once. */
+  async revokeKey(id: string): Promise<void> {
+    const request = this.#request("DELETE", paths.apiKey(id));
+    const response = await send(request, this.#options);
+    if (response.status !== 204) throw await statusError(response, request);
+    response.body.resume();
+  }
+
+  async *#pages<T extends z.ZodType>(path: string, item: T): AsyncGenerator<z.output<T>> {
+    let cursor: string | null = null;
+    do {
+      const query: string = cursor === null ? "" : `?cursor=${encodeURIComponent(cursor)}`;
+      const found: { items: z.output<T>[]; next: string | null } = await call(
+        this.#request("GET", path + query),
+        page(item),
+        this.#options,
+      );
+      yield* found.items;
+      cursor = found.next;
+    } while (cursor !== null);
+  }
+
+  #request(method: HttpRequest["method"], path: string, json?: unknown): HttpRequest {
+    const { apiKey } = this.#options;
+    return {
+      operation: "keys",
+      method,
+      url: this.#base + path,
+      credentials: { [HEADERS.apiKey]: apiKey },
+      secrets: [apiKey],
+      ...(json !== undefined && { json }),
+    };
+  }
+}

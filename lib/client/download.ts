@@ -1,0 +1,140 @@
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SealiftError } from "../contract/errors.ts";
+import {
+  discard,
+  header,
+  type HttpRequest,
+  type HttpResponse,
+  isTransient,
+  operationError,
+  send,
+  statusError,
+  type Transport,
+  transportError,
+} from "./http.ts";
+
+/** Tries in a row without a byte of progress before a download is given up. */
+const MAX_IDLE_TRIES = 5;
+const FIRST_DELAY_MS = 500;
+const MAX_DELAY_MS = 10_000;
+
+export interface DownloadOptions extends Transport {
+  /** Where the bytes are. It carries its own authorisation: no credential of ours is ever sent. */
+  url: string;
+  /** Asks for a fresh address when the old one has expired while resuming. */
+  renew: () => Promise<string>;
+  /** Bytes that an artifact can have at the most. */
+  maxBytes: number;
+  /** Called with the bytes received so far and the total, when the server says it. */
+  onReceived?: (bytes: number, total: number | undefined) => void;
+  /** Called when a lost connection is taken up again. */
+  onResumed?: (bytes: number, why: string) => void;
+}
+
+const failure = (code: "artifact_changed" | "download_incomplete" | "limit_exceeded", why: string) =>
+  operationError("download", code, why);
+
+/**
+ * The bytes of a download as one stream, whatever happens to its connections: a lost one is taken up again with Range and If-Range on
+ * the same ETag (formats, section 3). Ends only when as many bytes have come as the server promised.
+ *
+ * @throws ArtifactError, through the stream: `download_incomplete`, `artifact_changed`, the transport's and the status's codes
+ */
+export function download(options: DownloadOptions): Readable {
+  return Readable.from(bytesOf(options), { objectMode: false, highWaterMark: 512 * 1024 });
+}
+
+async function* bytesOf(options: DownloadOptions): AsyncGenerator<Buffer> {
+  let { url } = options;
+  let received = 0;
+  let total: number | undefined;
+  let etag: string | undefined;
+  let renewed = false;
+  for (let idle = 0; ;) {
+    const before = received;
+    let why: unknown;
+    let response: HttpResponse | undefined;
+    try {
+      const request = requestFor(url, received, etag);
+      const answer = await send(request, options);
+      response = answer;
+      if (received > 0 && !renewed && [401, 403, 404, 410].includes(answer.status)) {
+        renewed = true;
+        discard(answer.body);
+        url = await options.renew();
+        continue;
+      }
+      if (answer.status !== 200 && answer.status !== 206) throw await statusError(answer, request);
+      let skip = startOf(answer, received, etag);
+      etag ??= header(answer, "etag");
+      total ??= lengthOf(answer);
+      if ((total ?? 0) > options.maxBytes)
+        throw failure("limit_exceeded", `the artifact has ${total} bytes, which is more than one can have.`);
+      renewed = false;
+      try {
+        for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+          const useful = skip === 0 ? chunk : chunk.subarray(Math.min(skip, chunk.length));
+          skip -= chunk.length - useful.length;
+          if (useful.length === 0) continue;
+          received += useful.length;
+          if (received > (total ?? options.maxBytes))
+            throw failure("download_incomplete", "more bytes came than the server promised.");
+          options.onReceived?.(received, total);
+          yield useful;
+        }
+      } catch (error) {
+        throw transportError(error, request, answer.url, options);
+      }
+      if (total === undefined || received === total) return;
+      why = failure("download_incomplete", `it ended after ${received} of ${total} bytes.`);
+    } catch (error) {
+      why = error;
+    } finally {
+      if (response !== undefined && !response.body.destroyed) discard(response.body);
+    }
+    const again =
+      isTransient(why) || (why instanceof SealiftError && why.code === "download_incomplete" && received !== total);
+    idle = received > before ? 0 : idle + 1;
+    if (!again || idle >= MAX_IDLE_TRIES || received > (total ?? Infinity)) throw why;
+    options.signal?.throwIfAborted();
+    await sleep(
+      Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** idle) * (0.75 + Math.random() / 2),
+      undefined,
+      options.signal && { signal: options.signal },
+    );
+    if (received > 0) options.onResumed?.(received, (why as Error).message);
+  }
+}
+
+function requestFor(url: string, received: number, etag: string | undefined): HttpRequest {
+  const headers: Record<string, string> = { "accept-encoding": "identity" };
+  if (received > 0) {
+    headers["range"] = `bytes=${received}-`;
+    // A weak validator cannot stand in If-Range (RFC 9110, 13.1.5); the signature finds out about other bytes in any case.
+    if (etag !== undefined && !etag.startsWith("W/")) headers["if-range"] = etag;
+  }
+  return { operation: "download", method: "GET", url, headers };
+}
+
+/** Bytes to skip at the start of the answer, after making sure that it continues the same artifact. */
+function startOf(response: HttpResponse, received: number, etag: string | undefined): number {
+  if (received === 0 && response.status === 200) return 0;
+  const now = header(response, "etag");
+  if (etag !== undefined && now !== undefined && now !== etag)
+    throw failure("artifact_changed", "its bytes changed in the middle.");
+  if (response.status === 200) return received;
+  const start = /^bytes (\d+)-/.exec(header(response, "content-range") ?? "")?.[1];
+  if (start !== String(received))
+    throw failure("download_incomplete", "the server answered another range than the one asked for.");
+  return 0;
+}
+
+/** The whole artifact's length, from Content-Range or Content-Length. */
+function lengthOf(response: HttpResponse): number | undefined {
+  const text =
+    response.status === 206
+      ? /\/(\d+)$/.exec(header(response, "content-range") ?? "")?.[1]
+      : header(response, "content-length");
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
+}

@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { HEADERS } from "../contract/headers.ts";
+import { baseUrl } from "../contract/paths.ts";
+import { call, type Transport } from "./http.ts";
+
+export interface RuntimeClientOptions extends Transport {
+  /** The runtime's root, for example `http://127.0.0.1:8000`. */
+  runtimeUrl: string;
+  pluginKey: string;
+}
+
+const acknowledged = z.looseObject({ status: z.string() });
+const pluginStatus = z.looseObject({
+  name: z.string(),
+  state: z.enum(["loaded", "idle", "error"]),
+  error: z.string().nullish(),
+});
+const statusAnswer = z.looseObject({ plugins: z.array(pluginStatus) });
+const healthAnswer = z.looseObject({
+  status: z.string(),
+  checks: z.record(z.string(), z.looseObject({ status: z.string(), message: z.string().nullish() })).default({}),
+});
+
+/** The management routes of surface C. @throws DeploymentError; AuthenticationError for a wrong key */
+export class RuntimeClient {
+  readonly #options: RuntimeClientOptions;
+  readonly #base: string;
+
+  constructor(options: RuntimeClientOptions) {
+    this.#options = options;
+    this.#base = `${baseUrl(options.runtimeUrl)}/plugin/ipc`;
+  }
+
+  async load(plugin: string): Promise<void> {
+    await this.#send("POST", `/${encodeURIComponent(plugin)}/load`, acknowledged);
+  }
+
+  async reload(plugin: string): Promise<void> {
+    await this.#send("POST", `/${encodeURIComponent(plugin)}/reload`, acknowledged);
+  }
+
+  async unload(plugin: string): Promise<void> {
+    await this.#send("DELETE", `/${encodeURIComponent(plugin)}/unload`, acknowledged);
+  }
+
+  status(): Promise<z.output<typeof statusAnswer>> {
+    return this.#send("GET", "/status", statusAnswer);
+  }
+
+  health(): Promise<z.output<typeof healthAnswer>> {
+    return this.#send("GET", "/health", healthAnswer);
+  }
+
+  #send<T extends z.ZodType>(method: "GET" | "POST" | "DELETE", path: string, schema: T): Promise<z.output<T>> {
+    const { pluginKey } = this.#options;
+    return call(
+      {
+        operation: "runtime",
+        method,
+        url: this.#base + path,
+        credentials: { [HEADERS.pluginKey]: pluginKey },
+        secrets: [pluginKey],
+      },
+      schema,
+      this.#options,
+    );
+  }
+}

@@ -1,0 +1,152 @@
+import { z } from "zod";
+import { pluginName } from "./descriptor.ts";
+
+/** `integration.yaml` (formats, section 6, "Configuration"). Values have their `${VAR}` replaced before they are parsed. */
+
+const port = z.coerce.number().pipe(z.int().min(0).max(65_535));
+const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((word) => word === "true")]);
+const amount = z.coerce.number();
+
+const server = z.looseObject({
+  host: z.string().min(1).default("127.0.0.1"),
+  port: port.default(8000),
+  /** The largest request body, in bytes; at most 7 MiB, so that it fits a sandbox's frame. */
+  body_limit: amount
+    .pipe(
+      z
+        .int()
+        .min(1024)
+        .max(7 * 1024 * 1024),
+    )
+    .default(4 * 1024 * 1024),
+  /** How long a closing runtime waits for calls in flight, in seconds. */
+  drain_seconds: amount.pipe(z.number().min(0).max(600)).default(10),
+});
+
+const app = z.looseObject({
+  name: z.string().min(1).max(128).default("sealift"),
+  env: z.string().min(1).default("development"),
+  /** The plugin key: every route of surface C but the plugins' own asks for it. */
+  secret_key: z.string().min(1, "the plugin key must not be empty"),
+  plugin_prefix: z
+    .string()
+    .regex(/^(\/[A-Za-z0-9_.-]+)+$/, "must be a path such as /plugin")
+    .default("/plugin"),
+  server: server.prefault({}),
+});
+
+const grant = z.strictObject({ network: flag.default(false) });
+
+const sandbox = z.strictObject({
+  /** Who sandboxes run as when the runtime was started as root; false leaves them root, which Node's rules alone then bind. */
+  change_user: flag.default(true),
+  uid: amount.pipe(z.int().min(1)).default(65_534),
+  gid: amount.pipe(z.int().min(1)).default(65_534),
+  /** How long a cancelled call or an unload may take before the process is ended, in milliseconds. */
+  grace_ms: amount.pipe(z.int().min(10).max(60_000)).default(1000),
+  /** How often a process may end within `restart_window_seconds` before the plugin goes to `error`. */
+  max_restarts: amount.pipe(z.int().min(0).max(1000)).default(5),
+  restart_window_seconds: amount.pipe(z.number().positive()).default(60),
+  /** The first pause before a restart, in milliseconds; it doubles each time. */
+  backoff_ms: amount.pipe(z.int().min(0).max(60_000)).default(100),
+  /** How long the start of a plugin may take, in seconds. */
+  start_seconds: amount.pipe(z.number().positive().max(600)).default(20),
+});
+
+const plugins = z.looseObject({
+  /** Relative to the folder of the configuration. */
+  directory: z.string().min(1).default("plugins"),
+  /** The key that `plugin.sig` is checked with. */
+  secret_key: z.string().min(1).optional(),
+  strict_trusted: flag.default(true),
+  grants: z.record(pluginName, grant).default({}),
+  sandbox: sandbox.prefault({}),
+  /** Health turns degraded when trusted ES modules hold more source bytes than this; Node never frees them. */
+  max_generation_bytes: amount.pipe(z.int().positive()).default(64 * 1024 * 1024),
+});
+
+const database = z.strictObject({ type: z.enum(["sqlite", "postgresql"]), url: z.string().min(1) });
+
+const cache = z.strictObject({
+  backend: z.enum(["memory", "redis"]).default("memory"),
+  url: z.string().min(1).optional(),
+  /** Seconds an entry lives when its writer says nothing; 0 is for ever. */
+  ttl: amount.pipe(z.number().min(0)).default(300),
+  /** Entries of the memory backend; the least recently used goes first. */
+  max_size: amount.pipe(z.int().positive()).default(10_000),
+});
+
+const job = z
+  .strictObject({
+    name: z.string().min(1).max(128),
+    plugin: pluginName,
+    action: z.string().min(1).max(128),
+    payload: z.unknown().optional(),
+    /** Seconds between runs. */
+    interval_seconds: amount.pipe(z.number().min(0.1)).optional(),
+    /** Five fields, in local time: minute, hour, day of month, month, day of week. */
+    cron: z.string().optional(),
+  })
+  .refine((entry) => (entry.interval_seconds === undefined) !== (entry.cron === undefined), {
+    message: "needs either interval_seconds or cron",
+  });
+export type JobConfiguration = z.output<typeof job>;
+
+const extension = z.strictObject({
+  /** A folder under extensions/, or a module file in one: `geo`, `geo/src/main.js`. */
+  module: z.string().min(1).max(1024),
+  config: z.record(z.string(), z.unknown()).default({}),
+});
+
+const services = z.looseObject({
+  databases: z.record(pluginName, database).default({}),
+  cache: cache.prefault({}),
+  scheduler: z.strictObject({ jobs: z.array(job).default([]) }).prefault({}),
+  extensions: z.record(pluginName, extension).default({}),
+});
+
+/** Algorithms by the kind of key that verifies them: a configuration that mixes both would let a public key sign. */
+const ASYMMETRIC = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"] as const;
+const SYMMETRIC = ["HS256", "HS384", "HS512"] as const;
+
+const jwt = z
+  .strictObject({
+    algorithms: z.array(z.enum([...ASYMMETRIC, ...SYMMETRIC])).min(1),
+    issuer: z.string().min(1),
+    audience: z.string().min(1),
+    jwks_url: z.url({ protocol: /^https?$/ }).optional(),
+    public_key_file: z.string().min(1).optional(),
+    secret_file: z.string().min(1).optional(),
+  })
+  .refine((entry) => [entry.jwks_url, entry.public_key_file, entry.secret_file].filter(Boolean).length === 1, {
+    message: "needs exactly one of jwks_url, public_key_file and secret_file",
+  })
+  .refine(
+    (entry) =>
+      entry.algorithms.every((name) => (SYMMETRIC as readonly string[]).includes(name) === Boolean(entry.secret_file)),
+    { message: "algorithms do not fit the kind of key: HS* with secret_file, all others with a public key" },
+  );
+export type JwtConfiguration = z.output<typeof jwt>;
+
+const observability = z.looseObject({
+  logging: z
+    .looseObject({ level: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info") })
+    .prefault({}),
+  metrics: z
+    .looseObject({
+      /** True: `/metrics` asks for no key. */
+      open: flag.default(false),
+      /** A blocked event loop is reported after so many milliseconds. */
+      blocked_after_ms: amount.pipe(z.int().min(50)).default(1000),
+    })
+    .prefault({}),
+});
+
+export const integration = z.looseObject({
+  app,
+  plugins: plugins.prefault({}),
+  services: services.prefault({}),
+  auth: z.looseObject({ jwt: jwt.optional() }).prefault({}),
+  observability: observability.prefault({}),
+});
+export type Integration = z.output<typeof integration>;

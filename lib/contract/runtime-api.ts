@@ -1,0 +1,147 @@
+import { z } from "zod";
+
+/** Surface C on the wire (interfaces.md, "Surface C"; formats, section 6). */
+
+interface RuntimeCodeEntry {
+  status: 400 | 401 | 403 | 404 | 413 | 429 | 500 | 503;
+  meaning: string;
+}
+
+const at = (status: RuntimeCodeEntry["status"], meaning: string): RuntimeCodeEntry => ({ status, meaning });
+
+/** Every error code that the runtime answers, with its HTTP status. A code, once released, keeps its meaning. */
+export const RUNTIME_CODES = {
+  // The way in
+  key_missing: at(401, "The request carries no X-Plugin-Key."),
+  key_rejected: at(401, "The X-Plugin-Key is wrong."),
+  token_missing: at(401, "The plugin's route asks for a bearer token and the request carries none."),
+  token_invalid: at(401, "The bearer token does not verify, has expired, or is for another issuer or audience."),
+  auth_not_configured: at(401, "The route asks for a token and the configuration has no auth.jwt section."),
+  forbidden: at(403, "The token lacks a permission that the plugin's route declares."),
+  not_found: at(404, "There is no such route."),
+  plugin_not_found: at(404, "No plugin of this name is on disk."),
+  action_not_found: at(404, "The plugin has no action of this name."),
+  not_loaded: at(404, "The plugin is known and not in memory: it is idle, or failed to load."),
+  bad_request: at(400, "The body is not an object with an optional `payload`, or the URL or body is malformed."),
+  bad_json: at(400, "The body is not valid JSON."),
+  payload_invalid: at(400, "The payload does not fit the action's schema."),
+  payload_too_large: at(413, "The body is larger than the runtime accepts."),
+  rate_limited: at(429, "The plugin has been called more often than its rate limit allows."),
+
+  // What happened to a call
+  action_failed: at(500, "The action threw or rejected."),
+  timed_out: at(500, "The action took longer than the plugin's time-out and was cancelled."),
+  plugin_crashed: at(500, "The plugin's process ended while it ran the action."),
+  memory_exceeded: at(500, "The plugin's process exceeded its memory limit and was ended."),
+  disk_exceeded: at(500, "The plugin's data folder exceeds its disk limit."),
+  channel_violated: at(500, "The plugin's process broke the protocol of its channel and was ended."),
+  result_not_serialisable: at(500, "The action returned something that JSON cannot carry."),
+  result_too_large: at(500, "The action returned more than one reply may hold."),
+  permission_denied: at(
+    500,
+    "The plugin used a service, an event or another plugin that its permissions do not allow.",
+  ),
+  service_unavailable: at(500, "A service that the plugin used is not configured or does not answer."),
+  call_too_deep: at(500, "Plugins called each other in a chain that is too long."),
+
+  // Lifecycle
+  load_failed: at(500, "The plugin's code could not be loaded, or its onLoad failed."),
+  unhealthy: at(500, "The new instance of the plugin did not pass its health check."),
+  descriptor_invalid: at(500, "The plugin's plugin.yaml is missing or not valid."),
+  name_reserved: at(500, "The plugin has a name that the runtime keeps for itself."),
+  name_duplicate: at(500, "Another folder holds a plugin of the same name."),
+  entry_missing: at(500, "The plugin's entry point does not exist, or lies outside its folder."),
+  requirement_missing: at(500, "A plugin that this one requires is missing, failed, or has another version."),
+  requirement_cycle: at(500, "The plugin requires itself, directly or through others."),
+  environment_missing: at(500, "A variable that the plugin needs is not set, or belongs to the runtime itself."),
+  signature_missing: at(500, "A trusted plugin has no plugin.sig, or the runtime has no key to check it with."),
+  signature_invalid: at(500, "A trusted plugin's plugin.sig does not verify or is for another version."),
+  link_outside: at(500, "A link in the plugin's folder leads out of it."),
+  sandbox_unavailable: at(500, "This host cannot give the plugin the sandbox that it needs."),
+  retries_exhausted: at(500, "The plugin's process ended too often; it stays down until a load or reload."),
+  internal: at(500, "A defect in the runtime: please report it."),
+} as const satisfies Record<string, RuntimeCodeEntry>;
+
+export type RuntimeCode = keyof typeof RUNTIME_CODES;
+
+/** Words after a plugin's name that are the runtime's own and win over actions of the same name (formats, section 6). */
+export const LIFECYCLE_WORDS = ["load", "reload", "unload"] as const;
+/** The segment under the prefix that holds the system's routes; no plugin can have this name. */
+export const IPC_SEGMENT = "ipc";
+
+const segment = encodeURIComponent;
+
+/** Paths of surface C under the configured prefix (`/plugin` by default). */
+export const runtimePaths = (prefix = "/plugin") => ({
+  call: (plugin: string, action: string) => `${prefix}/${IPC_SEGMENT}/${segment(plugin)}/${segment(action)}`,
+  status: () => `${prefix}/${IPC_SEGMENT}/status`,
+  load: (plugin: string) => `${prefix}/${IPC_SEGMENT}/${segment(plugin)}/load`,
+  reload: (plugin: string) => `${prefix}/${IPC_SEGMENT}/${segment(plugin)}/reload`,
+  unload: (plugin: string) => `${prefix}/${IPC_SEGMENT}/${segment(plugin)}/unload`,
+  health: () => `${prefix}/${IPC_SEGMENT}/health`,
+  metrics: () => `${prefix}/${IPC_SEGMENT}/metrics`,
+  route: (plugin: string, path: string) => `${prefix}/${segment(plugin)}${path.startsWith("/") ? path : `/${path}`}`,
+});
+
+export const pluginState = z.enum(["loaded", "idle", "error"]);
+export type PluginState = z.infer<typeof pluginState>;
+
+export const executionMode = z.enum(["trusted", "sandboxed"]);
+export type ExecutionMode = z.infer<typeof executionMode>;
+
+export const callAnswer = z.object({
+  status: z.literal("ok"),
+  plugin: z.string(),
+  action: z.string(),
+  result: z.unknown(),
+});
+export type CallAnswer = z.infer<typeof callAnswer>;
+
+export const lifecycleAnswer = z.object({ status: z.literal("ok"), msg: z.string() });
+
+export const pluginStatus = z.object({
+  name: z.string(),
+  /** Null while no valid descriptor says it. */
+  version: z.string().nullable(),
+  mode: executionMode.nullable(),
+  state: pluginState,
+  uptime_seconds: z.number().nonnegative(),
+  pid: z.int().optional(),
+  restarts: z.int().optional(),
+  memory_mb: z.number().optional(),
+  error: z.string().optional(),
+  error_code: z.string().optional(),
+  /** Trusted ES modules: how many generations of the code Node holds, and their source bytes. */
+  generations: z.int().optional(),
+  generation_bytes: z.int().optional(),
+});
+export type PluginStatus = z.infer<typeof pluginStatus>;
+
+export const statusAnswer = z.object({ plugins: z.array(pluginStatus), count: z.int() });
+export type StatusAnswer = z.infer<typeof statusAnswer>;
+
+export const healthStatus = z.enum(["healthy", "degraded", "unhealthy"]);
+export type HealthStatus = z.infer<typeof healthStatus>;
+export const healthCheck = z.object({ status: healthStatus, message: z.string(), duration_ms: z.number() });
+export type HealthCheck = z.infer<typeof healthCheck>;
+export const healthAnswer = z.object({ status: healthStatus, checks: z.record(z.string(), healthCheck) });
+export type HealthAnswer = z.infer<typeof healthAnswer>;
+
+export const metricsAnswer = z.object({
+  counters: z.record(z.string(), z.number()),
+  gauges: z.record(z.string(), z.number()),
+  histograms: z.record(
+    z.string(),
+    z.object({ count: z.number(), sum: z.number(), buckets: z.record(z.string(), z.number()) }),
+  ),
+});
+export type MetricsAnswer = z.infer<typeof metricsAnswer>;
+
+/** Every error body of the runtime; `error` repeats `msg` for clients that read that field. */
+export const runtimeErrorBody = z.object({
+  status: z.literal("error"),
+  msg: z.string(),
+  code: z.string(),
+  error: z.string(),
+});
+export type RuntimeErrorBody = z.infer<typeof runtimeErrorBody>;

@@ -1,0 +1,111 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import rateLimit from "@fastify/rate-limit";
+import underPressure from "@fastify/under-pressure";
+import fastify, { type FastifyError, type FastifyInstance } from "fastify";
+import { HEADERS } from "../contract/headers.ts";
+import { MOUNTS } from "../contract/paths.ts";
+import { createAuthentication, credentialHash } from "./authentication.ts";
+import type { HubContext } from "./context.ts";
+import { answerErrors, onClientError, pathOf, sendError } from "./error-answers.ts";
+import { deploy } from "./mounts/deploy.ts";
+import { devkeys } from "./mounts/devkeys.ts";
+import type { MountOptions } from "./mounts/documentation.ts";
+import { downloads } from "./mounts/downloads.ts";
+import { health } from "./mounts/health.ts";
+import { documentRoutes, openapi } from "./mounts/openapi.ts";
+import { publish } from "./mounts/publish.ts";
+import { validatorCompiler } from "./validation.ts";
+
+/** Bytes of a JSON body: a project report names up to 10,000 plugins. */
+const BODY_LIMIT = 8 * 1024 * 1024;
+/** A connection on which nothing moves. Milliseconds. */
+const IDLE_TIMEOUT = 120_000;
+/** Beyond it the hub sheds load. Milliseconds of event loop delay. */
+const MAX_LOOP_DELAY = 5000;
+const RATE_WINDOW = 60_000;
+
+const requestIdHeader = HEADERS.requestId.toLowerCase();
+
+/** An incoming request id is kept when it cannot hurt a log. */
+function requestId(request: IncomingMessage): string {
+  const given = request.headers[requestIdHeader];
+  return typeof given === "string" && /^[A-Za-z0-9._:-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+/** One line per request. Polls that went well are `debug`: a fleet asks every minute. */
+function logRequests(app: FastifyInstance, { logger }: HubContext): void {
+  if (logger === undefined || !logger.isLevelEnabled("info")) return;
+  app.addHook("onResponse", (request, reply, done) => {
+    const { statusCode } = reply;
+    const level = request.method === "GET" && statusCode < 400 ? "debug" : statusCode < 500 ? "info" : "error";
+    logger[level](
+      {
+        requestId: request.id,
+        method: request.method,
+        path: pathOf(request.url),
+        status: statusCode,
+        duration_ms: Math.round(reply.elapsedTime * 10) / 10,
+        address: request.ip,
+      },
+      "request",
+    );
+    done();
+  });
+}
+
+async function limitRates(app: FastifyInstance, { rateLimit: limit }: HubContext): Promise<void> {
+  if (limit === undefined) return;
+  await app.register(rateLimit, {
+    global: true,
+    max: limit.requests,
+    timeWindow: RATE_WINDOW,
+    cache: 20_000,
+    keyGenerator: (request) => credentialHash(request) ?? request.ip,
+    addHeaders: { "x-ratelimit-limit": false, "x-ratelimit-remaining": false, "x-ratelimit-reset": false },
+    addHeadersOnExceeding: { "x-ratelimit-limit": false, "x-ratelimit-remaining": false, "x-ratelimit-reset": false },
+  });
+}
+
+/** The Fastify app: what all routes share, then the mounts. */
+export async function createApp(hub: HubContext, publicUrl: string | undefined): Promise<FastifyInstance> {
+  const app = fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT,
+    connectionTimeout: IDLE_TIMEOUT,
+    genReqId: requestId,
+    exposeHeadRoutes: false,
+    // While draining, requests on open connections are still answered, with Connection: close.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 1024, ignoreTrailingSlash: true },
+    clientErrorHandler: onClientError as never,
+    frameworkErrors: (error: FastifyError, request, reply) =>
+      sendError(error, request as never, reply as never, hub.logger),
+  });
+  app.setValidatorCompiler(validatorCompiler);
+  // The schemas of answers are documentation; their types are checked by the compiler.
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.removeContentTypeParser("text/plain");
+  app.decorateRequest("credentialHash", null);
+  answerErrors(app, hub.logger);
+  app.addHook("onRequest", (request, reply, done) => {
+    void reply.headers({
+      [requestIdHeader]: request.id,
+      "x-content-type-options": "nosniff",
+      // Most answers are secrets or change at any moment; the others say so themselves.
+      "cache-control": "no-store",
+    });
+    done();
+  });
+  logRequests(app, hub);
+  await app.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY });
+  await limitRates(app, hub);
+  await documentRoutes(app, publicUrl);
+
+  const options: MountOptions = { hub, authentication: createAuthentication(app, hub) };
+  await app.register(health, options);
+  for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp]) await app.register(devkeys, { ...options, prefix });
+  for (const mount of [deploy, publish, downloads]) await app.register(mount, { ...options, prefix: MOUNTS.deploy });
+  openapi(app);
+  return app;
+}

@@ -1,0 +1,24 @@
+import type { Logger } from "../support/logging.ts";
+import type { Blobs } from "./blobs/port.ts";
+import type { DownloadUrls } from "./download-urls.ts";
+import type { Keyring } from "./keys/keyring.ts";
+import type { RateLimit } from "./options.ts";
+import type { Database } from "./records/database.ts";
+
+/** What every mount works with. */
+export interface HubContext {
+  database: Database;
+  blobs: Blobs;
+  keyring: Keyring;
+  downloadUrls: DownloadUrls;
+  /** The hub's root as clients know it, without a trailing slash. */
+  publicUrl: () => string;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+  /** The same moment as ISO 8601 with milliseconds: as the records store it. */
+  now: () => string;
+  /** Bytes. */
+  maxArtifactSize: number;
+  rateLimit: RateLimit | undefined;
+  logger: Logger | undefined;
+}

@@ -1,0 +1,85 @@
+import { chmod, mkdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { usageError } from "../contract/errors.ts";
+import { syncFolder, writeFileAtomic } from "../support/files.ts";
+import { hashOf, issue, shownPrefix } from "./credentials.ts";
+import { newKek, writeKekFile } from "./keys/kek-file.ts";
+import type { Database } from "./records/database.ts";
+
+/** The first start's key has a fixed id: two hubs of one database make only one. */
+const ADMIN_KEY = "key_admin";
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return false;
+      throw error;
+    },
+  );
+
+/** Creates the data dir, private to the hub's user. */
+export async function prepareDataDir(dataDir: string): Promise<void> {
+  await mkdir(dataDir, { recursive: true });
+  await chmod(dataDir, 0o700);
+}
+
+/**
+ * Creates the KEK file of a new hub. A database that knows KEKs has lost its file instead: a new one would hide that every stored
+ * key is unreadable.
+ */
+export async function prepareKekFile(path: string, database: Database, now: number): Promise<void> {
+  if (await exists(path)) return;
+  const known = await database.kysely.selectFrom("keks").select("id").limit(1).executeTakeFirst();
+  if (known !== undefined) {
+    throw usageError("credential_unreadable", `The KEK file ${path} is missing, and the database needs its keys.`, {
+      hint: "Restore the file from its backup, or name it with --kek-file.",
+    });
+  }
+  await writeKekFile(path, [newKek(now)]);
+}
+
+/**
+ * Creates the one administrator key of a new hub and writes it to `<data-dir>/admin.key` (0600). The key is written beside its
+ * place before it is registered, so that a crash in between loses neither the key nor the file.
+ */
+export async function prepareAdminKey(dataDir: string, database: Database, now: string): Promise<void> {
+  const path = join(dataDir, "admin.key");
+  const pending = join(dataDir, "admin.key.pending");
+  const adopt = async () => {
+    await rename(pending, path);
+    await syncFolder(dataDir);
+  };
+  const registered = await database.kysely
+    .selectFrom("api_keys")
+    .select("hash")
+    .where("id", "=", ADMIN_KEY)
+    .executeTakeFirst();
+  if (registered !== undefined) {
+    const left = await readFile(pending, "utf8").catch(() => undefined);
+    if (left === undefined) return;
+    if (hashOf(left.trim()) === registered.hash) await adopt();
+    else await rm(pending, { force: true });
+    return;
+  }
+  const key = issue("key");
+  await writeFileAtomic(pending, `${key}\n`, { mode: 0o600 });
+  const { numInsertedOrUpdatedRows } = await database.kysely
+    .insertInto("api_keys")
+    .values({
+      id: ADMIN_KEY,
+      name: "administrator",
+      owner: "admin",
+      scopes: "admin",
+      project_id: null,
+      prefix: shownPrefix(key),
+      hash: hashOf(key),
+      expires_at: null,
+      revoked_at: null,
+      created_at: now,
+    })
+    .onConflict((conflict) => conflict.column("id").doNothing())
+    .executeTakeFirst();
+  if (numInsertedOrUpdatedRows === 1n) await adopt();
+  else await rm(pending, { force: true });
+}

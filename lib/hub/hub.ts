@@ -1,0 +1,131 @@
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { FastifyInstance } from "fastify";
+import { usageError } from "../contract/errors.ts";
+import { baseUrl } from "../contract/paths.ts";
+import { createApp } from "./app.ts";
+import { DiskBlobs } from "./blobs/disk.ts";
+import type { HubContext } from "./context.ts";
+import { DownloadUrls } from "./download-urls.ts";
+import { prepareAdminKey, prepareDataDir, prepareKekFile } from "./first-start.ts";
+import { hubKey } from "./keys/hub-secret.ts";
+import { Keyring, registerKeks } from "./keys/keyring.ts";
+import { DEFAULTS, type HubOptions, type RateLimit } from "./options.ts";
+import { knownBlobs } from "./records/artifacts.ts";
+import { type Database, openDatabase } from "./records/database.ts";
+
+export type { HubOptions } from "./options.ts";
+
+/** A hub that is ready to listen. */
+export interface Hub {
+  readonly app: FastifyInstance;
+  /** Starts listening. @returns the hub's URL as clients should use it */
+  listen(): Promise<string>;
+  /** Stops accepting, lets requests in flight end within the drain time, closes the database. */
+  close(): Promise<void>;
+}
+
+/** Leftovers younger than this may belong to another hub on the same storage. Milliseconds. */
+const SHARED_SWEEP_AGE = 24 * 60 * 60 * 1000;
+
+function blobFolder(dataDir: string, url: string | undefined): string {
+  if (url === undefined || url === "") return join(dataDir, "blobs");
+  if (url.startsWith("file:")) return fileURLToPath(url);
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(url)) {
+    throw usageError("usage", `Blob storage ${url.split(":")[0]}: is not known; use a folder.`);
+  }
+  return resolve(url);
+}
+
+const limitsOf = (limit: HubOptions["rateLimit"]): RateLimit | undefined =>
+  limit === false ? undefined : { ...DEFAULTS.rateLimit, ...limit };
+
+/** How often connections that have become idle are closed while draining. Milliseconds. */
+const DRAIN_INTERVAL = 50;
+
+/** Stops accepting, lets what is in flight end, and cuts what has not ended after `timeout` milliseconds. */
+async function drain(app: FastifyInstance, timeout: number): Promise<void> {
+  const impatience = setTimeout(() => app.server.closeAllConnections(), timeout);
+  // A connection whose request ended after the closing began would otherwise stay open for its keep-alive time.
+  const sweeping = setInterval(() => app.server.closeIdleConnections(), DRAIN_INTERVAL);
+  try {
+    await app.close();
+  } finally {
+    clearTimeout(impatience);
+    clearInterval(sweeping);
+  }
+}
+
+async function openHub(options: HubOptions, database: Database): Promise<Hub> {
+  const dataDir = resolve(options.dataDir);
+  const clock = options.clock ?? Date.now;
+  const now = () => new Date(clock()).toISOString();
+  const { logger } = options;
+  const listenOn = options.listen ?? DEFAULTS.listen;
+
+  const kekFile = options.kekFile ?? join(dataDir, "kek.json");
+  await prepareKekFile(kekFile, database, clock());
+  const keyring = new Keyring(kekFile, clock);
+  await keyring.refresh({ force: true });
+  await registerKeks(database.kysely, keyring.ids, now());
+  await prepareAdminKey(dataDir, database, now());
+
+  const blobs = new DiskBlobs(blobFolder(dataDir, options.blobUrl));
+  await blobs.prepare();
+  const age = database.dialect === "sqlite" ? 0 : SHARED_SWEEP_AGE;
+  const { removed } = await blobs.sweep((ids) => knownBlobs(database.kysely, ids), age);
+  if (removed > 0) logger?.warn({ removed }, "removed what a crash left behind");
+
+  const configuredUrl = options.publicUrl === undefined ? undefined : baseUrl(options.publicUrl);
+  let url = configuredUrl ?? `http://${listenOn.host}:${listenOn.port}`;
+  const downloadKey = await hubKey(database.kysely, keyring, "download-url", now());
+  const context: HubContext = {
+    database,
+    blobs,
+    keyring,
+    downloadUrls: new DownloadUrls(downloadKey, options.downloadLifetime),
+    publicUrl: () => url,
+    clock,
+    now,
+    maxArtifactSize: options.maxArtifactSize ?? DEFAULTS.maxArtifactSize,
+    rateLimit: limitsOf(options.rateLimit),
+    logger,
+  };
+  const app = await createApp(context, configuredUrl);
+  let closing: Promise<void> | undefined;
+
+  return {
+    app,
+    async listen() {
+      const address = await app.listen({ host: listenOn.host, port: listenOn.port });
+      url = configuredUrl ?? baseUrl(address);
+      return url;
+    },
+    close() {
+      closing ??= drain(app, options.drainTimeout ?? DEFAULTS.drainTimeout).finally(() => database.close());
+      return closing;
+    },
+  };
+}
+
+/**
+ * Opens the hub's storage, migrates it, creates on the first start `admin.key` and the KEK file, removes what a crash left, and
+ * builds the app.
+ *
+ * @throws UsageError when an option or a key file is not usable
+ */
+export async function createHub(options: HubOptions): Promise<Hub> {
+  await prepareDataDir(resolve(options.dataDir));
+  const database = await openDatabase({
+    dataDir: resolve(options.dataDir),
+    ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
+    onStatement: options.onStatement,
+    onIdleError: (error) => options.logger?.warn({ err: error }, "lost a database connection"),
+  });
+  try {
+    return await openHub(options, database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}

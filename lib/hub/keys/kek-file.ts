@@ -1,0 +1,104 @@
+import { randomBytes } from "node:crypto";
+import { open, readFile, rm, stat } from "node:fs/promises";
+import { z } from "zod";
+import { usageError } from "../../contract/errors.ts";
+import { writeFileAtomic } from "../../support/files.ts";
+
+/** A key-encryption key. The file may hold several; the last one is the newest and seals. */
+export interface Kek {
+  id: string;
+  /** 32 bytes. */
+  key: Buffer;
+  createdAt: string;
+}
+
+const kekFile = z.strictObject({
+  keys: z
+    .array(
+      z.strictObject({
+        id: z.string().regex(/^kek_[0-9a-f]{16}$/),
+        created_at: z.string(),
+        key: z.base64().refine((text) => Buffer.from(text, "base64").length === 32, "must be 32 bytes"),
+      }),
+    )
+    .min(1),
+});
+
+export function newKek(now: number): Kek {
+  return {
+    id: `kek_${randomBytes(8).toString("hex")}`,
+    key: randomBytes(32),
+    createdAt: new Date(now).toISOString(),
+  };
+}
+
+/** @throws `credential_unreadable` when the file is missing or is not a KEK file */
+export async function readKekFile(path: string): Promise<Kek[]> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    throw usageError("credential_unreadable", `The KEK file ${path} cannot be read.`, { cause: error });
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // Reported below, without the parser's message: it quotes the file.
+  }
+  const parsed = kekFile.safeParse(value);
+  if (!parsed.success) throw usageError("credential_unreadable", `The KEK file ${path} is not one of a hub.`);
+  return parsed.data.keys.map(({ id, key, created_at }) => ({
+    id,
+    key: Buffer.from(key, "base64"),
+    createdAt: created_at,
+  }));
+}
+
+/** Writes the whole file atomically, mode 0600: a running hub reads the old keys or the new ones. */
+export async function writeKekFile(path: string, keks: readonly Kek[]): Promise<void> {
+  const keys = keks.map(({ id, key, createdAt }) => ({ id, created_at: createdAt, key: key.toString("base64") }));
+  await writeFileAtomic(path, `${JSON.stringify({ keys }, null, 2)}\n`, { mode: 0o600 });
+}
+
+/** Changes whenever the file was replaced. */
+export async function kekFileVersion(path: string): Promise<string> {
+  const { ino, mtimeNs, size } = await stat(path, { bigint: true });
+  return `${ino}:${mtimeNs}:${size}`;
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+};
+
+/**
+ * Runs `change` as the only writer of the file: two rotations at once would each drop the other's new key. The lock of a
+ * process that is gone is taken over.
+ */
+export async function withKekFileLock<T>(path: string, change: () => Promise<T>): Promise<T> {
+  const lock = `${path}.lock`;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await using file = await open(lock, "wx", 0o600);
+      await file.writeFile(String(process.pid));
+      break;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      const holder = Number(await readFile(lock, "utf8").catch(() => "0"));
+      if (attempt > 0 || !Number.isInteger(holder) || holder <= 0 || isAlive(holder)) {
+        throw usageError("usage", `Another rotation holds ${lock}; wait until it is done.`, { cause: error });
+      }
+      await rm(lock, { force: true });
+    }
+  }
+  try {
+    return await change();
+  } finally {
+    await rm(lock, { force: true });
+  }
+}

@@ -1,0 +1,117 @@
+import type { Kysely, Transaction } from "kysely";
+import type { Schema } from "../records/schema.ts";
+import { type Kek, kekFileVersion, readKekFile } from "./kek-file.ts";
+import { seal, type Sealed, unseal } from "./sealing.ts";
+
+/** How often at most the file is looked at again when nothing forces it. Milliseconds. */
+const STAT_INTERVAL = 1000;
+
+/**
+ * The KEKs of a running hub. The file is read again when it has changed, or when a row names a KEK that is not known, so that
+ * `sealift hub rotate-kek` works beside the hub.
+ */
+export class Keyring {
+  readonly #path: string;
+  readonly #clock: () => number;
+  #keks = new Map<string, Kek>();
+  #newest: Kek | undefined;
+  #version = "";
+  #checkedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(path: string, clock: () => number) {
+    this.#path = path;
+    this.#clock = clock;
+  }
+
+  /** Reads the file when it has changed. @throws `credential_unreadable` when it cannot be read */
+  async refresh({ force = false } = {}): Promise<void> {
+    const now = this.#clock();
+    if (!force && now - this.#checkedAt < STAT_INTERVAL && now >= this.#checkedAt) return;
+    const version = await kekFileVersion(this.#path).catch(() => "missing");
+    if (version !== this.#version || version === "missing") {
+      const keks = await readKekFile(this.#path);
+      this.#keks = new Map(keks.map((kek) => [kek.id, kek]));
+      this.#newest = keks.at(-1);
+      this.#version = version;
+    }
+    this.#checkedAt = now;
+  }
+
+  get ids(): string[] {
+    return [...this.#keks.keys()];
+  }
+
+  /** Seals under the newest KEK. */
+  async seal(secret: Uint8Array, context: readonly string[], { force = false } = {}): Promise<Sealed> {
+    await this.refresh({ force });
+    if (this.#newest === undefined) throw new Error("the keyring holds no KEK");
+    return seal(secret, this.#newest, context);
+  }
+
+  /**
+   * Opens what `read` finds. When its KEK is unknown the file is read again; when it is still unknown, a rotation has rewrapped
+   * the row in between, and the row is read once more.
+   *
+   * @returns undefined when there is no such row
+   */
+  async open(read: () => Promise<Sealed | undefined>, context: readonly string[]): Promise<Buffer | undefined> {
+    await this.refresh();
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const row = await read();
+      if (row === undefined) return undefined;
+      const kek = this.#keks.get(row.kekId);
+      if (kek !== undefined) return unseal(row, kek, context);
+      await this.refresh({ force: true });
+      const reread = this.#keks.get(row.kekId);
+      if (reread !== undefined) return unseal(row, reread, context);
+    }
+    throw new Error("a record names a KEK that is not in the KEK file");
+  }
+}
+
+/** Registers the file's KEKs by name, so that a rotation can retire them. */
+export async function registerKeks(db: Kysely<Schema>, ids: readonly string[], now: string): Promise<void> {
+  for (const id of ids) {
+    await db
+      .insertInto("keks")
+      .values({ id, retired_at: null, created_at: now })
+      .onConflict((conflict) => conflict.column("id").doNothing())
+      .execute();
+  }
+}
+
+/** How often a secret is sealed anew because its KEK was retired in the meantime. */
+const RETRIES = 5;
+
+/** False when the KEK is retired or not registered. Holds the KEK's row until the transaction ends. */
+async function claimKek(transaction: Transaction<Schema>, kekId: string): Promise<boolean> {
+  const { numUpdatedRows } = await transaction
+    .updateTable("keks")
+    .set({ retired_at: null })
+    .where("id", "=", kekId)
+    .where("retired_at", "is", null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/**
+ * Runs `work` in a transaction that may store a secret sealed under the newest KEK. The KEK's row is held until the commit, so
+ * that a rotation cannot retire it in between: a secret sealed a moment too early would name a KEK that is then dropped. When the
+ * KEK was retired already, the file is read again and the secret sealed anew.
+ */
+export async function sealInTransaction<T>(
+  { db, keyring, now }: { db: Kysely<Schema>; keyring: Keyring; now: string },
+  secret: Uint8Array,
+  context: readonly string[],
+  work: (transaction: Transaction<Schema>, sealed: Sealed) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 0; attempt < RETRIES; attempt++) {
+    const sealed = await keyring.seal(secret, context, { force: attempt > 0 });
+    if (attempt > 0) await registerKeks(db, keyring.ids, now);
+    const outcome = await db.transaction().execute(async (transaction) => {
+      return (await claimKek(transaction, sealed.kekId)) ? { result: await work(transaction, sealed) } : undefined;
+    });
+    if (outcome !== undefined) return outcome.result;
+  }
+  throw new Error("the newest KEK of the KEK file is retired");
+}

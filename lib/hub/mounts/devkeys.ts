@@ -1,0 +1,149 @@
+import { randomBytes } from "node:crypto";
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { z } from "zod";
+import {
+  apiKeyRecord,
+  createdKey,
+  createKeyRequest,
+  createProjectRequest,
+  page,
+  projectRecord as projectSchema,
+} from "../../contract/devkeys-api.ts";
+import { recordId } from "../credentials.ts";
+import { conflict, forbidden, notFound, unprocessable } from "../errors.ts";
+import { grantableKey } from "../key-rights.ts";
+import { controls, isAdministrator, may, type Principal, requireScope } from "../principal.ts";
+import { findVisibleKey, issueKey, type KeyView, listKeys, revokeKey } from "../records/keys.ts";
+import { findProject, insertProject, listProjects, type Project, projectRecord } from "../records/projects.ts";
+import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "./documentation.ts";
+
+const tags = ["key service"];
+
+/** Whose records a key sees: its owner's, its project's when it is bound, everyone's for an administrator. */
+const viewOf = (principal: Principal): KeyView => ({
+  owner: isAdministrator(principal) ? undefined : principal.owner,
+  projectId: principal.projectId,
+});
+
+/** The key service (formats, section 4): API keys and projects. */
+export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
+  const db = hub.database.kysely;
+
+  app.post("/api-keys", {
+    schema: {
+      tags,
+      summary: "Issue an API key; its secrets are shown once",
+      security: security.key,
+      body: createKeyRequest,
+      response: { 201: createdKey, ...errors(400, 401, 403, 404, 415, 422) },
+    },
+    async handler(request, reply) {
+      const principal = await authentication.key(request);
+      requireScope(principal, "keys");
+      const wanted = grantableKey(principal, request.body, hub.now());
+      const project = wanted.projectId === null ? undefined : await findProject(db, wanted.projectId);
+      if (wanted.projectId !== null && (project === undefined || !controls(principal, project))) {
+        throw notFound("There is no such project.");
+      }
+      const withCredential = project?.kind === "project";
+      const { record, key, credential } = await issueKey(db, { ...wanted, withCredential }, hub.clock());
+      return reply
+        .code(201)
+        .send({ ...record, key, ...(credential !== undefined && { deployment_credential: credential }) });
+    },
+  });
+
+  app.get("/api-keys", {
+    schema: {
+      tags,
+      summary: "List the own keys, without their secrets",
+      security: security.key,
+      querystring: pageQuery,
+      response: { 200: page(apiKeyRecord), ...errors(401, 403, 422) },
+    },
+    async handler(request) {
+      const principal = await authentication.key(request);
+      requireScope(principal, "keys");
+      const { limit, cursor } = request.query;
+      const keys = await listKeys(db, viewOf(principal), { after: cursor, limit: limit + 1 });
+      return pageOf(keys, limit, ({ id }) => id);
+    },
+  });
+
+  app.delete("/api-keys/:id", {
+    schema: {
+      tags,
+      summary: "Revoke a key, its sessions and its deployment credential at once",
+      security: security.key,
+      params: z.object({ id: z.string() }),
+      response: { 204: noContent, ...errors(401, 403, 404) },
+    },
+    async handler(request, reply) {
+      const principal = await authentication.key(request);
+      const { id } = request.params;
+      if (id !== principal.keyId) requireScope(principal, "keys");
+      const key = await findVisibleKey(db, viewOf(principal), id);
+      if (key === undefined) throw notFound("There is no such key.");
+      // Whoever could not have made a key cannot take it away, or a small key of an owner could lock out the large one.
+      if (id !== principal.keyId && !key.scopes.every((scope) => may(principal, scope))) {
+        throw forbidden("The key has scopes that yours lacks.");
+      }
+      await revokeKey(db, id, hub.now());
+      return reply.code(204).send(null);
+    },
+  });
+
+  app.post("/projects", {
+    schema: {
+      tags,
+      summary: "Create a project, plugin or service",
+      security: security.key,
+      body: createProjectRequest,
+      response: { 201: projectSchema, ...errors(400, 401, 403, 409, 415, 422) },
+    },
+    async handler(request, reply) {
+      const principal = await authentication.key(request);
+      requireScope(principal, "projects");
+      if (principal.projectId !== null) throw forbidden("A key that is bound to a project creates no others.");
+      const { name, kind, slug } = request.body;
+      if (kind === "project" && slug !== undefined) {
+        throw unprocessable("slug: is generated for a project; leave it out.");
+      }
+      if (kind !== "project" && slug === undefined) throw unprocessable("slug is missing.");
+      const generated = `prj_${randomBytes(16).toString("hex")}`;
+      const project: Project = {
+        id: kind === "project" ? generated : recordId(kind === "plugin" ? "plg" : "svc", hub.clock()),
+        kind,
+        slug: slug ?? generated,
+        name,
+        owner: principal.owner,
+        description: null,
+        homepage: null,
+        repository: null,
+        visibility: kind === "project" ? "private" : "public",
+        latest_version: null,
+        created_at: hub.now(),
+      };
+      if (!(await insertProject(db, project))) throw conflict(`The ${kind} slug ${project.slug} is taken.`);
+      return reply.code(201).send(projectRecord(project));
+    },
+  });
+
+  app.get("/projects", {
+    schema: {
+      tags,
+      summary: "List the own projects, plugins and services",
+      security: security.key,
+      querystring: pageQuery,
+      response: { 200: page(projectSchema), ...errors(401, 403, 422) },
+    },
+    async handler(request) {
+      const principal = await authentication.key(request);
+      requireScope(principal, "projects", "read");
+      const { limit, cursor } = request.query;
+      const { owner, projectId } = viewOf(principal);
+      const projects = await listProjects(db, { owner, id: projectId }, { after: cursor, limit: limit + 1 });
+      return pageOf(projects, limit, ({ id }) => id);
+    },
+  });
+};

@@ -1,0 +1,39 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { z } from "zod";
+import { notFound } from "../errors.ts";
+import { sendBytes } from "../ranges.ts";
+import { findArtifactBytes } from "../records/artifacts.ts";
+import { bytes, errors, type MountOptions, notModified } from "./documentation.ts";
+
+/** The bytes behind `download_url`: authorised by the URL alone. */
+export const downloads: FastifyPluginAsyncZod<MountOptions> = async (app, { hub }) => {
+  app.route({
+    method: ["GET", "HEAD"],
+    url: "/v1/downloads/:id",
+    schema: {
+      tags: ["deploy hub"],
+      summary: "The artifact's bytes; the URL comes from the artifact's location and expires",
+      params: z.object({ id: z.string() }),
+      querystring: z.object({ expires: z.string().max(16).default(""), signature: z.string().max(128).default("") }),
+      response: {
+        200: bytes("The whole artifact."),
+        206: bytes("The range asked for."),
+        304: notModified,
+        ...errors(403, 404, 416),
+      },
+    },
+    async handler(request, reply) {
+      const { id } = request.params;
+      hub.downloadUrls.check(id, request.query, hub.clock());
+      const artifact = await findArtifactBytes(hub.database.statements, id);
+      if (artifact === undefined) throw notFound("There is no such artifact.");
+      return sendBytes(
+        request,
+        reply,
+        hub.blobs,
+        { id, size: artifact.size_bytes, sha256: artifact.artifact_sha256 },
+        { "content-type": "application/octet-stream" },
+      );
+    },
+  });
+};

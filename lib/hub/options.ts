@@ -1,0 +1,44 @@
+import type { Logger } from "../support/logging.ts";
+
+export interface RateLimit {
+  /** Requests per minute of one key, or of one address without a key. */
+  requests: number;
+  /** Failed authentications per minute of one address; beyond it the answer is 429 instead of 401. */
+  failures: number;
+}
+
+export interface HubOptions {
+  /** Everything the hub keeps, mode 0700: database, blobs, KEK file, `admin.key`. Created when missing. */
+  dataDir: string;
+  /** Default 127.0.0.1:8787; port 0 takes any free one. */
+  listen?: { host: string; port: number };
+  /** How clients reach the hub, also behind a proxy; download URLs are built from it. Default: the listening address. */
+  publicUrl?: string;
+  /** `postgres://…`, or `sqlite:PATH`. Default: `hub.sqlite` in the data dir. */
+  databaseUrl?: string;
+  /** A folder, as a path or `file:` URL. Default: `blobs` in the data dir. */
+  blobUrl?: string;
+  /** Default: `kek.json` in the data dir, created at the first start. */
+  kekFile?: string;
+  /** Bytes. Default 64 GiB, which is what one AES-GCM message may hold. */
+  maxArtifactSize?: number;
+  /** Default: no logs. */
+  logger?: Logger;
+  /** `false` switches the limits off. */
+  rateLimit?: Partial<RateLimit> | false;
+  /** Milliseconds since 1970. */
+  clock?: () => number;
+  /** How long a download URL lives. Milliseconds; default 15 minutes. */
+  downloadLifetime?: number;
+  /** How long requests in flight may take to end when the hub closes. Milliseconds; default 10 seconds. */
+  drainTimeout?: number;
+  /** Hears every database statement; tests count them. */
+  onStatement?: (text: string, milliseconds: number) => void;
+}
+
+export const DEFAULTS = {
+  listen: { host: "127.0.0.1", port: 8787 },
+  maxArtifactSize: 2 ** 36,
+  rateLimit: { requests: 60_000, failures: 60 },
+  drainTimeout: 10_000,
+} as const;

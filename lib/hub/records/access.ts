@@ -1,0 +1,61 @@
+import type { Principal } from "../principal.ts";
+import { scopesOf } from "../principal.ts";
+import type { Row, Statements } from "./database.ts";
+
+/** The columns of a key that decide whether and what it may do. */
+const KEY_COLUMNS = "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.expires_at, k.revoked_at";
+
+const KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.hash = ?`;
+
+const SESSION = `SELECT ${KEY_COLUMNS}, s.project_id, s.expires_at AS session_expires_at, p.latest_version
+  FROM sessions s JOIN api_keys k ON k.id = s.key_id JOIN projects p ON p.id = s.project_id WHERE s.hash = ?`;
+
+interface KeyRow {
+  key_id: string;
+  owner: string;
+  scopes: string;
+  bound_to: string | null;
+  expires_at: string | null;
+  revoked_at: string | null;
+}
+
+interface SessionRow extends KeyRow {
+  project_id: string;
+  session_expires_at: string;
+  latest_version: string | null;
+}
+
+/** A live session, with the answer to the question that most sessions ask. */
+export interface Session {
+  principal: Principal;
+  projectId: string;
+  latestVersion: string | null;
+}
+
+/** The key behind a row, or undefined when it is revoked or has expired at `now` (ISO 8601). */
+export function principalOf(row: KeyRow, now: string): Principal | undefined {
+  if (row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= now)) return undefined;
+  return {
+    keyId: row.key_id,
+    owner: row.owner,
+    scopes: scopesOf(row.scopes),
+    projectId: row.bound_to,
+    expiresAt: row.expires_at,
+  };
+}
+
+/** The live key of this hash: one indexed read. */
+export async function findKey(statements: Statements, hash: string, now: string): Promise<Principal | undefined> {
+  const row = (await statements.first(KEY, [hash])) as KeyRow | undefined;
+  return row === undefined ? undefined : principalOf(row, now);
+}
+
+/**
+ * The live session of this hash, its key, and its project's latest version: one indexed statement. A session dies with its key.
+ */
+export async function findSession(statements: Statements, hash: string, now: string): Promise<Session | undefined> {
+  const row = (await statements.first(SESSION, [hash])) as (SessionRow & Row) | undefined;
+  if (row === undefined || row.session_expires_at <= now) return undefined;
+  const principal = principalOf(row, now);
+  return principal && { principal, projectId: row.project_id, latestVersion: row.latest_version };
+}

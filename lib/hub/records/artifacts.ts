@@ -1,0 +1,116 @@
+import type { Kysely, Selectable, Transaction } from "kysely";
+import { latestOf } from "../../contract/versions.ts";
+import type { Sealed } from "../keys/sealing.ts";
+import type { Statements } from "./database.ts";
+import type { ArtifactsTable, Schema } from "./schema.ts";
+
+export type Artifact = Selectable<ArtifactsTable>;
+
+const LOCATION = "SELECT * FROM artifacts WHERE project_id = ? AND version = ?";
+const BYTES = "SELECT id, size_bytes, artifact_sha256 FROM artifacts WHERE id = ?";
+
+/** The artifact of a version: one indexed read. */
+export async function findArtifact(
+  statements: Statements,
+  projectId: string,
+  version: string,
+): Promise<Artifact | undefined> {
+  return (await statements.first(LOCATION, [projectId, version])) as Artifact | undefined;
+}
+
+/** What a download needs to know. */
+export async function findArtifactBytes(
+  statements: Statements,
+  id: string,
+): Promise<Pick<Artifact, "id" | "size_bytes" | "artifact_sha256"> | undefined> {
+  return (await statements.first(BYTES, [id])) as Artifact | undefined;
+}
+
+/** What `authorize` decides on, read at once: the artifact of this signature and the credential with its key. */
+export interface Authorization {
+  /** Undefined when no artifact of the project has the signature. */
+  artifactId: string | undefined;
+  /** Undefined for a credential that is unknown, or of another project. */
+  credential: { expiresAt: string | null; revokedAt: string | null } | undefined;
+}
+
+export async function findAuthorization(
+  db: Kysely<Schema>,
+  { projectId, credentialHash, signature }: { projectId: string; credentialHash: string; signature: string },
+): Promise<Authorization> {
+  const credential = await db
+    .selectFrom("deployment_credentials as c")
+    .innerJoin("api_keys as k", "k.id", "c.key_id")
+    .select(["k.expires_at", "k.revoked_at"])
+    .where("c.hash", "=", credentialHash)
+    .where("c.project_id", "=", projectId)
+    .executeTakeFirst();
+  const artifact = await db
+    .selectFrom("artifacts")
+    .select("id")
+    .where("project_id", "=", projectId)
+    .where("signature", "=", signature)
+    .orderBy("id")
+    .executeTakeFirst();
+  return {
+    artifactId: artifact?.id,
+    credential: credential && { expiresAt: credential.expires_at, revokedAt: credential.revoked_at },
+  };
+}
+
+/** The sealed DEK as it stands now; a rotation may have replaced it since the last read. */
+export async function readSealedDek(db: Kysely<Schema>, artifactId: string): Promise<Sealed | undefined> {
+  const row = await db
+    .selectFrom("artifacts")
+    .select(["kek_id", "sealed_dek"])
+    .where("id", "=", artifactId)
+    .executeTakeFirst();
+  return row && { kekId: row.kek_id, sealed: row.sealed_dek };
+}
+
+/**
+ * Makes an artifact visible and recomputes the project's latest version. The project's row is locked first: two publishers of
+ * different versions would otherwise each compute "latest" without the other's.
+ *
+ * @returns the artifact that already had this version, or undefined when the new one was stored
+ */
+export async function insertArtifact(
+  transaction: Transaction<Schema>,
+  artifact: Artifact,
+): Promise<Artifact | undefined> {
+  await transaction
+    .updateTable("projects")
+    .set((eb) => ({ latest_version: eb.ref("latest_version") }))
+    .where("id", "=", artifact.project_id)
+    .execute();
+  const existing = await transaction
+    .selectFrom("artifacts")
+    .selectAll()
+    .where("project_id", "=", artifact.project_id)
+    .where("version", "=", artifact.version)
+    .executeTakeFirst();
+  if (existing !== undefined) return existing;
+  await transaction.insertInto("artifacts").values(artifact).execute();
+  const versions = await transaction
+    .selectFrom("artifacts")
+    .select(["version", "created_at"])
+    .where("project_id", "=", artifact.project_id)
+    .execute();
+  await transaction
+    .updateTable("projects")
+    .set({ latest_version: latestOf(versions)?.version ?? null })
+    .where("id", "=", artifact.project_id)
+    .execute();
+  return undefined;
+}
+
+/** Which of the blob ids have a record: what the sweep at start keeps. */
+export async function knownBlobs(db: Kysely<Schema>, ids: string[]): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom("artifacts")
+    .select("id")
+    .where("id", "in", ids)
+    .union(db.selectFrom("releases").select("id").where("id", "in", ids))
+    .execute();
+  return new Set(rows.map(({ id }) => id));
+}

@@ -1,0 +1,102 @@
+import type { Kysely, Selectable } from "kysely";
+import type { ApiKeyRecord, Scope } from "../../contract/devkeys-api.ts";
+import { hashOf, issue, recordId, shownPrefix } from "../credentials.ts";
+import type { ApiKeysTable, Schema } from "./schema.ts";
+
+export interface NewKey {
+  name: string;
+  owner: string;
+  scopes: readonly Scope[];
+  projectId: string | null;
+  /** ISO 8601 in UTC, or null for never. */
+  expiresAt: string | null;
+  /** Also make a deployment credential: the key is bound to a surface-B project. */
+  withCredential: boolean;
+}
+
+export interface IssuedKey {
+  record: ApiKeyRecord;
+  key: string;
+  credential: string | undefined;
+}
+
+export const keyRecord = (row: Selectable<ApiKeysTable>): ApiKeyRecord => ({
+  id: row.id,
+  name: row.name,
+  owner: row.owner,
+  scopes: row.scopes.split(" ") as Scope[],
+  project_id: row.project_id,
+  prefix: row.prefix,
+  expires_at: row.expires_at,
+  revoked_at: row.revoked_at,
+  created_at: row.created_at,
+});
+
+/** Issues a key, and with it a deployment credential when asked for. Their secrets are only in the answer. */
+export async function issueKey(db: Kysely<Schema>, wanted: NewKey, now: number): Promise<IssuedKey> {
+  const key = issue("key");
+  const credential = wanted.withCredential ? issue("credential") : undefined;
+  const createdAt = new Date(now).toISOString();
+  const row = {
+    id: recordId("key", now),
+    name: wanted.name,
+    owner: wanted.owner,
+    scopes: wanted.scopes.join(" "),
+    project_id: wanted.projectId,
+    prefix: shownPrefix(key),
+    hash: hashOf(key),
+    expires_at: wanted.expiresAt,
+    revoked_at: null,
+    created_at: createdAt,
+  };
+  await db.transaction().execute(async (transaction) => {
+    await transaction.insertInto("api_keys").values(row).execute();
+    if (credential !== undefined && wanted.projectId !== null) {
+      await transaction
+        .insertInto("deployment_credentials")
+        .values({ hash: hashOf(credential), key_id: row.id, project_id: wanted.projectId, created_at: createdAt })
+        .execute();
+    }
+  });
+  return { record: keyRecord(row), key, credential };
+}
+
+/** Which keys someone sees: an owner's, or all of them (administrator); one project's for a bound key. */
+export interface KeyView {
+  owner: string | undefined;
+  projectId: string | null;
+}
+
+const visibleKeys = (db: Kysely<Schema>, { owner, projectId }: KeyView) =>
+  db
+    .selectFrom("api_keys")
+    .selectAll()
+    .$if(owner !== undefined, (query) => query.where("owner", "=", owner ?? ""))
+    .$if(projectId !== null, (query) => query.where("project_id", "=", projectId));
+
+export async function listKeys(
+  db: Kysely<Schema>,
+  view: KeyView,
+  { after, limit }: { after: string; limit: number },
+): Promise<ApiKeyRecord[]> {
+  const rows = await visibleKeys(db, view).where("id", ">", after).orderBy("id").limit(limit).execute();
+  return rows.map(keyRecord);
+}
+
+export async function findVisibleKey(db: Kysely<Schema>, view: KeyView, id: string): Promise<ApiKeyRecord | undefined> {
+  const row = await visibleKeys(db, view).where("id", "=", id).executeTakeFirst();
+  return row && keyRecord(row);
+}
+
+/** Revokes a key and with it its sessions and its deployment credential, which are looked up through the key. */
+export async function revokeKey(db: Kysely<Schema>, id: string, now: string): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    await transaction
+      .updateTable("api_keys")
+      .set({ revoked_at: now })
+      .where("id", "=", id)
+      .where("revoked_at", "is", null)
+      .execute();
+    await transaction.deleteFrom("sessions").where("key_id", "=", id).execute();
+  });
+}

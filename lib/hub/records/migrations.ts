@@ -1,0 +1,177 @@
+import { type ColumnDataType, type Kysely, sql } from "kysely";
+import { type Migration, type MigrationProvider, Migrator } from "kysely/migration";
+import type { Dialect } from "./database.ts";
+
+type Text = ColumnDataType | ReturnType<typeof sql>;
+
+/** Keyset pages and host-id order need bytewise order: PostgreSQL's default collation is the locale's. */
+const textOf = (dialect: Dialect): Text => (dialect === "postgres" ? sql`text collate "C"` : "text");
+
+/**
+ * Migrations in order; a released one never changes. They are written for both databases: text, bigint, indexes, nothing else.
+ */
+const migrations = (dialect: Dialect): Record<string, Migration> => {
+  const text = textOf(dialect);
+  return {
+    "0001-surface-b-and-keys": {
+      async up(db: Kysely<unknown>) {
+        await db.schema
+          .createTable("projects")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("kind", text, (column) => column.notNull())
+          .addColumn("slug", text, (column) => column.notNull())
+          .addColumn("name", text, (column) => column.notNull())
+          .addColumn("owner", text, (column) => column.notNull())
+          .addColumn("description", text)
+          .addColumn("homepage", text)
+          .addColumn("repository", text)
+          .addColumn("visibility", text, (column) => column.notNull())
+          .addColumn("latest_version", text)
+          .addColumn("created_at", text, (column) => column.notNull())
+          .addUniqueConstraint("projects_slug", ["kind", "slug"])
+          .execute();
+        await db.schema.createIndex("projects_owner").on("projects").columns(["owner", "id"]).execute();
+
+        await db.schema
+          .createTable("api_keys")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("name", text, (column) => column.notNull())
+          .addColumn("owner", text, (column) => column.notNull())
+          .addColumn("scopes", text, (column) => column.notNull())
+          .addColumn("project_id", text, (column) => column.references("projects.id"))
+          .addColumn("prefix", text, (column) => column.notNull())
+          .addColumn("hash", text, (column) => column.notNull().unique())
+          .addColumn("expires_at", text)
+          .addColumn("revoked_at", text)
+          .addColumn("created_at", text, (column) => column.notNull())
+          .execute();
+        await db.schema.createIndex("api_keys_owner").on("api_keys").columns(["owner", "id"]).execute();
+
+        await db.schema
+          .createTable("deployment_credentials")
+          .addColumn("hash", text, (column) => column.primaryKey().notNull())
+          .addColumn("key_id", text, (column) => column.notNull().references("api_keys.id"))
+          .addColumn("project_id", text, (column) => column.notNull().references("projects.id"))
+          .addColumn("created_at", text, (column) => column.notNull())
+          .execute();
+
+        await db.schema
+          .createTable("sessions")
+          .addColumn("hash", text, (column) => column.primaryKey().notNull())
+          .addColumn("key_id", text, (column) => column.notNull().references("api_keys.id"))
+          .addColumn("project_id", text, (column) => column.notNull().references("projects.id"))
+          .addColumn("expires_at", text, (column) => column.notNull())
+          .execute();
+        await db.schema.createIndex("sessions_expiry").on("sessions").column("expires_at").execute();
+
+        await db.schema
+          .createTable("artifacts")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("project_id", text, (column) => column.notNull().references("projects.id"))
+          .addColumn("version", text, (column) => column.notNull())
+          .addColumn("project_name", text, (column) => column.notNull())
+          .addColumn("content_sha256", text, (column) => column.notNull())
+          .addColumn("artifact_sha256", text, (column) => column.notNull())
+          .addColumn("size_bytes", "bigint", (column) => column.notNull())
+          .addColumn("signature", text, (column) => column.notNull())
+          .addColumn("signer_public_key", text, (column) => column.notNull())
+          .addColumn("kek_id", text, (column) => column.notNull())
+          .addColumn("sealed_dek", text, (column) => column.notNull())
+          .addColumn("created_at", text, (column) => column.notNull())
+          .addUniqueConstraint("artifacts_version", ["project_id", "version"])
+          .execute();
+        await db.schema
+          .createIndex("artifacts_signature")
+          .on("artifacts")
+          .columns(["project_id", "signature"])
+          .execute();
+
+        await db.schema
+          .createTable("keks")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("retired_at", text)
+          .addColumn("created_at", text, (column) => column.notNull())
+          .execute();
+
+        await db.schema
+          .createTable("sealed_secrets")
+          .addColumn("name", text, (column) => column.primaryKey().notNull())
+          .addColumn("kek_id", text, (column) => column.notNull())
+          .addColumn("sealed", text, (column) => column.notNull())
+          .addColumn("created_at", text, (column) => column.notNull())
+          .execute();
+
+        await db.schema
+          .createTable("reports")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("holder", text, (column) => column.notNull())
+          .addColumn("target", text, (column) => column.notNull())
+          .addColumn("host_id", text, (column) => column.notNull())
+          .addColumn("version", text, (column) => column.notNull())
+          .addColumn("status", text, (column) => column.notNull())
+          .addColumn("deployment_id", text)
+          .addColumn("record", text, (column) => column.notNull())
+          .addColumn("created_at", text, (column) => column.notNull())
+          .addUniqueConstraint("reports_deployment", ["holder", "target", "deployment_id"])
+          .execute();
+        await db.schema.createIndex("reports_history").on("reports").columns(["holder", "target", "id"]).execute();
+        await db.schema.createIndex("reports_age").on("reports").column("created_at").execute();
+
+        await db.schema
+          .createTable("hosts")
+          .addColumn("holder", text, (column) => column.notNull())
+          .addColumn("target", text, (column) => column.notNull())
+          .addColumn("host_id", text, (column) => column.notNull())
+          .addColumn("change", "bigint", (column) => column.notNull())
+          .addColumn("report_id", text, (column) => column.notNull())
+          .addColumn("record", text, (column) => column.notNull())
+          .addPrimaryKeyConstraint("hosts_key", ["holder", "target", "host_id"])
+          .execute();
+        await db.schema.createIndex("hosts_change").on("hosts").columns(["holder", "target", "change"]).execute();
+        await db.schema.createIndex("hosts_report").on("hosts").column("report_id").execute();
+
+        await db.schema
+          .createTable("views")
+          .addColumn("holder", text, (column) => column.notNull())
+          .addColumn("target", text, (column) => column.notNull())
+          .addColumn("changes", "bigint", (column) => column.notNull())
+          .addPrimaryKeyConstraint("views_key", ["holder", "target"])
+          .execute();
+      },
+    },
+
+    "0002-marketplace": {
+      async up(db: Kysely<unknown>) {
+        await db.schema
+          .createTable("releases")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("target_id", text, (column) => column.notNull().references("projects.id"))
+          .addColumn("version", text, (column) => column.notNull())
+          .addColumn("size_bytes", "bigint", (column) => column.notNull())
+          .addColumn("sha256", text, (column) => column.notNull())
+          .addColumn("signature", text, (column) => column.notNull())
+          .addColumn("repo", text)
+          .addColumn("is_yanked", "integer", (column) => column.notNull())
+          .addColumn("yanked_reason", text)
+          .addColumn("created_at", text, (column) => column.notNull())
+          .addUniqueConstraint("releases_version", ["target_id", "version"])
+          .execute();
+
+        await db.schema
+          .createTable("grants")
+          .addColumn("target_id", text, (column) => column.notNull().references("projects.id"))
+          .addColumn("grantee", text, (column) => column.notNull())
+          .addColumn("created_at", text, (column) => column.notNull())
+          .addPrimaryKeyConstraint("grants_key", ["target_id", "grantee"])
+          .execute();
+      },
+    },
+  };
+};
+
+/** Brings the database to the newest schema. Several hubs may start at once: the migrator takes its lock. */
+export async function migrate(db: Kysely<never>, dialect: Dialect): Promise<void> {
+  const provider: MigrationProvider = { getMigrations: () => Promise.resolve(migrations(dialect)) };
+  const { error } = await new Migrator({ db, provider }).migrateToLatest();
+  if (error !== undefined) throw error instanceof Error ? error : new Error("migration failed", { cause: error });
+}

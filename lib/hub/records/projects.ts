@@ -1,0 +1,45 @@
+import type { Kysely, Selectable } from "kysely";
+import type { ProjectRecord } from "../../contract/devkeys-api.ts";
+import type { ProjectsTable, Schema } from "./schema.ts";
+
+export type Project = Selectable<ProjectsTable>;
+
+export const projectRecord = ({ id, name, kind, slug, created_at }: Project): ProjectRecord => ({
+  id,
+  name,
+  kind,
+  slug,
+  created_at,
+});
+
+/** @returns false when a project of this kind has the slug already */
+export async function insertProject(db: Kysely<Schema>, project: Project): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto("projects")
+    .values(project)
+    .onConflict((conflict) => conflict.columns(["kind", "slug"]).doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+export function findProject(db: Kysely<Schema>, id: string): Promise<Project | undefined> {
+  return db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst();
+}
+
+/** @param owner undefined for every owner's @param id not null for one project only */
+export async function listProjects(
+  db: Kysely<Schema>,
+  { owner, id }: { owner: string | undefined; id: string | null },
+  { after, limit }: { after: string; limit: number },
+): Promise<ProjectRecord[]> {
+  const rows = await db
+    .selectFrom("projects")
+    .selectAll()
+    .$if(owner !== undefined, (query) => query.where("owner", "=", owner ?? ""))
+    .$if(id !== null, (query) => query.where("id", "=", id ?? ""))
+    .where("id", ">", after)
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+  return rows.map(projectRecord);
+}

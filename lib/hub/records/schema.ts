@@ -1,0 +1,154 @@
+/**
+ * The tables, as kysely sees them. Everything is text or an integer, so that one schema serves SQLite and PostgreSQL: times are
+ * ISO 8601 in UTC with milliseconds (they sort as text), binary values are base64, lists and records are JSON.
+ */
+
+export interface ProjectsTable {
+  id: string;
+  kind: "plugin" | "service" | "project";
+  slug: string;
+  name: string;
+  owner: string;
+  description: string | null;
+  homepage: string | null;
+  repository: string | null;
+  visibility: "public" | "private";
+  /** The one answer to "latest" (contract/versions.ts), recomputed by every transaction that changes the versions. */
+  latest_version: string | null;
+  created_at: string;
+}
+
+export interface ApiKeysTable {
+  id: string;
+  name: string;
+  owner: string;
+  /** Scope names, separated by spaces. */
+  scopes: string;
+  project_id: string | null;
+  prefix: string;
+  /** SHA-256 of the key, hexadecimal. The key itself is nowhere. */
+  hash: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  created_at: string;
+}
+
+export interface DeploymentCredentialsTable {
+  hash: string;
+  key_id: string;
+  project_id: string;
+  created_at: string;
+}
+
+export interface SessionsTable {
+  hash: string;
+  key_id: string;
+  project_id: string;
+  expires_at: string;
+}
+
+export interface ArtifactsTable {
+  id: string;
+  project_id: string;
+  version: string;
+  project_name: string;
+  /** Of the packed tree, as the publisher says. */
+  content_sha256: string;
+  /** Of the stored bytes, as the hub counted them. */
+  artifact_sha256: string;
+  size_bytes: number;
+  /** Base64 in its one canonical form: authorize looks artifacts up by it. */
+  signature: string;
+  signer_public_key: string;
+  kek_id: string;
+  sealed_dek: string;
+  created_at: string;
+}
+
+/** A published version of a plugin or service. */
+export interface ReleasesTable {
+  id: string;
+  target_id: string;
+  version: string;
+  size_bytes: number;
+  sha256: string;
+  /** The value of X-Signature. */
+  signature: string;
+  repo: string | null;
+  is_yanked: number;
+  yanked_reason: string | null;
+  created_at: string;
+}
+
+export interface GrantsTable {
+  target_id: string;
+  /** The owner whose keys see the private target. */
+  grantee: string;
+  created_at: string;
+}
+
+/** The append-only log of both surfaces. */
+export interface ReportsTable {
+  id: string;
+  /** Whose view the report belongs to: on surface A the key's owner, on surface B empty (the project is the view). */
+  holder: string;
+  /** `plugin/<slug>`, `service/<slug>` or a project id. */
+  target: string;
+  host_id: string;
+  version: string;
+  status: "success" | "failed" | "rolled_back";
+  /** Surface B only; a second report with the same one changes nothing. */
+  deployment_id: string | null;
+  /** JSON, as the routes answer it. */
+  record: string;
+  created_at: string;
+}
+
+/** The newest record of each host, next to the log, so that a fleet view reads one index and nothing else. */
+export interface HostsTable {
+  holder: string;
+  target: string;
+  host_id: string;
+  /** The view's change number when this host last changed. */
+  change: number;
+  report_id: string;
+  record: string;
+}
+
+/** One row per fleet view: its change counter orders reports, and is the view's ETag and cursor. */
+export interface ViewsTable {
+  holder: string;
+  target: string;
+  changes: number;
+}
+
+/** Key-encryption keys by name only. A retired one seals nothing any more. */
+export interface KeksTable {
+  id: string;
+  retired_at: string | null;
+  created_at: string;
+}
+
+/** Secrets of the hub itself and developers' signing secrets, sealed under a KEK. */
+export interface SealedSecretsTable {
+  /** `hub` or `signing-key/<owner>`. */
+  name: string;
+  kek_id: string;
+  sealed: string;
+  created_at: string;
+}
+
+export interface Schema {
+  projects: ProjectsTable;
+  api_keys: ApiKeysTable;
+  deployment_credentials: DeploymentCredentialsTable;
+  sessions: SessionsTable;
+  artifacts: ArtifactsTable;
+  releases: ReleasesTable;
+  grants: GrantsTable;
+  reports: ReportsTable;
+  hosts: HostsTable;
+  views: ViewsTable;
+  keks: KeksTable;
+  sealed_secrets: SealedSecretsTable;
+}

@@ -1,0 +1,28 @@
+import type { Kysely } from "kysely";
+import { hashOf, issue } from "../credentials.ts";
+import type { Schema } from "./schema.ts";
+
+/** How long a session lives (formats, section 5). Seconds. */
+export const SESSION_SECONDS = 3600;
+
+/** Opens a session and forgets those that have expired. The token is only in the answer. */
+export async function openSession(
+  db: Kysely<Schema>,
+  { keyId, projectId }: { keyId: string; projectId: string },
+  now: number,
+): Promise<string> {
+  const token = issue("session");
+  await db.transaction().execute(async (transaction) => {
+    await transaction.deleteFrom("sessions").where("expires_at", "<=", new Date(now).toISOString()).execute();
+    await transaction
+      .insertInto("sessions")
+      .values({
+        hash: hashOf(token),
+        key_id: keyId,
+        project_id: projectId,
+        expires_at: new Date(now + SESSION_SECONDS * 1000).toISOString(),
+      })
+      .execute();
+  });
+  return token;
+}

@@ -1,0 +1,45 @@
+import type { FastifySchemaCompiler } from "fastify";
+import type { z } from "zod";
+import { badRequest, type HubError, unprocessable } from "./errors.ts";
+
+/** Fields that carry bytes: a malformed one is 400 (formats, section 5), every other fault of a field is 422. */
+const BINARY_FIELDS: ReadonlySet<PropertyKey> = new Set([
+  "dek",
+  "signature",
+  "signer_public_key",
+  "artifact_signature",
+]);
+/** A message names the first faults; a body can have thousands. */
+const SHOWN_FAULTS = 5;
+
+const isMissing = (issue: z.core.$ZodIssue): boolean => issue.code === "invalid_type" && issue.input === undefined;
+
+/** One answer for every fault of an input: 422 names the missing or wrong fields, 400 is for malformed binary ones. */
+export function faultsAnswer(error: z.ZodError, part = "body"): HubError {
+  const faults = error.issues.map((issue) => {
+    const name = issue.path.map(String).join(".") || part;
+    return isMissing(issue) ? `${name} is missing` : `${name}: ${issue.message}`;
+  });
+  const shown = faults.slice(0, SHOWN_FAULTS).join("; ");
+  const message = `${shown}${faults.length > SHOWN_FAULTS ? `; and ${faults.length - SHOWN_FAULTS} more` : ""}.`;
+  const malformed = error.issues.every((issue) => BINARY_FIELDS.has(issue.path[0] ?? "") && !isMissing(issue));
+  return malformed ? badRequest(message) : unprocessable(message);
+}
+
+/** @throws the answer of {@link faultsAnswer} */
+export function parseOrRefuse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
+  const parsed = schema.safeParse(value, { reportInput: true });
+  if (!parsed.success) throw faultsAnswer(parsed.error);
+  return parsed.data;
+}
+
+/** Fastify's validator for the contract's schemas. */
+export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
+  ({ schema, httpPart }) =>
+  (value: unknown) => {
+    const parsed = schema.safeParse(value, { reportInput: true });
+    return parsed.success ? { value: parsed.data } : { error: faultsAnswer(parsed.error, httpPart) };
+  };
+
+/** For routes that read their own body: the schema is documentation. */
+export const unvalidated: FastifySchemaCompiler<z.ZodType> = () => (value: unknown) => ({ value });

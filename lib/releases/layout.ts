@@ -1,0 +1,68 @@
+import { join } from "node:path";
+
+/** The two kinds of things that a release holds; also the names of their folders. */
+export type Section = "plugins" | "extensions";
+
+/** One installed plugin or extension. */
+export interface Item {
+  section: Section;
+  id: string;
+}
+
+export const sameItem = (a: Item, b: Item): boolean => a.section === b.section && a.id === b.id;
+
+/** Names a target in paths: `project-<id>`, `plugin-<slug>` or `service-<slug>` (design, section 4). */
+export type Target = `${"project" | "plugin" | "service"}-${string}`;
+
+/** Every path below a project root (design, section 4). Ids, targets and release names are checked where they come from. */
+export interface Layout {
+  root: string;
+  sealift: string;
+  lock: string;
+  journal: string;
+  /** `<section>/<id>`, the link that everything else uses. */
+  link(item: Item): string;
+  /** What that link holds, relative to its folder. */
+  linkText(target: Target, item: Item): string;
+  /** The link whose renaming is the switch. */
+  current(target: Target): string;
+  currentText(target: Target, release: string): string;
+  releases(target?: Target): string;
+  release(target: Target, release: string): string;
+  /** Where unverified bytes go: 0700, beside the releases so that a rename is enough. */
+  staging(target: Target, release: string): string;
+  /** The host's own data of an item. */
+  data(item: Item): string;
+  /** What `<release>/<section>/<id>/data` links to. */
+  dataText(item: Item): string;
+  envFile(id: string): string;
+  state(target: Target): string;
+  reports(target: Target): string;
+  trust(target: Target): string;
+}
+
+export const STAGING_PREFIX = ".staging-";
+
+/** The paths of a project root, which need not exist. */
+export function layoutOf(root: string): Layout {
+  const sealift = join(root, ".sealift");
+  return {
+    root,
+    sealift,
+    lock: join(sealift, "lock"),
+    journal: join(sealift, "journal.json"),
+    link: ({ section, id }) => join(root, section, id),
+    linkText: (target, { section, id }) => `../.sealift/current/${target}/${section}/${id}`,
+    current: (target) => join(sealift, "current", target),
+    currentText: (target, release) => `../releases/${target}/${release}`,
+    releases: (target) => (target === undefined ? join(sealift, "releases") : join(sealift, "releases", target)),
+    release: (target, release) => join(sealift, "releases", target, release),
+    staging: (target, release) => join(sealift, "releases", target, `${STAGING_PREFIX}${release}`),
+    data: ({ section, id }) => join(sealift, "data", section, id),
+    dataText: ({ section, id }) => `../../../../../data/${section}/${id}`,
+    envFile: (id) => join(root, "plugins", `${id}.env`),
+    state: (target) => join(sealift, "state", `${target}.json`),
+    reports: (target) => join(sealift, "reports", target),
+    trust: (target) => join(sealift, "trust", `${target}.pub`),
+  };
+}

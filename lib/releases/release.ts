@@ -1,0 +1,102 @@
+import { randomBytes } from "node:crypto";
+import { readdir, readlink, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { z } from "zod";
+import { readJsonFile, writeJsonFile } from "./json-file.ts";
+import type { Layout, Target } from "./layout.ts";
+import { STAGING_PREFIX } from "./layout.ts";
+
+/** `release.json` inside a release: its last file, so a release without it was never finished. */
+export const releaseRecord = z.object({
+  version: z.string(),
+  /** What tells two artifacts of one version apart: a signature or a digest. Null for an adopted folder. */
+  identity: z.string().nullable(),
+  items: z.array(z.object({ section: z.enum(["plugins", "extensions"]), id: z.string() })),
+  content_sha256: z.string().nullable(),
+  created_at: z.string(),
+});
+export type ReleaseRecord = z.infer<typeof releaseRecord>;
+
+export interface Release extends ReleaseRecord {
+  name: string;
+}
+
+const recordFile = (layout: Layout, target: Target, name: string): string =>
+  join(layout.release(target, name), "release.json");
+
+/** A release's folder name: recognisable, unique, and safe whatever the version label holds. */
+export function newReleaseName(version: string): string {
+  const label = version
+    .replace(/[^A-Za-z0-9._+-]/g, "_")
+    .replace(/^[._]+/, "")
+    .slice(0, 64);
+  return `${label || "release"}-${randomBytes(4).toString("hex")}`;
+}
+
+export const writeRelease = (layout: Layout, target: Target, name: string, record: ReleaseRecord): Promise<void> =>
+  writeJsonFile(recordFile(layout, target, name), record);
+
+export async function readRelease(layout: Layout, target: Target, name: string): Promise<Release | undefined> {
+  const record = await readJsonFile(recordFile(layout, target, name), releaseRecord);
+  return record && { name, ...record };
+}
+
+/** Name of the release that `current` points to, whether or not it is whole. */
+export async function currentName(layout: Layout, target: Target): Promise<string | undefined> {
+  try {
+    return basename(await readlink(layout.current(target)));
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw error;
+  }
+}
+
+/** The running release of a target. */
+export async function currentRelease(layout: Layout, target: Target): Promise<Release | undefined> {
+  const name = await currentName(layout, target);
+  return name === undefined ? undefined : readRelease(layout, target, name);
+}
+
+const namesIn = async (folder: string): Promise<string[]> =>
+  readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
+    throw error;
+  });
+
+/** Whole releases of a target, newest first. */
+export async function listReleases(layout: Layout, target: Target): Promise<Release[]> {
+  const names = await namesIn(layout.releases(target));
+  const found = await Promise.all(names.map((name) => readRelease(layout, target, name)));
+  return found
+    .filter((release) => release !== undefined)
+    .toSorted((a, b) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : 0));
+}
+
+/**
+ * Removes old releases of a target, but never the running one. Reports and data are not releases and stay.
+ *
+ * @param keep releases to keep, the running one included; at least 1
+ * @returns the names of the removed ones
+ */
+export async function collectReleases(layout: Layout, target: Target, keep: number): Promise<string[]> {
+  const current = await currentName(layout, target);
+  const others = (await listReleases(layout, target)).filter(({ name }) => name !== current);
+  const old = others.slice(Math.max(0, keep - 1)).map(({ name }) => name);
+  for (const name of old) await rm(layout.release(target, name), { recursive: true, force: true });
+  return old;
+}
+
+/** Removes staging folders and releases that were never finished. Only under the lock, with no deployment under way. */
+export async function sweepUnfinished(layout: Layout): Promise<string[]> {
+  const removed: string[] = [];
+  for (const target of (await namesIn(layout.releases())) as Target[]) {
+    const current = await currentName(layout, target);
+    for (const name of await namesIn(layout.releases(target))) {
+      const unfinished = name.startsWith(STAGING_PREFIX) || (await readRelease(layout, target, name)) === undefined;
+      if (!unfinished || name === current) continue;
+      await rm(join(layout.releases(target), name), { recursive: true, force: true });
+      removed.push(`${target}/${name}`);
+    }
+  }
+  return removed;
+}
