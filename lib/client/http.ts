@@ -95,6 +95,8 @@ function exchange(
     },
     ...(transport.signal && { signal: transport.signal }),
   });
+  // Without a body got leaves the request open for writing.
+  if (request.method !== "GET" && request.json === undefined && form === undefined) stream.end();
   if (request.form?.onUploaded) {
     const { onUploaded } = request.form;
     stream.on("uploadProgress", ({ transferred, total }: { transferred: number; total?: number }) =>

@@ -1,0 +1,63 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import autocannon from "autocannon";
+import { BenchProject, KEY } from "./runtime-project.ts";
+import { type BenchRow, round } from "./runtime-row.ts";
+
+/** A trusted action against a bare Fastify handler: requests per second. */
+
+const BODY = JSON.stringify({ payload: { text: "hello", numbers: [1, 2, 3] } });
+const SOURCE = `export default { actions: { echo: (payload) => payload } };`;
+
+async function serve(...parameters: string[]): Promise<{ url: string; child: ChildProcess }> {
+  const child = fork(new URL("./runtime-server.ts", import.meta.url), parameters, {
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+  const [url] = (await once(child, "message")) as [string];
+  return { url, child };
+}
+
+async function requestsPerSecond(url: string, seconds: number): Promise<number> {
+  const headers = { "content-type": "application/json", "x-plugin-key": KEY };
+  const result = await autocannon({ url, method: "POST", headers, body: BODY, connections: 20, duration: seconds });
+  if (result.non2xx > 0 || result.errors > 0)
+    throw new Error(`${url}: ${result.non2xx} refusals, ${result.errors} errors`);
+  return result.requests.average;
+}
+
+const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+/** @param rounds each side is measured so often, in turns */
+export async function benchTrustedCalls({ rounds = 5, seconds = 3 } = {}): Promise<BenchRow[]> {
+  await using project = await BenchProject.create();
+  await project.plugin("echo", "trusted", SOURCE);
+  const bare = await serve("bare");
+  const runtime = await serve("runtime", project.root);
+  try {
+    const bareUrl = `${bare.url}/call`;
+    const runtimeUrl = `${runtime.url}/plugin/ipc/echo/echo`;
+    await requestsPerSecond(bareUrl, 1);
+    await requestsPerSecond(runtimeUrl, 1);
+    const rates = { bare: [] as number[], runtime: [] as number[] };
+    for (let round = 0; round < rounds; round++) {
+      rates.bare.push(await requestsPerSecond(bareUrl, seconds));
+      rates.runtime.push(await requestsPerSecond(runtimeUrl, seconds));
+    }
+    const ratio = median(rates.runtime) / median(rates.bare);
+    return [
+      {
+        name: "runtime: a trusted action",
+        against: "bare Fastify handler",
+        ratio: round(ratio),
+        budget: "≥ 0.85 × requests/s",
+        ok: ratio >= 0.85,
+        detail: `${Math.round(median(rates.runtime))}/s against ${Math.round(median(rates.bare))}/s`,
+      },
+    ];
+  } finally {
+    bare.child.kill();
+    runtime.child.kill();
+  }
+}
+
+if (import.meta.main) console.table(await benchTrustedCalls());

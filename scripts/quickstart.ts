@@ -1,0 +1,131 @@
+/**
+ * `npm start`: the whole way of a project, with the real programs as processes. A hub on embedded storage, keys, the example project
+ * published and deployed to a host folder. Needs no configuration, ends by itself, and leaves one folder, which it names.
+ */
+import { cp, mkdtemp, readdir, readFile, readlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Programs, type ResultEvent } from "./quickstart/programs.ts";
+import { heading, say, summary } from "./quickstart/words.ts";
+
+const EXAMPLE = fileURLToPath(new URL("../examples/harbour", import.meta.url));
+
+async function main(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "sealift-quickstart-"));
+  const path = (...parts: string[]): string => join(folder, ...parts);
+  await using programs = new Programs(folder);
+
+  heading("A hub", "on embedded storage, with its administrator's key in a file of mode 0600");
+  const hubUrl = await programs.serve("hub-serve", ["--data-dir", path("hub"), "--listen", "127.0.0.1:0"]);
+  const admin = { SEALIFT_HUB_URL: hubUrl, SEALIFT_API_KEY: (await readFile(path("hub", "admin.key"), "utf8")).trim() };
+  say(`listening on ${hubUrl}`);
+
+  heading("A project and its keys", "one key for CI that may only publish, one for hosts that may only deploy");
+  const { project } = await programs.run<{ project: { slug: string } }>(
+    "sealift",
+    ["projects", "create", "Harbour", "--kind", "project"],
+    admin,
+  );
+  const newKey = async (name: string, scopes: string[]): Promise<{ key: string; deployment_credential?: string }> => {
+    const flags = scopes.flatMap((scope) => ["--scope", scope]);
+    const created = await programs.run<{ key: { key: string; deployment_credential?: string } }>(
+      "sealift",
+      ["keys", "create", "--name", name, "--project", project.slug, ...flags],
+      admin,
+    );
+    return created.key;
+  };
+  const ci = await newKey("ci", ["publish"]);
+  const host = await newKey("host-1", ["deploy", "report", "read"]);
+  const signer = await programs.run<{ public_key: string }>("sealift", ["keygen", "--out", path("keys")], {});
+  say(`project ${project.slug}, signer ${signer.public_key.slice(0, 16)}…`);
+
+  heading("Publish", "hash, pack, compress, encrypt, sign, upload: one stream");
+  await cp(EXAMPLE, path("source"), { recursive: true });
+  const publish = async (version: string) => {
+    await prepareSource(path("source"), project.slug, version);
+    return programs.run<ResultEvent & { outcome: string; artifact_bytes: number; content_sha256: string }>(
+      "deploy-publish",
+      [
+        path("source"),
+        "--project-id",
+        project.slug,
+        "--project-name",
+        "Harbour",
+        "--version",
+        version,
+        "--signing-key-file",
+        path("keys", "signer.key"),
+      ],
+      { SEALIFT_HUB_URL: hubUrl, SEALIFT_API_KEY: ci.key },
+    );
+  };
+  const first = await publish("1.0.0");
+  say(`${first.outcome} 1.0.0: ${first.artifact_bytes} bytes sealed, content ${first.content_sha256.slice(0, 16)}…`);
+
+  heading("Deploy", "fetch, verify, decrypt and unpack in one pass; then one switch");
+  const deploy = () =>
+    programs.run<ResultEvent & { outcome: string; version: string; report: string }>(
+      "deploy-project",
+      [
+        "--project-id",
+        project.slug,
+        "--signer-public-key",
+        path("keys", "signer.pub"),
+        "--project-root",
+        path("host"),
+        "--host-id",
+        "host-1",
+      ],
+      {
+        SEALIFT_HUB_URL: hubUrl,
+        SEALIFT_API_KEY: host.key,
+        SEALIFT_DEPLOYMENT_CREDENTIAL: host.deployment_credential!,
+      },
+      (event) => {
+        if (event.event === "verify.ok") say(`verified the ${String(event.check)}`);
+        if (event.event === "switch.done") say(`switched to ${String(event.release)}`);
+      },
+    );
+  await deploy();
+  const again = await deploy();
+  say(`a second run: ${again.outcome}`);
+
+  heading("Upgrade", "a new version, and the old release kept for the way back");
+  await publish("1.1.0");
+  const upgraded = await deploy();
+  const releases = path("host", ".sealift", "releases", `project-${project.slug}`);
+  say(`releases: ${(await readdir(releases)).toSorted().join(", ")}`);
+  say(`plugins/tide-table → ${await readlink(path("host", "plugins", "tide-table"))}`);
+
+  heading("The fleet", "what the hub knows of its hosts");
+  const fleet = (await (
+    await fetch(`${hubUrl}/app/deploy/v1/projects/${project.slug}/hosts`, { headers: { "x-api-key": host.key } })
+  ).json()) as Record<string, { version: string; status: string }>;
+  for (const [id, { version, status }] of Object.entries(fleet)) say(`${id}  ${version}  ${status}`);
+
+  summary([
+    `Version ${upgraded.version} runs from ${path("host")}; its report is ${upgraded.report}.`,
+    `Everything that this made is in ${folder}: remove the folder and it is gone.`,
+  ]);
+}
+
+/** The example belongs to whoever runs it: its plan gets the project's id, its plugins the version. */
+async function prepareSource(source: string, projectId: string, version: string): Promise<void> {
+  const edit = async (file: string, change: (text: string) => string): Promise<void> => {
+    const path = join(source, file);
+    await writeFile(path, change(await readFile(path, "utf8")));
+  };
+  await edit("deployment/install.yaml", (text) =>
+    text.replace(/^project_id: .*$/m, `project_id: ${projectId}`).replace(/^version: .*$/m, `version: ${version}`),
+  );
+  for (const plugin of ["tide-table", "berth-board"]) {
+    await edit(`plugins/${plugin}/plugin.yaml`, (text) => text.replace(/^version: .*$/m, `version: ${version}`));
+  }
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`\n${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});

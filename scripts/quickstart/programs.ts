@@ -1,0 +1,83 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+export interface ResultEvent {
+  status: string;
+  error?: { message: string; hint?: string };
+}
+
+type Event = { event: string } & Record<string, unknown>;
+
+const STOP_LIMIT_MS = 15_000;
+
+/** Runs the built programs as a user would, each a process of its own, and ends all of them with the scope. */
+export class Programs implements AsyncDisposable {
+  readonly #folder: string;
+  readonly #services: ChildProcess[] = [];
+
+  /** @param folder working directory of every program */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  #start(program: string, args: readonly string[], secrets: Record<string, string>): ChildProcess {
+    const file = fileURLToPath(new URL(`../../dist/bin/${program}.js`, import.meta.url));
+    const inherited = Object.entries(process.env).filter(
+      ([name]) => !name.startsWith("SEALIFT_") && name !== "NODE_OPTIONS",
+    );
+    return spawn(process.execPath, [file, ...args, "--json"], {
+      cwd: this.#folder,
+      env: { ...Object.fromEntries(inherited), ...secrets },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+  }
+
+  /** Starts a service and waits for its ready event. @returns its URL */
+  async serve(program: string, args: readonly string[], secrets: Record<string, string> = {}): Promise<string> {
+    const child = this.#start(program, args, secrets);
+    this.#services.push(child);
+    for await (const line of createInterface({ input: child.stdout! })) {
+      const event = JSON.parse(line) as Event & { url?: string; error?: { message: string } };
+      if (event.event === "ready") return event.url!;
+      if (event.error !== undefined) throw new Error(`${program}: ${event.error.message}`);
+    }
+    throw new Error(`${program} ended before it was ready.`);
+  }
+
+  /** Runs a program to its end. @returns its result event @throws Error with the program's own message */
+  async run<T>(
+    program: string,
+    args: readonly string[],
+    secrets: Record<string, string>,
+    onEvent?: (event: Event) => void,
+  ): Promise<T> {
+    const child = this.#start(program, args, secrets);
+    const exited = once(child, "exit");
+    let result: (Event & Partial<ResultEvent>) | undefined;
+    for await (const line of createInterface({ input: child.stdout! })) {
+      const event = JSON.parse(line) as Event;
+      if (event.event === "result") result = event;
+      else onEvent?.(event);
+    }
+    await exited;
+    if (result?.status !== "success") {
+      throw new Error(
+        `${program} failed: ${result?.error?.message ?? "no result"}${result?.error?.hint ? `\n  ${result.error.hint}` : ""}`,
+      );
+    }
+    return result as T;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.#services.toReversed()) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      const exited = once(child, "exit");
+      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_LIMIT_MS);
+      child.kill("SIGTERM");
+      await exited;
+      clearTimeout(timer);
+    }
+  }
+}

@@ -1,0 +1,16 @@
+/** What the quickstart says. Colour only where it is welcome. */
+const coloured = process.stdout.isTTY && process.env.NO_COLOR === undefined;
+const bold = (text: string): string => (coloured ? `\u001b[1m${text}\u001b[22m` : text);
+const dim = (text: string): string => (coloured ? `\u001b[2m${text}\u001b[22m` : text);
+
+export function heading(title: string, what: string): void {
+  process.stdout.write(`\n${bold(title)} ${dim(`— ${what}`)}\n`);
+}
+
+export function say(text: string): void {
+  process.stdout.write(`  ${text}\n`);
+}
+
+export function summary(lines: readonly string[]): void {
+  process.stdout.write(`\n${bold("Done.")}\n${lines.map((line) => `  ${line}\n`).join("")}`);
+}

@@ -1,0 +1,34 @@
+/**
+ * A deployment that is killed at one moment: the n-th event of its stream, before anything after it happens. Arguments: the number (-1: never)
+ * and the options as JSON. Prints the names of the events.
+ */
+import { writeSync } from "node:fs";
+import { deploy } from "../../lib/agent/deploy.ts";
+import { projectSource } from "../../lib/agent/project-source.ts";
+import { parsePublicKey } from "../../lib/artifact/key-files.ts";
+
+const options = JSON.parse(process.argv[3]!) as {
+  hubUrl: string;
+  apiKey: string;
+  deploymentCredential: string;
+  projectId: string;
+  publicKey: string;
+  projectRoot: string;
+};
+const dieAt = Number(process.argv[2]);
+let count = 0;
+const source = projectSource({
+  ...options,
+  version: "latest",
+  timeoutMs: 5_000,
+  trust: { pinned: parsePublicKey(options.publicKey, "key") },
+});
+const result = await deploy(
+  source,
+  { projectRoot: options.projectRoot, hostId: "host", supervisor: { name: "none" } },
+  (event) => {
+    writeSync(1, `${event.event}\n`);
+    if (count++ === dieAt) process.kill(process.pid, "SIGKILL");
+  },
+);
+process.exitCode = result.error?.exitCode ?? 0;

@@ -1,0 +1,91 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+import { installedFiles, leftovers, World } from "./world.ts";
+
+const PROGRAM = fileURLToPath(new URL("./deploy-and-die.ts", import.meta.url));
+
+/** Runs a deployment that dies at one event. @returns its events and how it ended */
+async function deployAndDie(
+  world: World,
+  root: string,
+  dieAt: number,
+): Promise<{ events: string[]; signal: string | null }> {
+  const options = {
+    hubUrl: world.hubUrl,
+    apiKey: world.hostKey.key,
+    deploymentCredential: world.hostKey.deployment_credential,
+    projectId: world.projectId,
+    publicKey: (await readFile(world.path("keys", "signer.pub"), "utf8")).trim(),
+    projectRoot: root,
+  };
+  const child = spawn(process.execPath, [PROGRAM, String(dieAt), JSON.stringify(options)], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { PATH: process.env.PATH },
+  });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const [, signal] = (await once(child, "close")) as [number | null, string | null];
+  return { events: text.trim().split("\n"), signal };
+}
+
+t.test("a deployment killed at any event of its stream", async (t) => {
+  await using world = await World.make();
+  const template = world.path("template");
+  await world.publish("1.0.0");
+  await world.programs.run("deploy-project", world.deployArgs(template), world.hostSecrets());
+  const before = await installedFiles(template);
+  await world.publish("1.1.0");
+  const reference = world.path("reference");
+  await cp(template, reference, { recursive: true, verbatimSymlinks: true });
+  const { events } = await deployAndDie(world, reference, -1);
+  const after = await installedFiles(reference);
+  t.not(JSON.stringify(before), JSON.stringify(after), "the two versions differ");
+  const committed = events.indexOf("commit.done");
+  t.ok(
+    committed > 0 && events.includes("switch.done") && events.at(-1) === "report.sent",
+    "the stream is the expected one",
+  );
+
+  const cases = events.map((event, index) => ({ event, index }));
+  const runCase = async ({ event, index }: { event: string; index: number }): Promise<void> => {
+    const withHub = world.path(`with-hub-${index}`);
+    const withoutHub = world.path(`without-hub-${index}`);
+    await cp(template, withHub, { recursive: true, verbatimSymlinks: true });
+    const killed = await deployAndDie(world, withHub, index);
+    t.equal(killed.signal, "SIGKILL", `killed at ${event} (${index})`);
+    await cp(withHub, withoutHub, { recursive: true, verbatimSymlinks: true });
+
+    await world.programs.run("deploy-project", world.deployArgs(withHub), world.hostSecrets());
+    t.same(
+      await installedFiles(withHub),
+      after,
+      `after ${event} (${index}) the next run ends in the new release, whole`,
+    );
+    t.same(await leftovers(withHub), [], "and leaves nothing half done");
+
+    await t.rejects(
+      world.programs.run(
+        "deploy-project",
+        [...world.deployArgs(withoutHub), "--hub-url", "http://127.0.0.1:9"],
+        world.hostSecrets(),
+      ),
+      "without the hub the next run fails",
+    );
+    const expected = index >= committed ? after : before;
+    t.same(
+      await installedFiles(withoutHub),
+      expected,
+      `after ${event} (${index}), with the hub gone, the old release is there, whole`,
+    );
+    t.same(await leftovers(withoutHub), [], "and nothing half done is left");
+  };
+  // Two at a time: the machine has two cores, and each case is four processes.
+  const queue = [...cases];
+  const worker = async (): Promise<void> => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) await runCase(next);
+  };
+  await Promise.all([worker(), worker()]);
+});

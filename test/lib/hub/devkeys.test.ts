@@ -1,0 +1,162 @@
+/* eslint-disable @typescript-eslint/no-unsafe-argument -- answers are JSON of any shape */
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import t from "tap";
+import { createProject, isErrorBody, type RunningHub, startHub } from "./harness.ts";
+
+const issue = (hub: RunningHub, json: object, key?: string) =>
+  hub.call("POST", "/devkeys/api-keys", { json: { name: "k", ...json }, ...(key !== undefined && { key }) });
+
+t.test("the first start makes one administrator key and a KEK file, private to the hub's user", async (t) => {
+  const hub = await startHub(t);
+  for (const [name, mode] of [
+    ["", 0o700],
+    ["admin.key", 0o600],
+    ["kek.json", 0o600],
+    ["hub.sqlite", 0o600],
+    ["hub.sqlite-wal", 0o600],
+  ] as const) {
+    t.equal((await stat(join(hub.dataDir, name))).mode & 0o777, mode, name);
+  }
+  const keys = await hub.call("GET", "/devkeys/api-keys");
+  t.equal(keys.body.items.length, 1);
+  t.match(keys.body.items[0], { owner: "admin", scopes: ["admin"], revoked_at: null });
+  t.notMatch(JSON.stringify(keys.body), hub.adminKey);
+});
+
+t.test("the database holds no key, credential or token in the clear", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  const token = await project.session();
+  const database = Buffer.concat([
+    await readFile(join(hub.dataDir, "hub.sqlite")),
+    await readFile(join(hub.dataDir, "hub.sqlite-wal")),
+  ]);
+  for (const secret of [hub.adminKey, project.key, project.credential, token]) {
+    t.notOk(database.includes(secret));
+    t.notOk(database.includes(Buffer.from(secret.slice(4), "base64url")));
+  }
+});
+
+t.test("the key service answers at both of its mounts", async (t) => {
+  const hub = await startHub(t);
+  for (const mount of ["/devkeys", "/app/devkeys"]) {
+    t.equal((await hub.call("GET", `${mount}/api-keys`)).status, 200);
+    t.equal((await hub.call("GET", `${mount}/projects`)).status, 200);
+  }
+});
+
+t.test("a new key is shown once, with a deployment credential when it is bound to a project", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  const bound = await issue(hub, { project_id: project.id });
+  t.equal(bound.status, 201);
+  t.match(bound.body, {
+    id: /^key_/,
+    owner: "admin",
+    scopes: ["deploy", "report", "read"],
+    project_id: project.id,
+    prefix: (bound.body.key as string).slice(0, 10),
+    deployment_credential: /^sdc_/,
+  });
+  t.equal(bound.headers.get("cache-control"), "no-store");
+  const unbound = await issue(hub, {});
+  t.notOk("deployment_credential" in (unbound.body as object));
+  const plugin = await hub.call("POST", "/devkeys/projects", { json: { name: "P", kind: "plugin", slug: "p" } });
+  t.notOk("deployment_credential" in ((await issue(hub, { project_id: plugin.body.id })).body as object));
+  const listed = await hub.call("GET", "/devkeys/api-keys");
+  t.notMatch(JSON.stringify(listed.body), /sdc_|deployment_credential|"key":/);
+});
+
+t.test("a key creates keys with no more rights than its own", async (t) => {
+  const now = Date.parse("2026-03-01T12:00:00Z");
+  const hub = await startHub(t, { clock: () => now });
+  const project = await createProject(hub);
+  const other = await createProject(hub);
+  const at = (days: number) => new Date(now + days * 86_400_000).toISOString();
+  const parent = await issue(hub, {
+    owner: "alice",
+    scopes: ["keys", "deploy", "read"],
+    project_id: project.id,
+    expires_at: at(30),
+  });
+  t.equal(parent.status, 201);
+  const key = parent.body.key as string;
+
+  const child = await issue(hub, { scopes: ["deploy"] }, key);
+  t.match(child.body, { owner: "alice", project_id: project.id, expires_at: at(30), scopes: ["deploy"] });
+  t.strictSame((await issue(hub, {}, key)).body.scopes, ["deploy", "read"], "the defaults that it has itself");
+  t.equal((await issue(hub, { expires_at: at(10) }, key)).body.expires_at, at(10));
+
+  isErrorBody(t, await issue(hub, { scopes: ["publish"] }, key), 403, "forbidden");
+  isErrorBody(t, await issue(hub, { scopes: ["admin"] }, key), 403, "forbidden");
+  isErrorBody(t, await issue(hub, { project_id: other.id }, key), 403, "forbidden");
+  isErrorBody(t, await issue(hub, { expires_at: at(31) }, key), 403, "forbidden");
+  isErrorBody(t, await issue(hub, { owner: "bob" }, key), 403, "forbidden");
+  isErrorBody(t, await issue(hub, { expires_at: at(-1) }), 422, "unprocessable");
+  isErrorBody(t, await issue(hub, { project_id: "prj_missing000" }), 404, "not_found");
+  isErrorBody(t, await issue(hub, {}, project.key), 403, "forbidden");
+  const alices = await issue(hub, { owner: "alice", scopes: ["keys", "read"] });
+  isErrorBody(t, await issue(hub, { project_id: other.id }, alices.body.key), 404, "not_found");
+});
+
+t.test("a list shows the own keys only, in pages", async (t) => {
+  const hub = await startHub(t);
+  const alice = await issue(hub, { name: "alice", owner: "alice", scopes: ["keys", "read"] });
+  for (let i = 0; i < 5; i++) await issue(hub, { name: `a${i}` }, alice.body.key);
+  await issue(hub, { name: "of admin" });
+  const names: string[] = [];
+  let cursor: string | null = "";
+  while (cursor !== null) {
+    const page = await hub.call("GET", `/devkeys/api-keys?limit=2&cursor=${cursor}`, { key: alice.body.key });
+    t.ok(page.body.items.length <= 2);
+    names.push(...(page.body.items as { name: string }[]).map(({ name }) => name));
+    cursor = page.body.next;
+  }
+  t.strictSame(names.sort(), ["a0", "a1", "a2", "a3", "a4", "alice"]);
+});
+
+t.test("deleting a key revokes it at once, and nobody revokes more than he could give", async (t) => {
+  const hub = await startHub(t);
+  const alice = await issue(hub, { owner: "alice", scopes: ["keys", "read"] });
+  const strong = await issue(hub, { owner: "alice", scopes: ["keys", "read", "publish"] });
+  const bob = await issue(hub, { owner: "bob", scopes: ["keys"] });
+  const remove = (id: string, key: string) => hub.call("DELETE", `/devkeys/api-keys/${id}`, { key });
+  isErrorBody(t, await remove(alice.body.id, bob.body.key), 404, "not_found");
+  isErrorBody(t, await remove("key_unknown", alice.body.key), 404, "not_found");
+  isErrorBody(t, await remove(strong.body.id, alice.body.key), 403, "forbidden");
+  t.equal((await remove(alice.body.id, strong.body.key)).status, 204);
+  isErrorBody(t, await hub.call("GET", "/devkeys/api-keys", { key: alice.body.key }), 401, "key_rejected");
+  t.equal((await remove(strong.body.id, strong.body.key)).status, 204, "a key may revoke itself");
+  isErrorBody(t, await hub.call("GET", "/devkeys/api-keys", { key: strong.body.key }), 401, "key_rejected");
+});
+
+t.test("an expired key is refused", async (t) => {
+  let now = Date.parse("2026-03-01T12:00:00Z");
+  const hub = await startHub(t, { clock: () => now });
+  const key = await issue(hub, { scopes: ["read"], expires_at: "2026-03-01T13:30:00+01:00" });
+  t.equal(key.body.expires_at, "2026-03-01T12:30:00.000Z");
+  t.equal((await hub.call("GET", "/devkeys/projects", { key: key.body.key })).status, 200);
+  now += 30 * 60_000;
+  isErrorBody(t, await hub.call("GET", "/devkeys/projects", { key: key.body.key }), 401, "key_rejected");
+});
+
+t.test("projects get their id from the hub, plugins and services their slug from the caller", async (t) => {
+  const hub = await startHub(t);
+  const create = (json: object, key = hub.adminKey) => hub.call("POST", "/devkeys/projects", { json, key });
+  const project = await create({ name: "Mine", kind: "project" });
+  t.match(project.body.slug, /^prj_[0-9a-f]{32}$/);
+  t.equal(project.body.id, project.body.slug);
+  t.match((await create({ name: "P", kind: "plugin", slug: "hello" })).body, { kind: "plugin", slug: "hello" });
+  t.equal((await create({ name: "S", kind: "service", slug: "hello" })).status, 201, "kinds have slugs of their own");
+  isErrorBody(t, await create({ name: "P", kind: "plugin", slug: "hello" }), 409, "conflict");
+  isErrorBody(t, await create({ name: "P", kind: "plugin" }), 422, "unprocessable");
+  isErrorBody(t, await create({ name: "P", kind: "project", slug: "x" }), 422, "unprocessable");
+  isErrorBody(t, await create({ name: "P", kind: "plugin", slug: "No/Slash" }), 422, "unprocessable");
+  isErrorBody(t, await create({ name: "P", kind: "robot", slug: "x" }), 422, "unprocessable");
+  isErrorBody(t, await create({ kind: "plugin", slug: "x" }), 422, "unprocessable");
+  const listed = await hub.call("GET", "/devkeys/projects");
+  t.equal(listed.body.items.length, 3);
+  const alice = await issue(hub, { owner: "alice", scopes: ["projects"] });
+  t.equal((await hub.call("GET", "/devkeys/projects", { key: alice.body.key })).body.items.length, 0);
+});

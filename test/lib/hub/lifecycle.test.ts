@@ -1,0 +1,117 @@
+import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import t from "tap";
+import { createHub } from "../../../lib/hub/hub.ts";
+import { createProject, publication, startHub } from "./harness.ts";
+
+t.test("a hub that is started again knows everything, and keeps its administrator key", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  await project.publish(publication("1.0.0"));
+  const bearer = await project.session();
+  await hub.hub.close();
+  const again = await startHub(t, { dataDir: hub.dataDir });
+  t.equal(again.adminKey, hub.adminKey);
+  const latest = await again.call("GET", `/app/deploy/v1/projects/${project.id}/versions/latest`, { bearer });
+  t.strictSame(latest.body, { version: "1.0.0" });
+});
+
+t.test("an administrator key that a crash left unnamed is put in its place", async (t) => {
+  const hub = await startHub(t);
+  await hub.hub.close();
+  await rename(join(hub.dataDir, "admin.key"), join(hub.dataDir, "admin.key.pending"));
+  const again = await startHub(t, { dataDir: hub.dataDir });
+  t.equal(again.adminKey, hub.adminKey);
+  t.notOk((await readdir(hub.dataDir)).includes("admin.key.pending"));
+});
+
+t.test("the start removes what a crash left, and nothing else", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  const published = await project.publish(publication("1.0.0"));
+  const id = published.body.artifact_id as string;
+  await hub.hub.close();
+  const blobs = join(hub.dataDir, "blobs");
+  await writeFile(join(blobs, "incoming", "abc.part"), "half");
+  await mkdir(join(blobs, "00"), { recursive: true });
+  await writeFile(join(blobs, "00", "art_0000000000000000000000000000000000"), "orphan");
+  await utimes(join(blobs, "00", "art_0000000000000000000000000000000000"), 0, 0);
+  await startHub(t, { dataDir: hub.dataDir });
+  const left = (await readdir(blobs, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  t.strictSame(
+    left.map(({ name }) => name),
+    [id],
+  );
+});
+
+t.test("closing lets an upload in flight end, and takes no new connections", async (t) => {
+  const hub = await startHub(t, { drainTimeout: 5000 });
+  const project = await createProject(hub);
+  const { hostname, port } = new URL(hub.url);
+  const body = JSON.stringify({ xdevkey: project.key, project_id: project.id });
+  const sending = request({
+    host: hostname,
+    port,
+    method: "POST",
+    path: "/app/deploy/v1/auth",
+    headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body) },
+  });
+  const answered = new Promise<number>((resolve, reject) => {
+    sending.on("response", (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    sending.on("error", reject);
+  });
+  sending.write(body.slice(0, 10));
+  await delay(100);
+  const closed = hub.hub.close();
+  await delay(100);
+  await t.rejects(fetch(`${hub.url}/healthz`));
+  sending.end(body.slice(10));
+  t.equal(await answered, 200);
+  await closed;
+});
+
+t.test("closing does not wait for ever", async (t) => {
+  const hub = await startHub(t, { drainTimeout: 200 });
+  const { hostname, port } = new URL(hub.url);
+  const stuck = request({ host: hostname, port, method: "POST", path: "/x", headers: { "content-length": 100 } });
+  stuck.on("error", () => {});
+  stuck.write("1");
+  await delay(50);
+  const started = Date.now();
+  await hub.hub.close();
+  t.ok(Date.now() - started < 4000);
+});
+
+t.test("the health routes tell a live process from a ready one", async (t) => {
+  const hub = await startHub(t);
+  t.strictSame((await hub.call("GET", "/healthz", { key: null })).body, { status: "ok" });
+  t.strictSame((await hub.call("GET", "/readyz", { key: null })).body, { status: "ok" });
+  await rm(join(hub.dataDir, "blobs"), { recursive: true });
+  t.equal((await hub.call("GET", "/readyz", { key: null })).status, 503);
+  t.equal((await hub.call("GET", "/healthz", { key: null })).status, 200);
+});
+
+t.test("storage that the hub does not know is a usage error", async (t) => {
+  const dataDir = join(t.testdir(), "hub");
+  await t.rejects(createHub({ dataDir, blobUrl: "s3://bucket" }), { code: "usage" });
+  await t.rejects(createHub({ dataDir, databaseUrl: "mysql://x/y" }), { code: "usage" });
+});
+
+t.test("database, blobs and KEK file may live elsewhere", async (t) => {
+  const folder = t.testdir({ elsewhere: {} });
+  const elsewhere = join(folder, "elsewhere");
+  const hub = await startHub(t, {
+    dataDir: join(folder, "hub"),
+    databaseUrl: `sqlite:${join(elsewhere, "records.sqlite")}`,
+    blobUrl: `file://${join(elsewhere, "bytes")}`,
+    kekFile: join(elsewhere, "keys.json"),
+  });
+  t.strictSame((await readdir(hub.dataDir)).sort(), ["admin.key"]);
+  t.match((await readdir(elsewhere)).sort().join(" "), /bytes.*keys\.json.*records\.sqlite/);
+  t.match(await readFile(join(elsewhere, "keys.json"), "utf8"), /kek_/);
+});

@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import t from "tap";
+import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
+import { createProject, isErrorBody, publication, startHub } from "./harness.ts";
+import { startPostgres } from "./postgres-server.ts";
+
+const DEPLOY = "/app/deploy/v1";
+
+t.test("the hub does on PostgreSQL what it does on SQLite", async (t) => {
+  const databaseUrl = await startPostgres(t);
+  if (databaseUrl === undefined) {
+    t.plan(0, "PostgreSQL is not installed");
+    return;
+  }
+  const folder = t.testdir();
+  const dataDir = join(folder, "hub");
+  const hub = await startHub(t, { dataDir, databaseUrl });
+  const project = await createProject(hub);
+  const bearer = await project.session();
+
+  const what = publication("1.0.0");
+  t.equal((await project.publish(what)).status, 201);
+  t.equal((await project.publish(what)).status, 200);
+  isErrorBody(t, await project.publish(publication("1.0.0")), 409, "version_exists");
+
+  const racing = await Promise.all(Array.from({ length: 5 }, () => project.publish(publication("3.0.0"))));
+  t.strictSame(racing.map(({ status }) => status).sort(), [201, 409, 409, 409, 409]);
+  const different = ["2.0.0", "4.0.0", "3.5.0", "5.0.0-rc.1"].map((version) => project.publish(publication(version)));
+  for (const answer of await Promise.all(different)) t.equal(answer.status, 201);
+  const latest = await hub.call("GET", `${DEPLOY}/projects/${project.id}/versions/latest`, { bearer });
+  t.strictSame(latest.body, { version: "4.0.0" }, "also when several versions are published at once");
+
+  const location = await hub.call("GET", `${DEPLOY}/projects/${project.id}/artifacts/1.0.0`, { bearer });
+  t.equal(location.body.size_bytes, 1000, "a number, not the text of a bigint");
+  t.ok((await hub.call("GET", location.body.download_url as string, { key: null })).bytes.equals(what.bytes));
+
+  await rotateKek({ dataDir, databaseUrl });
+  const authorized = await hub.call("POST", `${DEPLOY}/deployments/authorize`, {
+    bearer,
+    json: { deployment_credential: project.credential, artifact_signature: what.signature.toString("base64") },
+  });
+  t.equal(authorized.body.dek, what.dek.toString("base64"));
+
+  const report = (host_id: string, deployment_id = "") =>
+    hub.call("POST", `${DEPLOY}/deployments/report`, {
+      bearer,
+      json: {
+        project_id: project.id,
+        deployment_id,
+        status: "success",
+        version: "1.0.0",
+        started_at: "",
+        completed_at: "",
+        plugins: [],
+        host_id,
+      },
+    });
+  const order = ["B", "a", "a-b", "a_c", "b", "é"];
+  await Promise.all(order.map((host) => report(host)));
+  await Promise.all([report("z", "same"), report("z", "same"), report("z", "same")]);
+  const fleet = await hub.call("GET", `${DEPLOY}/projects/${project.id}/hosts`, { bearer });
+  t.strictSame(Object.keys(fleet.body as object), [...order.slice(0, 5), "z", "é"]);
+  t.equal(fleet.headers.get("x-cursor"), "7", "the same deployment counts once");
+  const since = await hub.call("GET", `${DEPLOY}/projects/${project.id}/hosts?since=6`, { bearer });
+  t.equal(Object.keys(since.body as object).length, 1);
+
+  const second = await startHub(t, {
+    dataDir: join(folder, "second"),
+    databaseUrl,
+    kekFile: join(dataDir, "kek.json"),
+    blobUrl: join(dataDir, "blobs"),
+  }).catch((error: Error) => error);
+  t.match(second, { code: "ENOENT" }, "only the first hub of a database has an admin.key");
+  t.equal((await hub.call("DELETE", `/devkeys/api-keys/${project.keyId}`)).status, 204);
+  isErrorBody(t, await hub.call("GET", `${DEPLOY}/projects/${project.id}/hosts`, { bearer }), 401, "key_rejected");
+});
