@@ -1,0 +1,63 @@
+/**
+ * `npm run bench`: the budgets of the design as ratios against their rivals in one run. Prints a table and writes bench-results.json.
+ * Arguments name the groups to run (default: all); BENCH_RUNS says how often each measurement is taken (3), BENCH_GIB how large the
+ * memory check's artifact is (4), BENCH_DISK and BENCH_TMPFS where.
+ */
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import Table from "cli-table3";
+import { memoryRows, projectRows } from "./project.ts";
+import type { Row } from "./row.ts";
+import { startupRows } from "./startup.ts";
+
+const runs = Number(process.env.BENCH_RUNS ?? 3);
+const gib = Number(process.env.BENCH_GIB ?? 4);
+const disk = join(process.env.BENCH_DISK ?? tmpdir(), `sealift-bench-${process.pid}`);
+const tmpfs = join(process.env.BENCH_TMPFS ?? "/dev/shm", `sealift-bench-${process.pid}`);
+
+const groups: Record<string, () => Promise<Row[]>> = {
+  startup: () => startupRows(runs),
+  "project-tmpfs": () => projectRows(tmpfs, "tmpfs", runs),
+  "project-disk": () => projectRows(disk, "disk", runs),
+  memory: async () => [...(await memoryRows(disk, gib, "3")), ...(await memoryRows(disk, Math.min(gib, 1), "9"))],
+};
+
+const chosen = process.argv.slice(2).filter((name) => name !== "");
+const unknown = chosen.filter((name) => !(name in groups));
+if (unknown.length > 0) {
+  console.error(`Unknown group: ${unknown.join(", ")}. Groups are ${Object.keys(groups).join(", ")}.`);
+  process.exit(2);
+}
+
+const rows: Row[] = [];
+try {
+  for (const [name, measure] of Object.entries(groups)) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue;
+    console.error(`measuring ${name} …`);
+    for (const folder of [disk, tmpfs]) mkdirSync(folder, { recursive: true });
+    rows.push(...(await measure()));
+  }
+} finally {
+  for (const folder of [disk, tmpfs]) rmSync(folder, { recursive: true, force: true });
+}
+
+const table = new Table({
+  head: ["what", "against", "measured", "budget", "", "detail"],
+  style: { head: [], border: [] },
+});
+for (const { name, against, ratio, budget, ok, detail } of rows) {
+  const number = ratio >= 20 ? ratio.toFixed(0) : ratio.toFixed(2);
+  table.push([name, against, number, String(budget), ok ? "ok" : "MISSED", detail]);
+}
+console.log(table.toString());
+const results = {
+  taken_at: new Date().toISOString(),
+  node: process.version,
+  cpus: cpus().length,
+  model: cpus()[0]?.model,
+  runs,
+  rows,
+};
+writeFileSync("bench-results.json", `${JSON.stringify(results, null, 2)}\n`);
+console.log(`${rows.filter(({ ok }) => ok).length} of ${rows.length} budgets met; written to bench-results.json`);

@@ -1,0 +1,70 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+export interface Measured {
+  /** Seconds. */
+  wall: number;
+  /** Peak resident memory in MB, where it was sampled. */
+  peakMb: number;
+  stdout: string;
+}
+
+const SAMPLE_MS = 25;
+
+export const bin = (name: string): string => fileURLToPath(new URL(`../../dist/bin/${name}.js`, import.meta.url));
+
+/** Peak resident memory of a living process in MB, as the kernel counts it. */
+export function peakMbOf(pid: number): number {
+  try {
+    const kilobytes = /^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+    return Math.round((Number(kilobytes ?? 0) * 1024) / 1e6);
+  } catch {
+    return 0;
+  }
+}
+
+/** Runs a command to its end. @throws Error when it fails */
+export async function run(
+  command: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Measured> {
+  const started = performance.now();
+  const child = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  let stdout = "";
+  let stderr = "";
+  let peakMb = 0;
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const sampler = setInterval(() => (peakMb = Math.max(peakMb, peakMbOf(child.pid!))), SAMPLE_MS);
+  const [code] = (await once(child, "close")) as [number | null];
+  clearInterval(sampler);
+  const wall = (performance.now() - started) / 1000;
+  if (code !== 0)
+    throw new Error(
+      `${command} ${args.join(" ").slice(0, 200)} ended with ${code}: ${stderr.slice(-500)}${stdout.slice(-500)}`,
+    );
+  return { wall, peakMb, stdout };
+}
+
+/** Runs one of our programs. */
+export const program = (name: string, args: readonly string[], env: Record<string, string> = {}): Promise<Measured> =>
+  run(process.execPath, [bin(name), ...args], env);
+
+/** Runs a shell script with `set -e` and pipefail. */
+export const shell = (script: string, env: Record<string, string> = {}): Promise<Measured> =>
+  run("bash", ["-c", `set -euo pipefail; ${script}`], env);
+
+/** The best of some runs: on a shared machine the least disturbed one is the measurement. */
+export async function best(times: number, attempt: () => Promise<Measured>): Promise<Measured> {
+  let found: Measured | undefined;
+  for (let run = 0; run < times; run++) {
+    const measured = await attempt();
+    if (found === undefined || measured.wall < found.wall)
+      found = { ...measured, peakMb: Math.max(measured.peakMb, found?.peakMb ?? 0) };
+    else found.peakMb = Math.max(found.peakMb, measured.peakMb);
+  }
+  return found!;
+}

@@ -1,0 +1,217 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { largeFile, projectTree, smallFiles } from "./material.ts";
+import { best, bin, type Measured, peakMbOf, program, shell } from "./measure.ts";
+import { atMost, type Row } from "./row.ts";
+
+const LEVEL = "3";
+
+/** A hub process, a project on it, and what publisher and host need. */
+interface Stage extends AsyncDisposable {
+  folder: string;
+  projectId: string;
+  hub: ChildProcess;
+  publisher: Record<string, string>;
+  host: Record<string, string>;
+}
+
+async function openStage(folder: string): Promise<Stage> {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const hub = spawn(
+    process.execPath,
+    [bin("hub-serve"), "--data-dir", join(folder, "hub"), "--listen", "127.0.0.1:0", "--json"],
+    {
+      stdio: ["ignore", "pipe", "ignore"],
+      env: { PATH: process.env.PATH },
+    },
+  );
+  const [line] = (await once(hub.stdout, "data")) as [Buffer];
+  const { url } = JSON.parse(line.toString()) as { url: string };
+  const publisher = {
+    SEALIFT_HUB_URL: url,
+    SEALIFT_API_KEY: readFileSync(join(folder, "hub", "admin.key"), "utf8").trim(),
+  };
+  const created = await program("sealift", ["projects", "create", "Bench", "--json"], publisher);
+  const projectId = (JSON.parse(created.stdout) as { project: { slug: string } }).project.slug;
+  const made = await program(
+    "sealift",
+    ["keys", "create", "--name", "host", "--project", projectId, "--json"],
+    publisher,
+  );
+  const { key } = JSON.parse(made.stdout) as { key: { key: string; deployment_credential: string } };
+  await program("sealift", ["keygen", "--out", join(folder, "keys")]);
+  return {
+    folder,
+    projectId,
+    hub,
+    publisher,
+    host: { SEALIFT_HUB_URL: url, SEALIFT_API_KEY: key.key, SEALIFT_DEPLOYMENT_CREDENTIAL: key.deployment_credential },
+    async [Symbol.asyncDispose]() {
+      const exited = once(hub, "exit");
+      hub.kill("SIGTERM");
+      await exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function publish(
+  { folder, projectId, publisher }: Stage,
+  source: string,
+  version: string,
+  level = LEVEL,
+): Promise<Measured> {
+  return program(
+    "deploy-publish",
+    [
+      source,
+      "--project-id",
+      projectId,
+      "--version",
+      version,
+      "--signing-key-file",
+      join(folder, "keys", "signer.key"),
+      "--level",
+      level,
+    ],
+    { ...publisher, TMPDIR: folder },
+  );
+}
+
+function deploy({ folder, projectId, host }: Stage, version: string): Promise<Measured> {
+  const root = join(folder, "host");
+  rmSync(root, { recursive: true, force: true });
+  return program(
+    "deploy-project",
+    [
+      "--project-id",
+      projectId,
+      "--version",
+      version,
+      "--signer-public-key",
+      join(folder, "keys", "signer.pub"),
+      "--project-root",
+      root,
+    ],
+    host,
+  );
+}
+
+/** What an operator would type instead, on the same tree and through a plain server. */
+class Rivals implements Disposable {
+  readonly #folder: string;
+  readonly #server: ChildProcess;
+  #port = 0;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+    mkdirSync(join(folder, "served"), { recursive: true });
+    const file = fileURLToPath(new URL("./plain-server.ts", import.meta.url));
+    this.#server = spawn(process.execPath, [file, join(folder, "served")], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: {},
+    });
+  }
+
+  static async open(folder: string): Promise<Rivals> {
+    const rivals = new Rivals(folder);
+    const [line] = (await once(rivals.#server.stdout!, "data")) as [Buffer];
+    rivals.#port = Number(line.toString());
+    await shell(
+      `cd ${folder}; rm -f age.key; age-keygen -o age.key 2>/dev/null; openssl genpkey -algorithm ed25519 -out sign.pem 2>/dev/null`,
+    );
+    return rivals;
+  }
+
+  /** tar | zstd | age, a signature, an upload. */
+  publish(source: string): Promise<Measured> {
+    return shell(
+      `cd ${this.#folder}; tar -C ${source} -cf - . | zstd -q -${LEVEL} -T1 | age -r "$(age-keygen -y age.key)" > rival.age
+       openssl pkeyutl -sign -inkey sign.pem -rawin -in rival.age -out rival.sig
+       curl -sSf -o /dev/null --data-binary @- -H 'expect:' -X POST http://127.0.0.1:${this.#port}/rival.age -T rival.age`,
+    );
+  }
+
+  /** No signature, no digest. */
+  bare(): Promise<Measured> {
+    return shell(
+      `cd ${this.#folder}; rm -rf out; mkdir out; curl -sSf http://127.0.0.1:${this.#port}/rival.age | age -d -i age.key | zstd -q -d | tar -x -C out`,
+    );
+  }
+
+  /** As many checks as ours: the signature's hash over a file, then a SHA-256 of every file. */
+  equalChecks(): Promise<Measured> {
+    return shell(
+      `cd ${this.#folder}; rm -rf out; mkdir out; curl -sSf -o got.age http://127.0.0.1:${this.#port}/rival.age
+       openssl pkeyutl -verify -inkey sign.pem -rawin -in got.age -sigfile rival.sig >/dev/null
+       age -d -i age.key got.age | zstd -q -d | tar -x -C out
+       find out -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum >/dev/null`,
+    );
+  }
+
+  [Symbol.dispose](): void {
+    this.#server.kill("SIGKILL");
+  }
+}
+
+const seconds = (ours: Measured, theirs: Measured): string =>
+  `${ours.wall.toFixed(2)} s against ${theirs.wall.toFixed(2)} s`;
+
+/** deploy-project and deploy-publish against what an operator would type (design, section 8). */
+export async function projectRows(folder: string, place: string, runs: number): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const [what, fill, equal] of [
+    ["1 GiB in one file", (plugin: string) => largeFile(join(plugin, "cargo.bin"), 1024), 0.5],
+    ["10,000 small files", (plugin: string) => smallFiles(plugin, 10_000), 0.7],
+  ] as const) {
+    await using stage = await openStage(join(folder, "stage"));
+    using rivals = await Rivals.open(stage.folder);
+    const source = join(stage.folder, "source");
+    fill(await projectTree(source, stage.projectId));
+    let version = 0;
+    const published = await best(runs, () => publish(stage, source, `1.0.${version++}`));
+    const rivalPublished = await best(runs, () => rivals.publish(source));
+    const deployed = await best(runs, () => deploy(stage, "1.0.0"));
+    const bare = await best(runs, () => rivals.bare());
+    const checked = await best(runs, () => rivals.equalChecks());
+    rows.push(
+      atMost(
+        `deploy-project, ${what}, ${place}`,
+        "equal checks",
+        deployed.wall / checked.wall,
+        equal,
+        seconds(deployed, checked),
+      ),
+      atMost(`deploy-project, ${what}, ${place}`, "bare", deployed.wall / bare.wall, 2, seconds(deployed, bare)),
+      atMost(
+        `deploy-publish, ${what}, ${place}`,
+        "tar|zstd|age, sign, curl",
+        published.wall / rivalPublished.wall,
+        1,
+        seconds(published, rivalPublished),
+      ),
+    );
+  }
+  return rows;
+}
+
+/** Peak memory of hub, publisher and agent with one artifact of some GiB (design, section 8). */
+export async function memoryRows(folder: string, gib: number, level: string): Promise<Row[]> {
+  await using stage = await openStage(join(folder, "stage"));
+  const source = join(stage.folder, "source");
+  const plugin = await projectTree(source, stage.projectId);
+  largeFile(join(plugin, "cargo.bin"), gib * 1024);
+  const published = await publish(stage, source, "1.0.0", level);
+  const deployed = await deploy(stage, "1.0.0");
+  const hubMb = peakMbOf(stage.hub.pid!);
+  const what = `${gib} GiB at level ${level}`;
+  return [
+    atMost(`peak memory of deploy-publish, ${what}`, "160 MB", published.peakMb, 160, `${published.wall.toFixed(0)} s`),
+    atMost(`peak memory of deploy-project, ${what}`, "160 MB", deployed.peakMb, 160, `${deployed.wall.toFixed(0)} s`),
+    atMost(`peak memory of hub-serve, ${what}`, "160 MB", hubMb, 160, "upload and download"),
+  ];
+}
