@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, type DecipherGCM, randomBytes } from "node:crypto";
 import { Transform, type TransformCallback } from "node:stream";
 import { artifactError, usageError } from "../contract/errors.ts";
+import { paceBuffers } from "../support/buffer-pacing.ts";
 import type { Ed25519Verifier } from "./ed25519.ts";
 import { DEK_BYTES, MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "./limits.ts";
 
@@ -17,6 +18,7 @@ export const newDek = (): Buffer => randomBytes(DEK_BYTES);
  */
 export class SealingCipher extends Transform {
   readonly #cipher;
+  readonly #pace = paceBuffers();
   #bytes = 0;
 
   constructor(dek: Uint8Array, nonce: Uint8Array = randomBytes(NONCE_BYTES)) {
@@ -39,6 +41,7 @@ export class SealingCipher extends Transform {
       );
       return;
     }
+    this.#pace(chunk.length);
     callback(null, this.#cipher.update(chunk));
   }
 
@@ -58,6 +61,7 @@ export class SealingCipher extends Transform {
 export class OpeningCipher extends Transform {
   readonly #dek: Uint8Array;
   readonly #verifier: Ed25519Verifier;
+  readonly #pace = paceBuffers();
   #decipher: DecipherGCM | undefined;
   #held: Buffer = Buffer.alloc(0);
 
@@ -69,6 +73,7 @@ export class OpeningCipher extends Transform {
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
     this.#verifier.update(chunk);
+    this.#pace(chunk.length);
     callback(null, this.#decrypt(chunk));
   }
 

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "node:crypto";
-import { mkdir, open } from "node:fs/promises";
+import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../contract/errors.ts";
 import { isUsablePublicKey, PUBLIC_KEY_BYTES, publicKeyOf, SEED_BYTES } from "./ed25519.ts";
@@ -66,14 +66,18 @@ export async function generateSigner(
   const privateKeyFile = join(folder, "signer.key");
   const publicKeyFile = join(folder, "signer.pub");
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  let made = false;
   try {
     await using privateFile = await open(privateKeyFile, "wx", 0o600);
+    made = true;
     await privateFile.writeFile(seed);
     await privateFile.sync();
     await using publicFile = await open(publicKeyFile, "wx", 0o644);
     await publicFile.writeFile(`${publicKey}\n`);
     await publicFile.sync();
   } catch (error) {
+    // Half a pair helps nobody, and the next try would take it for a key in use.
+    if (made) await rm(privateKeyFile, { force: true });
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw usageError("usage", `${folder} holds a signer.key or signer.pub already.`, {
       hint: "Choose another folder with --out.",

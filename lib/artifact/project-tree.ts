@@ -1,4 +1,4 @@
-import { createHash, hash } from "node:crypto";
+import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -10,8 +10,12 @@ import { faultsOf, parseYaml } from "../support/yaml-file.ts";
 import type { Limits } from "./limits.ts";
 import { quoted } from "./safe-path.ts";
 import { listSourceTree, type SourceTree } from "./source-tree.ts";
-import { readPieces } from "./tar.ts";
+import { MemberReader } from "./tar.ts";
 import { TreeDigest } from "./tree-digest.ts";
+
+const READ_BYTES = 1024 * 1024;
+/** Bytes that are read before the event loop has its turn. */
+const TURN_BYTES = 8 * 1024 * 1024;
 
 export interface ProjectOptions {
   projectId: string;
@@ -128,24 +132,25 @@ async function hashFiles(tree: SourceTree, { signal, onHashed }: ProjectOptions)
   const total = tree.members.reduce((sum, { size }) => sum + size, 0);
   let done = 0;
   let sinceTurn = 0;
+  const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
   for (const member of tree.members) {
     if (member.type === "folder") continue;
-    const whole = createHash("sha256");
-    let only: Buffer | undefined;
-    for (const piece of readPieces(tree.root, member)) {
-      if (piece.length === member.size) only = piece;
-      else whole.update(piece);
-      done += piece.length;
-      sinceTurn += piece.length + 4096;
-      if (sinceTurn > 8 * 1024 * 1024) {
-        // Reading is synchronous: let signals and progress through now and then.
-        sinceTurn = 0;
-        onHashed?.(done, total);
-        await nextTurn();
-        signal?.throwIfAborted();
-      }
+    using reader = new MemberReader(tree.root, member);
+    const digest = createHash("sha256");
+    for (let bytes = reader.read(buffer); bytes > 0; bytes = reader.read(buffer)) {
+      digest.update(buffer.subarray(0, bytes));
+      done += bytes;
+      sinceTurn += bytes;
+      if (sinceTurn < TURN_BYTES) continue;
+      // Reading is synchronous: let signals and progress through now and then.
+      sinceTurn = 0;
+      onHashed?.(done, total);
+      await nextTurn();
+      signal?.throwIfAborted();
     }
-    digests.add(member.path, only === undefined ? whole.digest("hex") : hash("sha256", only, "hex"));
+    reader.finish();
+    sinceTurn += 4096;
+    digests.add(member.path, digest.digest("hex"));
   }
   onHashed?.(total, total);
   return digests;

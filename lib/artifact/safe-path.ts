@@ -28,7 +28,6 @@ export function safeComponents(name: string, limits: Pick<Limits, "maxDepth" | "
   if (CONTROL.test(name)) throw unsafe(name, "has control characters in its name");
   if (name.includes("\\")) throw unsafe(name, "has a backslash in its name");
   if (name.startsWith("/")) throw unsafe(name, "has an absolute name");
-  if (/^[A-Za-z]:/.test(name)) throw unsafe(name, "has a drive letter in its name");
   let path = name === "." ? "" : name.startsWith("./") ? name.slice(2) : name;
   if (path.endsWith("/")) path = path.slice(0, -1);
   if (path === "") return [];
@@ -36,6 +35,7 @@ export function safeComponents(name: string, limits: Pick<Limits, "maxDepth" | "
   for (const component of components) {
     if (component === "" || component === ".") throw unsafe(name, "has an empty component in its name");
     if (component === "..") throw unsafe(name, "would leave its folder through ..");
+    if (/^[A-Za-z]:/.test(component)) throw unsafe(name, "has a drive letter in its name");
     if (/[. ]$/.test(component)) throw unsafe(name, "has a component that ends with a dot or a space");
     if (RESERVED.test(component)) throw unsafe(name, "has a name that some systems reserve for devices");
     if (Buffer.byteLength(component) > 255) throw unsafe(name, "has a component of more than 255 bytes");

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { open, rm } from "node:fs/promises";
-import { Readable, Transform } from "node:stream";
+import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
 import { usageError } from "../contract/errors.ts";
@@ -52,13 +52,6 @@ export async function sealProject(project: Project, options: SealOptions): Promi
   try {
     let packed = 0;
     let size = 0;
-    const counted = async function* (): AsyncGenerator<Buffer> {
-      for await (const chunk of tarChunks(project.tree, project.manifestBytes, project.mtime, signal)) {
-        packed += chunk.length;
-        options.onPacked?.(packed, total);
-        yield chunk;
-      }
-    };
     const compressor = createZstdCompress({
       chunkSize: 256 * 1024,
       pledgedSrcSize: total,
@@ -71,14 +64,29 @@ export async function sealProject(project: Project, options: SealOptions): Promi
         callback(null, chunk);
       },
     });
-    await pipeline(
-      Readable.from(counted(), { objectMode: true, highWaterMark: 2 }),
+    // A chunk's buffer is used again: the compressor must be done with one before the next but one is packed.
+    const feed = async (): Promise<void> => {
+      let taken = Promise.resolve();
+      for await (const chunk of tarChunks(project.tree, project.manifestBytes, project.mtime, signal)) {
+        await taken;
+        packed += chunk.length;
+        options.onPacked?.(packed, total);
+        taken = new Promise((resolve, reject) => {
+          compressor.write(chunk, (error) => (error ? reject(error) : resolve()));
+        });
+        taken.catch(() => {});
+      }
+      await taken;
+      compressor.end();
+    };
+    const written = pipeline(
       compressor,
       new SealingCipher(dek),
       firstPass,
       sink,
       signal === undefined ? {} : { signal },
     );
+    await Promise.all([written, feed().catch((error: unknown) => compressor.destroy(error as Error))]);
     options.onSigning?.(size);
     await using file = await open(output, "r");
     const signature = await signFile(file, signer, { firstPassDone: true, ...(signal && { signal }) });

@@ -50,6 +50,8 @@ export interface SourceTree {
   broughtBack: { path: string; pattern: string }[];
 }
 
+const RENAME = "Rename it: agents refuse such names.";
+
 /** Changes whenever a file's content may have changed. */
 export const stampOf = (stats: BigIntStats): string =>
   `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`;
@@ -80,6 +82,13 @@ export function listSourceTree(root: string, options: { include?: readonly strin
           continue;
         }
         tree.broughtBack.push({ path, pattern: inclusion.pattern });
+      }
+      if (name.includes("\ufffd")) {
+        // A name that is not valid UTF-8 is read with U+FFFD in it, and under that name there is no file.
+        faults.push(
+          usageError("source_unsafe", `${quoted(path)} has a name that is not valid UTF-8.`, { hint: RENAME }),
+        );
+        continue;
       }
       const stats = lstatSync(join(root, path), { bigint: true });
       const fault = checkMember(path, stats, names, options.limits);
@@ -122,8 +131,7 @@ function checkMember(path: string, stats: BigIntStats, names: NameRegistry, limi
   try {
     names.add(safeComponents(path, limits), stats.isDirectory() ? "folder" : "file");
   } catch (error) {
-    if (error instanceof SealiftError)
-      return usageError("source_unsafe", error.message, { hint: "Rename it: agents refuse such names." });
+    if (error instanceof SealiftError) return usageError("source_unsafe", error.message, { hint: RENAME });
     throw error;
   }
   return undefined;

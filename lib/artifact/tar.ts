@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { pack } from "tar-stream";
 import { publishError } from "../contract/errors.ts";
@@ -9,10 +9,12 @@ import { comparePaths } from "./tree-digest.ts";
 
 const BLOCK = 512;
 const END_BYTES = 2 * BLOCK;
-/** Files up to this size are read with one call; larger ones in pieces of this size. */
-const READ_BYTES = 1024 * 1024;
-/** Small chunks are joined to about this size: each chunk is one round trip to the compressor's thread. */
-const JOIN_BYTES = 512 * 1024;
+/** Files up to this size are read with one call; larger ones in pieces of {@link PIECE_BYTES}. */
+const SMALL_FILE_BYTES = 64 * 1024;
+/** Pieces of large files, and the chunks that the compressor gets: each chunk is one round trip to its thread. */
+const PIECE_BYTES = 256 * 1024;
+/** Pieces under way at once: one being packed, one being read. */
+const PIECES = 2;
 
 const padded = (bytes: number): number => Math.ceil(bytes / BLOCK) * BLOCK;
 
@@ -52,6 +54,8 @@ export function tarBytes(tree: SourceTree, manifest: Buffer): number {
  * The reproducible tar of a tree with its manifest, in joined chunks: members sorted by path components, owner 0, no names, one
  * mtime, modes 0755 and 0644.
  *
+ * A chunk is valid until the next but one is asked for: two buffers take turns.
+ *
  * @param mtime seconds since the epoch
  * @throws PublishError `source_changed` when a file is not what it was when it was listed
  */
@@ -62,24 +66,60 @@ export async function* tarChunks(
   signal?: AbortSignal,
 ): AsyncGenerator<Buffer> {
   const archive = pack();
-  const filled = fill(archive, tree, manifest, new Date(mtime * 1000), signal).catch((error: unknown) =>
-    archive.destroy(error as Error),
-  );
-  let joined: Buffer[] = [];
+  const pieces = new PiecePool();
+  const filled = fill(archive, pieces, tree, manifest, new Date(mtime * 1000), signal).catch((error: unknown) => {
+    archive.destroy(error as Error);
+    pieces.close();
+  });
+  let joined = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  let other = Buffer.allocUnsafeSlow(PIECE_BYTES);
   let bytes = 0;
   try {
     for await (const chunk of archive as AsyncIterable<Buffer>) {
-      joined.push(chunk);
-      bytes += chunk.length;
-      if (bytes < JOIN_BYTES) continue;
-      yield joined.length === 1 ? chunk : Buffer.concat(joined, bytes);
-      joined = [];
-      bytes = 0;
+      for (let taken = 0; taken < chunk.length;) {
+        const copied = chunk.copy(joined, bytes, taken);
+        taken += copied;
+        bytes += copied;
+        if (bytes < PIECE_BYTES) continue;
+        yield joined;
+        [joined, other] = [other, joined];
+        bytes = 0;
+      }
+      pieces.release(chunk);
     }
-    if (bytes > 0) yield Buffer.concat(joined, bytes);
+    if (bytes > 0) yield joined.subarray(0, bytes);
   } finally {
     archive.destroy();
+    pieces.close();
     await filled;
+  }
+}
+
+/** A few buffers for pieces of files, so that packing a large file leaves no garbage behind. */
+class PiecePool {
+  readonly #free: Buffer[] = Array.from({ length: PIECES }, () => Buffer.allocUnsafeSlow(PIECE_BYTES));
+  readonly #owned = new Set<ArrayBufferLike>(this.#free.map(({ buffer }) => buffer));
+  #waiting: ((buffer: Buffer) => void) | undefined;
+
+  /** A free buffer; only one caller waits at a time. */
+  async take(): Promise<Buffer> {
+    return this.#free.pop() ?? new Promise((resolve) => (this.#waiting = resolve));
+  }
+
+  /** Takes back the buffer that `chunk` is a view of, if it is one of the pool's. */
+  release(chunk: Buffer): void {
+    if (!this.#owned.has(chunk.buffer)) return;
+    const buffer = Buffer.from(chunk.buffer);
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (waiting === undefined) this.#free.push(buffer);
+    else waiting(buffer);
+  }
+
+  /** Lets a waiting caller go on to find out that nobody reads any more. */
+  close(): void {
+    this.#waiting?.(Buffer.allocUnsafeSlow(PIECE_BYTES));
+    this.#waiting = undefined;
   }
 }
 
@@ -87,6 +127,7 @@ type Archive = ReturnType<typeof pack>;
 
 async function fill(
   archive: Archive,
+  pieces: PiecePool,
   tree: SourceTree,
   manifest: Buffer,
   mtime: Date,
@@ -114,10 +155,12 @@ async function fill(
     }
     const mode = member.executable ? 0o755 : 0o644;
     if (member.type === "folder") await folder(memberName(member.path, true));
-    else if (member.size <= READ_BYTES) await whole(memberName(member.path, false), mode, readWhole(tree.root, member));
+    else if (member.size <= SMALL_FILE_BYTES)
+      await whole(memberName(member.path, false), mode, readWhole(tree.root, member));
     else
       await large(
         archive,
+        pieces,
         { ...common, name: memberName(member.path, false), mode, type: "file", size: member.size },
         tree.root,
         member,
@@ -127,26 +170,21 @@ async function fill(
   archive.finalize();
 }
 
-/** Opens a listed file and makes sure, at the start and at the end, that it is the one that was listed. */
-function withFile<T>(root: string, member: SourceMember, use: (descriptor: number) => T): T {
-  const descriptor = openSync(join(root, member.path), "r");
-  try {
-    if (stampOf(fstatSync(descriptor, { bigint: true })) !== member.stamp) throw changed(member.path);
-    return use(descriptor);
-  } finally {
-    closeSync(descriptor);
+function readWhole(root: string, member: SourceMember): Buffer {
+  using reader = new MemberReader(root, member);
+  const content = Buffer.allocUnsafe(member.size);
+  for (let filled = 0; filled < member.size;) {
+    const bytes = reader.read(content.subarray(filled));
+    if (bytes === 0) break;
+    filled += bytes;
   }
+  reader.finish();
+  return content;
 }
-
-const readWhole = (root: string, member: SourceMember): Buffer =>
-  withFile(root, member, (descriptor) => {
-    const content = readFileSync(descriptor);
-    if (content.length !== member.size) throw changed(member.path);
-    return content;
-  });
 
 async function large(
   archive: Archive,
+  pieces: PiecePool,
   header: Parameters<Archive["entry"]>[0],
   root: string,
   member: SourceMember,
@@ -154,32 +192,56 @@ async function large(
   const finished = Promise.withResolvers<void>();
   finished.promise.catch(() => {});
   const sink = archive.entry(header, (error?: Error | null) => (error ? finished.reject(error) : finished.resolve()));
-  for (const chunk of readPieces(root, member)) {
-    if (!sink.write(chunk)) {
+  // Destroying the archive destroys its open member with the same error, which the archive reports.
+  sink.on("error", () => {});
+  using reader = new MemberReader(root, member);
+  for (let read = 0; read < member.size;) {
+    const buffer = await pieces.take();
+    const bytes = reader.read(buffer);
+    if (bytes === 0) break;
+    read += bytes;
+    if (!sink.write(buffer.subarray(0, bytes))) {
       await Promise.race([new Promise<void>((resolve) => sink.once("drain", () => resolve())), finished.promise]);
     }
   }
+  reader.finish();
   sink.end(null);
   await finished.promise;
 }
 
-/** A file in pieces of {@link READ_BYTES}, checked against its listing before the first and after the last. */
-export function* readPieces(root: string, member: SourceMember): Generator<Buffer> {
-  const descriptor = openSync(join(root, member.path), "r");
-  try {
-    if (stampOf(fstatSync(descriptor, { bigint: true })) !== member.stamp) throw changed(member.path);
-    let read = 0;
-    for (;;) {
-      const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
-      const bytes = readSync(descriptor, buffer);
-      if (bytes === 0) break;
-      read += bytes;
-      yield buffer.subarray(0, bytes);
-    }
-    if (read !== member.size || stampOf(fstatSync(descriptor, { bigint: true })) !== member.stamp)
-      throw changed(member.path);
-  } finally {
-    closeSync(descriptor);
+/** Reads a listed file and makes sure, at the start and at the end, that it is the one that was listed. */
+export class MemberReader implements Disposable {
+  readonly #descriptor: number;
+  readonly #member: SourceMember;
+  #read = 0;
+
+  /** @throws PublishError `source_changed` */
+  constructor(root: string, member: SourceMember) {
+    this.#member = member;
+    this.#descriptor = openSync(join(root, member.path), constants.O_RDONLY | constants.O_NOFOLLOW);
+    this.#check();
+  }
+
+  /** Fills a buffer with the bytes that follow. @returns how many; 0 at the end */
+  read(buffer: Buffer): number {
+    const bytes = buffer.length === 0 ? 0 : readSync(this.#descriptor, buffer);
+    this.#read += bytes;
+    return bytes;
+  }
+
+  /** Ends the reading. @throws PublishError `source_changed` */
+  finish(): void {
+    if (this.#read !== this.#member.size) throw changed(this.#member.path);
+    this.#check();
+  }
+
+  #check(): void {
+    if (stampOf(fstatSync(this.#descriptor, { bigint: true })) === this.#member.stamp) return;
+    throw changed(this.#member.path);
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor);
   }
 }
 

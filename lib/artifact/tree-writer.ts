@@ -64,6 +64,8 @@ export class TreeWriter {
     this.#countEntry();
     const components = safeComponents(name, this.#limits);
     if (components.length === 0) throw artifactError("member_unsafe", "The archive's root is a file.");
+    if (name.endsWith("/"))
+      throw artifactError("member_unsafe", `The archive's file ${quoted(name)} is named as a folder.`);
     if (size > this.#limits.maxEntryBytes) throw this.#entryTooLarge(name);
     if (this.bytes + size > this.#limits.maxTotalBytes) throw this.#totalTooLarge();
     this.#names.add(components, "file");

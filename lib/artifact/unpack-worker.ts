@@ -8,6 +8,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { constants, createZstdDecompress } from "node:zlib";
 import { extract, type Header } from "tar-stream";
 import { artifactError, asSealiftError, SealiftError } from "../contract/errors.ts";
+import { paceBuffers } from "../support/buffer-pacing.ts";
 import { type Limits, RATIO_FREE_BYTES } from "./limits.ts";
 import { exceeded, quoted } from "./safe-path.ts";
 import { TreeWriter } from "./tree-writer.ts";
@@ -26,7 +27,7 @@ class Input extends Transform {
   compressed = 0;
 
   constructor() {
-    super({ highWaterMark: 1024 * 1024 });
+    super({ highWaterMark: 256 * 1024 });
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
@@ -51,12 +52,14 @@ class Input extends Transform {
 
 const input = new Input();
 const decoder = createZstdDecompress({
-  chunkSize: 512 * 1024,
+  chunkSize: 256 * 1024,
   params: { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG },
 });
 
 const archive = extract();
 archive.on("entry", (header: Header, stream, next) => {
+  // Destroying the archive destroys its open member with the same error, which the archive reports.
+  stream.on("error", () => {});
   try {
     checkMember(header);
     if (header.type === "directory") {
@@ -65,7 +68,7 @@ archive.on("entry", (header: Header, stream, next) => {
       next();
       return;
     }
-    tree.beginFile(header.name, header.size ?? 0, ((header.mode ?? 0) & 0o100) !== 0);
+    tree.beginFile(header.name, header.size!, ((header.mode ?? 0) & 0o100) !== 0);
   } catch (error) {
     archive.destroy(error as Error);
     return;
@@ -90,6 +93,9 @@ archive.on("entry", (header: Header, stream, next) => {
 
 /** Regular files and folders only; pax may describe neither a sparse file nor a link (formats, section 1). */
 function checkMember(header: Header): void {
+  // tar-stream gives null for a size it cannot read, and would wait for its bytes for ever.
+  if (!Number.isSafeInteger(header.size) || header.size! < 0)
+    throw artifactError("tar_invalid", `The archive's member ${quoted(header.name)} has a size that is no number.`);
   const sparse = Object.keys(header.pax ?? {}).some((key) => key.startsWith("GNU.sparse"));
   if ((header.type !== "file" && header.type !== "directory") || sparse) {
     const what = sparse ? "sparse file" : (header.type ?? "member of an unknown type");
@@ -105,13 +111,15 @@ function checkMember(header: Header): void {
  */
 class Output extends Writable {
   produced = 0;
+  readonly #pace = paceBuffers();
 
   constructor() {
-    super({ highWaterMark: 1024 * 1024 });
+    super({ highWaterMark: 256 * 1024 });
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: (error?: Error | null) => void): void {
     this.produced += chunk.length;
+    this.#pace(chunk.length);
     const declared = input.walker.header!.contentSize;
     if (this.produced > RATIO_FREE_BYTES && this.produced > input.compressed * limits.maxRatio) {
       callback(exceeded(`The archive unpacks to more than ${limits.maxRatio} times its size.`, "--max-ratio"));

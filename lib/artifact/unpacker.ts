@@ -19,9 +19,9 @@ export type FromWorker =
   | { type: "failed"; error: { kind: ErrorKind; code: Code; message: string; hint?: string } };
 
 /** Chunks go over in batches of this many bytes: a message each would cost more than it carries. */
-const BATCH_BYTES = 512 * 1024;
+const BATCH_BYTES = 128 * 1024;
 /** Bytes that may be on their way to the worker: together with its own buffers, the memory of an opening artifact. */
-const WINDOW_BYTES = 4 * 1024 * 1024;
+const WINDOW_BYTES = 1024 * 1024;
 
 export interface Unpacked {
   entries: number;
@@ -56,9 +56,10 @@ export class Unpacker extends Writable {
     this.#onUnpacked = onUnpacked;
     this.#worker = new Worker(new URL(`./unpack-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: { folder, limits },
-      // The worker needs no secret of the process's environment, and no NODE_OPTIONS of a test runner.
+      // The worker needs no secret of the process's environment, and no hooks of a test runner.
       env: {},
-      resourceLimits: { maxOldGenerationSizeMb: 512 },
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 },
     });
     this.#worker.on("message", (message: FromWorker) => this.#receive(message));
     this.#worker.on("error", (error: Error) =>

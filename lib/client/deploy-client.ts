@@ -1,5 +1,7 @@
-import { openAsBlob } from "node:fs";
-import type { Readable } from "node:stream";
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { type Readable, Transform } from "node:stream";
+import FormData from "form-data";
 import {
   ARTIFACT_PART,
   type ArtifactLocation,
@@ -17,6 +19,7 @@ import { SealiftError } from "../contract/errors.ts";
 import { HEADERS } from "../contract/headers.ts";
 import { baseUrl, paths } from "../contract/paths.ts";
 import type { z } from "zod";
+import { paceBuffers } from "../support/buffer-pacing.ts";
 import { download, type DownloadOptions } from "./download.ts";
 import { answerOf, call, type HttpRequest, readJson, send, type Transport, transportError } from "./http.ts";
 
@@ -25,6 +28,8 @@ export interface DeployClientOptions extends Transport {
   hubUrl: string;
   apiKey: string;
 }
+
+const UPLOAD_CHUNK_BYTES = 128 * 1024;
 
 /** Surface B for one project: authenticates once, and once more when the session is refused with 401. */
 export class DeployClient {
@@ -131,6 +136,21 @@ export class DeployClient {
   }
 }
 
+/** A file's bytes, with the buffers that have gone out freed in time. */
+function fileStream(path: string): Readable {
+  const pace = paceBuffers();
+  const source = createReadStream(path, { highWaterMark: UPLOAD_CHUNK_BYTES });
+  const paced = new Transform({
+    transform(chunk: Buffer, _encoding, callback) {
+      pace(chunk.length);
+      callback(null, chunk);
+    },
+  });
+  source.on("error", (error) => paced.destroy(error));
+  paced.on("close", () => source.destroy());
+  return source.pipe(paced);
+}
+
 export interface PublishRequest extends DeployClientOptions {
   projectId: string;
   fields: PublishFields;
@@ -155,12 +175,13 @@ export async function publishArtifact(options: PublishRequest): Promise<PublishR
   const { fields, apiKey, onUploaded } = options;
   const form = async (): Promise<FormData> => {
     const data = new FormData();
-    for (const [name, value] of Object.entries(fields)) data.set(name, value);
-    data.set(
-      ARTIFACT_PART.name,
-      await openAsBlob(options.file, { type: ARTIFACT_PART.contentType }),
-      ARTIFACT_PART.filename,
-    );
+    for (const [name, value] of Object.entries(fields)) data.append(name, value);
+    const { size } = await stat(options.file);
+    data.append(ARTIFACT_PART.name, fileStream(options.file), {
+      filename: ARTIFACT_PART.filename,
+      contentType: ARTIFACT_PART.contentType,
+      knownLength: size,
+    });
     return data;
   };
   const request: HttpRequest = {

@@ -42,7 +42,7 @@ const failure = (code: "artifact_changed" | "download_incomplete" | "limit_excee
  * @throws ArtifactError, through the stream: `download_incomplete`, `artifact_changed`, the transport's and the status's codes
  */
 export function download(options: DownloadOptions): Readable {
-  return Readable.from(bytesOf(options), { objectMode: false, highWaterMark: 512 * 1024 });
+  return Readable.from(bytesOf(options), { objectMode: false, highWaterMark: 128 * 1024 });
 }
 
 async function* bytesOf(options: DownloadOptions): AsyncGenerator<Buffer> {

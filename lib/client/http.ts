@@ -1,5 +1,6 @@
-import type { Readable } from "node:stream";
+import { PassThrough, type Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import type FormData from "form-data";
 import got, { type Request, RequestError, TimeoutError } from "got";
 import pRetry from "p-retry";
 import { z } from "zod";
@@ -68,6 +69,10 @@ const kindFor = (
   status: number | undefined,
 ): ErrorKind => (typeof kind === "function" ? kind(status) : kind);
 
+/** A form says its length: without it the upload would be chunked, and nobody could refuse it by its size. */
+const formLength = (form: FormData | undefined): Record<string, string> =>
+  form === undefined ? {} : { "content-length": String(form.getLengthSync()) };
+
 /** One exchange without redirects. Resolves when the headers are there. */
 function exchange(
   request: HttpRequest,
@@ -79,9 +84,16 @@ function exchange(
   const { timeoutMs } = transport;
   const stream: Request = got.stream(url, {
     method: request.method,
-    headers: { "user-agent": "sealift", ...request.headers, ...credentials },
+    headers: {
+      "user-agent": "sealift",
+      ...form?.getHeaders(),
+      ...formLength(form),
+      ...request.headers,
+      ...credentials,
+    },
     ...(request.json !== undefined && { json: request.json }),
-    ...(form !== undefined && { body: form }),
+    // form-data is a stream of the old kind, which got does not take.
+    ...(form !== undefined && { body: form.pipe(new PassThrough()) }),
     decompress: request.operation !== "download" && request.operation !== "install",
     followRedirect: false,
     throwHttpErrors: false,
@@ -263,13 +275,13 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   try {
     body = z.looseObject({}).parse(JSON.parse(await readText(response)));
     const text = typeof body.error === "string" ? body.error : body.detail;
-    if (typeof text === "string" && text !== "") said = `: ${presentable(text, request.secrets ?? [])}`;
+    if (typeof text === "string" && text !== "") said = `: ${presentable(text, request.secrets ?? []).replace(/\.$/, "")}`;
     if (typeof body.code === "string") hubCode = presentable(body.code, request.secrets ?? []).slice(0, 64);
   } catch {
     discard(response.body);
   }
   const { code, hint, note } = codeOf(status, header(response, "retry-after"));
-  const error = operationError(operation, code, `${note ?? "the hub answered"} ${status}${said}.`.replace("..", "."), {
+  const error = operationError(operation, code, `${note ?? "the hub answered"} ${status}${said}.`, {
     status,
     ...(hint !== undefined && { hint }),
     ...(hubCode !== undefined && { hubCode }),
