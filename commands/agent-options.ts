@@ -26,6 +26,13 @@ export abstract class AgentCommand extends HubCommand {
     description: "The runtime's plugin key; safer as [SEALIFT_PLUGIN_KEY] or --plugin-key-file",
   });
   pluginKeyFile = Option.String("--plugin-key-file", { description: "File with the plugin key; - is standard input" });
+  pluginSecretKey = Option.String("--plugin-secret-key", {
+    description:
+      "Sign trusted plugins with this key (plugin.sig); safer as [SEALIFT_PLUGIN_SECRET_KEY] or --plugin-secret-key-file",
+  });
+  pluginSecretKeyFile = Option.String("--plugin-secret-key-file", {
+    description: "File with that key; - is standard input",
+  });
   provisionersConfig = Option.String("--provisioners-config", {
     description: "provisioners.yaml: what `provision` steps run",
   });
@@ -54,7 +61,9 @@ export async function agentOptions(settings: Settings): Promise<DeployOptions> {
   const name = settings.text("host-id") ?? hostname();
   const host = hostId.safeParse(name);
   if (!host.success) throw usageError("usage", `--host-id ${JSON.stringify(name)} ${host.error.issues[0]!.message}.`);
+  const pluginSecretKey = settings.secret("plugin-secret-key");
   return {
+    ...(pluginSecretKey !== undefined && { pluginSecretKey }),
     projectRoot: settings.text("project-root") ?? ".",
     hostId: host.data,
     supervisor: await supervisorFrom(settings),

@@ -132,6 +132,17 @@ export abstract class SealiftCommand extends Command {
     return EXIT.done;
   }
 
+  /** What a renderer needs of this command. */
+  protected surroundings() {
+    return {
+      json: this.json,
+      output: this.output,
+      stderr: this.context.stderr as NodeJS.WriteStream,
+      fail: this.fail.bind(this),
+      done: this.done.bind(this),
+    };
+  }
+
   /** Options by their names on the command line. */
   #flags(): Record<string, string | boolean | string[] | undefined> {
     const flags: Record<string, string | boolean | string[] | undefined> = {};

@@ -1,12 +1,10 @@
 import { Command, Option } from "clipanion";
-import type { DeployResult } from "../lib/agent/deploy.ts";
 import type { SignerTrust } from "../lib/agent/trust.ts";
-import { EXIT } from "../lib/contract/codes.ts";
 import { usageError } from "../lib/contract/errors.ts";
 import type { Settings } from "../lib/support/settings.ts";
 import { AgentCommand, agentOptions } from "./agent-options.ts";
-import { interruptible } from "./base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "./hub-options.ts";
+import { showDeployment } from "./output/deployment.ts";
 
 export class DeployProject extends AgentCommand {
   static override paths = [["deploy-project"]];
@@ -44,11 +42,10 @@ export class DeployProject extends AgentCommand {
   });
 
   override async run(settings: Settings): Promise<number> {
-    const [{ deploy, exitCodeOf }, { projectSource }, { projectId }, { deployLines }] = await Promise.all([
+    const [{ deploy }, { projectSource }, { projectId }] = await Promise.all([
       import("../lib/agent/deploy.ts"),
       import("../lib/agent/project-source.ts"),
       import("../lib/contract/identifiers.ts"),
-      import("./output/deploy-lines.ts"),
     ]);
     const id = projectId.safeParse(settings.required("project-id"));
     if (!id.success) throw usageError("usage", `--project-id ${id.error.issues[0]!.message}.`);
@@ -59,25 +56,7 @@ export class DeployProject extends AgentCommand {
       deploymentCredential: settings.requiredSecret("deployment-credential"),
       trust: await signerTrust(settings),
     });
-    const options = await agentOptions(settings);
-    using interrupt = interruptible();
-    const lines = deployLines(this.context.stderr);
-    const emit = this.json ? this.output.event : lines.emit;
-    const result = await deploy(source, { ...options, signal: interrupt.signal }, emit);
-    lines.close();
-    return this.conclude(result, exitCodeOf(result));
-  }
-
-  protected conclude(result: DeployResult, exitCode: number): number {
-    const { error, ...facts } = result;
-    if (error !== undefined) return this.fail(error, facts);
-    if (this.json) return this.done({ ...facts });
-    this.output.line(
-      result.outcome === "unchanged"
-        ? `unchanged: ${result.version} is already running`
-        : `deployed ${result.version}${result.previous_version === null ? "" : ` over ${result.previous_version}`}`,
-    );
-    return exitCode === EXIT.done ? EXIT.done : exitCode;
+    return showDeployment(deploy, source, await agentOptions(settings), this.surroundings());
   }
 }
 

@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import { Command, Option } from "clipanion";
 import { usageError } from "../lib/contract/errors.ts";
+import type { SourceHost } from "../lib/hub/import/sources.ts";
 import type { Settings } from "../lib/support/settings.ts";
 import { interruptible, SealiftCommand } from "./base.ts";
 
@@ -43,6 +45,19 @@ function publicUrlOf(settings: Settings): string | undefined {
   const url = URL.parse(text);
   if (url !== null && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === "") return text;
   throw usageError("usage", `--public-url is an http or https URL, not ${JSON.stringify(text)}.`);
+}
+
+/** @throws UsageError `usage` when it is not SHAPE=URL with https */
+export function parseSourceHost(text: string): SourceHost {
+  const [shape, ...rest] = text.split("=");
+  const url = URL.parse(rest.join("="));
+  if ((shape === "github" || shape === "gitlab" || shape === "gitea") && url?.protocol === "https:") {
+    return { shape, origin: url.origin };
+  }
+  throw usageError(
+    "usage",
+    `--import-host is github=, gitlab= or gitea= and an https URL, not ${JSON.stringify(text)}.`,
+  );
 }
 
 /** What keeps a listener from starting is a matter of its options. */
@@ -94,14 +109,26 @@ export class HubServe extends SealiftCommand {
   rateLimit = Option.String("--rate-limit", {
     description: "Requests per minute of one key or address; 0 for no limit",
   });
+  importHost = Option.Array("--import-host", {
+    description:
+      "SHAPE=URL, such as gitea=https://git.example.org: where archives may be imported from, instead of the usual hosts",
+  });
+  reportRetention = Option.String("--report-retention", {
+    description: "How long deployment reports are kept, such as 90d (for ever); a host's newest one is never removed",
+  });
   logLevel = Option.String("--log-level", {
     description: "trace, debug, info, warn, error or silent (info; with --json silent)",
   });
 
   override async run(settings: Settings): Promise<number> {
+    // A young generation that stays small is collected often, and with it the buffers of uploads and downloads: they would otherwise
+    // pile up to a hundred megabytes before anyone looks.
+    setFlagsFromString("--semi-space-growth-factor=1");
     const listen = settings.text("listen") ?? "127.0.0.1:8787";
     const publicUrl = publicUrlOf(settings);
     const blobUrl = settings.text("blob-url");
+    const sourceHosts = settings.list("import-host").map(parseSourceHost);
+    const reportRetention = settings.duration("report-retention", 0);
     const levels = ["trace", "debug", "info", "warn", "error", "silent"] as const;
     const level = settings.choice("log-level", levels, this.json ? "silent" : "info");
     const [{ createHub }, { DEFAULTS }, { createLogger }] = await Promise.all([
@@ -118,6 +145,8 @@ export class HubServe extends SealiftCommand {
       ...(blobUrl !== undefined && { blobUrl }),
       maxArtifactSize: settings.size("max-artifact-size", DEFAULTS.maxArtifactSize),
       rateLimit: requests === 0 ? false : { requests },
+      ...(sourceHosts.length > 0 && { sourceHosts }),
+      ...(reportRetention > 0 && { reportRetention }),
       ...(level !== "silent" && { logger: createLogger({ name: "hub", level }) }),
     });
     try {

@@ -1,24 +1,35 @@
 import type { CommandClass } from "clipanion";
+import { DeployMarketplace } from "./deploy-marketplace.ts";
 import { DeployProject } from "./deploy-project.ts";
 import { DeployPublish } from "./deploy-publish.ts";
+import { Fleet } from "./fleet.ts";
 import { HubRotateKek } from "./hub-rotate-kek.ts";
 import { HubServe } from "./hub-serve.ts";
 import { Keygen } from "./keygen.ts";
 import { KeysCreate, KeysList, KeysRevoke } from "./keys.ts";
+import { MarketplacePublish, MarketplaceSearch, MarketplaceYank } from "./marketplace.ts";
 import { OpenArtifact } from "./open.ts";
+import { PlanInit, PlanValidate } from "./plan.ts";
 import { ProjectsCreate, ProjectsList } from "./projects.ts";
 
 /** Every command of `sealift`. Their modules are light: what they do is loaded when they run. */
 export const COMMANDS: readonly CommandClass[] = [
+  DeployMarketplace,
   DeployProject,
   DeployPublish,
+  Fleet,
   HubRotateKek,
   HubServe,
   Keygen,
   KeysCreate,
   KeysList,
   KeysRevoke,
+  MarketplacePublish,
+  MarketplaceSearch,
+  MarketplaceYank,
   OpenArtifact,
+  PlanInit,
+  PlanValidate,
   ProjectsCreate,
   ProjectsList,
 ];

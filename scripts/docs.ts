@@ -1,7 +1,11 @@
-/** Writes the documents that come from the contract: `docs/errors.md` from the table of codes. `--check` only compares. */
-import { readFileSync, writeFileSync } from "node:fs";
+/**
+ * Writes the documents that come from the contract: `docs/errors.md` from the table of codes, `docs/schemas/` from the schemas. `--check` only
+ * compares.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { CODES, EXIT } from "../lib/contract/codes.ts";
+import { jsonSchemas } from "../lib/contract/json-schemas.ts";
 
 const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
   done: "done",
@@ -34,10 +38,17 @@ function errorsPage(): string {
   ].join("\n");
 }
 
-const path = fileURLToPath(new URL("../docs/errors.md", import.meta.url));
-const page = errorsPage();
-if (!process.argv.includes("--check")) writeFileSync(path, page);
-else if (readFileSync(path, "utf8") !== page) {
-  console.error("docs/errors.md is not what lib/contract/codes.ts says: run node scripts/docs.ts");
-  process.exitCode = 1;
+const documents = new Map<string, string>([["errors.md", errorsPage()]]);
+for (const [name, schema] of Object.entries(jsonSchemas()))
+  documents.set(`schemas/${name}`, `${JSON.stringify(schema, null, 2)}\n`);
+
+const docs = new URL("../docs/", import.meta.url);
+mkdirSync(new URL("schemas/", docs), { recursive: true });
+for (const [name, text] of documents) {
+  const path = fileURLToPath(new URL(name, docs));
+  if (!process.argv.includes("--check")) writeFileSync(path, text);
+  else if (!existsSync(path) || readFileSync(path, "utf8") !== text) {
+    console.error(`docs/${name} is not what lib/contract says: run npm run docs`);
+    process.exitCode = 1;
+  }
 }

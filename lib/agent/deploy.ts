@@ -2,11 +2,12 @@ import { randomUUID } from "node:crypto";
 import { chmod, lstat, mkdir, rename, rm } from "node:fs/promises";
 import { join, resolve as absolute } from "node:path";
 import { DEFAULT_LIMITS, type Limits } from "../artifact/limits.ts";
-import { type Code, CODES, EXIT } from "../contract/codes.ts";
+import { type Code, EXIT } from "../contract/codes.ts";
 import { asSealiftError, deploymentError, SealiftError } from "../contract/errors.ts";
 import type { Notifiers, Provisioners } from "../contract/install-plan.ts";
 import type { LocalReport, StepOutcome } from "../contract/reports.ts";
 import { isDowngrade } from "../contract/versions.ts";
+import { linkData } from "../releases/data-folders.ts";
 import { type Journal, writeJournal } from "../releases/journal.ts";
 import { type Item, type Layout, layoutOf } from "../releases/layout.ts";
 import { acquireLock } from "../releases/lock.ts";
@@ -16,6 +17,7 @@ import { commitSwitch, planSwitch, switchRelease, undoDeployment } from "../rele
 import { quarantine, readQuarantine, releaseFromQuarantine } from "../releases/target-state.ts";
 import type { AgentEvent, Emit } from "./events.ts";
 import { checkSupervised, type OrderedPlan, orderPlan } from "./plan.ts";
+import { signPlugins } from "./plugin-signing.ts";
 import { rotateReports, writeReport } from "./report.ts";
 import type { Fetched, Resolved, Source } from "./source.ts";
 import { runSteps, type StepContext } from "./steps.ts";
@@ -34,6 +36,8 @@ export interface DeployOptions {
   provisioners?: Provisioners;
   notifiers?: Notifiers;
   limits?: Limits;
+  /** Key of `plugin.sig`, written for trusted plugins. */
+  pluginSecretKey?: string;
   /** Releases to keep, the running one included. Default 3. */
   keepReleases?: number;
   /** Local reports to keep as files; older ones go to the archive. Default 1000. */
@@ -309,6 +313,9 @@ class Deployment {
       if ((await lstat(from).catch(() => undefined)) !== undefined) await rename(from, join(release, name));
     }
     await rm(fetched.tree, { recursive: true, force: true });
+    for (const item of journal.items) await linkData(this.#layout, item, join(release, item.section, item.id));
+    if (this.#options.pluginSecretKey !== undefined)
+      await signPlugins(release, journal.items, this.#options.pluginSecretKey);
     await chmod(release, 0o755);
     await writeRelease(this.#layout, journal.target, journal.release, {
       version: this.#resolved!.version,
@@ -462,5 +469,4 @@ function causeCode(error: SealiftError): Code {
 }
 
 /** Exit code of a result (design, section 6). */
-export const exitCodeOf = (result: DeployResult): number =>
-  result.error === undefined ? EXIT.done : CODES[result.error.code].exit;
+export const exitCodeOf = (result: DeployResult): number => result.error?.exitCode ?? EXIT.done;

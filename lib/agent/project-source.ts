@@ -7,13 +7,10 @@ import type { ArtifactLocation, ProjectReport } from "../contract/deploy-api.ts"
 import { artifactError } from "../contract/errors.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../contract/manifest.ts";
 import type { LocalReport } from "../contract/reports.ts";
-import type { Emit } from "./events.ts";
 import { parsePlan } from "./plan.ts";
+import { throttled } from "./progress.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { type SignerTrust, trustedSigner } from "./trust.ts";
-
-/** Progress is said at most this often. Milliseconds. */
-const PROGRESS_INTERVAL_MS = 200;
 
 export interface ProjectSourceOptions extends Omit<DeployClientOptions, "signal"> {
   projectId: string;
@@ -152,15 +149,4 @@ async function readPlan(tree: string) {
     });
   }
   return parsePlan(text, PLAN_FILE, "artifact");
-}
-
-/** Emits what `make` gives, but not more often than people can read. */
-function throttled(emit: Emit, make: () => Parameters<Emit>[0]): () => void {
-  let last = 0;
-  return () => {
-    const now = Date.now();
-    if (now - last < PROGRESS_INTERVAL_MS) return;
-    last = now;
-    emit(make());
-  };
 }

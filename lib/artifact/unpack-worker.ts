@@ -68,7 +68,7 @@ archive.on("entry", (header: Header, stream, next) => {
       next();
       return;
     }
-    tree.beginFile(header.name, header.size!, ((header.mode ?? 0) & 0o100) !== 0);
+    tree.beginFile(header.name, header.size, ((header.mode ?? 0) & 0o100) !== 0);
   } catch (error) {
     archive.destroy(error as Error);
     return;
@@ -94,7 +94,7 @@ archive.on("entry", (header: Header, stream, next) => {
 /** Regular files and folders only; pax may describe neither a sparse file nor a link (formats, section 1). */
 function checkMember(header: Header): void {
   // tar-stream gives null for a size it cannot read, and would wait for its bytes for ever.
-  if (!Number.isSafeInteger(header.size) || header.size! < 0)
+  if (!Number.isSafeInteger(header.size) || header.size < 0)
     throw artifactError("tar_invalid", `The archive's member ${quoted(header.name)} has a size that is no number.`);
   const sparse = Object.keys(header.pax ?? {}).some((key) => key.startsWith("GNU.sparse"));
   if ((header.type !== "file" && header.type !== "directory") || sparse) {

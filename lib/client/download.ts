@@ -78,7 +78,13 @@ async function* bytesOf(options: DownloadOptions): AsyncGenerator<Buffer> {
           skip -= chunk.length - useful.length;
           if (useful.length === 0) continue;
           received += useful.length;
-          if (received > (total ?? options.maxBytes))
+          // Not `download_incomplete`: a server that never stops would be asked to go on for ever.
+          if (received > options.maxBytes)
+            throw failure(
+              "limit_exceeded",
+              `more than ${options.maxBytes} bytes came, which is more than one can have.`,
+            );
+          if (total !== undefined && received > total)
             throw failure("download_incomplete", "more bytes came than the server promised.");
           options.onReceived?.(received, total);
           yield useful;

@@ -275,7 +275,8 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   try {
     body = z.looseObject({}).parse(JSON.parse(await readText(response)));
     const text = typeof body.error === "string" ? body.error : body.detail;
-    if (typeof text === "string" && text !== "") said = `: ${presentable(text, request.secrets ?? []).replace(/\.$/, "")}`;
+    if (typeof text === "string" && text !== "")
+      said = `: ${presentable(text, request.secrets ?? []).replace(/\.$/, "")}`;
     if (typeof body.code === "string") hubCode = presentable(body.code, request.secrets ?? []).slice(0, 64);
   } catch {
     discard(response.body);

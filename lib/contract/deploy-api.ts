@@ -14,7 +14,8 @@ export const authAnswer = z.object({
   expires_in: z.int().positive().optional(),
 });
 
-export const latestAnswer = z.object({ version: z.string().min(1).max(256) });
+/** A label as hubs store it: it goes into paths, file names and messages. */
+export const latestAnswer = z.object({ version: versionLabel });
 
 export const locationAnswer = z.object({
   download_url: z.url({ protocol: /^https?$/ }),

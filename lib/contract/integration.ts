@@ -43,7 +43,7 @@ const sandbox = z.strictObject({
   uid: amount.pipe(z.int().min(1)).default(65_534),
   gid: amount.pipe(z.int().min(1)).default(65_534),
   /** How long a cancelled call or an unload may take before the process is ended, in milliseconds. */
-  grace_ms: amount.pipe(z.int().min(10).max(60_000)).default(1000),
+  grace_ms: amount.pipe(z.int().min(10).max(60_000)).default(500),
   /** How often a process may end within `restart_window_seconds` before the plugin goes to `error`. */
   max_restarts: amount.pipe(z.int().min(0).max(1000)).default(5),
   restart_window_seconds: amount.pipe(z.number().positive()).default(60),

@@ -9,20 +9,29 @@ import { createAuthentication, credentialHash } from "./authentication.ts";
 import type { HubContext } from "./context.ts";
 import { answerErrors, onClientError, pathOf, sendError } from "./error-answers.ts";
 import { deploy } from "./mounts/deploy.ts";
+import { deployments } from "./mounts/deployments.ts";
 import { devkeys } from "./mounts/devkeys.ts";
 import type { MountOptions } from "./mounts/documentation.ts";
 import { downloads } from "./mounts/downloads.ts";
 import { health } from "./mounts/health.ts";
+import { marketplaceManage } from "./mounts/marketplace-manage.ts";
+import { marketplacePublish } from "./mounts/marketplace-publish.ts";
+import { marketplace } from "./mounts/marketplace.ts";
 import { documentRoutes, openapi } from "./mounts/openapi.ts";
 import { publish } from "./mounts/publish.ts";
+import { signingKey } from "./mounts/signing-key.ts";
 import { validatorCompiler } from "./validation.ts";
 
 /** Bytes of a JSON body: a project report names up to 10,000 plugins. */
 const BODY_LIMIT = 8 * 1024 * 1024;
 /** A connection on which nothing moves. Milliseconds. */
 const IDLE_TIMEOUT = 120_000;
-/** Beyond it the hub sheds load. Milliseconds of event loop delay. */
-const MAX_LOOP_DELAY = 5000;
+/**
+ * Beyond this mean event loop delay, taken every so often, the hub sheds load. Milliseconds. A window without a single sample counts
+ * as endless delay, so it is longer than any pause of a busy machine.
+ */
+const MAX_LOOP_DELAY = 1000;
+const LOOP_DELAY_WINDOW = 5000;
 const RATE_WINDOW = 60_000;
 
 const requestIdHeader = HEADERS.requestId.toLowerCase();
@@ -78,7 +87,7 @@ export async function createApp(hub: HubContext, publicUrl: string | undefined):
     // While draining, requests on open connections are still answered, with Connection: close.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024, ignoreTrailingSlash: true },
-    clientErrorHandler: onClientError as never,
+    clientErrorHandler: onClientError,
     frameworkErrors: (error: FastifyError, request, reply) =>
       sendError(error, request as never, reply as never, hub.logger),
   });
@@ -98,14 +107,26 @@ export async function createApp(hub: HubContext, publicUrl: string | undefined):
     done();
   });
   logRequests(app, hub);
-  await app.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY });
+  await app.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY, sampleInterval: LOOP_DELAY_WINDOW });
   await limitRates(app, hub);
   await documentRoutes(app, publicUrl);
 
   const options: MountOptions = { hub, authentication: createAuthentication(app, hub) };
   await app.register(health, options);
-  for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp]) await app.register(devkeys, { ...options, prefix });
+  for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp]) {
+    for (const mount of [devkeys, signingKey]) await app.register(mount, { ...options, prefix });
+  }
   for (const mount of [deploy, publish, downloads]) await app.register(mount, { ...options, prefix: MOUNTS.deploy });
+  const kinds = [
+    { kind: "plugin", prefix: `${MOUNTS.plugins}/plugins` },
+    { kind: "service", prefix: `${MOUNTS.services}/services` },
+  ] as const;
+  for (const { kind, prefix } of kinds) {
+    for (const mount of [marketplace, marketplacePublish, marketplaceManage]) {
+      await app.register(mount, { ...options, kind, prefix });
+    }
+  }
+  await app.register(deployments, { ...options, prefix: MOUNTS.deployments });
   openapi(app);
   return app;
 }

@@ -1,6 +1,8 @@
 import type { Logger } from "../support/logging.ts";
+import type { CheckArchive } from "./archive-check.ts";
 import type { Blobs } from "./blobs/port.ts";
 import type { DownloadUrls } from "./download-urls.ts";
+import type { SourceHosts } from "./import/sources.ts";
 import type { Keyring } from "./keys/keyring.ts";
 import type { RateLimit } from "./options.ts";
 import type { Database } from "./records/database.ts";
@@ -20,5 +22,8 @@ export interface HubContext {
   /** Bytes. */
   maxArtifactSize: number;
   rateLimit: RateLimit | undefined;
+  /** Looks at a ZIP before it becomes visible. */
+  checkArchive: CheckArchive;
+  sourceHosts: SourceHosts;
   logger: Logger | undefined;
 }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 
 /** Secrets that the hub issues: 256 random bits behind a prefix by which people and secret scanners recognise them. */
 const PREFIXES = { key: "slk_", credential: "sdc_", session: "sls_" } as const;
@@ -14,7 +14,7 @@ export function issue(kind: CredentialKind): string {
 
 /** What is stored and looked up. A plain hash is enough for 256 random bits, and an index lookup of a hash tells no timing. */
 export function hashOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
+  return hash("sha256", secret);
 }
 
 export function shownPrefix(key: string): string {

@@ -4,12 +4,15 @@ import type { FastifyInstance } from "fastify";
 import { usageError } from "../contract/errors.ts";
 import { baseUrl } from "../contract/paths.ts";
 import { createApp } from "./app.ts";
+import { checkArchive } from "./archive-check.ts";
 import { DiskBlobs } from "./blobs/disk.ts";
 import type { HubContext } from "./context.ts";
 import { DownloadUrls } from "./download-urls.ts";
 import { prepareAdminKey, prepareDataDir, prepareKekFile } from "./first-start.ts";
+import { SourceHosts } from "./import/sources.ts";
 import { hubKey } from "./keys/hub-secret.ts";
 import { Keyring, registerKeks } from "./keys/keyring.ts";
+import { startRetention } from "./retention.ts";
 import { DEFAULTS, type HubOptions, type RateLimit } from "./options.ts";
 import { knownBlobs } from "./records/artifacts.ts";
 import { type Database, openDatabase } from "./records/database.ts";
@@ -56,10 +59,21 @@ async function drain(app: FastifyInstance, timeout: number): Promise<void> {
   }
 }
 
+/** The clock as ISO 8601. Many requests fall into one millisecond, whose text is made once. */
+function isoClock(clock: () => number): () => string {
+  let last = Number.NaN;
+  let text = "";
+  return () => {
+    const moment = clock();
+    if (moment !== last) text = new Date((last = moment)).toISOString();
+    return text;
+  };
+}
+
 async function openHub(options: HubOptions, database: Database): Promise<Hub> {
   const dataDir = resolve(options.dataDir);
   const clock = options.clock ?? Date.now;
-  const now = () => new Date(clock()).toISOString();
+  const now = isoClock(clock);
   const { logger } = options;
   const listenOn = options.listen ?? DEFAULTS.listen;
 
@@ -89,9 +103,12 @@ async function openHub(options: HubOptions, database: Database): Promise<Hub> {
     now,
     maxArtifactSize: options.maxArtifactSize ?? DEFAULTS.maxArtifactSize,
     rateLimit: limitsOf(options.rateLimit),
+    checkArchive: options.checkArchive ?? checkArchive,
+    sourceHosts: new SourceHosts(options.sourceHosts),
     logger,
   };
   const app = await createApp(context, configuredUrl);
+  const retention = startRetention(context, options.reportRetention);
   let closing: Promise<void> | undefined;
 
   return {
@@ -102,7 +119,11 @@ async function openHub(options: HubOptions, database: Database): Promise<Hub> {
       return url;
     },
     close() {
-      closing ??= drain(app, options.drainTimeout ?? DEFAULTS.drainTimeout).finally(() => database.close());
+      retention.stop();
+      closing ??= drain(app, options.drainTimeout ?? DEFAULTS.drainTimeout).finally(async () => {
+        await retention.ended();
+        await database.close();
+      });
       return closing;
     },
   };

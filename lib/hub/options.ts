@@ -1,3 +1,5 @@
+import type { CheckArchive } from "./archive-check.ts";
+import type { SourceHost } from "./import/sources.ts";
 import type { Logger } from "../support/logging.ts";
 
 export interface RateLimit {
@@ -32,6 +34,12 @@ export interface HubOptions {
   downloadLifetime?: number;
   /** How long requests in flight may take to end when the hub closes. Milliseconds; default 10 seconds. */
   drainTimeout?: number;
+  /** How long deployment reports are kept; a host's newest one is never removed. Milliseconds; default for ever. */
+  reportRetention?: number;
+  /** Looks at a ZIP before it becomes visible; throws to refuse it. Default: the agent's own pre-scan. */
+  checkArchive?: CheckArchive;
+  /** Where archives may be imported from; the first one is the default. Default: github.com, gitlab.com, codeberg.org. */
+  sourceHosts?: readonly SourceHost[];
   /** Hears every database statement; tests count them. */
   onStatement?: (text: string, milliseconds: number) => void;
 }

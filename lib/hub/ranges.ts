@@ -1,16 +1,29 @@
+import type { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import parseRange from "range-parser";
 import type { Blobs, ByteRange } from "./blobs/port.ts";
 import { HubError } from "./errors.ts";
 
-/** Stored bytes as a representation with a strong validator. */
-export interface StoredBytes {
-  /** The blob's id. */
-  id: string;
+/** A representation with a strong validator. */
+export interface Representation {
   /** Bytes. */
   size: number;
-  /** Hexadecimal; the ETag is made of it. */
+  /** SHA-256 of the bytes, hexadecimal; the ETag is made of it. */
   sha256: string;
+  /** The bytes, or the range of them. */
+  read(range: ByteRange | undefined): Promise<Readable> | Buffer;
+}
+
+/** Stored bytes as a representation. */
+export const blobBytes = (
+  blobs: Blobs,
+  { id, size, sha256 }: { id: string; size: number; sha256: string },
+): Representation => ({ size, sha256, read: (range) => (size === 0 ? Buffer.alloc(0) : blobs.read(id, range)) });
+
+/** A text in memory as a representation. */
+export function textBytes(text: string, sha256: string): Representation {
+  const bytes = Buffer.from(text);
+  return { size: bytes.length, sha256, read: (range) => (range ? bytes.subarray(range.start, range.end + 1) : bytes) };
 }
 
 /** True when `If-None-Match` names the tag (RFC 9110, 13.1.2: weak comparison, `*` matches everything). */
@@ -44,18 +57,18 @@ export function rangeOf(headers: FastifyRequest["headers"], size: number, etag: 
 }
 
 /**
- * Answers GET and HEAD with stored bytes: conditional requests, one range, strong ETag, exact length. Every route that serves
- * artifacts goes through here.
+ * Answers GET and HEAD with bytes: conditional requests, one range, strong ETag, exact length. Every route that serves artifacts or
+ * detail records goes through here.
  *
- * @param headers further headers of the representation
+ * @param headers further headers of the representation, Content-Type among them
  */
 export async function sendBytes(
   request: FastifyRequest,
   reply: FastifyReply,
-  blobs: Blobs,
-  { id, size, sha256 }: StoredBytes,
+  representation: Representation,
   headers: Record<string, string>,
 ): Promise<FastifyReply> {
+  const { size, sha256 } = representation;
   const etag = `"sha256-${sha256}"`;
   reply.headers({ etag, "accept-ranges": "bytes", "cache-control": "private", ...headers });
   if (matchesEtag(request.headers["if-none-match"], etag)) return reply.code(304).removeHeader("content-type").send();
@@ -67,5 +80,5 @@ export async function sendBytes(
     reply.code(206).header("content-range", `bytes ${range.start}-${range.end}/${size}`);
   }
   if (request.method === "HEAD") return reply.send();
-  return reply.send(size === 0 ? Buffer.alloc(0) : await blobs.read(id, range));
+  return reply.send(await representation.read(range));
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { MultipartFile } from "@fastify/multipart";
 import type { FastifyRequest } from "fastify";
 import type { Blobs, IncomingBlob } from "./blobs/port.ts";
+import { countBuffered } from "./buffer-collection.ts";
 import { badRequest, HubError, tooLarge, unprocessable } from "./errors.ts";
 
 /** Bounds of a form's text fields; the file has its own limit. */
@@ -54,6 +55,7 @@ async function receiveFile(
     hash.update(chunk);
     watch?.(chunk);
     await blob.write(chunk);
+    countBuffered(chunk.length);
   }
   await blob.flush();
   return hash.digest("hex");

@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { constants, createReadStream } from "node:fs";
+import { constants } from "node:fs";
 import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
+import { readChunks } from "../../artifact/ed25519.ts";
 import { syncFolder } from "../../support/files.ts";
+import { countBuffered } from "../buffer-collection.ts";
 import type { Blobs, ByteRange, IncomingBlob } from "./port.ts";
 
 /** Bytes gathered before they are written: fewer, larger writes while the next ones arrive. */
@@ -67,8 +69,9 @@ class IncomingFile implements IncomingBlob {
     await this.#handle.sync();
   }
 
+  /** Each chunk lies in one buffer that the next one overwrites. */
   readBack(): AsyncIterable<Uint8Array> {
-    return createReadStream(this.path, { highWaterMark: WRITE_BATCH });
+    return readChunks(this.#handle);
   }
 
   async commit(id: string): Promise<void> {
@@ -88,6 +91,24 @@ class IncomingFile implements IncomingBlob {
     if (!this.#open) return;
     this.#open = false;
     await this.#handle.close();
+  }
+}
+
+/** The bytes of a file, which is closed when they end or nobody wants more. */
+async function* chunksOf(handle: FileHandle, range: ByteRange | undefined): AsyncGenerator<Buffer> {
+  try {
+    let position = range?.start ?? 0;
+    const end = range === undefined ? Number.POSITIVE_INFINITY : range.end + 1;
+    while (position < end) {
+      const length = Math.min(READ_CHUNK, end - position);
+      const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, position);
+      if (bytesRead === 0) return;
+      position += bytesRead;
+      yield bytesRead === length ? buffer : buffer.subarray(0, bytesRead);
+      countBuffered(bytesRead);
+    }
+  } finally {
+    await handle.close();
   }
 }
 
@@ -114,7 +135,7 @@ export class DiskBlobs implements Blobs {
 
   async create(): Promise<IncomingBlob> {
     const path = join(this.#incoming, `${randomBytes(12).toString("hex")}.part`);
-    return new IncomingFile(this, path, await open(path, "wx", 0o600));
+    return new IncomingFile(this, path, await open(path, "wx+", 0o600));
   }
 
   /** Moves a flushed file under its id, durably. */
@@ -128,7 +149,7 @@ export class DiskBlobs implements Blobs {
 
   async read(id: string, range?: ByteRange): Promise<Readable> {
     const handle = await open(this.#pathOf(id), "r");
-    return handle.createReadStream({ ...range, highWaterMark: READ_CHUNK });
+    return Readable.from(chunksOf(handle, range), { objectMode: false, highWaterMark: 2 * READ_CHUNK });
   }
 
   async remove(id: string): Promise<void> {

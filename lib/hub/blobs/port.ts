@@ -16,6 +16,7 @@ export interface IncomingBlob {
   flush(): Promise<void>;
   /** Where the flushed bytes can be read from by programs that need a file. */
   readonly path: string;
+  /** The flushed bytes; use each chunk before asking for the next. */
   readBack(): AsyncIterable<Uint8Array>;
   /** Makes the flushed bytes durable under `id`. */
   commit(id: string): Promise<void>;

@@ -15,6 +15,7 @@ import { grantableKey } from "../key-rights.ts";
 import { controls, isAdministrator, may, type Principal, requireScope } from "../principal.ts";
 import { findVisibleKey, issueKey, type KeyView, listKeys, revokeKey } from "../records/keys.ts";
 import { findProject, insertProject, listProjects, type Project, projectRecord } from "../records/projects.ts";
+import { detailOf } from "../records/targets.ts";
 import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "./documentation.ts";
 
 const tags = ["key service"];
@@ -111,7 +112,7 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
       }
       if (kind !== "project" && slug === undefined) throw unprocessable("slug is missing.");
       const generated = `prj_${randomBytes(16).toString("hex")}`;
-      const project: Project = {
+      const bare: Project = {
         id: kind === "project" ? generated : recordId(kind === "plugin" ? "plg" : "svc", hub.clock()),
         kind,
         slug: slug ?? generated,
@@ -123,7 +124,10 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
         visibility: kind === "project" ? "private" : "public",
         latest_version: null,
         created_at: hub.now(),
+        detail: null,
+        detail_etag: null,
       };
+      const project = kind === "project" ? bare : { ...bare, ...detailOf(bare, []) };
       if (!(await insertProject(db, project))) throw conflict(`The ${kind} slug ${project.slug} is taken.`);
       return reply.code(201).send(projectRecord(project));
     },

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { z } from "zod";
 import { notFound } from "../errors.ts";
-import { sendBytes } from "../ranges.ts";
+import { blobBytes, sendBytes } from "../ranges.ts";
 import { findArtifactBytes } from "../records/artifacts.ts";
 import { bytes, errors, type MountOptions, notModified } from "./documentation.ts";
 
@@ -27,13 +27,10 @@ export const downloads: FastifyPluginAsyncZod<MountOptions> = async (app, { hub 
       hub.downloadUrls.check(id, request.query, hub.clock());
       const artifact = await findArtifactBytes(hub.database.statements, id);
       if (artifact === undefined) throw notFound("There is no such artifact.");
-      return sendBytes(
-        request,
-        reply,
-        hub.blobs,
-        { id, size: artifact.size_bytes, sha256: artifact.artifact_sha256 },
-        { "content-type": "application/octet-stream" },
-      );
+      const { size_bytes: size, artifact_sha256: sha256 } = artifact;
+      return sendBytes(request, reply, blobBytes(hub.blobs, { id, size, sha256 }), {
+        "content-type": "application/octet-stream",
+      });
     },
   });
 };

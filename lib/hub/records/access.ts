@@ -10,7 +10,7 @@ const KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.hash = ?`;
 const SESSION = `SELECT ${KEY_COLUMNS}, s.project_id, s.expires_at AS session_expires_at, p.latest_version
   FROM sessions s JOIN api_keys k ON k.id = s.key_id JOIN projects p ON p.id = s.project_id WHERE s.hash = ?`;
 
-interface KeyRow {
+export interface KeyRow {
   key_id: string;
   owner: string;
   scopes: string;

@@ -61,7 +61,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const { url, onStatement } = options;
   const dialect: Dialect = url !== undefined && /^postgres(ql)?:\/\//.test(url) ? "postgres" : "sqlite";
   const opened =
-    dialect === "postgres" ? openPostgres(url ?? "", options.onIdleError) : openSqlite(sqlitePath(options));
+    dialect === "postgres" ? await openPostgres(url ?? "", options.onIdleError) : openSqlite(sqlitePath(options));
   const kysely = new Kysely<Schema>({
     dialect: opened.dialect,
     ...(onStatement !== undefined && {

@@ -142,6 +142,8 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
 
     "0002-marketplace": {
       async up(db: Kysely<unknown>) {
+        await db.schema.alterTable("projects").addColumn("detail", text).execute();
+        await db.schema.alterTable("projects").addColumn("detail_etag", text).execute();
         await db.schema
           .createTable("releases")
           .addColumn("id", text, (column) => column.primaryKey().notNull())

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { type Dialect as KyselyDialect, PostgresDialect } from "kysely";
-import pg from "pg";
+import type pg from "pg";
 import type { Row, Statements, Value } from "./database.ts";
 
 const BIGINT = 20;
 
 /** Our integers are sizes and counters, all below 2^53. */
-const types: pg.CustomTypesConfig = {
+const typesOf = (types: typeof pg.types): pg.CustomTypesConfig => ({
   getTypeParser: ((oid: number, format?: "text" | "binary"): unknown =>
-    oid === BIGINT && format !== "binary" ? Number : pg.types.getTypeParser(oid, format)) as never,
-};
+    oid === BIGINT && format !== "binary" ? Number : types.getTypeParser(oid, format)) as never,
+});
 
 /** Constant statements, prepared once per connection under a name made from their text. */
 class PostgresStatements implements Statements {
@@ -53,8 +53,11 @@ export interface OpenPostgres {
  *
  * @param onIdleError an idle connection was lost; the pool replaces it by itself
  */
-export function openPostgres(url: string, onIdleError: (error: Error) => void): OpenPostgres {
-  const pool = new pg.Pool({ connectionString: url, max: 10, types, connectionTimeoutMillis: 10_000 });
+export async function openPostgres(url: string, onIdleError: (error: Error) => void): Promise<OpenPostgres> {
+  // Hubs on SQLite do without the driver.
+  const { Pool, types } = (await import("pg")).default;
+  const options = { connectionString: url, max: 10, connectionTimeoutMillis: 10_000 };
+  const pool = new Pool({ ...options, types: typesOf(types) });
   pool.on("error", onIdleError);
   return { dialect: new PostgresDialect({ pool }), openStatements: () => new PostgresStatements(pool) };
 }

@@ -16,6 +16,9 @@ export interface ProjectsTable {
   /** The one answer to "latest" (contract/versions.ts), recomputed by every transaction that changes the versions. */
   latest_version: string | null;
   created_at: string;
+  /** Surface A's detail record as JSON, made by the transaction that changed it; null for projects of surface B. */
+  detail: string | null;
+  detail_etag: string | null;
 }
 
 export interface ApiKeysTable {

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { type Dialect as KyselyDialect, SqliteDialect } from "kysely";
 import type { Row, Statements, Value } from "./database.ts";
@@ -63,7 +64,8 @@ class SqliteStatements implements Statements {
   }
 
   first(text: string, parameters: readonly Value[]): Row | undefined {
-    return this.#prepare(text).get(...parameters);
+    const statement = this.#prepare(text);
+    return parameters.length === 1 ? statement.get(parameters[0]!) : statement.get(...parameters);
   }
 
   all(text: string, parameters: readonly Value[]): Row[] {
@@ -87,6 +89,8 @@ export interface OpenSqlite {
  * cut), foreign keys, and five seconds of patience with other processes (`sealift hub rotate-kek`).
  */
 export function openSqlite(path: string): OpenSqlite {
+  // SQLite would create it for everyone to read; its WAL takes the mode over.
+  closeSync(openSync(path, "a", 0o600));
   const database = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 5000 });
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;");
   return {

@@ -1,0 +1,73 @@
+import { Command, Option } from "clipanion";
+import type { FleetHost, FleetTarget } from "../lib/client/fleet.ts";
+import { usageError } from "../lib/contract/errors.ts";
+import type { Settings } from "../lib/support/settings.ts";
+import { interruptible } from "./base.ts";
+import { HubCommand, hubConnection, MARKETPLACE_TIMEOUT_MS } from "./hub-options.ts";
+
+export class Fleet extends HubCommand {
+  static override paths = [["fleet"]];
+  static override usage = Command.Usage({
+    category: "Deploying",
+    description: "Show who runs what",
+    details: `
+      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`. Hosts are shown as they arrive, so that a fleet may be as large as it
+      likes; the versions are summed up at the end. With \`--json\` each host is a line and the result carries the cursor for \`--since\`.
+    `,
+    examples: [
+      ["A plugin's hosts", "$0 fleet plugin:tide-table"],
+      ["Only what has changed", "$0 fleet project:prj_… --since 1042 --json"],
+    ],
+  });
+
+  targets = Option.Rest({ name: "TARGET", required: 1 });
+  since = Option.String("--since", { description: "Only hosts that changed since this cursor" });
+
+  override async run(settings: Settings): Promise<number> {
+    const { readFleet } = await import("../lib/client/fleet.ts");
+    const targets = this.targets.map(parseTarget);
+    if (this.since !== undefined && targets.length > 1)
+      throw usageError("usage", "--since goes with one target: each has a cursor of its own.");
+    using interrupt = interruptible();
+    const connection = { ...hubConnection(settings, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
+    const summaries: Record<string, unknown>[] = [];
+    for (const target of targets) {
+      const name = `${target.kind}:${target.slug}`;
+      const view = await readFleet(target, connection, this.since === undefined ? {} : { cursor: this.since });
+      const versions = new Map<string, number>();
+      let hosts = 0;
+      let failing = 0;
+      if (!this.json && targets.length > 1) this.output.line(name);
+      for await (const host of view.hosts) {
+        hosts++;
+        versions.set(host.version, (versions.get(host.version) ?? 0) + 1);
+        if (host.status !== "success") failing++;
+        if (this.json) this.output.event({ event: "host", target: name, ...host });
+        else this.output.line(rowOf(host));
+      }
+      summaries.push({
+        target: name,
+        hosts,
+        failing,
+        versions: Object.fromEntries(versions),
+        cursor: view.mark.cursor ?? null,
+      });
+      this.note(
+        `${hosts} host${hosts === 1 ? "" : "s"}, ${failing} failing${[...versions].map(([version, count]) => `, ${version} on ${count}`).join("")}`,
+      );
+    }
+    return this.done({ fleets: summaries });
+  }
+}
+
+function rowOf({ host_id: host, version, status, completed_at: time, error_message: why }: FleetHost): string {
+  return `${host.padEnd(32)} ${version.padEnd(20)} ${status.padEnd(11)} ${(time ?? "").slice(0, 19).padEnd(19)} ${why ?? ""}`.trimEnd();
+}
+
+/** @throws UsageError `usage` */
+export function parseTarget(text: string): FleetTarget {
+  const match = /^(plugin|service|project):([A-Za-z0-9][A-Za-z0-9_.-]{0,127})$/.exec(text);
+  if (match === null)
+    throw usageError("usage", `TARGET is plugin:SLUG, service:SLUG or project:ID, not ${JSON.stringify(text)}.`);
+  return { kind: match[1] as FleetTarget["kind"], slug: match[2]! };
+}

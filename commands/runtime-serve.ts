@@ -1,0 +1,115 @@
+import { Command, Option } from "clipanion";
+import { usageError } from "../lib/contract/errors.ts";
+import type { Runtime, RuntimeOptions } from "../lib/runtime/runtime.ts";
+import type { Settings } from "../lib/support/settings.ts";
+import { SealiftCommand, interruptible } from "./base.ts";
+
+/** @throws UsageError `usage` when it is not HOST:PORT */
+function parseListen(text: string): { host: string; port: number } {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  if (host === undefined || port > 65_535) {
+    throw usageError("usage", `--listen is HOST:PORT, such as 127.0.0.1:8000 or [::1]:0, not ${JSON.stringify(text)}.`);
+  }
+  return { host, port };
+}
+
+const LISTEN_ERRORS: Record<string, string> = {
+  EADDRINUSE: "another program listens there",
+  EACCES: "this user may not",
+  EADDRNOTAVAIL: "this machine has no such address",
+  ENOTFOUND: "the name is not known",
+};
+
+/** What keeps a listener from starting is a matter of its options. */
+async function listen(runtime: Runtime): Promise<string> {
+  try {
+    return await runtime.listen();
+  } catch (error) {
+    const reason = LISTEN_ERRORS[(error as NodeJS.ErrnoException).code ?? ""];
+    throw reason === undefined ? error : usageError("usage", `Cannot listen: ${reason}.`, { cause: error });
+  }
+}
+
+export class RuntimeServe extends SealiftCommand {
+  static override paths = [["runtime-serve"], ["runtime", "serve"]];
+  static override usage = Command.Usage({
+    category: "Runtime",
+    description: "Run plugins: their actions, their routes, and the routes that manage them",
+    details: `
+      Prints one \`ready\` line with its URL on stdout (with \`--json\` a ready event) once every plugin is loaded or has failed, logs
+      JSON on stderr, and serves until SIGTERM or SIGINT, which let the calls in flight end and leave no process behind. SIGHUP loads
+      what is new in the plugins folder and reloads what is loaded.
+    `,
+    examples: [
+      ["Beside integration.yaml", "$0 runtime-serve"],
+      ["Anywhere", "$0 runtime-serve --config /srv/app/integration.yaml --listen 127.0.0.1:0"],
+    ],
+  });
+
+  // Not sealift.yaml, which holds options: the project's own configuration.
+  override config = Option.String("--config", { description: "The project's configuration (integration.yaml)" });
+  listen = Option.String("--listen", {
+    description: "HOST:PORT; port 0 takes any free one (app.server, 127.0.0.1:8000)",
+  });
+  pluginsDir = Option.String("--plugins-dir", {
+    description: "Folder with the plugins (plugins.directory, beside the configuration)",
+  });
+  logLevel = Option.String("--log-level", {
+    description: "trace, debug, info, warn, error or silent (observability.logging.level; with --json silent)",
+  });
+
+  override async execute(): Promise<number> {
+    const integration = this.config;
+    // The base command would read `--config` as a file of options.
+    Object.defineProperty(this, "config", { value: undefined, writable: true });
+    this.#integration = integration;
+    return super.execute();
+  }
+
+  #integration: string | undefined;
+
+  override async run(settings: Settings): Promise<number> {
+    const at = settings.text("listen");
+    const pluginsDir = settings.text("plugins-dir");
+    const levels = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+    const level =
+      settings.text("log-level") === undefined && !this.json
+        ? undefined
+        : settings.choice("log-level", levels, "silent");
+    const [{ createRuntime }, { createLogger }, { resolve }] = await Promise.all([
+      import("../lib/runtime/runtime.ts"),
+      import("../lib/support/logging.ts"),
+      import("node:path"),
+    ]);
+    const options: RuntimeOptions = {
+      configFile: this.#integration ?? "integration.yaml",
+      guardProcess: true,
+      ...(at !== undefined && { listen: parseListen(at) }),
+      ...(pluginsDir !== undefined && { pluginsDir: resolve(pluginsDir) }),
+      ...(level !== undefined && { logger: createLogger({ name: "runtime", level }) }),
+    };
+    // Node would open its debugger on this signal, for anyone of the same user; a listener takes its place.
+    process.on("SIGUSR1", () => undefined);
+    using interruption = interruptible();
+    const runtime = await createRuntime(options);
+    const refresh = (): void => void runtime.refresh();
+    process.on("SIGHUP", refresh);
+    try {
+      const url = await listen(runtime);
+      if (this.json) this.output.event({ event: "ready", url });
+      else this.output.line(`ready ${url}`);
+      await aborted(interruption.signal);
+    } finally {
+      process.off("SIGHUP", refresh);
+      await runtime.close();
+    }
+    return this.done({});
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}

@@ -1,0 +1,219 @@
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import FormData from "form-data";
+import { z } from "zod";
+import type { DeployClientOptions } from "./deploy-client.ts";
+import { HEADERS, SIGNATURE_PREFIX } from "../contract/headers.ts";
+import {
+  ARCHIVE_PART,
+  type ImportRequest,
+  type ReleaseFields,
+  releaseRecord,
+  targetSummary,
+} from "../contract/marketplace-api.ts";
+import { page } from "../contract/devkeys-api.ts";
+import { baseUrl, paths, type TargetKind } from "../contract/paths.ts";
+import type { DeploymentReport } from "../contract/reports.ts";
+import { artifactError } from "../contract/errors.ts";
+import {
+  call,
+  header,
+  type HttpRequest,
+  operationError,
+  readJson,
+  send,
+  statusError,
+  transportError,
+  withRetries,
+} from "./http.ts";
+
+/** What a client needs of a detail record; hubs of others give less than ours (interfaces.md, "Plugin or service detail"). */
+const detailAnswer = z.looseObject({
+  latest_version: z.string().nullish(),
+  name: z.string().optional(),
+  versions: z
+    .array(z.looseObject({ version: z.string(), sha256: z.string().optional(), is_yanked: z.boolean().optional() }))
+    .optional(),
+});
+export type Detail = z.output<typeof detailAnswer>;
+
+/** A fetched artifact's headers; the body follows as a stream. */
+export interface InstallHeaders {
+  /** Lower-case hex of `X-Signature`, checked for its form only. */
+  hmac: string;
+  /** `name@version` of X-Plugin or X-Service, when the hub sends it. */
+  named: string | undefined;
+  repo: string | undefined;
+  /** Bytes, when the hub says so. */
+  size: number | undefined;
+}
+
+/** Surface A for one plugin or service. */
+export class MarketplaceClient {
+  readonly #options: DeployClientOptions;
+  readonly #kind: TargetKind;
+  readonly #slug: string;
+  readonly #base: string;
+
+  constructor(kind: TargetKind, slug: string, options: DeployClientOptions) {
+    this.#options = options;
+    this.#kind = kind;
+    this.#slug = slug;
+    this.#base = baseUrl(options.hubUrl);
+  }
+
+  /** @throws ArtifactError */
+  detail(): Promise<Detail> {
+    return call(this.#request("detail", "GET", paths.detail(this.#kind, this.#slug)), detailAnswer, this.#options);
+  }
+
+  /**
+   * Fetches the ZIP: `consume` gets its headers and its bytes, and is called again from the start when the connection is lost.
+   *
+   * @throws ArtifactError; `signature_missing` and `signature_invalid` for the form of X-Signature
+   */
+  install<T>(version: string, consume: (headers: InstallHeaders, body: Readable) => Promise<T>): Promise<T> {
+    const path = `${paths.install(this.#kind, this.#slug)}?version=${encodeURIComponent(version)}`;
+    const request = this.#request("install", "GET", path);
+    return withRetries(request, this.#options, async () => {
+      const response = await send(request, this.#options);
+      if (response.status !== 200) throw await statusError(response, request);
+      try {
+        const length = header(response, "content-length");
+        const headers: InstallHeaders = {
+          hmac: parseSignature(header(response, HEADERS.signature)),
+          named: header(response, this.#kind === "plugin" ? HEADERS.plugin : HEADERS.service),
+          repo: header(response, HEADERS.repo),
+          size: length === undefined ? undefined : Number(length),
+        };
+        return await consume(headers, response.body);
+      } catch (error) {
+        throw transportError(error, request, response.url, this.#options);
+      } finally {
+        response.body.on("error", () => {});
+        response.body.destroy();
+      }
+    });
+  }
+
+  /** @throws ArtifactError */
+  async report(report: DeploymentReport): Promise<void> {
+    const request = { ...this.#request("deploymentReport", "POST", paths.report()), json: report };
+    const response = await send(request, this.#options);
+    if (response.status < 200 || response.status > 299) throw await statusError(response, request);
+    response.body.on("error", () => {}).resume();
+  }
+
+  /** Publishes a ZIP that the developer has signed. @throws AuthenticationError, PublishError */
+  async publish(fields: ReleaseFields, file: string): Promise<z.output<typeof releaseRecord>> {
+    const form = async (): Promise<FormData> => {
+      const data = new FormData();
+      for (const [name, value] of Object.entries(fields)) if (value !== undefined) data.append(name, value);
+      const { size } = await stat(file);
+      data.append(ARCHIVE_PART.name, createReadStream(file), {
+        filename: `${this.#slug}.zip`,
+        contentType: ARCHIVE_PART.contentType,
+        knownLength: size,
+      });
+      return data;
+    };
+    const request: HttpRequest = {
+      ...this.#request("marketplace", "POST", `${this.#path()}/versions`),
+      form: { form },
+    };
+    const response = await send(request, this.#options);
+    return readJson(response, request, z.looseObject(releaseRecord.shape));
+  }
+
+  /** Has the hub fetch and sign the archive of `owner/repo@tag`. @throws AuthenticationError, PublishError */
+  import(release: ImportRequest): Promise<z.output<typeof releaseRecord>> {
+    const request = { ...this.#request("marketplace", "POST", `${this.#path()}/import`), json: release };
+    return call(request, z.looseObject(releaseRecord.shape), this.#options);
+  }
+
+  /** Takes a version out of `latest`, or back in. @throws AuthenticationError, PublishError */
+  async yank(version: string, yanked: boolean, reason?: string): Promise<void> {
+    const path = `${this.#path()}/versions/${encodeURIComponent(version)}/yank`;
+    const request = yanked
+      ? { ...this.#request("marketplace", "POST", path), json: reason === undefined ? {} : { reason } }
+      : this.#request("marketplace", "DELETE", path);
+    const response = await send(request, this.#options);
+    if (response.status < 200 || response.status > 299) throw await statusError(response, request);
+    response.body.on("error", () => {}).resume();
+  }
+
+  #path(): string {
+    return paths.detail(this.#kind, this.#slug);
+  }
+
+  #request(operation: HttpRequest["operation"], method: HttpRequest["method"], path: string): HttpRequest {
+    return {
+      operation,
+      method,
+      url: this.#base + path,
+      credentials: { [HEADERS.apiKey]: this.#options.apiKey },
+      secrets: [this.#options.apiKey],
+    };
+  }
+}
+
+/** Targets whose name, slug or description holds a text, page by page. @throws AuthenticationError, PublishError */
+export async function* searchTargets(
+  kind: TargetKind,
+  text: string,
+  options: DeployClientOptions,
+): AsyncGenerator<z.output<typeof targetSummary>> {
+  const root = paths.detail(kind, "").replace(/\/$/, "");
+  for (let cursor: string | null = ""; cursor !== null;) {
+    const query: string = new URLSearchParams({ q: text, ...(cursor !== "" && { cursor }) }).toString();
+    const request: HttpRequest = {
+      operation: "marketplace",
+      method: "GET",
+      url: `${baseUrl(options.hubUrl)}${root}?${query}`,
+      credentials: { [HEADERS.apiKey]: options.apiKey },
+      secrets: [options.apiKey],
+    };
+    const found: { items: z.output<typeof targetSummary>[]; next: string | null } = await call(
+      request,
+      page(targetSummary),
+      options,
+    );
+    yield* found.items;
+    cursor = found.next;
+  }
+}
+
+/** The hex of an X-Signature header. @throws ArtifactError `signature_missing`, `signature_invalid` */
+function parseSignature(value: string | undefined): string {
+  if (value === undefined || value === "") {
+    throw artifactError("signature_missing", `The hub sent the artifact without ${HEADERS.signature}.`, {
+      hint: "Nothing was installed. Ask the hub's operator: every artifact has its developer's signature.",
+    });
+  }
+  const hex = value.startsWith(SIGNATURE_PREFIX) ? value.slice(SIGNATURE_PREFIX.length) : "";
+  if (/^[0-9a-f]{64}$/.test(hex)) return hex;
+  throw artifactError(
+    "signature_invalid",
+    `${HEADERS.signature} is not ${SIGNATURE_PREFIX} and 64 lower-case hexadecimal digits.`,
+  );
+}
+
+/** Checks that X-Plugin or X-Service names what was asked for (formats, section 3). @throws ArtifactError `header_mismatch` */
+export function checkNamed(named: string | undefined, version: string, names: readonly string[]): void {
+  if (named === undefined) return;
+  const at = named.lastIndexOf("@");
+  const [name, found] = [named.slice(0, Math.max(at, 0)), named.slice(at + 1)];
+  if (at > 0 && found === version && names.includes(name)) return;
+  throw artifactError(
+    "header_mismatch",
+    `The hub sent ${JSON.stringify(named.slice(0, 200))}, not ${names[0]}@${version}.`,
+    {
+      hint: "Nothing was installed. Ask the hub's operator.",
+    },
+  );
+}
+
+/** An error of the install operation with one of our own codes. */
+export const installError = (code: Parameters<typeof operationError>[1], why: string) =>
+  operationError("install", code, why);

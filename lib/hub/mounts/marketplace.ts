@@ -1,0 +1,127 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { z } from "zod";
+import { page } from "../../contract/devkeys-api.ts";
+import { HEADERS } from "../../contract/headers.ts";
+import { releaseRecord as releaseSchema, targetDetail, targetSummary } from "../../contract/marketplace-api.ts";
+import type { TargetKind } from "../../contract/paths.ts";
+import { HubError, keyRejected, notFound } from "../errors.ts";
+import { blobBytes, sendBytes, textBytes } from "../ranges.ts";
+import { findKey } from "../records/access.ts";
+import { listReleases, releaseRecord } from "../records/targets.ts";
+import { findVisibleTarget, listVisibleTargets } from "../records/visible-targets.ts";
+import { bytes, errors, type MountOptions, notModified, pageOf, pageQuery, security } from "./documentation.ts";
+import { noSuchTarget, targetAccess, targetParams } from "./target-access.ts";
+
+/** The marketplace's reading side for one kind: detail, install, search, versions. */
+export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: TargetKind }> = async (app, options) => {
+  const { hub, kind } = options;
+  const { statements, kysely: db } = hub.database;
+  const access = targetAccess(kind, options);
+  const tags = [kind === "plugin" ? "plugins" : "services"];
+  const nameHeader = (kind === "plugin" ? HEADERS.plugin : HEADERS.service).toLowerCase();
+
+  app.route({
+    method: ["GET", "HEAD"],
+    url: "/:slug",
+    schema: {
+      tags,
+      summary: `The detail record of a ${kind}`,
+      description: "A key is needed to see private targets; without access they are as missing ones.",
+      security: security.optionalKey,
+      params: targetParams,
+      response: { 200: targetDetail, 304: notModified, ...errors(401, 404, 416) },
+    },
+    // Polled like surface B's latest: key, visibility, grants and the record's text are one statement.
+    async handler(request, reply) {
+      const { detail, etag } = await access.detail(request, request.params.slug);
+      return sendBytes(request, reply, textBytes(detail, etag), {
+        "content-type": "application/json; charset=utf-8",
+        "cache-control": "private, no-cache",
+        vary: HEADERS.apiKey,
+      });
+    },
+  });
+
+  app.route({
+    method: ["GET", "HEAD"],
+    url: "/:slug/install",
+    schema: {
+      tags,
+      summary: `The archive of a ${kind}, as it was published`,
+      description: `X-Signature, ${HEADERS.plugin} or ${HEADERS.service} (name@version) and X-Repo come with it.`,
+      security: security.key,
+      params: targetParams,
+      querystring: z.object({ version: z.string().max(128).default("latest") }),
+      response: {
+        200: bytes("The ZIP archive.", "application/zip"),
+        206: bytes("The range asked for.", "application/zip"),
+        304: notModified,
+        ...errors(401, 403, 404, 416, 422),
+      },
+    },
+    async handler(request, reply) {
+      const { slug } = request.params;
+      const { version: asked } = request.query;
+      const { release } = await access.release(request, slug, asked === "latest" || asked === "" ? undefined : asked);
+      if (release === undefined) {
+        throw asked === "latest" || asked === ""
+          ? new HubError(404, "no_version", "No version has been published yet.")
+          : notFound(`The ${kind} has no such version.`);
+      }
+      const { id, sizeBytes: size, sha256 } = release;
+      return sendBytes(request, reply, blobBytes(hub.blobs, { id, size, sha256 }), {
+        "content-type": "application/zip",
+        "cache-control": "private, no-cache",
+        vary: HEADERS.apiKey,
+        [HEADERS.signature.toLowerCase()]: release.signature,
+        [nameHeader]: `${slug}@${release.version}`,
+        ...(release.repo !== null && { [HEADERS.repo.toLowerCase()]: release.repo }),
+      });
+    },
+  });
+
+  app.get("", {
+    schema: {
+      tags,
+      summary: `List and search the ${kind}s that the caller may see, in slug order`,
+      security: security.optionalKey,
+      querystring: pageQuery.extend({
+        q: z.string().max(200).default("").describe("Text in slug, name or description"),
+      }),
+      response: { 200: page(targetSummary), ...errors(401, 422) },
+    },
+    async handler(request) {
+      const { q, limit, cursor } = request.query;
+      const question = access.question(request, "");
+      if (question.credentialHash !== undefined) {
+        const principal = await findKey(statements, question.credentialHash, question.now);
+        if (principal === undefined) throw await options.authentication.rejected(request, keyRejected());
+      }
+      const targets = await listVisibleTargets(statements, question, { text: q, after: cursor, limit: limit + 1 });
+      return pageOf(targets, limit, ({ slug }) => slug);
+    },
+  });
+
+  app.get("/:slug/versions", {
+    schema: {
+      tags,
+      summary: `The versions of a ${kind}, newest first`,
+      security: security.optionalKey,
+      params: targetParams,
+      querystring: pageQuery,
+      response: { 200: page(releaseSchema), ...errors(401, 404, 422) },
+    },
+    async handler(request) {
+      const { limit, cursor } = request.query;
+      const { slug } = request.params;
+      const { principal, target } = await findVisibleTarget(statements, access.question(request, slug));
+      if (principal === undefined && request.headers["x-api-key"] !== undefined) {
+        throw await options.authentication.rejected(request, keyRejected());
+      }
+      if (target === undefined) throw noSuchTarget(kind);
+      const releases = await listReleases(db, target.id, { before: cursor, limit: limit + 1 });
+      const { items, next } = pageOf(releases, limit, ({ id }) => id);
+      return { items: items.map(releaseRecord), next };
+    },
+  });
+};

@@ -1,0 +1,73 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { signingKeyRecord, signingKeyRequest } from "../../contract/marketplace-api.ts";
+import type { FastifyRequest } from "fastify";
+import { forbidden, notFound } from "../errors.ts";
+import { storeSecret } from "../keys/hub-secret.ts";
+import { signingSecretName } from "../import/signing-secret.ts";
+import { requireScope } from "../principal.ts";
+import { errors, type MountOptions, noContent, security } from "./documentation.ts";
+
+/** A developer's signing secret, sealed under the KEK, for archives that the hub imports itself. It never comes out again. */
+export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
+  const db = hub.database.kysely;
+  const shared = { tags: ["key service"], security: security.key };
+
+  async function ownerOf(request: FastifyRequest): Promise<string> {
+    const principal = await authentication.key(request);
+    requireScope(principal, "publish");
+    if (principal.projectId !== null)
+      throw forbidden("A key that is bound to a project has no hand in its owner's secret.");
+    return principal.owner;
+  }
+
+  const find = (owner: string) =>
+    db
+      .selectFrom("sealed_secrets")
+      .select("created_at")
+      .where("name", "=", signingSecretName(owner))
+      .executeTakeFirst();
+
+  app.post("/signing-key", {
+    schema: {
+      ...shared,
+      summary: "Register the owner's signing secret, in place of an earlier one",
+      body: signingKeyRequest,
+      response: { 201: signingKeyRecord, ...errors(400, 401, 403, 415, 422) },
+    },
+    async handler(request, reply) {
+      const owner = await ownerOf(request);
+      const now = hub.now();
+      await storeSecret(db, hub.keyring, {
+        name: signingSecretName(owner),
+        secret: Buffer.from(request.body.secret),
+        now,
+        replace: true,
+      });
+      return reply.code(201).send({ owner, created_at: now });
+    },
+  });
+
+  app.get("/signing-key", {
+    schema: {
+      ...shared,
+      summary: "Whether a signing secret is registered, and since when",
+      response: { 200: signingKeyRecord, ...errors(401, 403, 404) },
+    },
+    async handler(request) {
+      const owner = await ownerOf(request);
+      const row = await find(owner);
+      if (row === undefined) throw notFound("No signing secret is registered.");
+      return { owner, created_at: row.created_at };
+    },
+  });
+
+  app.delete("/signing-key", {
+    schema: { ...shared, summary: "Forget the signing secret", response: { 204: noContent, ...errors(401, 403, 404) } },
+    async handler(request, reply) {
+      const owner = await ownerOf(request);
+      if ((await find(owner)) === undefined) throw notFound("No signing secret is registered.");
+      await db.deleteFrom("sealed_secrets").where("name", "=", signingSecretName(owner)).execute();
+      return reply.code(204).send(null);
+    },
+  });
+};

@@ -1,0 +1,43 @@
+import type { Kysely } from "kysely";
+import type { GrantRecord } from "../../contract/marketplace-api.ts";
+import type { Schema } from "./schema.ts";
+
+/** Lets an owner's keys see a private target; granting twice keeps the first grant. */
+export async function addGrant(db: Kysely<Schema>, targetId: string, owner: string, now: string): Promise<GrantRecord> {
+  await db
+    .insertInto("grants")
+    .values({ target_id: targetId, grantee: owner, created_at: now })
+    .onConflict((conflict) => conflict.columns(["target_id", "grantee"]).doNothing())
+    .execute();
+  return db
+    .selectFrom("grants")
+    .select(["grantee as owner", "created_at"])
+    .where("target_id", "=", targetId)
+    .where("grantee", "=", owner)
+    .executeTakeFirstOrThrow();
+}
+
+/** @returns false when there was none */
+export async function removeGrant(db: Kysely<Schema>, targetId: string, owner: string): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom("grants")
+    .where("target_id", "=", targetId)
+    .where("grantee", "=", owner)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}
+
+export function listGrants(
+  db: Kysely<Schema>,
+  targetId: string,
+  { after, limit }: { after: string; limit: number },
+): Promise<GrantRecord[]> {
+  return db
+    .selectFrom("grants")
+    .select(["grantee as owner", "created_at"])
+    .where("target_id", "=", targetId)
+    .where("grantee", ">", after)
+    .orderBy("grantee")
+    .limit(limit)
+    .execute();
+}

@@ -1,0 +1,126 @@
+import type { TargetSummary } from "../../contract/marketplace-api.ts";
+import type { TargetKind } from "../../contract/paths.ts";
+import type { Principal } from "../principal.ts";
+import { type KeyRow, principalOf } from "./access.ts";
+import type { Row, Statements } from "./database.ts";
+import { targetSummary } from "./targets.ts";
+import type { Project } from "./projects.ts";
+
+/**
+ * The rule of visibility, once: a public target, or a private one for its owner's keys, for granted owners, and for administrators.
+ * A key that is bound to another plugin or service sees only that one; one that is bound to a project sees what its owner sees, for
+ * a project's plugins may come from the marketplace. `k` is the live key or nothing, `p` the target.
+ */
+const VISIBLE = `(p.visibility = 'public' OR (k.id IS NOT NULL AND (
+    k.project_id = p.id
+    OR ((k.project_id IS NULL OR k.project_id LIKE 'prj%') AND (
+      k.owner = p.owner
+      OR (k.project_id IS NULL AND ' ' || k.scopes || ' ' LIKE '% admin %')
+      OR EXISTS (SELECT 1 FROM grants g WHERE g.target_id = p.id AND g.grantee = k.owner))))))`;
+
+/** One row always: the caller's live key, if it is one. */
+const CALLER = `(SELECT CAST(? AS text) AS hash, CAST(? AS text) AS moment) q
+  LEFT JOIN api_keys k ON k.hash = q.hash AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > q.moment)`;
+
+const KEY_COLUMNS = "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.expires_at, k.revoked_at";
+const TARGET = `LEFT JOIN projects p ON p.kind = ? AND p.slug = ? AND ${VISIBLE}`;
+
+const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.detail, p.detail_etag
+  FROM ${CALLER} ${TARGET}`;
+
+const FIND_RELEASE = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.latest_version,
+    r.id AS release_id, r.version, r.size_bytes, r.sha256, r.signature, r.repo
+  FROM ${CALLER} ${TARGET}
+  LEFT JOIN releases r ON r.target_id = p.id AND r.version = COALESCE(CAST(? AS text), p.latest_version)`;
+
+const LIST = `SELECT p.* FROM ${CALLER} JOIN projects p ON p.kind = ? AND p.slug > ? AND ${VISIBLE}
+  WHERE CAST(? AS text) = '' OR lower(p.slug) LIKE ? ESCAPE '!' OR lower(p.name) LIKE ? ESCAPE '!'
+    OR lower(COALESCE(p.description, '')) LIKE ? ESCAPE '!'
+  ORDER BY p.slug LIMIT ?`;
+
+/** Who asks, and for what. */
+export interface Question {
+  kind: TargetKind;
+  slug: string;
+  /** SHA-256 of the key, or undefined for nobody. */
+  credentialHash: string | undefined;
+  /** ISO 8601. */
+  now: string;
+}
+
+interface Asked {
+  /** Undefined without a key, and for one that is not live. */
+  principal: Principal | undefined;
+}
+
+export interface VisibleTarget {
+  id: string;
+  owner: string;
+}
+
+const askedBy = (row: Row, now: string): Asked => ({
+  principal: row["key_id"] === null ? undefined : principalOf(row as unknown as KeyRow, now),
+});
+
+const targetOf = (row: Row): VisibleTarget | undefined =>
+  row["target_id"] === null ? undefined : { id: row["target_id"] as string, owner: row["target_owner"] as string };
+
+/**
+ * The caller's key and the target with its detail record: one statement. A target that is hidden and one that does not exist give
+ * the same row.
+ */
+export async function findVisibleTarget(
+  statements: Statements,
+  { kind, slug, credentialHash, now }: Question,
+): Promise<Asked & { target: (VisibleTarget & { detail: string; etag: string }) | undefined }> {
+  const row = (await statements.first(FIND, [credentialHash ?? null, now, kind, slug]))!;
+  const target = targetOf(row);
+  return {
+    ...askedBy(row, now),
+    target: target && { ...target, detail: row["detail"] as string, etag: row["detail_etag"] as string },
+  };
+}
+
+export interface VisibleRelease {
+  id: string;
+  version: string;
+  sizeBytes: number;
+  sha256: string;
+  signature: string;
+  repo: string | null;
+}
+
+/** The caller's key, the target, and one of its releases (`version` undefined for the latest): one statement. */
+export async function findVisibleRelease(
+  statements: Statements,
+  { kind, slug, credentialHash, now, version }: Question & { version: string | undefined },
+): Promise<Asked & { target: VisibleTarget | undefined; release: VisibleRelease | undefined }> {
+  const row = (await statements.first(FIND_RELEASE, [credentialHash ?? null, now, kind, slug, version ?? null]))!;
+  return {
+    ...askedBy(row, now),
+    target: targetOf(row),
+    release:
+      row["release_id"] === null
+        ? undefined
+        : {
+            id: row["release_id"] as string,
+            version: row["version"] as string,
+            sizeBytes: row["size_bytes"] as number,
+            sha256: row["sha256"] as string,
+            signature: row["signature"] as string,
+            repo: row["repo"] as string | null,
+          },
+  };
+}
+
+/** Visible targets in slug order, after `after`; `text` is looked for in slug, name and description. */
+export async function listVisibleTargets(
+  statements: Statements,
+  { kind, credentialHash, now }: Omit<Question, "slug">,
+  { text, after, limit }: { text: string; after: string; limit: number },
+): Promise<TargetSummary[]> {
+  const pattern = `%${text.toLowerCase().replace(/[!%_]/g, "!$&")}%`;
+  const parameters = [credentialHash ?? null, now, kind, after, text, pattern, pattern, pattern, limit];
+  const rows = await statements.all(LIST, parameters);
+  return (rows as unknown as Project[]).map(targetSummary);
+}
