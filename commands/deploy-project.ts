@@ -37,6 +37,17 @@ export class DeployProject extends AgentCommand {
   signerPublicKey = Option.String("--signer-public-key", {
     description: "The publisher's public key: a file, hex or base64",
   });
+  signingSecret = Option.String("--signing-secret", {
+    description:
+      "For plugins that the project fetches from the marketplace: their developer's signing secret [SEALIFT_SIGNING_SECRET]",
+  });
+  signingSecretFile = Option.String("--signing-secret-file", {
+    description: "File with that secret; - is standard input",
+  });
+  gitToken = Option.Array("--git-token", {
+    description:
+      "HOST=TOKEN for plugins that the project fetches from a source host; may be repeated [SEALIFT_GIT_TOKEN]",
+  });
   trustOnFirstUse = Option.Boolean("--trust-on-first-use", {
     description: "Trust the signer of the first deployment, and only that one from then on",
   });
@@ -55,9 +66,23 @@ export class DeployProject extends AgentCommand {
       version: settings.text("version") ?? "latest",
       deploymentCredential: settings.requiredSecret("deployment-credential"),
       trust: await signerTrust(settings),
+      sources: sourceSecrets(settings),
     });
     return showDeployment(deploy, source, await agentOptions(settings), this.surroundings());
   }
+}
+
+/** @throws UsageError `usage` */
+function sourceSecrets(settings: Settings): { signingSecret?: string; gitTokens: Map<string, string> } {
+  const signingSecret = settings.secret("signing-secret");
+  const gitTokens = new Map<string, string>();
+  for (const given of settings.list("git-token")) {
+    const [, host, token] = /^([A-Za-z0-9.-]+(?::\d+)?)=(.+)$/.exec(given) ?? [];
+    if (host === undefined || token === undefined)
+      throw usageError("usage", "--git-token takes HOST=TOKEN, such as git.example.org=….");
+    gitTokens.set(host.toLowerCase(), token);
+  }
+  return { gitTokens, ...(signingSecret !== undefined && { signingSecret }) };
 }
 
 async function signerTrust(settings: Settings): Promise<SignerTrust> {

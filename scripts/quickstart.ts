@@ -2,12 +2,14 @@
  * `npm start`: the whole way of a project, with the real programs as processes. A hub on embedded storage, keys, the example project
  * published and deployed to a host folder. Needs no configuration, ends by itself, and leaves one folder, which it names.
  */
+import { randomBytes } from "node:crypto";
 import { cp, mkdtemp, readdir, readFile, readlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Programs, type ResultEvent } from "./quickstart/programs.ts";
 import { heading, say, summary } from "./quickstart/words.ts";
+import { zipFolder } from "./quickstart/zip-folder.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../examples/harbour", import.meta.url));
 
@@ -104,6 +106,38 @@ async function main(): Promise<void> {
     await fetch(`${hubUrl}/app/deploy/v1/projects/${project.slug}/hosts`, { headers: { "x-api-key": host.key } })
   ).json()) as Record<string, { version: string; status: string }>;
   for (const [id, { version, status }] of Object.entries(fleet)) say(`${id}  ${version}  ${status}`);
+
+  heading("The marketplace", "one plugin, a plain ZIP, signed with its developer's secret");
+  const developer = { ...admin, SEALIFT_SIGNING_SECRET: randomBytes(24).toString("base64url") };
+  await programs.run(
+    "sealift",
+    ["projects", "create", "Tide table", "--kind", "plugin", "--slug", "tide-table"],
+    admin,
+  );
+  await zipFolder(path("source", "plugins", "tide-table"), "tide-table-1.1.0", path("tide-table.zip"));
+  await programs.run(
+    "sealift",
+    ["marketplace", "publish", "tide-table", "--version", "1.1.0", "--archive", path("tide-table.zip")],
+    developer,
+  );
+  await programs.run("sealift", ["plan", "init", "tide-table", "--out", path("install.yaml")], {});
+  const plugin = await programs.run<ResultEvent & { version: string }>(
+    "deploy-marketplace",
+    [
+      "tide-table",
+      "--install-plan",
+      path("install.yaml"),
+      "--project-root",
+      path("plugin-host"),
+      "--host-id",
+      "host-2",
+    ],
+    developer,
+  );
+  say(`tide-table ${plugin.version} runs from ${path("plugin-host", "plugins", "tide-table")}`);
+  await programs.run("sealift", ["fleet", "plugin:tide-table"], admin, ({ event, host_id: id, version, status }) => {
+    if (event === "host") say(`${String(id)}  ${String(version)}  ${String(status)}`);
+  });
 
   summary([
     `Version ${upgraded.version} runs from ${path("host")}; its report is ${upgraded.report}.`,

@@ -1,25 +1,18 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { createWriteStream } from "node:fs";
 import { lstat, mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Readable, Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { MAX_PLAINTEXT_BYTES } from "../artifact/limits.ts";
 import { unzip } from "../artifact/unzip.ts";
 import { scanZip } from "../artifact/zip.ts";
 import type { DeployClientOptions } from "../client/deploy-client.ts";
-import { checkNamed, installError, type InstallHeaders, MarketplaceClient } from "../client/marketplace-client.ts";
+import { checkNamed, MarketplaceClient } from "../client/marketplace-client.ts";
 import { descriptor, type Descriptor, DESCRIPTOR_FILE } from "../contract/descriptor.ts";
 import { artifactError, usageError } from "../contract/errors.ts";
 import type { InstallPlan } from "../contract/install-plan.ts";
 import type { TargetKind } from "../contract/paths.ts";
 import type { LocalReport } from "../contract/reports.ts";
-import { paceBuffers } from "../support/buffer-pacing.ts";
 import { parseYaml } from "../support/yaml-file.ts";
-import type { AgentEvent } from "./events.ts";
 import { checkSupervised, orderPlan, parsePlan } from "./plan.ts";
-import { throttled } from "./progress.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
+import { spool } from "./spool.ts";
 
 export interface MarketplaceSourceOptions extends Omit<DeployClientOptions, "signal"> {
   kind: TargetKind;
@@ -30,12 +23,6 @@ export interface MarketplaceSourceOptions extends Omit<DeployClientOptions, "sig
   /** The operator's plan: an artifact never carries one (agent rule 4). */
   installPlan: string;
   symlinks: "refuse" | "skip";
-}
-
-interface Spooled {
-  headers: InstallHeaders;
-  bytes: number;
-  sha256: string;
 }
 
 /** A plugin or service from surface A: spooled with its HMAC running, verified, scanned whole, unpacked (agent rules 1 to 6). */
@@ -84,20 +71,21 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
 
     async fetch(context: FetchContext): Promise<Fetched> {
       const { staging, emit, signal, limits } = context;
-      const spool = join(staging, "artifact.zip");
-      const spooled = await clientFor(signal).install(version, (headers, body) => {
+      const archive = join(staging, "artifact.zip");
+      const { repo, ...spooled } = await clientFor(signal).install(version, async (headers, body) => {
         checkNamed(headers.named, version, names);
-        return spoolTo(spool, headers, body, options.signingSecret, context);
+        const hmac = { secret: options.signingSecret, expected: headers.hmac };
+        return { repo: headers.repo ?? null, ...(await spool(archive, body, { size: headers.size, hmac }, context)) };
       });
       emit({ event: "verify.ok", check: "hmac" });
-      const index = await scanZip(spool, { limits, symlinks: options.symlinks });
+      const index = await scanZip(archive, { limits, symlinks: options.symlinks });
       emit({ event: "verify.ok", check: "archive" });
       for (const link of index.skippedLinks)
         emit({ event: "warning", message: `Left out the symbolic link ${JSON.stringify(link)}.` });
       const tree = join(staging, "tree");
       await mkdir(tree, { mode: 0o700 });
-      const unpacked = await unzip(spool, index, tree, { limits, signal });
-      await rm(spool);
+      const unpacked = await unzip(archive, index, tree, { limits, signal });
+      await rm(archive);
       emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files, unpacked_bytes: unpacked.bytes });
       const described = kind === "plugin" ? await readDescriptor(tree) : undefined;
       return {
@@ -113,7 +101,7 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
         contentSha256: unpacked.tree.digest(),
         bytes: spooled.bytes,
         artifactSha256: spooled.sha256,
-        repo: spooled.headers.repo ?? null,
+        repo,
       };
     },
 
@@ -131,56 +119,6 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
       });
     },
   };
-}
-
-/**
- * Writes the body to disk while HMAC and SHA-256 run, and compares the HMAC in constant time.
- *
- * @throws ArtifactError `signature_invalid`, `limit_exceeded`, `download_incomplete`
- */
-async function spoolTo(
-  file: string,
-  headers: InstallHeaders,
-  body: Readable,
-  secret: string,
-  { emit, signal, limits }: FetchContext,
-): Promise<Spooled> {
-  const size = headers.size ?? null;
-  const maxBytes = Math.min(limits.maxTotalBytes, MAX_PLAINTEXT_BYTES);
-  const hmac = createHmac("sha256", Buffer.from(secret, "utf8"));
-  const sha256 = createHash("sha256");
-  const pace = paceBuffers();
-  let bytes = 0;
-  emit({ event: "fetch.started", size_bytes: size });
-  const progress = throttled(emit, (): AgentEvent => ({
-    event: "fetch.progress",
-    bytes,
-    size_bytes: size,
-    unpacked_bytes: 0,
-  }));
-  const measure = new Transform({
-    transform(chunk: Buffer, _encoding, callback) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) {
-        callback(installError("limit_exceeded", `the artifact is larger than ${maxBytes} bytes.`));
-        return;
-      }
-      hmac.update(chunk);
-      sha256.update(chunk);
-      pace(chunk.length);
-      progress();
-      callback(null, chunk);
-    },
-  });
-  await pipeline(body, measure, createWriteStream(file, { mode: 0o600 }), { signal });
-  if (size !== null && bytes !== size)
-    throw installError("download_incomplete", `it ended after ${bytes} of ${size} bytes.`);
-  if (!timingSafeEqual(hmac.digest(), Buffer.from(headers.hmac, "hex"))) {
-    throw artifactError("signature_invalid", "The HMAC of the artifact is not the one in X-Signature.", {
-      hint: "Nothing was installed. Either --signing-secret is not the developer's, or these are not the developer's bytes.",
-    });
-  }
-  return { headers, bytes, sha256: sha256.digest("hex") };
 }
 
 /** @throws ArtifactError `descriptor_invalid` */

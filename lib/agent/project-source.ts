@@ -10,6 +10,7 @@ import type { LocalReport } from "../contract/reports.ts";
 import { parsePlan } from "./plan.ts";
 import { throttled } from "./progress.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
+import { fetchSourcePlugins, type SourcePluginOptions } from "./source-plugins.ts";
 import { type SignerTrust, trustedSigner } from "./trust.ts";
 
 export interface ProjectSourceOptions extends Omit<DeployClientOptions, "signal"> {
@@ -17,6 +18,8 @@ export interface ProjectSourceOptions extends Omit<DeployClientOptions, "signal"
   version: string;
   deploymentCredential: string;
   trust: SignerTrust;
+  /** For plugins that the manifest fetches from elsewhere. */
+  sources?: Pick<SourcePluginOptions, "signingSecret" | "gitTokens">;
 }
 
 /** A project from surface B: authenticate, resolve, locate, authorize, then one pass (formats, section 5). */
@@ -88,6 +91,8 @@ export function projectSource(options: ProjectSourceOptions): Source {
       emit({ event: "fetch.done", bytes, files: opened.files, unpacked_bytes: opened.bytes });
       checkManifest(manifest, projectId, version);
       emit({ event: "verify.ok", check: "manifest" });
+      const { sources = { gitTokens: new Map() } } = options;
+      bytes += await fetchSourcePlugins(manifest, tree, { ...options, ...sources }, context);
       await signer.remember?.();
       return {
         plan: await readPlan(tree),

@@ -4,7 +4,16 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { z } from "zod";
 import { usageError } from "../contract/errors.ts";
-import { environmentNames, INTEGRATION_FILE, type Manifest, manifest, PLAN_FILE } from "../contract/manifest.ts";
+import {
+  environmentNames,
+  INTEGRATION_FILE,
+  type Manifest,
+  manifest,
+  PLAN_FILE,
+  type PluginSource,
+  projectSources,
+  SOURCES_FILE,
+} from "../contract/manifest.ts";
 import { installPlan } from "../contract/install-plan.ts";
 import { faultsOf, parseYaml } from "../support/yaml-file.ts";
 import type { Limits } from "./limits.ts";
@@ -56,6 +65,7 @@ export async function readProject(root: string, options: ProjectOptions): Promis
   const paths = new Set(tree.members.map(({ path }) => path));
   const pluginsFolder = pluginsDirname(root, paths);
   checkPlan(root, paths, options.projectId);
+  const sources = readSources(root, paths);
   const files = await hashFiles(tree, options);
 
   const folders = (parent: string): string[] =>
@@ -74,16 +84,32 @@ export async function readProject(root: string, options: ProjectOptions): Promis
     project_name: options.projectName,
     version: options.version,
     built_at: now.toISOString(),
-    plugins: folders(pluginsFolder).map((id) => {
-      const facts = descriptorOf(root, `${pluginsFolder}/${id}/plugin.yaml`, paths);
-      const sha256 = files.digestOfFolder(`${pluginsFolder}/${id}`) ?? null;
-      return { id, version: facts.version, sha256, environment: facts.environment ?? null, source: null };
-    }),
-    extensions: folders("extensions").map((id) => ({
-      id,
-      sha256: files.digestOfFolder(`extensions/${id}`) ?? null,
-      source: null,
-    })),
+    plugins: [
+      ...folders(pluginsFolder).map((id) => {
+        const facts = descriptorOf(root, `${pluginsFolder}/${id}/plugin.yaml`, paths);
+        const sha256 = files.digestOfFolder(`${pluginsFolder}/${id}`) ?? null;
+        return { id, version: facts.version, sha256, environment: facts.environment ?? null, source: null };
+      }),
+      ...Object.entries(sources.plugins).map(([id, { version, sha256, environment, source }]) => ({
+        id,
+        version,
+        sha256,
+        environment: environment ?? null,
+        source: sourceOf(source, "plugin"),
+      })),
+    ],
+    extensions: [
+      ...folders("extensions").map((id) => ({
+        id,
+        sha256: files.digestOfFolder(`extensions/${id}`) ?? null,
+        source: null,
+      })),
+      ...Object.entries(sources.extensions).map(([id, { sha256, source }]) => ({
+        id,
+        sha256,
+        source: sourceOf(source, "service"),
+      })),
+    ],
     plugins_dirname: pluginsFolder,
     content_sha256: files.digest(),
   });
@@ -111,6 +137,26 @@ function descriptorOf(root: string, path: string, paths: ReadonlySet<string>): z
     throw sourceInvalid(`${quoted(path)} is missing: every plugin has a descriptor with its version.`);
   return parseYaml(readFileSync(join(root, path), "utf8"), descriptorFacts, join(root, path), sourceInvalid);
 }
+
+type Sources = z.output<typeof projectSources>;
+
+function readSources(root: string, paths: ReadonlySet<string>): Sources {
+  if (!paths.has(SOURCES_FILE)) return { plugins: {}, extensions: {} };
+  const file = join(root, SOURCES_FILE);
+  return parseYaml(readFileSync(file, "utf8"), projectSources, file, sourceInvalid);
+}
+
+const sourceOf = (
+  source: Sources["extensions"][string]["source"],
+  kind: PluginSource["marketplace_kind"],
+): PluginSource => ({
+  marketplace_slug: source.marketplace_slug ?? null,
+  marketplace_version: source.marketplace_version ?? null,
+  marketplace_kind: source.marketplace_kind ?? kind,
+  url: source.url ?? null,
+  ref: source.ref ?? null,
+  subdirectory: source.subdirectory ?? null,
+});
 
 /** A publisher learns of a bad plan now, not each of its hosts later. */
 function checkPlan(root: string, paths: ReadonlySet<string>, projectId: string): void {

@@ -55,6 +55,36 @@ export type ManifestPlugin = z.infer<typeof manifestPlugin>;
 export type ManifestExtension = z.infer<typeof manifestExtension>;
 export type PluginSource = z.infer<typeof pluginSource>;
 
+/**
+ * `deployment/sources.yaml` in a source tree: what the publisher names in the manifest instead of embedding it. Our own form; what is not
+ * said is null in the manifest.
+ */
+const sourceFields = {
+  sha256: sha256Hex,
+  source: z.strictObject({
+    marketplace_slug: slug.optional(),
+    marketplace_version: versionLabel.or(z.literal("latest")).optional(),
+    marketplace_kind: z.enum(["plugin", "service"]).optional(),
+    url: z.url({ protocol: /^https?$/ }).optional(),
+    ref: z.string().max(255).optional(),
+    subdirectory: z.string().max(1024).optional(),
+  }),
+};
+export const projectSources = z.strictObject({
+  plugins: z
+    .record(
+      pluginId,
+      z.strictObject({
+        version: z.string().min(1).max(128),
+        environment: environmentNames.optional(),
+        ...sourceFields,
+      }),
+    )
+    .default({}),
+  extensions: z.record(pluginId, z.strictObject(sourceFields)).default({}),
+});
+export const SOURCES_FILE = "deployment/sources.yaml";
+
 /** The manifest's name at the artifact's root. */
 export const MANIFEST_FILE = "manifest.json";
 /** The install plan of a project artifact. */

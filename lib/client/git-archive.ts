@@ -1,0 +1,60 @@
+import type { Readable } from "node:stream";
+import { artifactError } from "../contract/errors.ts";
+import { header, type HttpRequest, send, statusError, type Transport, transportError, withRetries } from "./http.ts";
+
+/**
+ * Where a source host serves the ZIP of a repository at a ref: GitHub and Gitea write `/archive/<ref>.zip`, GitLab
+ * `/-/archive/<ref>/<repo>-<ref>.zip`.
+ *
+ * @throws ArtifactError `manifest_invalid` for an address that is no repository
+ */
+export function gitArchiveUrl(repository: string, ref: string): URL {
+  const url = new URL(repository);
+  const path = url.pathname.replace(/\/+$/, "").replace(/\.git$/, "");
+  const repo = path.slice(path.lastIndexOf("/") + 1);
+  if (path.split("/").length < 3 || url.search !== "" || url.username !== "" || url.password !== "") {
+    throw artifactError("manifest_invalid", `${url.origin}${url.pathname} is not the address of a repository.`);
+  }
+  const escaped = ref.split("/").map(encodeURIComponent).join("/");
+  const file = encodeURIComponent(`${repo}-${ref.replaceAll("/", "-")}`);
+  const gitlab = /(^|\.)gitlab\./.test(url.hostname);
+  return new URL(gitlab ? `${path}/-/archive/${escaped}/${file}.zip` : `${path}/archive/${escaped}.zip`, url.origin);
+}
+
+/**
+ * Fetches the ZIP of a repository; `consume` gets its bytes and is called again from the start when the connection is lost. The
+ * host's token goes to that host only.
+ *
+ * @throws ArtifactError
+ */
+export function fetchGitArchive<T>(
+  repository: string,
+  ref: string,
+  options: Transport & { tokens: ReadonlyMap<string, string> },
+  consume: (size: number | undefined, body: Readable) => Promise<T>,
+): Promise<T> {
+  const url = gitArchiveUrl(repository, ref);
+  const token = options.tokens.get(url.host);
+  const request: HttpRequest = {
+    operation: "install",
+    method: "GET",
+    url: url.href,
+    ...(token !== undefined && {
+      credentials: { authorization: `token ${token}`, "private-token": token },
+      secrets: [token],
+    }),
+  };
+  return withRetries(request, options, async () => {
+    const response = await send(request, options);
+    if (response.status !== 200) throw await statusError(response, request);
+    try {
+      const length = header(response, "content-length");
+      return await consume(length === undefined ? undefined : Number(length), response.body);
+    } catch (error) {
+      throw transportError(error, request, response.url, options);
+    } finally {
+      response.body.on("error", () => {});
+      response.body.destroy();
+    }
+  });
+}
