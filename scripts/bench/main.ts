@@ -7,6 +7,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import Table from "cli-table3";
+import { marketplaceRows } from "./marketplace.ts";
 import { memoryRows, projectRows } from "./project.ts";
 import type { Row } from "./row.ts";
 import { startupRows } from "./startup.ts";
@@ -20,6 +21,10 @@ const groups: Record<string, () => Promise<Row[]>> = {
   startup: () => startupRows(runs),
   "project-tmpfs": () => projectRows(tmpfs, "tmpfs", runs),
   "project-disk": () => projectRows(disk, "disk", runs),
+  marketplace: async () => [
+    ...(await marketplaceRows(tmpfs, "tmpfs", runs)),
+    ...(await marketplaceRows(disk, "disk", runs)),
+  ],
   memory: async () => [...(await memoryRows(disk, gib, "3")), ...(await memoryRows(disk, Math.min(gib, 1), "9"))],
 };
 

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { largeFile, projectTree, smallFiles } from "./material.ts";
-import { best, bin, type Measured, peakMbOf, program, shell } from "./measure.ts";
+import { best, type Measured, peakMbOf, program, shell } from "./measure.ts";
 import { atMost, type Row } from "./row.ts";
+import { openHub } from "./stage.ts";
 
 const LEVEL = "3";
 
@@ -19,43 +20,27 @@ interface Stage extends AsyncDisposable {
 }
 
 async function openStage(folder: string): Promise<Stage> {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const hub = spawn(
-    process.execPath,
-    [bin("hub-serve"), "--data-dir", join(folder, "hub"), "--listen", "127.0.0.1:0", "--json"],
-    {
-      stdio: ["ignore", "pipe", "ignore"],
-      env: { PATH: process.env.PATH },
-    },
-  );
-  const [line] = (await once(hub.stdout, "data")) as [Buffer];
-  const { url } = JSON.parse(line.toString()) as { url: string };
-  const publisher = {
-    SEALIFT_HUB_URL: url,
-    SEALIFT_API_KEY: readFileSync(join(folder, "hub", "admin.key"), "utf8").trim(),
-  };
-  const created = await program("sealift", ["projects", "create", "Bench", "--json"], publisher);
+  const hub = await openHub(folder);
+  const created = await program("sealift", ["projects", "create", "Bench", "--json"], hub.admin);
   const projectId = (JSON.parse(created.stdout) as { project: { slug: string } }).project.slug;
   const made = await program(
     "sealift",
     ["keys", "create", "--name", "host", "--project", projectId, "--json"],
-    publisher,
+    hub.admin,
   );
   const { key } = JSON.parse(made.stdout) as { key: { key: string; deployment_credential: string } };
   await program("sealift", ["keygen", "--out", join(folder, "keys")]);
   return {
     folder,
     projectId,
-    hub,
-    publisher,
-    host: { SEALIFT_HUB_URL: url, SEALIFT_API_KEY: key.key, SEALIFT_DEPLOYMENT_CREDENTIAL: key.deployment_credential },
-    async [Symbol.asyncDispose]() {
-      const exited = once(hub, "exit");
-      hub.kill("SIGTERM");
-      await exited;
-      rmSync(folder, { recursive: true, force: true });
+    hub: hub.process,
+    publisher: hub.admin,
+    host: {
+      SEALIFT_HUB_URL: hub.url,
+      SEALIFT_API_KEY: key.key,
+      SEALIFT_DEPLOYMENT_CREDENTIAL: key.deployment_credential,
     },
+    [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),
   };
 }
 

@@ -1,0 +1,46 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { smallFiles } from "./material.ts";
+import { best, program, shell } from "./measure.ts";
+import { atMost, type Row } from "./row.ts";
+import { openHub } from "./stage.ts";
+
+const SECRET = "bench-secret";
+
+/** deploy-marketplace of a ZIP with 10,000 files against curl, openssl and unzip (design, section 8). */
+export async function marketplaceRows(folder: string, place: string, runs: number): Promise<Row[]> {
+  await using hub = await openHub(folder);
+  const secrets = { ...hub.admin, SEALIFT_SIGNING_SECRET: SECRET };
+  const plugin = join(folder, "cargo-1.0.0");
+  mkdirSync(plugin);
+  writeFileSync(join(plugin, "plugin.yaml"), "name: cargo\nversion: 1.0.0\n");
+  smallFiles(plugin, 10_000);
+  const archive = join(folder, "cargo.zip");
+  await shell(`cd ${folder}; zip -qr cargo.zip cargo-1.0.0`);
+  await program("sealift", ["projects", "create", "Cargo", "--kind", "plugin", "--slug", "cargo"], secrets);
+  await program("sealift", ["marketplace", "publish", "cargo", "--version", "1.0.0", "--archive", archive], secrets);
+  const plan = join(folder, "install.yaml");
+  await program("sealift", ["plan", "init", "cargo", "--out", plan]);
+  const root = join(folder, "host");
+  const ours = await best(runs, () => {
+    rmSync(root, { recursive: true, force: true });
+    return program("deploy-marketplace", ["cargo", "--install-plan", plan, "--project-root", root], secrets);
+  });
+  const url = `${hub.url}/app/marketplace/plugins/cargo/install`;
+  const theirs = await best(runs, () =>
+    shell(
+      `cd ${folder}; rm -rf out got.zip; curl -sSf -H 'X-API-Key: ${hub.admin.SEALIFT_API_KEY}' -o got.zip '${url}'
+       openssl dgst -sha256 -hmac ${SECRET} got.zip >/dev/null; unzip -q got.zip -d out`,
+    ),
+  );
+  const detail = `${ours.wall.toFixed(2)} s against ${theirs.wall.toFixed(2)} s`;
+  return [
+    atMost(
+      `deploy-marketplace, ZIP of 10,000 files, ${place}`,
+      "curl, openssl, unzip",
+      ours.wall / theirs.wall,
+      0.9,
+      detail,
+    ),
+  ];
+}

@@ -1,0 +1,72 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { pino } from "pino";
+import { createRuntime } from "../../lib/runtime/runtime.ts";
+import { Calls } from "../../lib/runtime/calls.ts";
+import { Metrics } from "../../lib/runtime/metrics.ts";
+import { BenchProject, configuration } from "./runtime-project.ts";
+import { type BenchRow, round } from "./runtime-row.ts";
+
+/** A sandboxed action against one bare round trip over Node's own IPC: microseconds at p50, both without HTTP. */
+
+const SOURCE = `export default { actions: { echo: (payload) => payload } };`;
+const PAYLOAD = { text: "hello", numbers: [1, 2, 3] };
+const MOST_MORE = 100;
+
+const p50 = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
+
+async function measure(rounds: number, trip: () => Promise<unknown>): Promise<number> {
+  for (let warm = 0; warm < 500; warm++) await trip();
+  const times: number[] = [];
+  for (let each = 0; each < rounds; each++) {
+    const started = performance.now();
+    await trip();
+    times.push((performance.now() - started) * 1000);
+  }
+  return p50(times);
+}
+
+async function bareRoundTrip(rounds: number): Promise<number> {
+  const child = fork(new URL("./runtime-echo.ts", import.meta.url), { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  await once(child, "message");
+  const waiting: ((value: unknown) => void)[] = [];
+  child.on("message", (message) => waiting.shift()?.(message));
+  try {
+    return await measure(rounds, () => {
+      const answer = new Promise((resolve) => waiting.push(resolve));
+      child.send({ id: 1, payload: PAYLOAD });
+      return answer;
+    });
+  } finally {
+    child.disconnect();
+  }
+}
+
+export async function benchSandboxedCalls({ rounds = 5000 } = {}): Promise<BenchRow[]> {
+  await using project = await BenchProject.create();
+  await project.plugin("echo", "sandboxed", SOURCE);
+  const runtime = await createRuntime({ configuration, root: project.root, logger: pino({ level: "silent" }) });
+  try {
+    await runtime.plugins.loadAll();
+    const metrics = new Metrics(() => ({ plugins: [], callsInFlight: 0 }));
+    const calls = new Calls(runtime.plugins, metrics);
+    const bare = await bareRoundTrip(rounds);
+    const call = async () => calls.call("echo", "echo", PAYLOAD, { requestId: "bench", depth: 0 });
+    const sandboxed = await measure(rounds, call);
+    const more = sandboxed - bare;
+    return [
+      {
+        name: "runtime: a sandboxed action",
+        against: "one bare IPC round trip more",
+        ratio: round(sandboxed / bare),
+        budget: `≤ ${MOST_MORE} µs more at p50`,
+        ok: more <= MOST_MORE,
+        detail: `${round(sandboxed, 0)} µs against ${round(bare, 0)} µs: ${round(more, 0)} µs more`,
+      },
+    ];
+  } finally {
+    await runtime.close();
+  }
+}
+
+if (import.meta.main) console.table(await benchSandboxedCalls());
