@@ -153,7 +153,8 @@ export class HubServe extends SealiftCommand {
       const url = await hub.listen().catch((error: unknown) => {
         throw listenError(error, listen);
       });
-      if (this.json) this.output.event({ event: "ready", url });
+      if (this.json)
+        this.output.event({ event: "ready", url, ...(publicUrl !== undefined && { public_url: publicUrl }) });
       else this.output.line(`ready ${url}`);
       await aborted(interruption.signal);
     } finally {

@@ -37,7 +37,7 @@ export const hostId = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^[\x21-\x7e\u00a0-\uffff]+$/u, "must be printable and without spaces");
+  .regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]+$/u, "must be printable and without spaces");
 
 /** An environment variable's name. */
 export const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable name");

@@ -5,7 +5,7 @@ import underPressure from "@fastify/under-pressure";
 import fastify, { type FastifyError, type FastifyInstance } from "fastify";
 import { HEADERS } from "../contract/headers.ts";
 import { MOUNTS } from "../contract/paths.ts";
-import { createAuthentication, credentialHash } from "./authentication.ts";
+import { createAuthentication, credentialHash, refuseAnonymous } from "./authentication.ts";
 import type { HubContext } from "./context.ts";
 import { answerErrors, onClientError, pathOf, sendError } from "./error-answers.ts";
 import { deploy } from "./mounts/deploy.ts";
@@ -111,6 +111,7 @@ export async function createApp(hub: HubContext, publicUrl: string | undefined):
   await limitRates(app, hub);
   await documentRoutes(app, publicUrl);
 
+  refuseAnonymous(app);
   const options: MountOptions = { hub, authentication: createAuthentication(app, hub) };
   await app.register(health, options);
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp]) {

@@ -34,6 +34,26 @@ export function credentialHash(request: FastifyRequest): string | undefined {
   return (request.credentialHash = hashOf(secret));
 }
 
+type SecurityRequirement = Record<string, string[]>;
+
+/**
+ * Refuses requests without any credential before their body is looked at, on every route whose documented security asks for one:
+ * whoever is nobody is told 401, not what is wrong with their fields.
+ */
+export function refuseAnonymous(app: FastifyInstance): void {
+  app.addHook("onRoute", (route) => {
+    const requirements = (route.schema as { security?: SecurityRequirement[] } | undefined)?.security;
+    if (requirements === undefined || requirements.some((requirement) => Object.keys(requirement).length === 0)) return;
+    const takes = (scheme: string): boolean => requirements.some((requirement) => scheme in requirement);
+    const check = async (request: FastifyRequest): Promise<void> => {
+      if (takes("apiKey") && keyOf(request) !== undefined) return;
+      if (takes("session") && bearerOf(request) !== undefined) return;
+      throw takes("apiKey") ? keyMissing() : keyMissing("a session's access token in Authorization: Bearer");
+    };
+    route.onRequest = [...[route.onRequest ?? []].flat(), check];
+  });
+}
+
 /** Who is asking: the API key in X-API-Key, or the session in Authorization. */
 export interface Authentication {
   /** @throws 401 without a live key */

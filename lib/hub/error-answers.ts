@@ -21,6 +21,9 @@ const CODE_OF_STATUS: Record<number, Code> = {
   503: "hub_unavailable",
 };
 
+/** What PostgreSQL says of a text that it cannot store; SQLite takes them all. */
+const POSTGRES_BAD_TEXT = "22021";
+
 interface ErrorBody {
   error: string;
   detail: string;
@@ -35,6 +38,7 @@ const codeOf = (status: number): Code => CODE_OF_STATUS[status] ?? (status < 500
 /** What a client hears of an error that is not a {@link HubError}: a framework's refusal by its message, a defect by its request id. */
 function answerOf(error: FastifyError, request: FastifyRequest): HubError {
   const status = error.statusCode ?? 500;
+  if (error.code === POSTGRES_BAD_TEXT) return new HubError(422, "unprocessable", "A text holds a NUL character.");
   if (status === 429) return new HubError(429, "rate_limited", error.message);
   if (status >= 400 && status < 500)
     return new HubError(status, codeOf(status), `${error.message.replace(/\.$/, "")}.`);

@@ -7,6 +7,7 @@ import { createApp } from "./app.ts";
 import { checkArchive } from "./archive-check.ts";
 import { DiskBlobs } from "./blobs/disk.ts";
 import type { HubContext } from "./context.ts";
+import { lockDataDir } from "./data-dir-lock.ts";
 import { DownloadUrls } from "./download-urls.ts";
 import { prepareAdminKey, prepareDataDir, prepareKekFile } from "./first-start.ts";
 import { SourceHosts } from "./import/sources.ts";
@@ -22,7 +23,7 @@ export type { HubOptions } from "./options.ts";
 /** A hub that is ready to listen. */
 export interface Hub {
   readonly app: FastifyInstance;
-  /** Starts listening. @returns the hub's URL as clients should use it */
+  /** Starts listening. @returns the URL of the listener, whatever the public URL is */
   listen(): Promise<string>;
   /** Stops accepting, lets requests in flight end within the drain time, closes the database. */
   close(): Promise<void>;
@@ -70,7 +71,7 @@ function isoClock(clock: () => number): () => string {
   };
 }
 
-async function openHub(options: HubOptions, database: Database): Promise<Hub> {
+async function openHub(options: HubOptions, database: Database, unlock: () => void): Promise<Hub> {
   const dataDir = resolve(options.dataDir);
   const clock = options.clock ?? Date.now;
   const now = isoClock(clock);
@@ -115,14 +116,17 @@ async function openHub(options: HubOptions, database: Database): Promise<Hub> {
     app,
     async listen() {
       const address = await app.listen({ host: listenOn.host, port: listenOn.port });
-      url = configuredUrl ?? baseUrl(address);
-      return url;
+      // A wildcard is no address that anyone could call.
+      const listening = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+      url = configuredUrl ?? listening;
+      return listening;
     },
     close() {
       retention.stop();
       closing ??= drain(app, options.drainTimeout ?? DEFAULTS.drainTimeout).finally(async () => {
         await retention.ended();
         await database.close();
+        unlock();
       });
       return closing;
     },
@@ -136,17 +140,24 @@ async function openHub(options: HubOptions, database: Database): Promise<Hub> {
  * @throws UsageError when an option or a key file is not usable
  */
 export async function createHub(options: HubOptions): Promise<Hub> {
-  await prepareDataDir(resolve(options.dataDir));
-  const database = await openDatabase({
-    dataDir: resolve(options.dataDir),
-    ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
-    onStatement: options.onStatement,
-    onIdleError: (error) => options.logger?.warn({ err: error }, "lost a database connection"),
-  });
+  const dataDir = resolve(options.dataDir);
+  await prepareDataDir(dataDir);
+  const unlock = lockDataDir(dataDir);
   try {
-    return await openHub(options, database);
+    const database = await openDatabase({
+      dataDir,
+      ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
+      onStatement: options.onStatement,
+      onIdleError: (error) => options.logger?.warn({ err: error }, "lost a database connection"),
+    });
+    try {
+      return await openHub(options, database, unlock);
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
   } catch (error) {
-    await database.close();
+    unlock();
     throw error;
   }
 }

@@ -94,6 +94,8 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
       if (part.fieldname in fields) throw badRequest(`${part.fieldname} is given twice.`);
       fields[part.fieldname] = part.value;
     }
+    // Verifying a large file takes its time, and meanwhile nothing moves on the connection.
+    request.raw.socket.setTimeout(0);
     return { fields, file: blob && { blob, sha256 } };
   } catch (error) {
     await blob?.discard();

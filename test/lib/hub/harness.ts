@@ -40,7 +40,10 @@ export async function call(url: string, method: string, options: CallOptions = {
   const body = options.form ?? options.body ?? (options.json === undefined ? null : JSON.stringify(options.json));
   const response = await fetch(url, { method, headers, body, redirect: "manual" });
   const bytes = Buffer.from(await response.arrayBuffer());
-  const isJson = response.headers.get("content-type")?.startsWith("application/json") === true && bytes.length > 0;
+  const isJson =
+    response.status !== 206 &&
+    response.headers.get("content-type")?.startsWith("application/json") === true &&
+    bytes.length > 0;
   return {
     status: response.status,
     headers: response.headers,

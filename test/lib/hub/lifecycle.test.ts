@@ -46,6 +46,14 @@ t.test("the start removes what a crash left, and nothing else", async (t) => {
   );
 });
 
+t.test("a data dir has one hub at a time", async (t) => {
+  const hub = await startHub(t);
+  await t.rejects(createHub({ dataDir: hub.dataDir }), { code: "usage" });
+  t.equal((await hub.call("GET", "/readyz")).status, 200);
+  await hub.hub.close();
+  await (await createHub({ dataDir: hub.dataDir })).close();
+});
+
 t.test("closing lets an upload in flight end, and takes no new connections", async (t) => {
   const hub = await startHub(t, { drainTimeout: 5000 });
   const project = await createProject(hub);
@@ -111,7 +119,7 @@ t.test("database, blobs and KEK file may live elsewhere", async (t) => {
     blobUrl: `file://${join(elsewhere, "bytes")}`,
     kekFile: join(elsewhere, "keys.json"),
   });
-  t.strictSame((await readdir(hub.dataDir)).sort(), ["admin.key"]);
+  t.strictSame((await readdir(hub.dataDir)).sort(), ["admin.key", "hub.lock"]);
   t.match((await readdir(elsewhere)).sort().join(" "), /bytes.*keys\.json.*records\.sqlite/);
   t.match(await readFile(join(elsewhere, "keys.json"), "utf8"), /kek_/);
 });

@@ -1,6 +1,9 @@
 import { join } from "node:path";
 import t from "tap";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
+import { openDatabase } from "../../../lib/hub/records/database.ts";
+import { removeReports } from "../../../lib/hub/records/report-history.ts";
+import { hmacOf, zipOf } from "./archives.ts";
 import { createProject, isErrorBody, publication, startHub } from "./harness.ts";
 import { startPostgres } from "./postgres-server.ts";
 
@@ -71,6 +74,65 @@ t.test("the hub does on PostgreSQL what it does on SQLite", async (t) => {
     blobUrl: join(dataDir, "blobs"),
   }).catch((error: Error) => error);
   t.match(second, { code: "ENOENT" }, "only the first hub of a database has an admin.key");
+  const PLUGINS = "/app/marketplace/plugins";
+  const issue = async (json: object) =>
+    (await hub.call("POST", "/devkeys/api-keys", { json: { name: "k", ...json } })).body.key as string;
+  const [alice, bob] = [
+    await issue({ owner: "alice", scopes: ["projects", "publish", "read"] }),
+    await issue({ owner: "bob" }),
+  ];
+  for (const slug of ["tide", "tide-alarm", "Alpha".toLowerCase()]) {
+    const json = { name: `The ${slug}`, kind: "plugin", slug };
+    t.equal((await hub.call("POST", "/devkeys/projects", { key: alice, json })).status, 201);
+  }
+  const archive = zipOf({ "plugin.yaml": "name: tide\n" });
+  for (const version of ["1.0.0", "1.2.0-rc.1"]) {
+    const form = new FormData();
+    for (const [name, value] of Object.entries({ version, signature: hmacOf(archive, "s"), visibility: "private" })) {
+      form.set(name, value);
+    }
+    form.set("archive", new Blob([new Uint8Array(archive)]), "archive.zip");
+    t.equal((await hub.call("POST", `${PLUGINS}/tide/versions`, { key: alice, form })).status, 201);
+  }
+  t.equal((await hub.call("GET", `${PLUGINS}/tide`, { key: alice })).body.latest_version, "1.0.0");
+  t.equal(
+    (await hub.call("GET", `${PLUGINS}/tide/install`, { key: hub.adminKey })).headers.get("x-plugin"),
+    "tide@1.0.0",
+  );
+  isErrorBody(t, await hub.call("GET", `${PLUGINS}/tide`, { key: bob }), 404, "not_found");
+  isErrorBody(t, await hub.call("GET", `${PLUGINS}/tide`, { key: null }), 404, "not_found");
+  t.equal((await hub.call("POST", `${PLUGINS}/tide/grants`, { key: alice, json: { owner: "bob" } })).status, 201);
+  t.equal((await hub.call("GET", `${PLUGINS}/tide`, { key: bob })).status, 200);
+  isErrorBody(t, await hub.call("GET", `${PLUGINS}/a%00b`), 422, "unprocessable");
+  const found = await hub.call("GET", `${PLUGINS}?q=TIDE`, { key: null });
+  t.strictSame(
+    (found.body.items as { slug: string }[]).map(({ slug }) => slug),
+    ["tide-alarm"],
+  );
+  t.equal((await hub.call("POST", `${PLUGINS}/tide/versions/1.0.0/yank`, { key: alice, json: {} })).status, 200);
+  t.equal((await hub.call("GET", `${PLUGINS}/tide`, { key: alice })).body.latest_version, "1.2.0-rc.1");
+  t.equal(
+    (await hub.call("GET", `${PLUGINS}/tide/versions?limit=1`, { key: alice })).body.items[0].version,
+    "1.2.0-rc.1",
+  );
+  const deployed = {
+    kind: "plugin",
+    slug: "tide",
+    version: "1.0.0",
+    status: "success",
+    started_at: "2026-01-01T00:00:00Z",
+    completed_at: "2026-01-01T00:00:00Z",
+  };
+  t.equal((await hub.call("POST", "/app/deployments/deployments/report", { json: deployed, key: bob })).status, 201);
+  t.equal((await hub.call("POST", "/app/deployments/deployments/report", { json: deployed, key: bob })).status, 201);
+  const history = await hub.call("GET", "/app/deployments/deployments/plugin/tide/reports?status=success", {
+    key: bob,
+  });
+  t.equal(history.body.items.length, 2);
+  const database = await openDatabase({ dataDir, url: databaseUrl, onIdleError: () => {} });
+  t.equal(await removeReports(database.kysely, "2099-01-01T00:00:00.000Z"), 1, "all but the newest of its host");
+  await database.close();
+
   t.equal((await hub.call("DELETE", `/devkeys/api-keys/${project.keyId}`)).status, 204);
   isErrorBody(t, await hub.call("GET", `${DEPLOY}/projects/${project.id}/hosts`, { bearer }), 401, "key_rejected");
 });

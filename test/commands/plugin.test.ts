@@ -1,0 +1,50 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+
+const LAUNCHER = fileURLToPath(new URL("./runtime-program.ts", import.meta.url));
+
+function run(cwd: string, ...parameters: string[]): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, [LAUNCHER, ...parameters], { cwd, encoding: "utf8" });
+}
+
+for (const language of ["typescript", "javascript"]) {
+  for (const mode of ["sandboxed", "trusted"]) {
+    t.test(`a scaffolded ${mode} plugin in ${language} passes its own tests as it is`, async (t) => {
+      const cwd = t.testdir({});
+      const init = run(cwd, "plugin", "init", "greeter", "--language", language, "--mode", mode);
+      t.equal(init.status, 0, init.stderr);
+      t.ok(existsSync(join(cwd, "greeter", language === "typescript" ? "src/main.ts" : "src/main.js")));
+      const test = run(cwd, "plugin", "test", "greeter");
+      t.equal(test.status, 0, test.stderr + test.stdout);
+      t.match(test.stdout, `greeter 0.1.0 (${mode}): healthy`);
+      t.match(test.stdout, /^ok greets by name/m);
+      t.notOk(existsSync(join(cwd, "greeter/data")), "the plugin's own folder is left alone");
+    });
+  }
+}
+
+t.test("plugin test tells what a call answers, what failed, and what does not load", async (t) => {
+  const cwd = t.testdir({});
+  run(cwd, "plugin", "init", "greeter", "--language", "javascript");
+  const call = run(cwd, "plugin", "test", "greeter", "--call", "greet", "--payload", '{"name":"Ada"}');
+  t.same(JSON.parse(call.stdout), { text: "Hello, Ada!", times: 1 });
+  const file = join(cwd, "greeter/plugin.test.yaml");
+  writeFileSync(file, readFileSync(file, "utf8").replace("Hello, Ada!", "Bye, Ada!"));
+  const failed = run(cwd, "plugin", "test", "greeter", "--json");
+  t.equal(failed.status, 1);
+  t.match(JSON.parse(failed.stdout), {
+    event: "result",
+    status: "failed",
+    outcomes: [{ passed: false, reason: /Bye, Ada!/ }, { passed: true }],
+  });
+  writeFileSync(join(cwd, "greeter/src/main.js"), "throw new Error('broken')");
+  const broken = run(cwd, "plugin", "test", "greeter");
+  t.equal(broken.status, 1);
+  t.match(broken.stderr, /does not load: broken/);
+  t.equal(run(cwd, "plugin", "init", "greeter").status, 2, "a folder that is not empty");
+  t.equal(run(cwd, "plugin", "init", "../x").status, 2);
+  t.equal(run(cwd, "plugin", "test", "nowhere").status, 2);
+});
