@@ -17,7 +17,6 @@ import { commitSwitch, planSwitch, switchRelease, undoDeployment } from "../rele
 import { quarantine, readQuarantine, releaseFromQuarantine } from "../releases/target-state.ts";
 import type { AgentEvent, Emit } from "./events.ts";
 import { checkSupervised, type OrderedPlan, orderPlan } from "./plan.ts";
-import { signPlugins } from "./plugin-signing.ts";
 import { rotateReports, writeReport } from "./report.ts";
 import type { Fetched, Resolved, Source } from "./source.ts";
 import { runSteps, type StepContext } from "./steps.ts";
@@ -314,8 +313,10 @@ class Deployment {
     }
     await rm(fetched.tree, { recursive: true, force: true });
     for (const item of journal.items) await linkData(this.#layout, item, join(release, item.section, item.id));
-    if (this.#options.pluginSecretKey !== undefined)
+    if (this.#options.pluginSecretKey !== undefined) {
+      const { signPlugins } = await import("./plugin-signing.ts");
       await signPlugins(release, journal.items, this.#options.pluginSecretKey);
+    }
     await chmod(release, 0o755);
     await writeRelease(this.#layout, journal.target, journal.release, {
       version: this.#resolved!.version,

@@ -1,15 +1,14 @@
-import { lstat, mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { unzip } from "../artifact/unzip.ts";
 import { scanZip } from "../artifact/zip.ts";
 import type { DeployClientOptions } from "../client/deploy-client.ts";
 import { checkNamed, MarketplaceClient } from "../client/marketplace-client.ts";
-import { descriptor, type Descriptor, DESCRIPTOR_FILE } from "../contract/descriptor.ts";
 import { artifactError, usageError } from "../contract/errors.ts";
 import type { InstallPlan } from "../contract/install-plan.ts";
 import type { TargetKind } from "../contract/paths.ts";
 import type { LocalReport } from "../contract/reports.ts";
-import { parseYaml } from "../support/yaml-file.ts";
+import { readDescriptor } from "./descriptor-file.ts";
 import { checkSupervised, orderPlan, parsePlan } from "./plan.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { spool } from "./spool.ts";
@@ -119,13 +118,4 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
       });
     },
   };
-}
-
-/** @throws ArtifactError `descriptor_invalid` */
-export async function readDescriptor(folder: string): Promise<Descriptor> {
-  const invalid = (message: string, faults: string[]) => artifactError("descriptor_invalid", message, { faults });
-  const file = join(folder, DESCRIPTOR_FILE);
-  const stats = await lstat(file).catch(() => undefined);
-  if (stats?.isFile() !== true) throw invalid(`The plugin has no ${DESCRIPTOR_FILE}.`, []);
-  return parseYaml(await readFile(file, "utf8"), descriptor, DESCRIPTOR_FILE, invalid);
 }

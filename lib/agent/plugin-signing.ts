@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { writePluginSignature } from "../artifact/plugin-signature.ts";
 import type { Item } from "../releases/layout.ts";
-import { readDescriptor } from "./marketplace-source.ts";
+import { readDescriptor } from "./descriptor-file.ts";
 
 /**
  * Writes `plugin.sig` for every trusted plugin of a finished release (formats, section 3). It comes after provisioning and after the data

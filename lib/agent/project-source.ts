@@ -10,7 +10,7 @@ import type { LocalReport } from "../contract/reports.ts";
 import { parsePlan } from "./plan.ts";
 import { throttled } from "./progress.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
-import { fetchSourcePlugins, type SourcePluginOptions } from "./source-plugins.ts";
+import type { SourcePluginOptions } from "./source-plugins.ts";
 import { type SignerTrust, trustedSigner } from "./trust.ts";
 
 export interface ProjectSourceOptions extends Omit<DeployClientOptions, "signal"> {
@@ -91,8 +91,12 @@ export function projectSource(options: ProjectSourceOptions): Source {
       emit({ event: "fetch.done", bytes, files: opened.files, unpacked_bytes: opened.bytes });
       checkManifest(manifest, projectId, version);
       emit({ event: "verify.ok", check: "manifest" });
-      const { sources = { gitTokens: new Map() } } = options;
-      bytes += await fetchSourcePlugins(manifest, tree, { ...options, ...sources }, context);
+      if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {
+        // Most projects embed all of their plugins: what fetches others is loaded for those that do not.
+        const { fetchSourcePlugins } = await import("./source-plugins.ts");
+        const { sources = { gitTokens: new Map() } } = options;
+        bytes += await fetchSourcePlugins(manifest, tree, { ...options, ...sources }, context);
+      }
       await signer.remember?.();
       return {
         plan: await readPlan(tree),
