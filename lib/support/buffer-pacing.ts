@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
  * Bytes of buffers that may pass between two collections. Measured: more leaves more garbage, less finds buffers that are still in use,
  * and what has been found twice is old and waits for a full collection.
  */
-const INTERVAL_BYTES = 6 * 1024 * 1024;
+const INTERVAL_BYTES = 3 * 1024 * 1024;
 
 /** One collection in so many is a full one: it frees what two young ones have found in use. */
 const FULL_EVERY = 32;
@@ -24,7 +24,7 @@ function collection(): Collect {
 
 /**
  * Keeps the memory of a byte stream flat. A buffer's bytes live outside of V8's heap, and V8 looks at its small young heap long
- * after hundreds of megabytes of dead buffers have gathered; a collection of the young heap every 6 MiB takes well under a
+ * after hundreds of megabytes of dead buffers have gathered; a collection of the young heap every 3 MiB takes well under a
  * millisecond and frees them (docs/decisions/0005-buffer-pacing.md has the measurement).
  *
  * @returns to be called with the bytes of each chunk that a stage has let go of
