@@ -34,7 +34,7 @@ export async function benchTrustedCalls({ rounds = 5, seconds = 3 } = {}): Promi
   const bare = await serve("bare");
   const runtime = await serve("runtime", project.root);
   try {
-    const bareUrl = `${bare.url}/call`;
+    const bareUrl = `${bare.url}/plugin/ipc/echo/echo`;
     const runtimeUrl = `${runtime.url}/plugin/ipc/echo/echo`;
     await requestsPerSecond(bareUrl, 1);
     await requestsPerSecond(runtimeUrl, 1);

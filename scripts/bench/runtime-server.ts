@@ -6,9 +6,13 @@ import { configuration } from "./runtime-project.ts";
 
 const [kind, root = "."] = process.argv.slice(2);
 
+/** The same path, body and answer as a call, with nothing behind it: no key, no plugin, no limits, no metrics. */
 async function bare(): Promise<string> {
   const app = fastify();
-  app.post("/call", (request) => ({ status: "ok", result: (request.body as { payload: unknown }).payload }));
+  app.post("/plugin/ipc/:plugin/:action", (request) => {
+    const { plugin, action } = request.params as { plugin: string; action: string };
+    return { status: "ok", plugin, action, result: (request.body as { payload: unknown }).payload };
+  });
   return app.listen({ port: 0, host: "127.0.0.1" });
 }
 

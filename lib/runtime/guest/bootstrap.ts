@@ -1,0 +1,172 @@
+import { Socket } from "node:net";
+import { pathToFileURL } from "node:url";
+import { ContextFactory, type GuestFacts, type HostPort } from "./context.ts";
+import { type LoadedPlugin, askHealth, readPlugin } from "./definition.ts";
+import { RequestFault, RuntimeFault, faultOfAction, messageOf } from "./fault.ts";
+import { type Frame, FrameReader, encodeFrame } from "./frames.ts";
+import { MAXIMUM_RESULT, parseJson, serialiseResult } from "./json.ts";
+import { lockDown } from "./lockdown.ts";
+import { installSdkResolution } from "./sdk-resolution.ts";
+
+/**
+ * The main module of a sandbox's process: it locks the process down, loads one plugin, and serves calls that come in frames on file
+ * descriptor 3. The plugin shares this process, so nothing here protects the runtime: the runtime distrusts every frame.
+ */
+
+/** What the runtime tells a process first. */
+export interface InitFrame {
+  facts: GuestFacts;
+  /** Real path of the entry point. */
+  entry: string;
+  /** This instance takes the place of an older one. */
+  replaces: boolean;
+}
+
+const CHANNEL = 3;
+
+lockDown();
+installSdkResolution();
+
+// Kept from the plugin's hands: it may replace what hangs on `process`.
+const exit = process.exit.bind(process);
+const channel = new Socket({ fd: CHANNEL, readable: true, writable: true });
+const send = (header: { t: string; [key: string]: unknown }, body?: string): void => {
+  channel.write(encodeFrame(header, body));
+};
+
+// The runtime is gone: a sandbox never outlives it.
+channel.on("close", () => exit(0));
+channel.on("error", () => exit(0));
+
+const calls = new Map<string, AbortController>();
+const requests = new Map<number, PromiseWithResolvers<unknown>>();
+let lastRequest = 0;
+let plugin: LoadedPlugin | undefined;
+let contexts: ContextFactory | undefined;
+
+/** @param call the call on whose behalf the request is made */
+const portOf = (call: string | undefined): HostPort => ({
+  async request(target, method, parameters) {
+    const body = serialiseResult(parameters);
+    if (body.length > MAXIMUM_RESULT)
+      throw new RuntimeFault("result_too_large", "The request's parameters are too large.");
+    const id = ++lastRequest;
+    const answer = Promise.withResolvers<unknown>();
+    requests.set(id, answer);
+    send({ t: "request", id, target, method, call }, body);
+    return answer.promise;
+  },
+  log(level, message, fields) {
+    send(
+      { t: "log", level, message: String(message).slice(0, 8192) },
+      fields === undefined ? "" : serialiseResult(fields),
+    );
+  },
+});
+
+async function initialise({ facts, entry, replaces }: InitFrame): Promise<void> {
+  try {
+    // The declared variables, and nothing that the process was started with.
+    for (const name of Object.keys(process.env)) delete process.env[name];
+    Object.assign(process.env, facts.env);
+    contexts = new ContextFactory(facts, portOf(undefined));
+    plugin = await readPlugin((await import(pathToFileURL(entry).href)) as Record<string, unknown>);
+    await plugin.onLoad?.(contexts.base);
+    if (replaces) await plugin.onReload?.(contexts.base);
+    send({
+      t: "ready",
+      actions: [...plugin.actions.keys()],
+      routes: plugin.routes.length + (plugin.router === undefined ? 0 : 1),
+    });
+  } catch (error) {
+    const code = error instanceof RuntimeFault ? error.code : "load_failed";
+    send({ t: "failed", code, message: messageOf(error).slice(0, 4096) });
+  }
+}
+
+async function runCall({ header, body }: Frame): Promise<void> {
+  const id = String(header["id"]);
+  const controller = new AbortController();
+  calls.set(id, controller);
+  try {
+    const action = plugin?.actions.get(String(header["action"]));
+    if (action === undefined || contexts === undefined)
+      throw new RuntimeFault("action_not_found", "There is no such action.");
+    const requestId = typeof header["requestId"] === "string" ? header["requestId"] : undefined;
+    const context = contexts.forCall({ signal: () => controller.signal, requestId, port: () => portOf(id) });
+    const payload = body === "" ? undefined : parseJson(body);
+    const checked: unknown = action.check === undefined ? payload : await action.check(payload);
+    const result = serialiseResult(await action.run(checked, context));
+    send({ t: "reply", id, ok: true }, result);
+  } catch (error) {
+    const fault = faultOfAction(error);
+    send({ t: "reply", id, ok: false, code: fault.code, message: fault.message.slice(0, 8192) });
+  } finally {
+    calls.delete(id);
+  }
+}
+
+async function reportHealth(id: unknown): Promise<void> {
+  if (plugin === undefined || contexts === undefined) return;
+  send({ t: "health", id, ...(await askHealth(plugin, contexts.base)) });
+}
+
+function settleRequest({ header, body }: Frame): void {
+  const id = Number(header["id"]);
+  const answer = requests.get(id);
+  requests.delete(id);
+  if (header["ok"] === true) answer?.resolve(body === "" ? undefined : parseJson(body));
+  else answer?.reject(new RequestFault(header["code"] as "internal", String(header["message"])));
+}
+
+async function stop(): Promise<void> {
+  contexts?.unload();
+  try {
+    if (contexts) await plugin?.onUnload?.(contexts.base);
+  } catch (error) {
+    portOf(undefined).log("error", `onUnload failed: ${messageOf(error)}`, undefined);
+  }
+  channel.end(encodeFrame({ t: "stopped" }), () => exit(0));
+}
+
+function receive(frame: Frame): void {
+  const { header } = frame;
+  switch (header.t) {
+    case "init":
+      void initialise(header as unknown as InitFrame);
+      break;
+    case "call":
+      void runCall(frame);
+      break;
+    case "cancel": {
+      const id = String(header["id"]);
+      calls.get(id)?.abort(new RuntimeFault("timed_out", "The call took longer than the plugin's time-out."));
+      send({ t: "cancelled", id });
+      break;
+    }
+    case "health":
+      void reportHealth(header["id"]);
+      break;
+    case "answer":
+      settleRequest(frame);
+      break;
+    case "event":
+      contexts?.listeners.deliver(String(header["event"]), parseJson(frame.body), String(header["source"]));
+      break;
+    case "stop":
+      void stop();
+      break;
+  }
+}
+
+// An error that nobody caught leaves the plugin in an unknown state: say why, then end.
+const crash = (error: unknown): void => {
+  channel.end(encodeFrame({ t: "crash", message: messageOf(error).slice(0, 4096) }), () => exit(70));
+};
+process.on("uncaughtException", crash);
+process.on("unhandledRejection", crash);
+
+const reader = new FrameReader();
+channel.on("data", (chunk: Buffer) => {
+  for (const frame of reader.push(chunk)) receive(frame);
+});

@@ -1,0 +1,150 @@
+import type { PluginContext } from "../../sdk/context.ts";
+import { ACTION, type ActionMark, ROUTE, type RouteMark } from "../../sdk/decorators.ts";
+import type { ActionDefinition, HealthReport, PluginDefinition, RouteDefinition } from "../../sdk/definition.ts";
+import { RuntimeFault, messageOf } from "./fault.ts";
+import { type PayloadCheck, payloadCheck } from "./payload-schema.ts";
+
+/** A plugin's module, read into one form: functions bound, schemas ready. Runs wherever the plugin's code runs. */
+
+export interface PluginAction {
+  check: PayloadCheck | undefined;
+  run: (payload: unknown, context: PluginContext) => unknown;
+}
+
+type Hook = ((context: PluginContext) => unknown) | undefined;
+
+export interface LoadedPlugin {
+  actions: Map<string, PluginAction>;
+  routes: RouteDefinition<Record<string, unknown>>[];
+  router: PluginDefinition["router"];
+  onLoad: Hook;
+  onReload: Hook;
+  onUnload: Hook;
+  healthCheck: Hook;
+}
+
+/** A module that exports none of these is no plugin. */
+const PARTS = ["actions", "routes", "router", "onLoad", "onReload", "onUnload", "healthCheck"] as const;
+
+type AnyFunction = (...parameters: unknown[]) => unknown;
+const isFunction = (value: unknown): value is AnyFunction => typeof value === "function";
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
+
+/** A CommonJS module arrives as `default`, transpiled ones as `default.default`, and a module may export its parts by name. */
+function exportedPlugin(namespace: Record<string, unknown>): unknown {
+  let exported: unknown = "default" in namespace ? namespace["default"] : namespace;
+  if (isObject(exported) && "default" in exported && !("actions" in exported)) exported = exported["default"];
+  return exported ?? namespace;
+}
+
+/** Methods with a mark, nearest class first; the prototype chain ends before Object's own. */
+function markedMethods(instance: object): { name: string; method: AnyFunction }[] {
+  const found = new Map<string, AnyFunction>();
+  for (
+    let prototype = Object.getPrototypeOf(instance) as object | null;
+    prototype !== null && prototype !== Object.prototype;
+    prototype = Object.getPrototypeOf(prototype) as object | null
+  ) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+      if (isFunction(value) && !found.has(name)) found.set(name, value);
+    }
+  }
+  return [...found].map(([name, method]) => ({ name, method }));
+}
+
+function definitionOfInstance(instance: Record<string, unknown>): PluginDefinition {
+  const actions: NonNullable<PluginDefinition["actions"]> = {};
+  const routes: RouteDefinition[] = [];
+  for (const { name, method } of markedMethods(instance)) {
+    const bound = method.bind(instance) as never;
+    const asAction = (method as { [ACTION]?: ActionMark })[ACTION];
+    if (asAction)
+      actions[asAction.name ?? name] = { ...asAction, handler: bound } as unknown as ActionDefinition<
+        never,
+        Record<string, unknown>
+      >;
+    const asRoute = (method as { [ROUTE]?: RouteMark })[ROUTE];
+    if (asRoute) routes.push({ ...asRoute, handler: bound });
+  }
+  const hook = (name: string): never =>
+    (isFunction(instance[name]) ? instance[name].bind(instance) : undefined) as never;
+  return {
+    actions,
+    routes: routes as never,
+    router: hook("router"),
+    onLoad: hook("onLoad"),
+    onReload: hook("onReload"),
+    onUnload: hook("onUnload"),
+    healthCheck: hook("healthCheck"),
+  };
+}
+
+const invalid = (message: string): RuntimeFault => new RuntimeFault("load_failed", message);
+
+async function readAction(name: string, declared: unknown): Promise<PluginAction> {
+  if (isFunction(declared)) return { check: undefined, run: declared };
+  if (!isObject(declared) || !isFunction(declared["handler"])) {
+    throw invalid(`The action ${name} is neither a function nor an object with a handler.`);
+  }
+  const { payload, handler } = declared as unknown as ActionDefinition;
+  if (payload === undefined) return { check: undefined, run: handler as PluginAction["run"] };
+  try {
+    return { check: await payloadCheck(payload), run: handler as PluginAction["run"] };
+  } catch (error) {
+    throw invalid(`The payload schema of the action ${name} cannot be used: ${messageOf(error)}`);
+  }
+}
+
+/**
+ * Reads what a plugin's entry point exports: `definePlugin({…})`, a plain object of that form, or a class with decorated methods.
+ * @throws RuntimeFault `load_failed`
+ */
+export async function readPlugin(namespace: Record<string, unknown>): Promise<LoadedPlugin> {
+  let exported = exportedPlugin(namespace);
+  if (isFunction(exported)) {
+    const Plugin = exported as unknown as new () => Record<string, unknown>;
+    if (!/^class\b/.test(Function.prototype.toString.call(exported))) {
+      throw invalid("The entry point's default export is a function; it must be definePlugin({…}) or a class.");
+    }
+    exported = definitionOfInstance(new Plugin());
+  }
+  if (!isObject(exported) || !PARTS.some((part) => part in (exported as object))) {
+    throw invalid("The entry point exports no plugin: use export default definePlugin({…}).");
+  }
+  const definition = exported as PluginDefinition;
+  const actions = new Map<string, PluginAction>();
+  for (const [name, declared] of Object.entries(definition.actions ?? {})) {
+    actions.set(name, await readAction(name, declared));
+  }
+  const hook = (name: "onLoad" | "onReload" | "onUnload" | "healthCheck"): Hook => {
+    const declared: unknown = definition[name];
+    if (declared !== undefined && !isFunction(declared)) throw invalid(`${name} is not a function.`);
+    return declared?.bind(exported);
+  };
+  if (definition.routes !== undefined && !Array.isArray(definition.routes)) throw invalid("routes is not a list.");
+  if (definition.router !== undefined && !isFunction(definition.router)) throw invalid("router is not a function.");
+  return {
+    actions,
+    routes: definition.routes ?? [],
+    router: definition.router,
+    onLoad: hook("onLoad"),
+    onReload: hook("onReload"),
+    onUnload: hook("onUnload"),
+    healthCheck: hook("healthCheck"),
+  };
+}
+
+/** Asks the plugin's own health check; without one a plugin that answers is healthy. */
+export async function askHealth(plugin: LoadedPlugin, context: PluginContext): Promise<Required<HealthReport>> {
+  if (plugin.healthCheck === undefined) return { status: "healthy", message: "ok" };
+  try {
+    const answer = (await plugin.healthCheck(context)) as HealthReport | boolean | undefined;
+    if (answer === false) return { status: "unhealthy", message: "the plugin's health check returned false" };
+    if (!isObject(answer)) return { status: "healthy", message: "ok" };
+    const { status, message } = answer as unknown as HealthReport;
+    const known = status === "healthy" || status === "degraded" ? status : "unhealthy";
+    return { status: known, message: String(message ?? known).slice(0, 1024) };
+  } catch (error) {
+    return { status: "unhealthy", message: messageOf(error).slice(0, 1024) };
+  }
+}

@@ -1,0 +1,40 @@
+import type { RuntimeCode } from "../../contract/runtime-api.ts";
+
+/** An error of the runtime as data: `code` is one of the contract's table and gives the HTTP status. */
+export class RuntimeFault extends Error {
+  override name = "RuntimeFault";
+  readonly code: RuntimeCode;
+
+  constructor(code: RuntimeCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** What a plugin's own request to the runtime failed with: the plugin sees its code; its caller does not take it for the plugin's. */
+export class RequestFault extends RuntimeFault {}
+
+/** Codes of such a fault that say the same to the caller of a plugin that lets it pass. */
+const PASSED_ON: ReadonlySet<RuntimeCode> = new Set(["permission_denied", "service_unavailable", "call_too_deep"]);
+
+export function messageOf(error: unknown): string {
+  try {
+    if (error instanceof Error) return error.message === "" ? error.name : error.message;
+    return typeof error === "string" ? error : `thrown value: ${JSON.stringify(error) ?? String(error)}`;
+  } catch {
+    return "an error that cannot be described";
+  }
+}
+
+/** What a plugin threw, as a fault: its own 400, a fault of a service that it passed on, or `action_failed`. */
+export function faultOfAction(error: unknown): RuntimeFault {
+  if (error instanceof RequestFault && !PASSED_ON.has(error.code)) {
+    return new RuntimeFault("action_failed", error.message, { cause: error });
+  }
+  if (error instanceof RuntimeFault) return error;
+  // The SDK's PayloadError, whichever copy of the SDK made it.
+  if (error instanceof Error && (error as { code?: unknown }).code === "payload_invalid") {
+    return new RuntimeFault("payload_invalid", messageOf(error), { cause: error });
+  }
+  return new RuntimeFault("action_failed", messageOf(error), { cause: error });
+}

@@ -1,0 +1,59 @@
+import { RuntimeFault } from "./fault.ts";
+
+/** JSON that crosses between plugins: what comes from a plugin is never trusted to be JSON, small, or harmless. */
+
+/** The largest frame of a sandbox's channel, header and body together, in bytes. */
+export const MAXIMUM_FRAME = 8 * 1024 * 1024;
+/** The largest result of an action, in bytes of JSON: a frame without its header. */
+export const MAXIMUM_RESULT = MAXIMUM_FRAME - 64 * 1024;
+
+/** A letter of a key, plain or as an escape. */
+const letters = (key: string): string =>
+  [...key].map((letter) => `(?:${letter}|\\\\u00${letter.charCodeAt(0).toString(16)})`).join("");
+
+/** The keys that careless merging turns into prototype pollution, also when they are written with escapes. */
+const SUSPICIOUS = new RegExp(`"(?:${letters("__proto__")}|${letters("constructor")})"\\s*:`, "i");
+
+/** Drops `__proto__`, and a `constructor` that holds a `prototype`. */
+function disarm(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const object = value as Record<string, unknown>;
+  if (Object.hasOwn(object, "__proto__")) delete object["__proto__"];
+  if (Object.hasOwn(object, "constructor")) {
+    const { constructor } = object as { constructor: unknown };
+    if (typeof constructor === "object" && constructor !== null && Object.hasOwn(constructor, "prototype")) {
+      delete (object as { constructor?: unknown }).constructor;
+    }
+  }
+  return object;
+}
+
+/** Parses JSON without the keys that would pollute prototypes. */
+export function parseJson(text: string): unknown {
+  return SUSPICIOUS.test(text) ? JSON.parse(text, disarm) : JSON.parse(text);
+}
+
+/** The same text when it is clean JSON, without those keys when it has some. Throws on anything but JSON. */
+export function cleanJson(text: string): string {
+  const value = parseJson(text);
+  return SUSPICIOUS.test(text) ? JSON.stringify(value) : text;
+}
+
+/**
+ * An action's result as JSON text; `undefined` is null.
+ * @throws RuntimeFault `result_not_serialisable` or `result_too_large`
+ */
+export function serialiseResult(result: unknown): string {
+  if (result === undefined) return "null";
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(result);
+  } catch (error) {
+    throw new RuntimeFault("result_not_serialisable", `The result is not JSON: ${(error as Error).message}`);
+  }
+  if (text === undefined) throw new RuntimeFault("result_not_serialisable", `The result is a ${typeof result}.`);
+  if (text.length > MAXIMUM_RESULT / 3 && Buffer.byteLength(text) > MAXIMUM_RESULT) {
+    throw new RuntimeFault("result_too_large", `The result has more than ${MAXIMUM_RESULT} bytes of JSON.`);
+  }
+  return text;
+}

@@ -1,0 +1,68 @@
+import { syncBuiltinESMExports } from "node:module";
+
+/**
+ * Closes what Node's permission model leaves open, before any code of the plugin is loaded:
+ * - signals: Node restricts neither `process.kill` nor `_debugProcess`, so a sandbox could end or debug the runtime and siblings;
+ * - `os.setPriority` works on any process of the same user;
+ * - `node:sqlite` opens, creates and attaches files anywhere (seen with 26.10: `new DatabaseSync("/tmp/x")` and `VACUUM INTO`);
+ * - a `ChildProcess` that was never spawned still has a handle with `kill`;
+ * - `v8.setFlagsFromString` can lift the heap's limit.
+ */
+
+const GONE_FROM_PROCESS = [
+  "kill",
+  "_kill",
+  "_debugProcess",
+  "_debugEnd",
+  "_startProfilerIdleNotifier",
+  "_stopProfilerIdleNotifier",
+  "_getActiveHandles",
+  "_getActiveRequests",
+  "binding",
+  "_linkedBinding",
+  "dlopen",
+  "execve",
+  "setuid",
+  "seteuid",
+  "setgid",
+  "setegid",
+  "setgroups",
+  "initgroups",
+];
+
+const REFUSED_EXPORTS: Record<string, readonly string[] | "all"> = {
+  os: ["setPriority"],
+  v8: ["setFlagsFromString", "setHeapSnapshotNearHeapLimit"],
+  child_process: "all",
+  cluster: ["fork", "setupPrimary", "setupMaster"],
+  "node:sqlite": "all",
+};
+
+function refusal(name: string): (...parameters: unknown[]) => never {
+  // A function, not an arrow: `new DatabaseSync()` must end here as well.
+  return function refused() {
+    throw Object.assign(new Error(`${name} is not available to a sandboxed plugin.`), { code: "ERR_ACCESS_DENIED" });
+  };
+}
+
+const fixed = (value: unknown): PropertyDescriptor => ({
+  value,
+  writable: false,
+  configurable: false,
+  enumerable: true,
+});
+
+export function lockDown(): void {
+  for (const name of GONE_FROM_PROCESS) {
+    Object.defineProperty(process, name, { ...fixed(undefined), enumerable: false });
+  }
+  for (const [module, names] of Object.entries(REFUSED_EXPORTS)) {
+    const exported = process.getBuiltinModule(module) as unknown as Record<string, unknown> | undefined;
+    if (exported === undefined) continue;
+    for (const name of names === "all" ? Object.keys(exported) : names) {
+      if (typeof exported[name] !== "function") continue;
+      Object.defineProperty(exported, name, fixed(refusal(`${module}.${name}`)));
+    }
+  }
+  syncBuiltinESMExports();
+}

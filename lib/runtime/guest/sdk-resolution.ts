@@ -1,0 +1,37 @@
+import { type RegisterHooksOptions, createRequire, registerHooks } from "node:module";
+import { extname } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+/** Lets a deployed plugin import `sealift/sdk`, and zod when it has none of its own, without anything installed beside it. */
+
+/** The product runs from `.ts` sources and from compiled `.js`: siblings have the extension of this file. */
+export const OWN_EXTENSION = extname(fileURLToPath(import.meta.url));
+
+const SDK_URL = new URL(`../../sdk/index${OWN_EXTENSION}`, import.meta.url).href;
+
+const SDK_FORMAT = OWN_EXTENSION === ".ts" ? "module-typescript" : "module";
+
+/** Our own copy, in the form that the importer can take. */
+const zodUrl = (conditions: readonly string[]): string =>
+  conditions.includes("require")
+    ? pathToFileURL(createRequire(import.meta.url).resolve("zod")).href
+    : import.meta.resolve("zod");
+
+const resolve: RegisterHooksOptions["resolve"] = (specifier, context, nextResolve) => {
+  if (specifier === "sealift/sdk") return { url: SDK_URL, format: SDK_FORMAT, shortCircuit: true };
+  if (specifier !== "zod" || context.parentURL === import.meta.url) return nextResolve(specifier, context);
+  try {
+    return nextResolve(specifier, context);
+  } catch {
+    return { url: zodUrl(context.conditions), shortCircuit: true };
+  }
+};
+
+let installed = false;
+
+/** Installs the resolution in this process, once. Works under `--permission`. */
+export function installSdkResolution(): void {
+  if (installed) return;
+  installed = true;
+  registerHooks({ resolve });
+}

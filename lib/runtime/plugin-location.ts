@@ -1,0 +1,11 @@
+/** Where a plugin stands on this host. */
+export interface PluginLocation {
+  /** The folder's name under the plugins folder: the id that it was deployed under. */
+  id: string;
+  /** The plugins folder's own path to it, a link where the agent deployed it. */
+  path: string;
+  /** Its real path: the release. */
+  folder: string;
+  /** The real path of the host's store for its data, which `data/` of every release links to; absent outside of that layout. */
+  hostData: string | undefined;
+}

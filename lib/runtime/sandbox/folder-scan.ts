@@ -1,0 +1,88 @@
+import type { Stats } from "node:fs";
+import { lstat, opendir, realpath, stat } from "node:fs/promises";
+import { dirname, join, sep } from "node:path";
+import { RuntimeFault } from "../guest/fault.ts";
+
+/**
+ * What must hold of a folder before a sandbox may read it. Node's permission model follows links: one that leads out of a granted
+ * folder opens what it leads to.
+ */
+
+/** The user and group that a sandbox runs as. */
+export interface SandboxUser {
+  uid: number;
+  gid: number;
+}
+
+export const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(folder + sep);
+
+const READ = 4;
+const EXECUTE = 1;
+
+function permits({ mode, uid, gid }: Stats, user: SandboxUser, bits: number): boolean {
+  const shift = uid === user.uid ? 6 : gid === user.gid ? 3 : 0;
+  return ((mode >> shift) & bits) === bits;
+}
+
+const unreadable = (path: string, user: SandboxUser): RuntimeFault =>
+  new RuntimeFault(
+    "sandbox_unavailable",
+    `The sandbox's user ${user.uid} may not read ${path}: allow it, or set plugins.sandbox.uid.`,
+  );
+
+/** Every folder above must let the user through. @throws RuntimeFault `sandbox_unavailable` */
+export async function checkReachable(path: string, user: SandboxUser): Promise<void> {
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    if (!permits(await stat(folder), user, EXECUTE)) throw unreadable(folder, user);
+    if (folder === dirname(folder)) return;
+  }
+}
+
+async function checkLink(path: string, folder: string): Promise<void> {
+  const target = await realpath(path).catch(() => undefined);
+  if (target === undefined || !isInside(target, folder)) {
+    throw new RuntimeFault("link_outside", `The link ${path} leads out of the plugin's folder.`);
+  }
+}
+
+/**
+ * Checks that no link below `folder` (a real path) leads out of it and, given a user, that the user can read all of it.
+ * @param skip real paths that are checked on their own, or by nobody
+ * @throws RuntimeFault `link_outside` or `sandbox_unavailable`
+ */
+export async function checkFolder(
+  folder: string,
+  { user, skip = new Set() }: { user?: SandboxUser | undefined; skip?: ReadonlySet<string> } = {},
+): Promise<void> {
+  const folders = [folder];
+  for (let current = folders.pop(); current !== undefined; current = folders.pop()) {
+    if (user && !permits(await lstat(current), user, READ | EXECUTE)) throw unreadable(current, user);
+    for await (const entry of await opendir(current)) {
+      const path = join(current, entry.name);
+      if (skip.has(path)) continue;
+      if (entry.isSymbolicLink()) await checkLink(path, folder);
+      else if (entry.isDirectory()) folders.push(path);
+      else if (user && entry.isFile() && !permits(await lstat(path), user, READ)) throw unreadable(path, user);
+    }
+  }
+}
+
+/** Bytes on disk below a folder; links count as themselves. What vanishes meanwhile counts nothing. */
+export async function diskUsage(folder: string): Promise<number> {
+  let bytes = 0;
+  const folders = [folder];
+  for (let current = folders.pop(); current !== undefined; current = folders.pop()) {
+    try {
+      for await (const entry of await opendir(current)) {
+        const path = join(current, entry.name);
+        if (entry.isDirectory()) folders.push(path);
+        const { size, blocks } = await lstat(path);
+        // Sparse files count what they hold, and file systems that do not tell blocks count the size.
+        bytes += blocks > 0 ? blocks * 512 : size;
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  }
+  return bytes;
+}

@@ -1,0 +1,290 @@
+import type { Integration } from "../../contract/integration.ts";
+import type { GuestFacts } from "../guest/context.ts";
+import { RuntimeFault, messageOf } from "../guest/fault.ts";
+import type { CallFacts, InstanceOptions, PluginInstance } from "../instance.ts";
+import type { HealthReport } from "../../sdk/definition.ts";
+import { type SandboxUser, diskUsage } from "./folder-scan.ts";
+import { sandboxLaunch } from "./launch.ts";
+import type { MemorySampler } from "./memory-sampler.ts";
+import type { Reaper } from "./reaper.ts";
+import { RestartPolicy } from "./restart-policy.ts";
+import { type ExitReason, type ProcessHost, SandboxProcess } from "./sandbox-process.ts";
+import { type Workspace, prepareWorkspace } from "./workspace.ts";
+
+const MEGABYTE = 1024 * 1024;
+/** Milliseconds between two looks at the size of data/, at least; a slow look makes the next one later. */
+const DISK_INTERVAL = 1000;
+
+/** Milliseconds that a call waits for a restart, on top of its own time. */
+const RESTART_MARGIN = 5000;
+
+/** What all sandboxes of a runtime share. */
+export interface SandboxSetting {
+  limits: Integration["plugins"]["sandbox"];
+  networkGranted: boolean;
+  sampler: MemorySampler;
+  reaper: Reaper;
+  databases: string[];
+  extensions: string[];
+}
+
+/** A sandboxed plugin: one process that serves, kept alive within its limits, and older ones that finish what they began. */
+export class SandboxInstance implements PluginInstance {
+  readonly mode = "sandboxed";
+  actions: ReadonlySet<string> = new Set();
+  readonly #options: InstanceOptions;
+  readonly #setting: SandboxSetting;
+  readonly #workspace: Workspace;
+  readonly #policy: RestartPolicy;
+  #replaces: boolean;
+  #current: SandboxProcess | undefined;
+  /** The start of the next process, while there is no current one. */
+  #starting: Promise<SandboxProcess> | undefined;
+  readonly #retired = new Set<SandboxProcess>();
+  #restarts = 0;
+  #stopped = false;
+  #diskTimer: NodeJS.Timeout | undefined;
+
+  private constructor(options: InstanceOptions, setting: SandboxSetting, workspace: Workspace) {
+    this.#options = options;
+    this.#setting = setting;
+    this.#workspace = workspace;
+    this.#policy = new RestartPolicy(setting.limits);
+    this.#replaces = options.replaces;
+  }
+
+  /** Starts the plugin. @throws RuntimeFault with the reason that it cannot run */
+  static async load(options: InstanceOptions, setting: SandboxSetting): Promise<SandboxInstance> {
+    const workspace = await prepareWorkspace(options.location, options.descriptor, userOf(setting));
+    const instance = new SandboxInstance(options, setting, workspace);
+    await instance.#checkDisk();
+    instance.#adopt(await instance.#startProcess());
+    instance.#replaces = false;
+    instance.#scheduleDiskCheck(DISK_INTERVAL);
+    return instance;
+  }
+
+  get inFlight(): number {
+    let count = this.#current?.inFlight ?? 0;
+    for (const process of this.#retired) count += process.inFlight;
+    return count;
+  }
+
+  facts(): { pid?: number; restarts: number; memory_mb?: number } {
+    const process = this.#current;
+    const resident = process?.resident;
+    return {
+      restarts: this.#restarts,
+      ...(process && { pid: process.pid }),
+      ...(resident !== undefined && resident > 0 && { memory_mb: Math.round((resident / MEGABYTE) * 10) / 10 }),
+    };
+  }
+
+  async call(action: string, payload: unknown, facts: CallFacts): Promise<string> {
+    const { timeout_seconds } = this.#options.descriptor.resources;
+    const timeout = timeout_seconds * 1000;
+    const text = JSON.stringify(payload);
+    const process = this.#serving ?? (await this.#whenServing(timeout + RESTART_MARGIN));
+    return process.call(action, text, { ...facts, timeout, grace: this.#setting.limits.grace_ms });
+  }
+
+  async health(timeout: number): Promise<Required<HealthReport>> {
+    const restarting = { status: "degraded", message: "the plugin's process is being restarted" } as const;
+    const process = this.#current;
+    if (process?.alive !== true) return restarting;
+    return process.health(timeout).catch((error: unknown) => {
+      if (process.alive) throw error;
+      return restarting;
+    });
+  }
+
+  deliver(event: string, payload: unknown, source: string): void {
+    this.#current?.deliver(event, JSON.stringify(payload) ?? "null", source);
+  }
+
+  async drain(timeout: number): Promise<void> {
+    const processes = [...this.#retired, ...(this.#current ? [this.#current] : [])];
+    const { promise: expired, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, timeout);
+    await Promise.race([Promise.all(processes.map((process) => process.drained())), expired]);
+    clearTimeout(timer);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#diskTimer);
+    const starting = await this.#starting?.catch(() => undefined);
+    const { grace_ms } = this.#setting.limits;
+    const processes = new Set([...this.#retired, this.#current, starting].filter((process) => process !== undefined));
+    await Promise.all([...processes].map((process) => process.stop(grace_ms)));
+    this.#current = undefined;
+  }
+
+  /** The process that takes calls now: alive, and with no doubt about its loop. */
+  get #serving(): SandboxProcess | undefined {
+    const process = this.#current;
+    return process?.alive === true && process.suspicion === undefined ? process : undefined;
+  }
+
+  /** Waits for a restart, or for a doubtful process to answer, at most `timeout` milliseconds. */
+  async #whenServing(timeout: number): Promise<SandboxProcess> {
+    const { promise: expired, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => reject(new RuntimeFault("timed_out", "The plugin's process was not restarted in time.")),
+      timeout,
+    );
+    try {
+      for (;;) {
+        if (this.#serving) return this.#serving;
+        const { suspicion, exited } = this.#current ?? {};
+        const change: Promise<unknown> | undefined = suspicion ?? exited ?? this.#starting?.catch(() => undefined);
+        if (change === undefined) throw new RuntimeFault("not_loaded", "The plugin's process is not running.");
+        await Promise.race([change, expired]);
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #startProcess(): Promise<SandboxProcess> {
+    const { descriptor, entry, env, location } = this.#options;
+    const { limits, networkGranted, reaper, sampler, databases, extensions } = this.#setting;
+    const { reads, writes, dataDir } = this.#workspace;
+    const { name, version, config, resources } = descriptor;
+    const facts: GuestFacts = { name, version, config, env, dataDir, databases, extensions };
+    return SandboxProcess.start({
+      launch: sandboxLaunch({
+        reads,
+        writes,
+        network: networkGranted,
+        maxMemoryMb: resources.max_memory_mb,
+        maxDiskMb: resources.max_disk_mb,
+      }),
+      cwd: location.folder,
+      user: userOf(this.#setting),
+      init: { facts, entry, replaces: this.#replaces },
+      startTimeout: limits.start_seconds * 1000,
+      memoryLimitMb: resources.max_memory_mb,
+      sampler,
+      reaper,
+      host: this.#processHost(),
+    });
+  }
+
+  #processHost(): ProcessHost {
+    const { host, logger } = this.#options;
+    return {
+      request: async (target, method, parameters, call) =>
+        JSON.stringify((await host.request(target, method, parameters, call)) ?? null),
+      log: (level, message, fields) => logger[level]({ fields }, message),
+      output: (stream) => ({
+        line: (line) => logger.info({ stream }, line),
+        dropped: (lines) => logger.warn({ stream, lines }, "lines of the plugin's output were dropped"),
+      }),
+      dropped: (reason) => host.dropped(reason),
+      stuck: (process, loopAnswers) => this.#replaceStuck(process, loopAnswers),
+    };
+  }
+
+  #adopt(process: SandboxProcess): void {
+    this.#current = process;
+    this.actions = process.actions;
+    if (process.routes > 0) {
+      this.#options.logger.warn("the routes of a sandboxed plugin are not served: only trusted plugins have routes");
+    }
+    void process.exited.then((reason) => {
+      this.#retired.delete(process);
+      if (this.#current !== process) return;
+      this.#current = undefined;
+      if (this.#stopped) return;
+      this.#options.logger.error({ code: reason.code, pid: process.pid }, reason.message);
+      this.#restart(reason);
+    });
+  }
+
+  /** A cancelled call does not end. A loop that still answers finishes its other calls; one that does not is killed. */
+  #replaceStuck(process: SandboxProcess, loopAnswers: boolean): void {
+    if (!process.alive) return;
+    if (!loopAnswers)
+      return process.kill("plugin_crashed", "The plugin's process was ended: a call blocked its event loop.");
+    if (this.#current !== process) return;
+    this.#options.logger.warn({ pid: process.pid }, "a cancelled call has not ended: the plugin's process is replaced");
+    this.#retired.add(process);
+    this.#current = undefined;
+    const { timeout_seconds } = this.#options.descriptor.resources;
+    const timer = setTimeout(() => process.kill("timed_out", "The process was retired."), timeout_seconds * 1000);
+    void process.exited.then(() => clearTimeout(timer));
+    void process.drained().then(() => process.stop(this.#setting.limits.grace_ms));
+    this.#restart({ code: "timed_out", message: "A cancelled call did not end." });
+  }
+
+  #restart(reason: ExitReason): void {
+    const delay = this.#policy.next();
+    if (delay === undefined || reason.code === "disk_exceeded") {
+      const exhausted = delay === undefined;
+      const { max_restarts, restart_window_seconds } = this.#setting.limits;
+      const message = exhausted
+        ? `The plugin's process ended more than ${max_restarts} times in ${restart_window_seconds} s; at last: ${reason.message}`
+        : reason.message;
+      this.#stopped = true;
+      clearTimeout(this.#diskTimer);
+      this.#options.host.failed(exhausted ? "retries_exhausted" : reason.code, message);
+      return;
+    }
+    const starting = this.#startAfter(delay);
+    this.#starting = starting;
+    starting.then(
+      (process) => {
+        this.#starting = undefined;
+        if (this.#stopped) return;
+        this.#restarts++;
+        this.#options.host.restarted();
+        this.#adopt(process);
+      },
+      (error: unknown) => {
+        this.#starting = undefined;
+        if (this.#stopped) return;
+        this.#options.logger.error({ err: error }, "the plugin's process could not be restarted");
+        this.#restart({ code: error instanceof RuntimeFault ? error.code : "load_failed", message: messageOf(error) });
+      },
+    );
+  }
+
+  async #startAfter(delay: number): Promise<SandboxProcess> {
+    await new Promise((resolve) => setTimeout(resolve, delay));
+    if (this.#stopped) throw new RuntimeFault("not_loaded", "The plugin was unloaded.");
+    return this.#startProcess();
+  }
+
+  async #checkDisk(): Promise<void> {
+    const { max_disk_mb } = this.#options.descriptor.resources;
+    let used = 0;
+    for (const folder of this.#workspace.writes) used += await diskUsage(folder);
+    if (used <= max_disk_mb * MEGABYTE) return;
+    const megabytes = (used / MEGABYTE).toFixed(1);
+    throw new RuntimeFault(
+      "disk_exceeded",
+      `The plugin's data takes ${megabytes} MB and may take ${max_disk_mb} MB: make room in ${this.#workspace.dataDir}, then load it again.`,
+    );
+  }
+
+  #scheduleDiskCheck(delay: number): void {
+    if (this.#stopped) return;
+    this.#diskTimer = setTimeout(() => {
+      const started = performance.now();
+      this.#checkDisk()
+        .catch((error: unknown) => {
+          if (!(error instanceof RuntimeFault))
+            return this.#options.logger.warn({ err: error }, "data/ cannot be measured");
+          for (const process of [...this.#retired, this.#current]) process?.kill("disk_exceeded", error.message);
+        })
+        .finally(() => this.#scheduleDiskCheck(Math.max(DISK_INTERVAL, 20 * (performance.now() - started))));
+    }, delay).unref();
+  }
+}
+
+/** Another user for sandboxes, when the runtime runs as root and was not told otherwise. */
+function userOf({ limits }: SandboxSetting): SandboxUser | undefined {
+  const isRoot = process.getuid?.() === 0;
+  return isRoot && limits.change_user ? { uid: limits.uid, gid: limits.gid } : undefined;
+}

@@ -1,0 +1,66 @@
+import { lchown, mkdir, opendir, realpath } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Descriptor } from "../../contract/descriptor.ts";
+import { RuntimeFault } from "../guest/fault.ts";
+import type { PluginLocation } from "../plugin-location.ts";
+import { SHARED_READS, BOOTSTRAP } from "./launch.ts";
+import { type SandboxUser, checkFolder, checkReachable, isInside } from "./folder-scan.ts";
+
+/** The folders of one sandboxed plugin, checked and made ready: what it reads, what it writes. */
+export interface Workspace {
+  reads: string[];
+  writes: string[];
+  /** Real path of `data/`. */
+  dataDir: string;
+}
+
+async function giveTo(user: SandboxUser, folder: string): Promise<void> {
+  const folders = [folder];
+  for (let current = folders.pop(); current !== undefined; current = folders.pop()) {
+    await lchown(current, user.uid, user.gid);
+    for await (const entry of await opendir(current)) {
+      const path = join(current, entry.name);
+      if (entry.isDirectory()) folders.push(path);
+      else await lchown(path, user.uid, user.gid);
+    }
+  }
+}
+
+/**
+ * `data/` may be a link into the host's own store (design, section 4), where it survives upgrades; a link anywhere else is refused.
+ * @returns the real path, after the folder was made when it was missing
+ */
+async function writableFolder(location: PluginLocation, relative: string): Promise<string> {
+  const path = join(location.folder, relative);
+  await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+    // A release on a read-only disk: what is there already can still be used.
+    if (error.code !== "EROFS" && error.code !== "EEXIST") throw error;
+  });
+  const real = await realpath(path);
+  const isData = relative.replace(/\/+$/, "") === "data";
+  if (!isInside(real, location.folder) && !(isData && real === location.hostData)) {
+    throw new RuntimeFault("link_outside", `${path} leads to ${real}, outside of the plugin's folder.`);
+  }
+  return real;
+}
+
+/** @throws RuntimeFault `link_outside` or `sandbox_unavailable` */
+export async function prepareWorkspace(
+  location: PluginLocation,
+  { filesystem }: Descriptor,
+  user: SandboxUser | undefined,
+): Promise<Workspace> {
+  const writes: string[] = [];
+  for (const path of filesystem.allowed_paths) writes.push(await writableFolder(location, path));
+  const dataDir = await writableFolder(location, "data");
+  await checkFolder(location.folder, { user, skip: new Set([...writes, join(location.folder, "data")]) });
+  for (const path of writes) {
+    await checkFolder(path);
+    if (user) await giveTo(user, path);
+  }
+  if (user) {
+    const all = [location.folder, ...writes, ...SHARED_READS, BOOTSTRAP, process.execPath];
+    for (const path of new Set(all.map((path) => dirname(path)))) await checkReachable(join(path, "."), user);
+  }
+  return { reads: [location.folder], writes, dataDir };
+}

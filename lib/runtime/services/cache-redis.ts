@@ -1,0 +1,66 @@
+import type { Redis } from "ioredis";
+import type { Logger } from "../../support/logging.ts";
+import { RuntimeFault, messageOf } from "../guest/fault.ts";
+import { cacheRequest } from "./cache-entry.ts";
+import type { Service } from "./service.ts";
+
+/** Milliseconds. */
+const COMMAND_TIMEOUT = 3000;
+
+/** A cache in Redis; the connection is made in the background and made again when it is lost. */
+export class RedisCache implements Service {
+  readonly #redis: Redis;
+  readonly #prefix: string;
+  readonly #ttl: number;
+
+  private constructor(redis: Redis, prefix: string, ttl: number) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#ttl = ttl;
+  }
+
+  /** @param options `prefix` sets this runtime's keys apart; `ttl` in seconds, 0 for ever */
+  static async open(
+    url: string,
+    { prefix, ttl, logger }: { prefix: string; ttl: number; logger: Logger },
+  ): Promise<RedisCache> {
+    const { Redis: Client } = await import("ioredis");
+    const redis = new Client(url, {
+      commandTimeout: COMMAND_TIMEOUT,
+      connectTimeout: COMMAND_TIMEOUT,
+      maxRetriesPerRequest: 1,
+    });
+    let last = "";
+    redis.on("error", (error: Error) => {
+      if (error.message !== last) logger.warn({ err: error }, "the cache cannot be reached");
+      last = error.message;
+    });
+    redis.on("ready", () => (last = ""));
+    return new RedisCache(redis, prefix, ttl);
+  }
+
+  async request(method: string, parameters: unknown[], caller: string): Promise<unknown> {
+    const request = cacheRequest(method, parameters, caller, this.#ttl);
+    const key = `${this.#prefix}:${request.key}`;
+    try {
+      if (request.method === "get") {
+        const text = await this.#redis.get(key);
+        return text === null ? null : JSON.parse(text);
+      }
+      if (request.method === "delete") return (await this.#redis.del(key)) > 0;
+      const { text, ttl } = request;
+      await (ttl === 0 ? this.#redis.set(key, text) : this.#redis.set(key, text, "PX", Math.ceil(ttl * 1000)));
+      return null;
+    } catch (error) {
+      throw new RuntimeFault("service_unavailable", `The cache failed: ${messageOf(error)}`);
+    }
+  }
+
+  async check(): Promise<void> {
+    await this.#redis.ping();
+  }
+
+  async close(): Promise<void> {
+    this.#redis.disconnect();
+  }
+}

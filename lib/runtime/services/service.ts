@@ -1,0 +1,8 @@
+/** One shared service, as plugins reach it: by method name, with parameters that JSON can carry. */
+export interface Service {
+  /** @param caller the plugin that asks, for services that keep plugins apart */
+  request(method: string, parameters: unknown[], caller: string): Promise<unknown>;
+  /** Rejects when the service cannot do its work. */
+  check?(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,35 @@
+import { join } from "node:path";
+import type { Integration } from "../../contract/integration.ts";
+import type { Logger } from "../../support/logging.ts";
+import type { Reaper } from "../sandbox/reaper.ts";
+import { MemoryCache } from "./cache-memory.ts";
+import { RedisCache } from "./cache-redis.ts";
+import { Extension } from "./extension.ts";
+import { PostgresDatabase } from "./postgresql.ts";
+import type { Service } from "./service.ts";
+import { SqliteDatabase } from "./sqlite.ts";
+
+/** Opens what the configuration names, by the target that plugins ask for: `cache`, `database:<name>`, `extension:<name>`. */
+export async function openServices(
+  { app, services }: Integration,
+  { root, logger, reaper }: { root: string; logger: Logger; reaper: Reaper },
+): Promise<Map<string, Service>> {
+  const opened = new Map<string, Service>();
+  for (const [name, { type, url }] of Object.entries(services.databases)) {
+    const database =
+      type === "sqlite" ? SqliteDatabase.open(url, { root, reaper }) : PostgresDatabase.open(url, logger);
+    opened.set(`database:${name}`, await database);
+  }
+  const { backend, url = "redis://127.0.0.1:6379", ttl, max_size } = services.cache;
+  opened.set(
+    "cache",
+    backend === "redis"
+      ? await RedisCache.open(url, { prefix: app.name, ttl, logger })
+      : new MemoryCache({ ttl, maxSize: max_size }),
+  );
+  for (const [name, { module, config }] of Object.entries(services.extensions)) {
+    const options = { name, directory: join(root, "extensions"), module, config, logger };
+    opened.set(`extension:${name}`, await Extension.open(options));
+  }
+  return opened;
+}

@@ -1,0 +1,65 @@
+import { createPublicKey, createSecretKey } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { type JWTPayload, type JWTVerifyGetKey, type KeyObject, createRemoteJWKSet, jwtVerify } from "jose";
+import type { JwtConfiguration } from "../../contract/integration.ts";
+import { RuntimeFault, messageOf } from "../guest/fault.ts";
+
+/** The bearer tokens of plugin routes (formats, section 6): pinned algorithms, issuer, audience and expiry, always all of them. */
+
+export type Claims = JWTPayload;
+
+/** @throws RuntimeFault `token_missing`, `token_invalid` or `auth_not_configured` */
+export type TokenVerifier = (authorization: string | undefined) => Promise<Claims>;
+
+async function keyOf(configuration: JwtConfiguration, root: string): Promise<KeyObject | JWTVerifyGetKey> {
+  const { jwks_url, public_key_file, secret_file } = configuration;
+  if (jwks_url !== undefined) return createRemoteJWKSet(new URL(jwks_url), { timeoutDuration: 5000 });
+  if (public_key_file !== undefined) return createPublicKey(await readFile(resolve(root, public_key_file)));
+  const secret = (await readFile(resolve(root, secret_file as string), "utf8")).trim();
+  // RFC 7518, section 3.2: a key for HS256 has at least as many bits as its hash.
+  if (Buffer.byteLength(secret) < 32) throw new Error(`${secret_file} holds fewer than 32 bytes`);
+  return createSecretKey(Buffer.from(secret, "utf8"));
+}
+
+/**
+ * Makes the verifier; key files are read now.
+ * @param root what relative file names are relative to
+ */
+export async function createTokenVerifier(
+  configuration: JwtConfiguration | undefined,
+  root: string,
+): Promise<TokenVerifier> {
+  if (configuration === undefined) {
+    return () => {
+      const message = "The route asks for a token, and the runtime's configuration has no auth.jwt section.";
+      return Promise.reject(new RuntimeFault("auth_not_configured", message));
+    };
+  }
+  const { algorithms, issuer, audience } = configuration;
+  const key = await keyOf(configuration, root);
+  return async (authorization) => {
+    const token = /^Bearer +([A-Za-z0-9_.~+/=-]+) *$/i.exec(authorization ?? "")?.[1];
+    if (token === undefined) throw new RuntimeFault("token_missing", "The request carries no bearer token.");
+    try {
+      const options = { algorithms, issuer, audience, requiredClaims: ["exp"], clockTolerance: 5 };
+      const { payload } = await jwtVerify(token, key as JWTVerifyGetKey, options);
+      return payload;
+    } catch (error) {
+      throw new RuntimeFault("token_invalid", `The bearer token is not valid: ${messageOf(error)}.`, { cause: error });
+    }
+  };
+}
+
+const wordsOf = (claim: unknown): string[] =>
+  typeof claim === "string"
+    ? claim.split(/\s+/)
+    : Array.isArray(claim)
+      ? claim.filter((word) => typeof word === "string")
+      : [];
+
+/** The permissions that a token lacks: each must be in its `permissions`, `roles` or `scope`. */
+export function missingPermissions(claims: Claims, required: readonly string[]): string[] {
+  const held = new Set([...wordsOf(claims["permissions"]), ...wordsOf(claims["roles"]), ...wordsOf(claims["scope"])]);
+  return required.filter((permission) => !held.has(permission));
+}

@@ -1,0 +1,101 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController, fastify } from "fastify";
+import type { PluginContext } from "../../sdk/context.ts";
+import type { Logger } from "../../support/logging.ts";
+import { answerErrors } from "../error-answer.ts";
+import type { LoadedPlugin } from "../guest/definition.ts";
+import { RuntimeFault } from "../guest/fault.ts";
+import { nextRequestId } from "../request-id.ts";
+import type { Guard } from "../watchdog.ts";
+import { type Claims, type TokenVerifier, missingPermissions } from "./bearer-token.ts";
+
+/**
+ * The HTTP routes of one generation of a trusted plugin: a Fastify instance of its own, because Fastify takes no routes after
+ * listen and gives none back. The runtime's wildcard route hands requests over; dropping the instance drops the routes.
+ */
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** All of them must be in the bearer token; an empty list asks for a valid token only. */
+    permissions?: readonly string[];
+  }
+  interface FastifyRequest {
+    /** The verified claims, on routes that declare permissions. */
+    claims: Claims | null;
+  }
+}
+
+export interface PluginRouter {
+  handle(request: IncomingMessage, response: ServerResponse): void;
+  close(): Promise<void>;
+}
+
+export interface RouterOptions {
+  plugin: LoadedPlugin;
+  context: PluginContext;
+  /** `/plugin/<name>`. */
+  prefix: string;
+  logger: Logger;
+  verifyToken: TokenVerifier;
+  bodyLimit: number;
+  /** Wraps the plugin's synchronous work, for the watchdog. */
+  guard: Guard;
+}
+
+/** Before anything of the plugin's, and before the body is read. */
+function checkPermissions(verifyToken: TokenVerifier) {
+  return async (request: FastifyRequest): Promise<void> => {
+    const required = request.routeOptions.config.permissions;
+    if (required === undefined) return;
+    const claims = await verifyToken(request.headers.authorization);
+    const missing = missingPermissions(claims, required);
+    if (missing.length > 0) {
+      throw new RuntimeFault("forbidden", `The token lacks the permission ${missing.join(", ")}.`);
+    }
+    request.claims = claims;
+  };
+}
+
+function addRoutes(app: FastifyInstance, { plugin, context, guard }: RouterOptions): void {
+  for (const { method, path, permissions, handler } of plugin.routes) {
+    app.route({
+      method,
+      url: path,
+      config: permissions === undefined ? {} : { permissions },
+      handler: (request: FastifyRequest, reply: FastifyReply) => {
+        const own = Object.create(context, { requestId: { value: request.id, enumerable: true } }) as PluginContext;
+        return guard(() => handler(request, reply, own));
+      },
+    });
+  }
+}
+
+/** @returns undefined for a plugin without routes. @throws what registering the plugin's routes throws */
+export async function createPluginRouter(options: RouterOptions): Promise<PluginRouter | undefined> {
+  const { plugin, prefix, logger, verifyToken, bodyLimit } = options;
+  if (plugin.routes.length === 0 && plugin.router === undefined) return undefined;
+  const app = fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit,
+    genReqId: nextRequestId,
+    pluginTimeout: 10_000,
+    forceCloseConnections: false,
+  });
+  app.decorateRequest("claims", null);
+  app.addHook("onRequest", async (request, reply) => {
+    reply.header("x-request-id", request.id);
+  });
+  app.addHook("onRequest", checkPermissions(verifyToken));
+  answerErrors(app as unknown as FastifyInstance);
+  const mount = async (scope: FastifyInstance): Promise<void> => {
+    addRoutes(scope, options);
+    if (plugin.router) await scope.register(plugin.router);
+  };
+  await app.register(mount as never, { prefix });
+  await app.ready();
+  return {
+    handle: (request, response) => app.routing(request, response),
+    close: () => app.close(),
+  };
+}

@@ -1,0 +1,268 @@
+import { mkdir } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
+import { verifyPluginSignature } from "../../artifact/plugin-signature.ts";
+import type { PluginContext } from "../../sdk/context.ts";
+import type { HealthReport } from "../../sdk/definition.ts";
+import { type CallScope, ContextFactory, type HostPort } from "../guest/context.ts";
+import { type LoadedPlugin, type PluginAction, askHealth, readPlugin } from "../guest/definition.ts";
+import { RuntimeFault, faultOfAction, messageOf } from "../guest/fault.ts";
+import { serialiseResult } from "../guest/json.ts";
+import type { CallFacts, InstanceOptions, PluginInstance } from "../instance.ts";
+import type { Guard } from "../watchdog.ts";
+import type { TokenVerifier } from "./bearer-token.ts";
+import type { ModuleLoader } from "./module-loader.ts";
+import { type PluginRouter, createPluginRouter } from "./plugin-router.ts";
+
+/** What all trusted plugins of a runtime share. */
+export interface TrustedSetting {
+  strict: boolean;
+  signatureKey: string | undefined;
+  verifyToken: TokenVerifier;
+  /** `/plugin`. */
+  prefix: string;
+  bodyLimit: number;
+  /** Milliseconds that loading one plugin may take. */
+  startTimeout: number;
+  databases: string[];
+  extensions: string[];
+  /** Makes what runs a plugin's synchronous work under the watchdog's eyes. */
+  guardOf(plugin: string): Guard;
+}
+
+async function checkSignature({ location, descriptor }: InstanceOptions, setting: TrustedSetting): Promise<void> {
+  if (!setting.strict) return;
+  if (setting.signatureKey === undefined) {
+    const message =
+      "strict_trusted asks for a signature, and the configuration has no plugins.secret_key to check it with.";
+    throw new RuntimeFault("signature_missing", message);
+  }
+  const { name, version, entry_point } = descriptor;
+  const facts = { name, version, entryPoint: entry_point };
+  const verdict = await verifyPluginSignature(location.folder, facts, setting.signatureKey);
+  if (!verdict.valid) throw new RuntimeFault(verdict.code, `strict_trusted: ${verdict.reason}.`);
+}
+
+const isPromise = (value: unknown): value is Promise<unknown> =>
+  typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+
+/** Settles as the work does, or rejects after `timeout` milliseconds; late ends are let go without a trace. */
+function within<T>(work: Promise<T>, timeout: number, expired: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(expired()), timeout);
+    work.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: Error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
+  });
+}
+
+/** What one call adds to the plugin's context. Most calls need none of it, so it is made when it is asked for. */
+class TrustedCall implements CallScope {
+  readonly #facts: CallFacts;
+  readonly #options: InstanceOptions;
+  #controller: AbortController | undefined;
+
+  constructor(facts: CallFacts, options: InstanceOptions) {
+    this.#facts = facts;
+    this.#options = options;
+  }
+
+  get requestId(): string | undefined {
+    return this.#facts.requestId;
+  }
+
+  signal(): AbortSignal {
+    return (this.#controller ??= new AbortController()).signal;
+  }
+
+  abort(reason: Error): void {
+    this.#controller?.abort(reason);
+  }
+
+  port(): HostPort {
+    return portTo(this.#options, this.#facts);
+  }
+}
+
+function portTo({ host, logger }: InstanceOptions, call: CallFacts | undefined): HostPort {
+  return {
+    request: (target, method, parameters) => host.request(target, method, parameters, call),
+    log: (level, message, fields) => logger[level]({ fields }, message),
+  };
+}
+
+/** A trusted plugin: its code runs in the runtime's own process. Nothing confines it but its author. */
+export class TrustedInstance implements PluginInstance {
+  readonly mode = "trusted";
+  readonly actions: ReadonlySet<string>;
+  readonly handle?: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly #options: InstanceOptions;
+  readonly #setting: TrustedSetting;
+  readonly #plugin: LoadedPlugin;
+  readonly #contexts: ContextFactory;
+  readonly #loader: ModuleLoader;
+  readonly #router: PluginRouter | undefined;
+  readonly #timeout: number;
+  readonly #guard: Guard;
+  readonly #generation: number | undefined;
+  #inFlight = 0;
+  #idle: (() => void) | undefined;
+
+  private constructor(
+    options: InstanceOptions,
+    setting: TrustedSetting,
+    loader: ModuleLoader,
+    { plugin, contexts, router }: { plugin: LoadedPlugin; contexts: ContextFactory; router: PluginRouter | undefined },
+  ) {
+    this.#options = options;
+    this.#setting = setting;
+    this.#loader = loader;
+    this.#plugin = plugin;
+    this.#contexts = contexts;
+    this.#router = router;
+    this.#generation = loader.generationOf(options.location.folder);
+    this.#timeout = options.descriptor.resources.timeout_seconds * 1000;
+    this.#guard = setting.guardOf(options.descriptor.name);
+    this.actions = new Set(plugin.actions.keys());
+    if (router) this.handle = (request, response) => this.#serve(router, request, response);
+  }
+
+  /** Checks the signature, loads the code and runs onLoad. @throws RuntimeFault with the reason that it cannot run */
+  static async load(options: InstanceOptions, setting: TrustedSetting, loader: ModuleLoader): Promise<TrustedInstance> {
+    await checkSignature(options, setting);
+    const { location, descriptor, entry, env, logger, replaces } = options;
+    const dataDir = join(location.folder, "data");
+    await mkdir(dataDir, { recursive: true }).catch(() => logger.warn("the plugin's data folder cannot be made"));
+    const port = portTo(options, undefined);
+    const guard = setting.guardOf(descriptor.name);
+    const { name, version, config } = descriptor;
+    const { databases, extensions } = setting;
+    const contexts = new ContextFactory({ name, version, config, env, dataDir, databases, extensions }, port);
+    let router: PluginRouter | undefined;
+    try {
+      const start = async (): Promise<LoadedPlugin> => {
+        const plugin = await readPlugin(await guard(() => loader.load(entry, location.folder)));
+        await guard(() => plugin.onLoad?.(contexts.base));
+        router = await createPluginRouter({
+          plugin,
+          context: contexts.base,
+          prefix: `${setting.prefix}/${name}`,
+          logger,
+          verifyToken: setting.verifyToken,
+          bodyLimit: setting.bodyLimit,
+          guard,
+        });
+        if (replaces) await guard(() => plugin.onReload?.(contexts.base));
+        return plugin;
+      };
+      const plugin = await within(start(), setting.startTimeout, () => {
+        return new RuntimeFault("load_failed", `The plugin was not ready after ${setting.startTimeout} ms.`);
+      });
+      return new TrustedInstance(options, setting, loader, { plugin, contexts, router });
+    } catch (error) {
+      contexts.unload();
+      await router?.close();
+      // A reload that fails in the folder of the running instance must leave that instance its hooks.
+      if (!replaces) loader.unload(location.folder, loader.generationOf(location.folder));
+      throw error instanceof RuntimeFault ? error : new RuntimeFault("load_failed", messageOf(error), { cause: error });
+    }
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  facts(): Record<string, never> {
+    return {};
+  }
+
+  call(action: string, payload: unknown, facts: CallFacts): string | Promise<string> {
+    const found = this.#plugin.actions.get(action);
+    if (found === undefined) throw new RuntimeFault("action_not_found", `There is no action ${action}.`);
+    const scope = new TrustedCall(facts, this.#options);
+    this.#inFlight++;
+    let isPending = false;
+    try {
+      const outcome = this.#start(found, payload, this.#contexts.forCall(scope));
+      if (!isPromise(outcome)) return serialiseResult(outcome);
+      isPending = true;
+      return this.#finish(action, outcome, scope);
+    } catch (error) {
+      throw faultOfAction(error);
+    } finally {
+      if (!isPending) this.#leave();
+    }
+  }
+
+  async health(timeout: number): Promise<Required<HealthReport>> {
+    return within(askHealth(this.#plugin, this.#contexts.base), timeout, () => {
+      return new RuntimeFault("unhealthy", `The plugin did not answer its health check within ${timeout / 1000} s.`);
+    });
+  }
+
+  deliver(event: string, payload: unknown, source: string): void {
+    this.#contexts.listeners.deliver(event, payload, source);
+  }
+
+  async drain(timeout: number): Promise<void> {
+    if (this.#inFlight === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, timeout);
+      this.#idle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#contexts.unload();
+    await this.#router?.close();
+    try {
+      const unloaded = (async () => this.#plugin.onUnload?.(this.#contexts.base))();
+      await within(unloaded, this.#setting.startTimeout, () => new Error("onUnload took too long"));
+    } catch (error) {
+      this.#options.logger.error({ err: error }, "onUnload failed");
+    }
+    this.#loader.unload(this.#options.location.folder, this.#generation);
+  }
+
+  #start({ check, run }: PluginAction, payload: unknown, context: PluginContext): unknown {
+    if (check === undefined) return this.#guard(() => run(payload, context));
+    const checked = check(payload);
+    if (!isPromise(checked)) return this.#guard(() => run(checked, context));
+    return checked.then((value) => this.#guard(() => run(value, context)));
+  }
+
+  async #finish(action: string, outcome: Promise<unknown>, scope: TrustedCall): Promise<string> {
+    try {
+      const result = await within(outcome, this.#timeout, () => {
+        const fault = new RuntimeFault("timed_out", `The action ${action} took longer than ${this.#timeout / 1000} s.`);
+        scope.abort(fault);
+        return fault;
+      });
+      return serialiseResult(result);
+    } catch (error) {
+      throw faultOfAction(error);
+    } finally {
+      this.#leave();
+    }
+  }
+
+  #serve(router: PluginRouter, request: IncomingMessage, response: ServerResponse): void {
+    this.#inFlight++;
+    response.once("close", () => this.#leave());
+    router.handle(request, response);
+  }
+
+  #leave(): void {
+    if (--this.#inFlight === 0) this.#idle?.();
+  }
+}

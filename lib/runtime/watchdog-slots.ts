@@ -1,0 +1,29 @@
+/** What the watchdog's two threads share, in a SharedArrayBuffer of 32-bit slots. */
+export const SLOT = {
+  /** Counts up while the main thread's loop turns. */
+  pulse: 0,
+  /** The number of the plugin whose synchronous code runs, or 0. */
+  running: 1,
+  /** How many blockages are over. */
+  count: 2,
+  /** How long the last one took. */
+  lastMilliseconds: 3,
+  /** Which plugin ran when it was noticed, or 0. */
+  culprit: 4,
+} as const;
+
+export const SLOTS = 5;
+
+/** Plugins whose names the thread can tell; one length byte and 128 characters each. */
+export const NAMES = 1024;
+export const NAME_SIZE = 129;
+
+export interface WatchdogData {
+  shared: SharedArrayBuffer;
+  names: SharedArrayBuffer;
+  /** Milliseconds. */
+  period: number;
+  threshold: number;
+  /** Whether the thread writes to standard error itself. */
+  announce: boolean;
+}
