@@ -8,8 +8,12 @@ const REQUIRED_MAJOR = 24;
 const USAGE = 2;
 const FORWARDED: NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
 
-/** Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed. */
-export function launch(main: () => Promise<number>): void {
+/**
+ * Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed.
+ *
+ * @param nodeFlags flags of Node that the program must run with; the process becomes one that has them
+ */
+export function launch(main: () => Promise<number>, nodeFlags: readonly string[] = []): void {
   const major = Number(process.versions.node.split(".")[0]);
   if (major < REQUIRED_MAJOR) {
     runWithPinnedNode();
@@ -18,9 +22,17 @@ export function launch(main: () => Promise<number>): void {
   // node:sqlite is stable enough for us; its warning on Node 24 would only be noise on stderr.
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
-    if (String(warning).includes("SQLite is an experimental feature")) return;
+    if (/SQLite is an experimental feature|process\.execve is an experimental feature/.test(String(warning))) return;
     (emitWarning as (...args: unknown[]) => void)(warning, ...rest);
   };
+  const missing = nodeFlags.filter((flag) => !process.execArgv.includes(flag));
+  if (missing.length > 0 && process.execve !== undefined && process.platform !== "win32") {
+    process.execve(
+      process.execPath,
+      [process.execPath, ...missing, ...process.execArgv, ...process.argv.slice(1)],
+      process.env as Record<string, string>,
+    );
+  }
   // A reader that went away must not end a deployment in the middle.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {

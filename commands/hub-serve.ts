@@ -6,6 +6,7 @@ import { usageError } from "../lib/contract/errors.ts";
 import type { SourceHost } from "../lib/hub/import/sources.ts";
 import type { Settings } from "../lib/support/settings.ts";
 import { interruptible, SealiftCommand } from "./base.ts";
+import { aborted, listenOn, parseListen } from "./listen-option.ts";
 
 const DEFAULT_DATA_DIR = "./sealift-hub";
 
@@ -29,16 +30,6 @@ export function storageOf(settings: Settings): { dataDir: string; databaseUrl?: 
   };
 }
 
-/** @throws UsageError `usage` when it is not HOST:PORT */
-export function parseListen(text: string): { host: string; port: number } {
-  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text);
-  const port = Number(match?.[3]);
-  if (match === null || port > 65_535) {
-    throw usageError("usage", `--listen is HOST:PORT, such as 127.0.0.1:8787 or [::1]:0, not ${JSON.stringify(text)}.`);
-  }
-  return { host: (match[1] ?? match[2])!, port };
-}
-
 function publicUrlOf(settings: Settings): string | undefined {
   const text = settings.text("public-url");
   if (text === undefined) return undefined;
@@ -58,19 +49,6 @@ export function parseSourceHost(text: string): SourceHost {
     "usage",
     `--import-host is github=, gitlab= or gitea= and an https URL, not ${JSON.stringify(text)}.`,
   );
-}
-
-/** What keeps a listener from starting is a matter of its options. */
-function listenError(error: unknown, listen: string): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  const reasons: Record<string, string> = {
-    EADDRINUSE: "another program listens there",
-    EACCES: "this user may not",
-    EADDRNOTAVAIL: "this machine has no such address",
-    ENOTFOUND: "the name is not known",
-  };
-  const reason = code === undefined ? undefined : reasons[code];
-  return reason === undefined ? error : usageError("usage", `Cannot listen on ${listen}: ${reason}.`, { cause: error });
 }
 
 export class HubServe extends SealiftCommand {
@@ -150,9 +128,7 @@ export class HubServe extends SealiftCommand {
       ...(level !== "silent" && { logger: createLogger({ name: "hub", level }) }),
     });
     try {
-      const url = await hub.listen().catch((error: unknown) => {
-        throw listenError(error, listen);
-      });
+      const url = await listenOn(hub);
       if (this.json)
         this.output.event({ event: "ready", url, ...(publicUrl !== undefined && { public_url: publicUrl }) });
       else this.output.line(`ready ${url}`);
@@ -162,9 +138,4 @@ export class HubServe extends SealiftCommand {
     }
     return this.done({});
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }

@@ -10,7 +10,10 @@ import { KeysCreate, KeysList, KeysRevoke } from "./keys.ts";
 import { MarketplacePublish, MarketplaceSearch, MarketplaceYank } from "./marketplace.ts";
 import { OpenArtifact } from "./open.ts";
 import { PlanInit, PlanValidate } from "./plan.ts";
+import { PluginInit } from "./plugin-init.ts";
+import { PluginTest } from "./plugin-test.ts";
 import { ProjectsCreate, ProjectsList } from "./projects.ts";
+import { RuntimeServe } from "./runtime-serve.ts";
 
 /** Every command of `sealift`. Their modules are light: what they do is loaded when they run. */
 export const COMMANDS: readonly CommandClass[] = [
@@ -30,6 +33,9 @@ export const COMMANDS: readonly CommandClass[] = [
   OpenArtifact,
   PlanInit,
   PlanValidate,
+  PluginInit,
+  PluginTest,
   ProjectsCreate,
   ProjectsList,
+  RuntimeServe,
 ];

@@ -12,7 +12,7 @@ export async function runProgram(
     binaryLabel: "Sealift",
     binaryName: name,
     binaryVersion: version(),
-    enableColors: process.stdout.isTTY && process.env.NO_COLOR === undefined,
+    enableColors: process.stdout.isTTY === true && process.env.NO_COLOR === undefined,
   });
   cli.register(Builtins.HelpCommand);
   cli.register(Builtins.VersionCommand);

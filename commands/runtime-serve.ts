@@ -1,36 +1,8 @@
 import { Command, Option } from "clipanion";
-import { usageError } from "../lib/contract/errors.ts";
-import type { Runtime, RuntimeOptions } from "../lib/runtime/runtime.ts";
+import type { RuntimeOptions } from "../lib/runtime/runtime.ts";
 import type { Settings } from "../lib/support/settings.ts";
 import { SealiftCommand, interruptible } from "./base.ts";
-
-/** @throws UsageError `usage` when it is not HOST:PORT */
-function parseListen(text: string): { host: string; port: number } {
-  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text);
-  const host = match?.[1] ?? match?.[2];
-  const port = Number(match?.[3]);
-  if (host === undefined || port > 65_535) {
-    throw usageError("usage", `--listen is HOST:PORT, such as 127.0.0.1:8000 or [::1]:0, not ${JSON.stringify(text)}.`);
-  }
-  return { host, port };
-}
-
-const LISTEN_ERRORS: Record<string, string> = {
-  EADDRINUSE: "another program listens there",
-  EACCES: "this user may not",
-  EADDRNOTAVAIL: "this machine has no such address",
-  ENOTFOUND: "the name is not known",
-};
-
-/** What keeps a listener from starting is a matter of its options. */
-async function listen(runtime: Runtime): Promise<string> {
-  try {
-    return await runtime.listen();
-  } catch (error) {
-    const reason = LISTEN_ERRORS[(error as NodeJS.ErrnoException).code ?? ""];
-    throw reason === undefined ? error : usageError("usage", `Cannot listen: ${reason}.`, { cause: error });
-  }
-}
+import { aborted, listenOn, parseListen } from "./listen-option.ts";
 
 export class RuntimeServe extends SealiftCommand {
   static override paths = [["runtime-serve"], ["runtime", "serve"]];
@@ -97,7 +69,7 @@ export class RuntimeServe extends SealiftCommand {
     const refresh = (): void => void runtime.refresh();
     process.on("SIGHUP", refresh);
     try {
-      const url = await listen(runtime);
+      const url = await listenOn(runtime);
       if (this.json) this.output.event({ event: "ready", url });
       else this.output.line(`ready ${url}`);
       await aborted(interruption.signal);
@@ -107,9 +79,4 @@ export class RuntimeServe extends SealiftCommand {
     }
     return this.done({});
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }

@@ -3,7 +3,7 @@
  * published and deployed to a host folder. Needs no configuration, ends by itself, and leaves one folder, which it names.
  */
 import { randomBytes } from "node:crypto";
-import { cp, mkdtemp, readdir, readFile, readlink, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdtemp, readdir, readFile, readlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,6 +15,8 @@ const EXAMPLE = fileURLToPath(new URL("../examples/harbour", import.meta.url));
 
 async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "sealift-quickstart-"));
+  // Started as root, the runtime gives its sandboxes another user, who has to find the plugins here. Secrets have folders of their own.
+  await chmod(folder, 0o755);
   const path = (...parts: string[]): string => join(folder, ...parts);
   await using programs = new Programs(folder);
 
@@ -67,6 +69,7 @@ async function main(): Promise<void> {
   say(`${first.outcome} 1.0.0: ${first.artifact_bytes} bytes sealed, content ${first.content_sha256.slice(0, 16)}…`);
 
   heading("Deploy", "fetch, verify, decrypt and unpack in one pass; then one switch");
+  const signatureKey = randomBytes(24).toString("base64url");
   const deploy = () =>
     programs.run<ResultEvent & { outcome: string; version: string; report: string }>(
       "deploy-project",
@@ -84,6 +87,7 @@ async function main(): Promise<void> {
         SEALIFT_HUB_URL: hubUrl,
         SEALIFT_API_KEY: host.key,
         SEALIFT_DEPLOYMENT_CREDENTIAL: host.deployment_credential!,
+        SEALIFT_PLUGIN_SECRET_KEY: signatureKey,
       },
       (event) => {
         if (event.event === "verify.ok") say(`verified the ${String(event.check)}`);
@@ -138,6 +142,35 @@ async function main(): Promise<void> {
   await programs.run("sealift", ["fleet", "plugin:tide-table"], admin, ({ event, host_id: id, version, status }) => {
     if (event === "host") say(`${String(id)}  ${String(version)}  ${String(status)}`);
   });
+
+  heading("The runtime", "the deployed plugins, one in process and one in a sandbox");
+  await cp(path("source", "integration.yaml"), path("host", "integration.yaml"));
+  const pluginKey = randomBytes(24).toString("base64url");
+  const runtimeUrl = await programs.serve(
+    "runtime-serve",
+    ["--config", path("host", "integration.yaml"), "--listen", "127.0.0.1:0"],
+    {
+      HARBOUR_PLUGIN_KEY: pluginKey,
+      HARBOUR_SIGNATURE_KEY: signatureKey,
+    },
+  );
+  const call = async (plugin: string, action: string, payload: unknown): Promise<unknown> => {
+    const answer = await fetch(`${runtimeUrl}/plugin/ipc/${plugin}/${action}`, {
+      method: "POST",
+      headers: { "x-plugin-key": pluginKey, "content-type": "application/json" },
+      body: JSON.stringify({ payload }),
+    });
+    const body = (await answer.json()) as { result?: unknown; msg?: string };
+    if (!answer.ok) throw new Error(`${plugin}/${action} answered ${answer.status}: ${body.msg}`);
+    return body.result;
+  };
+  say(
+    `tide-table/next (sandboxed): ${JSON.stringify(await call("tide-table", "next", { after: "2026-01-01T00:00:00Z" }))}`,
+  );
+  await call("berth-board", "moor", { berth: 2, ship: "Halcyon" });
+  const board = await fetch(`${runtimeUrl}/plugin/berth-board/berths`);
+  say(`GET /plugin/berth-board/berths (trusted): ${await board.text()}`);
+  if (!board.ok) throw new Error(`berth-board answered ${board.status}`);
 
   summary([
     `Version ${upgraded.version} runs from ${path("host")}; its report is ${upgraded.report}.`,

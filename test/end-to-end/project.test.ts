@@ -274,7 +274,7 @@ t.test("a publisher killed in the middle leaves nothing visible on the hub", asy
 
 t.test("every program explains itself", async (t) => {
   for (const program of ["sealift", "hub-serve", "deploy-publish", "deploy-project"]) {
-    const help = await shell(program, ["--help"]);
+    const help = await shell(program, ["--help"], { env: { TERM: "xterm-256color", COLORTERM: "truecolor" } });
     t.equal(help.code, 0, program);
     t.match(help.stdout, /Sealift|━━━|Usage|\$/);
     t.notMatch(help.stdout, /\u001b\[/, "a pipe gets no colour");

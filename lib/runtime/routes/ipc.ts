@@ -3,6 +3,7 @@ import { HEADERS } from "../../contract/headers.ts";
 import type { HealthAnswer, MetricsAnswer, StatusAnswer } from "../../contract/runtime-api.ts";
 import { type Calls, RateFault } from "../calls.ts";
 import { RuntimeFault } from "../guest/fault.ts";
+import { mayPollute } from "../guest/json.ts";
 import type { Plugins } from "../plugins.ts";
 import { asFault, sendFault } from "../error-answer.ts";
 
@@ -67,10 +68,16 @@ export function addIpcRoutes(
 
   // A call's body is JSON whatever its content type says, and may be empty: 415 is none of surface C's statuses.
   app.removeAllContentTypeParsers();
-  const parse = app.getDefaultJsonParser("error", "remove");
+  const parseWithCare = app.getDefaultJsonParser("error", "remove");
   app.addContentTypeParser(["application/json", "*"], { parseAs: "string" }, (request, body, done) => {
-    if (body === "") done(null, undefined);
-    else void parse(request, body as string, done);
+    const text = body as string;
+    if (text === "") return done(null, undefined);
+    if (mayPollute(text)) return void parseWithCare(request, text, done);
+    try {
+      done(null, JSON.parse(text));
+    } catch (error) {
+      done(error as Error, undefined);
+    }
   });
 
   app.get("/status", async (): Promise<StatusAnswer> => {
