@@ -30,7 +30,7 @@ export function launch(main: () => Promise<number>, nodeFlags: readonly string[]
     process.execve(
       process.execPath,
       [process.execPath, ...missing, ...process.execArgv, ...process.argv.slice(1)],
-      process.env as Record<string, string>,
+      process.env,
     );
   }
   // A reader that went away must not end a deployment in the middle.

@@ -10,6 +10,10 @@ import Table from "cli-table3";
 import { marketplaceRows } from "./marketplace.ts";
 import { memoryRows, projectRows } from "./project.ts";
 import type { Row } from "./row.ts";
+import { benchTrustedCalls } from "./runtime-calls.ts";
+import { benchReloads } from "./runtime-reloads.ts";
+import { benchSandboxedCalls } from "./runtime-sandbox.ts";
+import { benchStart } from "./runtime-start.ts";
 import { startupRows } from "./startup.ts";
 
 const runs = Number(process.env.BENCH_RUNS ?? 3);
@@ -25,6 +29,9 @@ const groups: Record<string, () => Promise<Row[]>> = {
     ...(await marketplaceRows(tmpfs, "tmpfs", runs)),
     ...(await marketplaceRows(disk, "disk", runs)),
   ],
+  "runtime-calls": async () => [...(await benchTrustedCalls()), ...(await benchSandboxedCalls())],
+  "runtime-reloads": () => benchReloads(),
+  "runtime-start": () => benchStart(),
   memory: async () => [...(await memoryRows(disk, gib, "3")), ...(await memoryRows(disk, Math.min(gib, 1), "9"))],
 };
 

@@ -4,7 +4,8 @@ export interface Row {
   against: string;
   /** Ours divided by theirs; for memory, MB. */
   ratio: number;
-  budget: number;
+  /** A number, or words where the budget is a formula. */
+  budget: number | string;
   ok: boolean;
   detail: string;
 }
