@@ -107,6 +107,7 @@ function inflated(packed: Buffer, member: ZipMember): Buffer {
 }
 
 async function largeMember(path: string, member: ZipMember, tree: TreeWriter, signal?: AbortSignal): Promise<void> {
+  if (member.compressedSize === 0) throw lies(member, "cannot be decompressed");
   let checksum = 0;
   let received = 0;
   const pace = paceBuffers();
@@ -130,14 +131,17 @@ async function largeMember(path: string, member: ZipMember, tree: TreeWriter, si
     highWaterMark: 256 * 1024,
   });
   const options = signal === undefined ? {} : { signal };
+  const inflate = member.method === 0 ? undefined : createInflateRaw({ chunkSize: 256 * 1024 });
   try {
-    if (member.method === 0) await pipeline(source, sink, options);
-    else await pipeline(source, createInflateRaw({ chunkSize: 256 * 1024 }), sink, options);
+    if (inflate === undefined) await pipeline(source, sink, options);
+    else await pipeline(source, inflate, sink, options);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code?.startsWith("Z_") === true)
       throw lies(member, "cannot be decompressed", error);
     throw error;
   }
+  if (inflate !== undefined && inflate.bytesWritten !== member.compressedSize)
+    throw lies(member, "has bytes behind its end");
   if (received !== member.uncompressedSize) throw lies(member, "is shorter than it says");
   if (checksum !== member.crc32) throw lies(member, "has another CRC than it says");
 }

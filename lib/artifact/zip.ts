@@ -6,7 +6,10 @@ import { exceeded, NameRegistry, quoted, safeComponents } from "./safe-path.ts";
 
 const LOCAL_HEADER_BYTES = 30;
 const LOCAL_SIGNATURE = 0x04034b50;
-const DESCRIPTOR_MIN_BYTES = 12;
+const CENTRAL_HEADER_BYTES = 46;
+const END64_MIN_BYTES = 56;
+const DESCRIPTOR_SIGNATURE = Buffer.from("PK\x07\x08", "latin1");
+const DESCRIPTOR_MAX_BYTES = 24;
 const FLAG_ENCRYPTED = 0x0001;
 const FLAG_DESCRIPTOR = 0x0008;
 const FLAG_STRONG_ENCRYPTION = 0x0040;
@@ -67,28 +70,38 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
   const { size } = await file.stat();
   const zip = await openArchive(path);
   try {
+    const { centralDirectoryOffset: directory, centralDirectorySize } = zip;
+    checkDirectory(zip);
     const index: ZipIndex = { files: [], folders: [], skippedLinks: [], topFolder: undefined, bytes: 0 };
     const names = new NameRegistry();
     const extents: Extent[] = [];
     let entries = 0;
+    let listed = 0;
     for await (const entry of zip) {
       if (++entries > limits.maxEntries)
         throw exceeded(`The archive has more than ${limits.maxEntries} entries.`, "--max-entries");
+      listed += centralBytes(entry);
       const name = decodeName(entry);
       const type = typeOf(entry, name);
-      const extent = await checkLocalHeader(file, entry, name, size);
+      const extent = await checkLocalHeader(file, entry, name, directory);
       extents.push(extent);
+      const components = safeComponents(name, limits);
       if (type === "link") {
-        safeComponents(name, limits);
         if (symlinks === "refuse") {
           throw artifactError("member_type", `The archive's entry ${quoted(name)} is a symbolic link.`, {
             hint: "Leave links out with --symlinks skip, if the plugin works without them.",
           });
         }
+        // Nothing may stand in its place or below it: elsewhere it would be written through the link.
+        names.add(components, "file");
         index.skippedLinks.push(name);
         continue;
       }
-      const components = safeComponents(name, limits);
+      if (type === "file" && components.length === 0)
+        throw artifactError(
+          "member_unsafe",
+          `The archive's entry ${quoted(name)} is a file that is named as the root.`,
+        );
       names.add(components, type);
       if (type === "folder") {
         index.folders.push(components);
@@ -96,8 +109,10 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
       }
       index.files.push(memberOf(entry, name, components, extent, limits));
       index.bytes += entry.uncompressedSize;
-      checkTotals(index.bytes, size, limits);
+      checkTotals(index.bytes, size, name, limits);
     }
+    if (listed !== centralDirectorySize)
+      throw malformed("The archive's central directory holds more or less than the entries that it counts.");
     if (index.files.length === 0) throw malformed("The archive holds no file.");
     checkOverlaps(extents);
     index.topFolder = topFolderOf(index);
@@ -109,12 +124,44 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
   }
 }
 
-async function openArchive(path: string): Promise<ZipFile> {
+/** What yauzl-promise read from the end records; its types leave it out. Bytes from the archive's start. */
+interface Directory {
+  centralDirectoryOffset: number;
+  centralDirectorySize: number;
+  footerOffset: number;
+}
+
+async function openArchive(path: string): Promise<ZipFile & Directory> {
   try {
-    return await openZip(path, { decodeStrings: false, validateFilenames: false, supportMacArchive: false });
+    const options = {
+      decodeStrings: false,
+      validateFilenames: false,
+      // checkLocalHeader does, and names the entry.
+      validateEntrySizes: false,
+      supportMacArchive: false,
+    };
+    return (await openZip(path, options)) as ZipFile & Directory;
   } catch (error) {
     throw asZipError(error);
   }
+}
+
+/** The directory ends where its end record begins: some readers find it from its end, others from its start. */
+function checkDirectory({
+  centralDirectoryOffset,
+  centralDirectorySize,
+  footerOffset,
+  isZip64,
+}: ZipFile & Directory): void {
+  const gap = footerOffset - centralDirectoryOffset - centralDirectorySize;
+  if (gap !== 0 && !(isZip64 && gap >= END64_MIN_BYTES))
+    throw malformed("The archive's central directory does not end where its end record says.");
+}
+
+/** Bytes of an entry's header in the central directory. */
+function centralBytes({ filename, extraFields, comment }: Entry): number {
+  const extra = extraFields.reduce((total, { data }) => total + 4 + data.length, 0);
+  return CENTRAL_HEADER_BYTES + filename.length + extra + comment.length;
 }
 
 function asZipError(error: unknown): unknown {
@@ -168,7 +215,7 @@ interface Extent {
 }
 
 /** The local header must say what the central directory says: readers differ in which one they believe. */
-async function checkLocalHeader(file: FileHandle, entry: Entry, name: string, archiveSize: number): Promise<Extent> {
+async function checkLocalHeader(file: FileHandle, entry: Entry, name: string, directory: number): Promise<Extent> {
   const lies = (what: string): SealiftError =>
     badEntry(name, `has a local header with another ${what} than the central directory`);
   const start = entry.fileHeaderOffset;
@@ -197,9 +244,31 @@ async function checkLocalHeader(file: FileHandle, entry: Entry, name: string, ar
   if (entry.compressionMethod === STORED && entry.compressedSize !== entry.uncompressedSize)
     throw badEntry(name, "is stored with two different sizes");
   const dataOffset = start + LOCAL_HEADER_BYTES + nameLength + extraLength;
-  const end = dataOffset + entry.compressedSize + (described ? DESCRIPTOR_MIN_BYTES : 0);
-  if (end > archiveSize) throw badEntry(name, "ends behind the archive");
+  const dataEnd = dataOffset + entry.compressedSize;
+  const end = described ? dataEnd + (await descriptorBytes(file, entry, name, dataEnd)) : dataEnd;
+  if (end > directory) throw badEntry(name, "reaches into the central directory");
   return { name, start, dataOffset, end };
+}
+
+/** Length of the data descriptor behind an entry, which has four forms: with and without its signature, with sizes of 4 and of 8 bytes. */
+async function descriptorBytes(file: FileHandle, entry: Entry, name: string, at: number): Promise<number> {
+  const read = Buffer.alloc(DESCRIPTOR_MAX_BYTES);
+  const { bytesRead } = await file.read(read, 0, DESCRIPTOR_MAX_BYTES, at);
+  for (const sizeBytes of [4, 8]) {
+    const expected = Buffer.alloc(4 + 2 * sizeBytes);
+    expected.writeUInt32LE(entry.crc32 >>> 0, 0);
+    // Sizes beyond four bytes have no short form.
+    if (sizeBytes === 8) {
+      expected.writeBigUInt64LE(BigInt(entry.compressedSize), 4);
+      expected.writeBigUInt64LE(BigInt(entry.uncompressedSize), 12);
+    } else if (Math.max(entry.compressedSize, entry.uncompressedSize) <= 0xffffffff) {
+      expected.writeUInt32LE(entry.compressedSize, 4);
+      expected.writeUInt32LE(entry.uncompressedSize, 8);
+    } else continue;
+    for (const form of [Buffer.concat([DESCRIPTOR_SIGNATURE, expected]), expected])
+      if (form.length <= bytesRead && read.subarray(0, form.length).equals(form)) return form.length;
+  }
+  throw badEntry(name, "has a data descriptor that says something else than the central directory");
 }
 
 /** Sizes of a local header, from its ZIP64 field where it has one. */
@@ -245,12 +314,16 @@ function memberOf(entry: Entry, name: string, components: string[], extent: Exte
   };
 }
 
-function checkTotals(bytes: number, archiveSize: number, limits: Limits): void {
+function checkTotals(bytes: number, archiveSize: number, name: string, limits: Limits): void {
+  const where = `reached at the entry ${quoted(name)}`;
   if (bytes > limits.maxTotalBytes) {
-    throw exceeded(`The archive's files are larger than ${limits.maxTotalBytes} bytes together.`, "--max-total-size");
+    throw exceeded(
+      `The archive's files are larger than ${limits.maxTotalBytes} bytes together, ${where}.`,
+      "--max-total-size",
+    );
   }
   if (bytes > RATIO_FREE_BYTES && bytes > archiveSize * limits.maxRatio) {
-    throw exceeded(`The archive unpacks to more than ${limits.maxRatio} times its size.`, "--max-ratio");
+    throw exceeded(`The archive unpacks to more than ${limits.maxRatio} times its size, ${where}.`, "--max-ratio");
   }
 }
 

@@ -6,7 +6,7 @@ import { header, type HttpRequest, send, statusError, type Transport, transportE
  * Where a source host serves the ZIP of a repository at a ref: GitHub and Gitea write `/archive/<ref>.zip`, GitLab
  * `/-/archive/<ref>/<repo>-<ref>.zip`.
  *
- * @throws ArtifactError `manifest_invalid` for an address that is no repository
+ * @throws ArtifactError `manifest_invalid` for an address that is no repository, or a ref that is none
  */
 export function gitArchiveUrl(repository: string, ref: string): URL {
   const url = new URL(repository);
@@ -15,6 +15,9 @@ export function gitArchiveUrl(repository: string, ref: string): URL {
   if (path.split("/").length < 3 || url.search !== "" || url.username !== "" || url.password !== "") {
     throw artifactError("manifest_invalid", `${url.origin}${url.pathname} is not the address of a repository.`);
   }
+  // Git has no such names, and an address would be another repository's with them.
+  if (ref.split("/").some((part) => part === "" || part === "." || part === ".."))
+    throw artifactError("manifest_invalid", `${JSON.stringify(ref.slice(0, 200))} is not the name of a ref.`);
   const escaped = ref.split("/").map(encodeURIComponent).join("/");
   const file = encodeURIComponent(`${repo}-${ref.replaceAll("/", "-")}`);
   const gitlab = /(^|\.)gitlab\./.test(url.hostname);

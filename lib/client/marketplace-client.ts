@@ -28,13 +28,17 @@ import {
   withRetries,
 } from "./http.ts";
 
-/** What a client needs of a detail record; hubs of others give less than ours (interfaces.md, "Plugin or service detail"). */
+/**
+ * What a client needs of a detail record. Only `latest_version` is the contract's (interfaces.md, "Plugin or service detail"): what other hubs
+ * put into the rest, in whatever form, is left aside when it is not ours.
+ */
 const detailAnswer = z.looseObject({
   latest_version: z.string().nullish(),
-  name: z.string().optional(),
+  name: z.string().optional().catch(undefined),
   versions: z
     .array(z.looseObject({ version: z.string(), sha256: z.string().optional(), is_yanked: z.boolean().optional() }))
-    .optional(),
+    .optional()
+    .catch(undefined),
 });
 export type Detail = z.output<typeof detailAnswer>;
 

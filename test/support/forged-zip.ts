@@ -102,7 +102,7 @@ const word = (value: number): Buffer => {
 };
 
 export function forgedZip(options: ForgedZip | readonly ForgedEntry[]): Buffer {
-  const archive: ForgedZip = "entries" in options ? options : { entries: options };
+  const archive = (Array.isArray(options) ? { entries: options } : options) as ForgedZip;
   const parts: Buffer[] = [Buffer.from(archive.prefix ?? [])];
   const directory: Buffer[] = [];
   let offset = parts[0]!.length;

@@ -47,7 +47,13 @@ export interface MarketplaceHost {
   /** Offers an archive, which must be refused. The message names `entry`. */
   refusesZip(t: Test, bytes: Buffer, code: Code, entry?: string, variant?: Variant): Promise<void>;
   /** The same for a plugin's archive with these entries behind its descriptor. */
-  refusesEntries(t: Test, entries: readonly ForgedEntry[], code: Code, entry?: string, variant?: Variant): Promise<void>;
+  refusesEntries(
+    t: Test,
+    entries: readonly ForgedEntry[],
+    code: Code,
+    entry?: string,
+    variant?: Variant,
+  ): Promise<void>;
   /** Offers an archive, which must be installed. @returns the installed files with their types and digests */
   accepts(t: Test, bytes: Buffer, variant?: Variant): Promise<Record<string, string>>;
 }

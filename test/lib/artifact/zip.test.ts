@@ -5,10 +5,9 @@ import t, { type Test } from "tap";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
 import { type ScanOptions, scanZip } from "../../../lib/artifact/zip.ts";
 import { type ForgedEntry, type ForgedZip, forgedZip, LINK } from "../../support/forged-zip.ts";
-import { temporaryFolder } from "../agent/temporary-folder.ts";
 
 function scan(t: Test, archive: ForgedZip | readonly ForgedEntry[] | Buffer, options: Partial<ScanOptions> = {}) {
-  const file = join(temporaryFolder(t), "archive.zip");
+  const file = join(t.testdir({}), "archive.zip");
   writeFileSync(file, Buffer.isBuffer(archive) ? archive : forgedZip(archive));
   return scanZip(file, { limits: DEFAULT_LIMITS, symlinks: "refuse", ...options });
 }
@@ -41,19 +40,35 @@ t.test("the top folder is the one that holds everything", async (t) => {
     [["a/x", "y"], undefined],
     [["a/x", "ab/y"], undefined],
   ];
-  for (const [names, top] of shapes) t.equal((await scan(t, names.map((name) => ({ name })))).topFolder, top, names.join());
+  for (const [names, top] of shapes)
+    t.equal(
+      (
+        await scan(
+          t,
+          names.map((name) => ({ name })),
+        )
+      ).topFolder,
+      top,
+      names.join(),
+    );
 });
 
 t.test("links are refused, or listed and left out", async (t) => {
-  const entries = [{ name: "a", content: "x" }, { name: "b", content: "a", mode: LINK }];
+  const entries = [
+    { name: "a", content: "x" },
+    { name: "b", content: "a", mode: LINK },
+  ];
   await t.rejects(scan(t, entries), { code: "member_type", message: /"b"/ });
   const index = await scan(t, entries, { symlinks: "skip" });
   t.strictSame(index.skippedLinks, ["b"]);
-  t.strictSame(index.files.map(({ name }) => name), ["a"]);
+  t.strictSame(
+    index.files.map(({ name }) => name),
+    ["a"],
+  );
 });
 
 t.test("a file that cannot be read is not called a bad archive", async (t) => {
-  const missing = join(temporaryFolder(t), "missing.zip");
+  const missing = join(t.testdir({}), "missing.zip");
   await t.rejects(scanZip(missing, { limits: DEFAULT_LIMITS, symlinks: "refuse" }), { code: "ENOENT" });
 });
 
@@ -63,18 +78,20 @@ t.test("whatever bytes come, the answer is an index or an ArtifactError", async 
     { name: "top/b.js", content: "x", descriptor: true },
     { name: "top/c.js", content: "y", zip64: true },
   ]);
-  const file = join(temporaryFolder(t), "archive.zip");
+  const file = join(t.testdir({}), "archive.zip");
   const answers = { index: 0, error: 0 };
   for (let round = 0; round < 1500; round++) {
     const bytes = Buffer.from(whole);
-    for (let flips = 1 + (round % 3); flips > 0; flips--) bytes[randomBytes(2).readUInt16LE() % bytes.length] = randomBytes(1)[0]!;
+    for (let flips = 1 + (round % 3); flips > 0; flips--)
+      bytes[randomBytes(2).readUInt16LE() % bytes.length] = randomBytes(1)[0]!;
     writeFileSync(file, bytes);
     try {
       await scanZip(file, { limits: DEFAULT_LIMITS, symlinks: "refuse" });
       answers.index++;
     } catch (error) {
       answers.error++;
-      if ((error as { kind?: string }).kind !== "ArtifactError") t.fail(`${bytes.toString("base64")}: ${String(error)}`);
+      if ((error as { kind?: string }).kind !== "ArtifactError")
+        t.fail(`${bytes.toString("base64")}: ${String(error)}`);
     }
   }
   t.ok(answers.error > 300, JSON.stringify(answers));

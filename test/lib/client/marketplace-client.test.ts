@@ -63,85 +63,97 @@ const EXPECTED: Record<number, [code: string, exit: number]> = {
 };
 const RETRIED = new Set([404, 408, 429, 500, 503]);
 
-t.test("every status is an ArtifactError with a code, the status and the hub's text, tried as often as it may be", async (t) => {
-  const cases = OPERATIONS.flatMap((name) => Object.keys(EXPECTED).map((status) => ({ name, status: Number(status) })));
-  // Those that are tried again wait: all at once, each with a hub of its own.
-  await Promise.all(
-    cases.map(async ({ name, status }) => {
-      const hub = await startHub(t);
-      const said = `the hub says no to ${name}`;
-      hub.answer(name, json(status, { error: said, detail: "something else", code: "hub_code" }));
-      const error = await errorOf(calls(clientOf(hub))[name]());
-      const [code, exit] = EXPECTED[status]!;
-      const what = `${name} ${status}`;
-      t.equal(error.kind, "ArtifactError", `${what}: kind`);
-      t.equal(error.code, code, `${what}: code`);
-      t.equal(error.exitCode, exit, `${what}: exit code`);
-      t.equal(error.status, status, `${what}: status`);
-      t.equal(error.hubCode, "hub_code", `${what}: the hub's code`);
-      t.ok(error.message.includes(String(status)) && error.message.includes(said), `${what}: ${error.message}`);
-      t.equal(/API key was rejected/.test(error.message), status === 401, `${what}: the rejected key is named`);
-      const tries = name !== "report" && RETRIED.has(status) ? 4 : 1;
-      t.equal(hub.requests.length, tries, `${what}: ${tries} requests`);
-    }),
-  );
-});
+t.test(
+  "every status is an ArtifactError with a code, the status and the hub's text, tried as often as it may be",
+  async (t) => {
+    const cases = OPERATIONS.flatMap((name) =>
+      Object.keys(EXPECTED).map((status) => ({ name, status: Number(status) })),
+    );
+    // Those that are tried again wait: all at once, each with a hub of its own.
+    await Promise.all(
+      cases.map(async ({ name, status }) => {
+        const hub = await startHub(t);
+        const said = `the hub says no to ${name}`;
+        hub.answer(name, json(status, { error: said, detail: "something else", code: "hub_code" }));
+        const error = await errorOf(calls(clientOf(hub))[name]());
+        const [code, exit] = EXPECTED[status]!;
+        const what = `${name} ${status}`;
+        t.equal(error.kind, "ArtifactError", `${what}: kind`);
+        t.equal(error.code, code, `${what}: code`);
+        t.equal(error.exitCode, exit, `${what}: exit code`);
+        t.equal(error.status, status, `${what}: status`);
+        t.equal(error.hubCode, "hub_code", `${what}: the hub's code`);
+        t.ok(error.message.includes(String(status)) && error.message.includes(said), `${what}: ${error.message}`);
+        t.equal(/API key was rejected/.test(error.message), status === 401, `${what}: the rejected key is named`);
+        const tries = name !== "report" && RETRIED.has(status) ? 4 : 1;
+        t.equal(hub.requests.length, tries, `${what}: ${tries} requests`);
+      }),
+    );
+  },
+);
 
 t.test("what is 2xx but not 200 is no artifact", async (t) => {
   const hub = await startHub(t);
   for (const status of [201, 202, 204, 206, 304]) {
-    hub.answer("install", (response) => response.writeHead(status, { "x-signature": signatureOf(Buffer.alloc(0)) }).end());
+    hub.answer("install", (response) =>
+      response.writeHead(status, { "x-signature": signatureOf(Buffer.alloc(0)) }).end(),
+    );
     t.match(await errorOf(install(clientOf(hub))), { kind: "ArtifactError", status }, `${status}`);
   }
 });
 
-t.test("an error body without text, or that is no JSON, still gives the status; the key does not come back", async (t) => {
-  const hub = await startHub(t);
-  for (const body of ["", "<html>no</html>", "[]", "null", '{"error": 1}', "{"]) {
-    hub.answer("detail", (response) => response.writeHead(403).end(body));
-    t.match(await errorOf(clientOf(hub).detail()), { code: "forbidden", message: /403/ }, body);
-  }
-  hub.answer("detail", json(403, { detail: "only a detail" }));
-  t.match((await errorOf(clientOf(hub).detail())).message, "only a detail");
-  hub.answer("detail", json(403, { error: `unknown key ${MARKETPLACE_KEY}\u001b[2J` }));
-  const { message } = await errorOf(clientOf(hub).detail());
-  t.notOk(message.includes(MARKETPLACE_KEY) || message.includes("\u001b"), message);
-});
+t.test(
+  "an error body without text, or that is no JSON, still gives the status; the key does not come back",
+  async (t) => {
+    const hub = await startHub(t);
+    for (const body of ["", "<html>no</html>", "[]", "null", '{"error": 1}', "{"]) {
+      hub.answer("detail", (response) => response.writeHead(403).end(body));
+      t.match(await errorOf(clientOf(hub).detail()), { code: "forbidden", message: /403/ }, body);
+    }
+    hub.answer("detail", json(403, { detail: "only a detail" }));
+    t.match((await errorOf(clientOf(hub).detail())).message, "only a detail");
+    hub.answer("detail", json(403, { error: `unknown key ${MARKETPLACE_KEY}\u001b[2J` }));
+    const { message } = await errorOf(clientOf(hub).detail());
+    t.notOk(message.includes(MARKETPLACE_KEY) || message.includes("\u001b"), message);
+  },
+);
 
-t.test("a connection that is lost, or silent, is tried three times more for GETs and never for the report", async (t) => {
-  await Promise.all(
-    OPERATIONS.map(async (name) => {
-      const hub = await startHub(t);
-      hub.answer(name, hangUp);
-      const error = await errorOf(calls(clientOf(hub))[name]());
-      t.match(error, { kind: "ArtifactError", code: "connection_failed", exitCode: 75 }, name);
-      t.equal(hub.requests.length, name === "report" ? 1 : 4, name);
-    }),
-  );
-  await Promise.all([
-    (async () => {
-      const hub = await startHub(t);
-      hub.answer("install", stallInBody("PK"));
-      const failed = await errorOf(install(clientOf(hub, "plugin", 200)));
-      t.match(failed, { kind: "ArtifactError", code: "signature_missing" }, "headers first");
-      hub.answer("install", (response) => {
-        response.writeHead(200, { "x-signature": signatureOf(Buffer.from("PK")), "content-length": 1000 });
-        response.write("PK");
-      });
-      t.match(await errorOf(install(clientOf(hub, "plugin", 200))), { code: "timed_out", exitCode: 75 });
-      t.equal(hub.to("install").length, 5);
-    })(),
-    (async () => {
-      const error = await errorOf(clientOf({ url: "http://127.0.0.1:1" }).detail());
-      t.match(error, { kind: "ArtifactError", code: "connection_failed" }, "nobody listens");
-    })(),
-  ]);
-});
+t.test(
+  "a connection that is lost, or silent, is tried three times more for GETs and never for the report",
+  async (t) => {
+    await Promise.all(
+      OPERATIONS.map(async (name) => {
+        const hub = await startHub(t);
+        hub.answer(name, hangUp);
+        const error = await errorOf(calls(clientOf(hub))[name]());
+        t.match(error, { kind: "ArtifactError", code: "connection_failed", exitCode: 75 }, name);
+        t.equal(hub.requests.length, name === "report" ? 1 : 4, name);
+      }),
+    );
+    await Promise.all([
+      (async () => {
+        const hub = await startHub(t);
+        hub.answer("install", stallInBody("PK"));
+        const failed = await errorOf(install(clientOf(hub, "plugin", 200)));
+        t.match(failed, { kind: "ArtifactError", code: "signature_missing" }, "headers first");
+        hub.answer("install", (response) => {
+          response.writeHead(200, { "x-signature": signatureOf(Buffer.from("PK")), "content-length": 1000 });
+          response.write("PK");
+        });
+        t.match(await errorOf(install(clientOf(hub, "plugin", 200))), { code: "timed_out", exitCode: 75 });
+        t.equal(hub.to("install").length, 5);
+      })(),
+      (async () => {
+        const error = await errorOf(clientOf({ url: "http://127.0.0.1:1" }).detail());
+        t.match(error, { kind: "ArtifactError", code: "connection_failed" }, "nobody listens");
+      })(),
+    ]);
+  },
+);
 
 t.test("what fails once or three times succeeds in the end", async (t) => {
   const failures: MarketplaceAnswer[] = [json(404, {}), hangUp, json(503, {})];
-  const cut: MarketplaceAnswer = (response, request, count) => {
-    honestInstall({ ...RELEASE, headers: { "content-length": null, "transfer-encoding": null } });
+  const cut: MarketplaceAnswer = (response, _request, count) => {
     response.writeHead(200, { "x-signature": signatureOf(RELEASE.bytes), "content-length": RELEASE.bytes.length });
     response.write(RELEASE.bytes.subarray(0, 1000 * (count + 1)), () => response.destroy());
   };
@@ -273,7 +285,10 @@ t.test("without a latest version the deployment says that none is published yet"
     const result = await host.deploy("latest");
     t.match(result, { outcome: "failed", error: { kind: "ArtifactError", code: "no_version", exitCode: 1 } });
     t.match(result.error!.message, /is published yet/);
-    t.strictSame(host.hub.requests.map(({ operation }) => operation), ["detail", "report"]);
+    t.strictSame(
+      host.hub.requests.map(({ operation }) => operation),
+      ["detail", "report"],
+    );
   }
 });
 
@@ -295,7 +310,10 @@ t.test("redirects are followed on every route, and the key stays on its origin",
   for (const name of OPERATIONS) {
     for (const status of [301, 302, 303, 307, 308]) {
       const [first, second] = [await startHub(t), await startHub(t)];
-      first.answer(name, redirect(status, ({ path }) => second.url + path));
+      first.answer(
+        name,
+        redirect(status, ({ path }) => second.url + path),
+      );
       const answer = await calls(clientOf(first))[name]();
       if (name === "install") t.same((answer as { bytes: Buffer }).bytes, RELEASE.bytes, `${name} ${status}`);
       t.equal(first.requests[0]!.headers["x-api-key"], MARKETPLACE_KEY);
@@ -305,8 +323,11 @@ t.test("redirects are followed on every route, and the key stays on its origin",
       if (name === "report" && status !== 303) t.same(JSON.parse(arrived!.body.toString()), REPORT);
 
       const same = await startHub(t);
-      same.answer(name, redirect(status, ({ path }) => `${path}${path.includes("?") ? "&" : "?"}again=1`), (...all) =>
-        name === "install" ? honestInstall(RELEASE)(...all) : json(200, { latest_version: "1.0.0" })(...all),
+      same.answer(
+        name,
+        redirect(status, ({ path }) => `${path}${path.includes("?") ? "&" : "?"}again=1`),
+        (...all) =>
+          name === "install" ? honestInstall(RELEASE)(...all) : json(200, { latest_version: "1.0.0" })(...all),
       );
       await calls(clientOf(same))[name]();
       const again = same.requests.at(-1)!;
@@ -314,8 +335,14 @@ t.test("redirects are followed on every route, and the key stays on its origin",
       t.equal(again.headers["x-api-key"], MARKETPLACE_KEY, `${name} ${status}: its own origin still gets the key`);
     }
     const hub = await startHub(t);
-    hub.answer(name, redirect(302, (_request, count) => `/elsewhere/${count}`));
-    hub.answer("other", redirect(302, (_request, count) => `/elsewhere/${count + 1}`));
+    hub.answer(
+      name,
+      redirect(302, (_request, count) => `/elsewhere/${count}`),
+    );
+    hub.answer(
+      "other",
+      redirect(302, (_request, count) => `/elsewhere/${count + 1}`),
+    );
     t.match(await errorOf(calls(clientOf(hub))[name]()), { kind: "ArtifactError", code: "redirect_loop" });
     t.equal(hub.requests.length, 11, "ten redirects at the most");
     hub.answer(name, redirect(302, "file:///etc/passwd"));

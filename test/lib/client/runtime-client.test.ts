@@ -112,7 +112,10 @@ t.test("a runtime that is not there, hangs up or is silent is told from one that
 
 t.test("a redirect to another origin does not get the plugin key", async (t) => {
   const other = await startRuntime(t, json(200, { status: "ok" }));
-  const { url } = await startRuntime(t, redirect(307, ({ path }) => other.url + path));
+  const { url } = await startRuntime(
+    t,
+    redirect(307, ({ path }) => other.url + path),
+  );
   await clientOf(url).load("tides");
   t.equal(other.seen[0]!.headers["x-plugin-key"], undefined);
 });
