@@ -67,7 +67,21 @@ export const OPTION_NAMES: ReadonlySet<string> = new Set([
     "plugins-dir",
     "git-token",
   ],
-  ...["repo", "visibility", "interval", "log-level", "rate-limit", "import-host", "report-retention"],
+  ...[
+    "repo",
+    "visibility",
+    "interval",
+    "log-level",
+    "rate-limit",
+    "import-host",
+    "report-retention",
+    "language",
+    "mode",
+    "directory",
+    "call",
+    "payload",
+    "integration",
+  ],
 ]);
 
 /** What a command prints on stdout; stderr is everything else (design, section 6). */

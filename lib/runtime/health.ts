@@ -87,7 +87,7 @@ function overall(checks: Record<string, HealthCheck>): HealthStatus {
   return Object.values(checks).every(({ status }) => status === "healthy") ? "healthy" : "degraded";
 }
 
-/** The global diagnostic of surface C: databases, cache, event loop, held modules, and each plugin, all at the same time. */
+/** The global diagnostic of surface C: databases, cache, event loop, held modules, each extension and plugin, all at the same time. */
 export async function diagnose({
   services,
   slots,
@@ -101,6 +101,9 @@ export async function diagnose({
     ["cache", () => checkServices(all.filter(([target]) => target === "cache"))],
     ["event_loop", () => checkLoop(watchdog)],
     ["modules", () => checkModules(plugins, maxGenerationBytes)],
+    ...all
+      .filter(([target]) => target.startsWith("extension:"))
+      .map((extension): [string, () => Promise<Finding>] => [extension[0], () => checkServices([extension])]),
     ...plugins.map((slot): [string, () => Promise<Finding>] => [`plugin:${slot.name}`, () => checkPlugin(slot)]),
   ];
   const results = await Promise.all(checks.map(async ([name, check]) => [name, await timed(check)] as const));

@@ -4,13 +4,13 @@ import type { PluginSlot } from "./plugin-slot.ts";
 import { MemorySampler } from "./sandbox/memory-sampler.ts";
 import type { Reaper } from "./sandbox/reaper.ts";
 import { SandboxInstance } from "./sandbox/sandbox-instance.ts";
-import { type TokenVerifier, createTokenVerifier } from "./trusted/bearer-token.ts";
+import type { TokenVerifier } from "./trusted/bearer-token.ts";
 import { TrustedInstance } from "./trusted/trusted-instance.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 export interface InstancesOptions {
   settings: Integration;
-  root: string;
+  verifyToken: TokenVerifier;
   prefix: string;
   watchdog: Watchdog;
   reaper: Reaper;
@@ -19,17 +19,10 @@ export interface InstancesOptions {
 /** Makes instances of either mode from one configuration. */
 export class Instances {
   readonly #options: InstancesOptions;
-  readonly #verifyToken: TokenVerifier;
   readonly #sampler = new MemorySampler();
 
-  private constructor(options: InstancesOptions, verifyToken: TokenVerifier) {
+  constructor(options: InstancesOptions) {
     this.#options = options;
-    this.#verifyToken = verifyToken;
-  }
-
-  /** Reads the key files that bearer tokens are verified with. */
-  static async create(options: InstancesOptions): Promise<Instances> {
-    return new Instances(options, await createTokenVerifier(options.settings.auth.jwt, options.root));
   }
 
   make(options: InstanceOptions, slot: PluginSlot): Promise<PluginInstance> {
@@ -42,7 +35,7 @@ export class Instances {
       const setting = {
         strict: plugins.strict_trusted,
         signatureKey: plugins.secret_key,
-        verifyToken: this.#verifyToken,
+        verifyToken: this.#options.verifyToken,
         prefix,
         bodyLimit: app.server.body_limit,
         startTimeout: plugins.sandbox.start_seconds * 1000,

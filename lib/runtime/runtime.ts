@@ -21,6 +21,7 @@ import { Reaper } from "./sandbox/reaper.ts";
 import { Scheduler } from "./services/scheduler.ts";
 import { openServices } from "./services/services.ts";
 import { guardProcess } from "./process-guard.ts";
+import { createTokenVerifier } from "./trusted/bearer-token.ts";
 import { Watchdog } from "./watchdog.ts";
 
 export interface RuntimeOptions {
@@ -50,7 +51,7 @@ export interface Runtime {
   readonly plugins: Plugins;
   /** Loads the plugins, if that has not happened, and listens. Returns the URL. */
   listen(): Promise<string>;
-  /** Loads what is new on disk and reloads what is loaded. */
+  /** Loads what is new on disk and reloads what is loaded, extensions first. */
   refresh(): Promise<void>;
   /** Stops listening, lets calls finish for `app.server.drain_seconds`, then ends every plugin and process. */
   close(): Promise<void>;
@@ -88,6 +89,8 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const logger = options.logger ?? createLogger({ name: appSettings.name, level: observability.logging.level });
   const prefix = appSettings.plugin_prefix;
 
+  const verifyToken = await createTokenVerifier(settings.auth.jwt, root);
+
   const metrics = new Metrics(() => ({
     plugins: plugins.all.map((slot) => observedOf(slot)),
     callsInFlight: calls.inFlight,
@@ -103,7 +106,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const reaper = new Reaper();
   const services = await openServices(settings, { root, logger, reaper });
   const broker = new Broker(services, (...call) => calls.call(...call));
-  const instances = await Instances.create({ settings, root, prefix, watchdog, reaper });
+  const instances = new Instances({ settings, verifyToken, prefix, watchdog, reaper });
   const plugins: Plugins = new Plugins({
     directory: resolve(root, options.pluginsDir ?? settings.plugins.directory),
     env: options.env ?? process.env,
@@ -196,7 +199,10 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
       monitor.start();
       return url;
     },
-    refresh: () => plugins.refresh(),
+    async refresh() {
+      for (const service of services.values()) await service.reload?.();
+      await plugins.refresh();
+    },
     close: () => (closed ??= close()),
   };
 }

@@ -17,7 +17,7 @@ export const BOOTSTRAP = `${guestFolder}/bootstrap${OWN_EXTENSION}`;
 export const SHARED_READS: readonly string[] = [guestFolder, sdkFolder, zodFolder];
 
 /** Node ≥ 25 denies the network under `--permission`; 24 knows no such rule. */
-export const NETWORK_IS_DENIABLE = process.allowedNodeEnvironmentFlags.has("--allow-net");
+const NETWORK_IS_DENIABLE = process.allowedNodeEnvironmentFlags.has("--allow-net");
 
 export interface Confinement {
   /** Real paths. */
@@ -41,15 +41,19 @@ export interface Launch {
   arguments: string[];
 }
 
-/** The program and arguments that start a sandbox. @throws RuntimeFault `sandbox_unavailable` */
-export function sandboxLaunch(confinement: Confinement): Launch {
-  const forNode = nodeArguments(confinement);
+/**
+ * The program and arguments that start a sandbox.
+ * @param networkIsDeniable whether this Node can deny a sandbox the network
+ * @throws RuntimeFault `sandbox_unavailable`
+ */
+export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETWORK_IS_DENIABLE): Launch {
+  const forNode = nodeArguments(confinement, networkIsDeniable);
   if (process.platform === "win32") return { file: process.execPath, arguments: forNode };
   return { file: SHELL, arguments: ["-c", script(confinement.maxDiskMb), process.execPath, ...forNode] };
 }
 
-function nodeArguments({ reads, writes, network, maxMemoryMb }: Confinement): string[] {
-  if (!network && !NETWORK_IS_DENIABLE) {
+function nodeArguments({ reads, writes, network, maxMemoryMb }: Confinement, networkIsDeniable: boolean): string[] {
+  if (!network && !networkIsDeniable) {
     throw new RuntimeFault(
       "sandbox_unavailable",
       `Node ${process.versions.node} cannot deny a sandbox the network: run the runtime on Node 25 or newer, or grant the plugin the network.`,
@@ -63,7 +67,7 @@ function nodeArguments({ reads, writes, network, maxMemoryMb }: Confinement): st
     "--permission",
     ...[...SHARED_READS, ...reads].map((path) => `--allow-fs-read=${path}`),
     ...writes.flatMap((path) => [`--allow-fs-read=${path}`, `--allow-fs-write=${path}`]),
-    ...(network && NETWORK_IS_DENIABLE ? ["--allow-net"] : []),
+    ...(network && networkIsDeniable ? ["--allow-net"] : []),
     `--max-old-space-size=${maxMemoryMb}`,
     "--disable-sigusr1",
     "--disable-warning=ExperimentalWarning",

@@ -4,5 +4,7 @@ export interface Service {
   request(method: string, parameters: unknown[], caller: string): Promise<unknown>;
   /** Rejects when the service cannot do its work. */
   check?(): Promise<void>;
+  /** Takes up what has changed on disk; the old state serves when that fails. */
+  reload?(): Promise<void>;
   close(): Promise<void>;
 }

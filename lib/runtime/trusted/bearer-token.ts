@@ -2,6 +2,7 @@ import { createPublicKey, createSecretKey } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type JWTPayload, type JWTVerifyGetKey, type KeyObject, createRemoteJWKSet, jwtVerify } from "jose";
+import { usageError } from "../../contract/errors.ts";
 import type { JwtConfiguration } from "../../contract/integration.ts";
 import { RuntimeFault, messageOf } from "../guest/fault.ts";
 
@@ -25,6 +26,7 @@ async function keyOf(configuration: JwtConfiguration, root: string): Promise<Key
 /**
  * Makes the verifier; key files are read now.
  * @param root what relative file names are relative to
+ * @throws SealiftError `config_invalid` for a key file that cannot be read or holds no key
  */
 export async function createTokenVerifier(
   configuration: JwtConfiguration | undefined,
@@ -37,7 +39,9 @@ export async function createTokenVerifier(
     };
   }
   const { algorithms, issuer, audience } = configuration;
-  const key = await keyOf(configuration, root);
+  const key = await keyOf(configuration, root).catch((error: unknown) => {
+    throw usageError("config_invalid", `auth.jwt: the key cannot be used: ${messageOf(error)}.`, { cause: error });
+  });
   return async (authorization) => {
     const token = /^Bearer +([A-Za-z0-9_.~+/=-]+) *$/i.exec(authorization ?? "")?.[1];
     if (token === undefined) throw new RuntimeFault("token_missing", "The request carries no bearer token.");

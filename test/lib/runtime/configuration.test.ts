@@ -1,4 +1,5 @@
 import t from "tap";
+import { createRuntime } from "../../../lib/runtime/runtime.ts";
 import { readConfiguration, resolveConfiguration } from "../../../lib/runtime/configuration.ts";
 
 const KEY = "an-unguessable-plugin-key-0123456789";
@@ -114,4 +115,19 @@ t.test("a file that is missing or no YAML is a configuration error with its path
   await t.rejects(readConfiguration(`${folder}/absent.yaml`, {}), { code: "config_invalid", message: /absent\.yaml/ });
   await t.rejects(readConfiguration(`${folder}/bad.yaml`, {}), { code: "config_invalid", message: /bad\.yaml/ });
   t.equal((await readConfiguration(`${folder}/good.yaml`, {})).settings.app.secret_key, "k");
+});
+
+t.test("a key file of auth.jwt that cannot be used is a configuration error, before anything starts", async (t) => {
+  const jwt = (extra: object) => ({
+    app: { secret_key: "k" },
+    auth: { jwt: { issuer: "i", audience: "a", ...extra } },
+  });
+  const root = t.testdir({ "no.pem": "not a key", "short.secret": "short" });
+  for (const extra of [
+    { algorithms: ["RS256"], public_key_file: "absent.pem" },
+    { algorithms: ["RS256"], public_key_file: "no.pem" },
+    { algorithms: ["HS256"], secret_file: "short.secret" },
+  ]) {
+    await t.rejects(createRuntime({ configuration: jwt(extra), root, env: {} }), { code: "config_invalid" });
+  }
 });

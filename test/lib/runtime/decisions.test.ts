@@ -6,6 +6,7 @@ import { cleanJson, parseJson, serialiseResult } from "../../../lib/runtime/gues
 import { loadOrder } from "../../../lib/runtime/load-order.ts";
 import { isPermitted } from "../../../lib/runtime/permissions.ts";
 import { RateLimit } from "../../../lib/runtime/rate-limit.ts";
+import { sandboxLaunch } from "../../../lib/runtime/sandbox/launch.ts";
 import { RestartPolicy } from "../../../lib/runtime/sandbox/restart-policy.ts";
 import { MemoryCache } from "../../../lib/runtime/services/cache-memory.ts";
 import { parseCron } from "../../../lib/runtime/services/cron.ts";
@@ -243,6 +244,17 @@ t.test("a SQLite URL is a path relative to the project root, or memory", (t) => 
     "sqlite://": ":memory:",
   };
   for (const [url, path] of Object.entries(paths)) t.equal(sqlitePath(url, "/root"), path, url);
+  t.end();
+});
+
+t.test("a Node that cannot deny the network runs no sandbox that was not granted it", (t) => {
+  const confinement = { reads: ["/release"], writes: ["/release/data"], network: false, maxMemoryMb: 64, maxDiskMb: 1 };
+  t.throws(() => sandboxLaunch(confinement, false), { code: "sandbox_unavailable", message: /Node 25/ });
+  t.notOk(sandboxLaunch(confinement, true).arguments.includes("--allow-net"));
+  t.notOk(sandboxLaunch({ ...confinement, network: true }, false).arguments.includes("--allow-net"));
+  t.ok(sandboxLaunch({ ...confinement, network: true }, true).arguments.includes("--allow-net"));
+  t.throws(() => sandboxLaunch({ ...confinement, reads: ["/rel*ase"] }, true), { code: "sandbox_unavailable" });
+  t.ok(sandboxLaunch(confinement, true).arguments.includes("--permission"));
   t.end();
 });
 

@@ -249,3 +249,31 @@ t.test("scheduled jobs call their action at their interval, and a failing one is
   await until(async () => (await host.result("worker", "count")) >= 4);
   t.ok(host.logs.some(({ msg, job }) => job === "ticker" && msg === "a scheduled job failed"));
 });
+
+t.test(
+  "health tells of an extension that does not load, and a refresh takes up its mended or newer code",
+  async (t) => {
+    const configuration = { services: { extensions: { geo: { module: "geo/main.mjs" }, late: { module: "late" } } } };
+    const host = await startHost(t, {
+      plugins: { user: sandboxed("user", USER, ALL) },
+      files: { "extensions/geo/main.mjs": "export const version = () => 1;" },
+      configuration,
+    });
+    const version = (name: string) => host.result("user", "extension", { name, method: "version", values: [] });
+    t.equal(await version("geo"), 1);
+    t.match(await host.system("GET", "/plugin/ipc/health"), {
+      status: 200,
+      body: {
+        status: "degraded",
+        checks: { "extension:geo": { status: "healthy" }, "extension:late": { status: "unhealthy" } },
+      },
+    });
+    host.write("extensions/geo/main.mjs", "export const version = () => 2;");
+    host.write("extensions/late/index.js", "exports.version = () => 3;");
+    host.write("extensions/late/package.json", "{}");
+    await host.runtime.refresh();
+    t.equal(await version("geo"), 2);
+    t.equal(await version("late"), 3);
+    t.match((await host.system("GET", "/plugin/ipc/health")).body, { status: "healthy" });
+  },
+);
