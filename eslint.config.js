@@ -29,20 +29,23 @@ export default tseslint.config(
     settings: {
       "import/resolver": { node: { extensions: [".ts", ".tsx", ".js"] } },
       "boundaries/elements": [
-        { type: "bin", pattern: "bin", mode: "folder" },
-        { type: "commands", pattern: "commands", mode: "folder" },
+        { type: "bin", pattern: "bin" },
+        { type: "commands", pattern: "commands" },
         ...Object.keys(rooms)
           .filter((room) => room !== "bin" && room !== "commands")
-          .map((room) => ({ type: room, pattern: `lib/${room}`, mode: "folder" })),
+          .map((room) => ({ type: room, pattern: `lib/${room}` })),
       ],
     },
     rules: {
-      "boundaries/element-types": [
+      "boundaries/dependencies": [
         "error",
         {
           default: "disallow",
-          message: "${file.type} must not import ${dependency.type}: arrows point one way",
-          rules: Object.entries(rooms).map(([room, allow]) => ({ from: room, allow: [room, ...allow] })),
+          message: "arrows point one way: see docs/decisions/0001-rooms.md",
+          policies: Object.entries(rooms).map(([room, allow]) => ({
+            from: { element: { type: room } },
+            allow: [{ to: { element: { type: [room, ...allow] } } }],
+          })),
         },
       ],
       "@typescript-eslint/no-floating-promises": "error",
