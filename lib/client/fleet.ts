@@ -4,6 +4,7 @@ import { SealiftError } from "../contract/errors.ts";
 import { HEADERS } from "../contract/headers.ts";
 import { baseUrl, paths, type TargetKind } from "../contract/paths.ts";
 import { deploymentStatus } from "../contract/reports.ts";
+import { paceBuffers } from "../support/buffer-pacing.ts";
 import type { DeployClientOptions } from "./deploy-client.ts";
 import { discard, header, type HttpRequest, operationError, send, statusError, transportError } from "./http.ts";
 
@@ -66,6 +67,9 @@ export async function readFleet(
   return { changed: true, mark, hosts: hostsOf(response, request, options) };
 }
 
+/** Bytes of tokens and records that the parser makes of each byte, roughly: they are collected before they gather. */
+const GARBAGE_PER_BYTE = 32;
+
 async function* nothing(): AsyncGenerator<FleetHost> {}
 
 async function* hostsOf(
@@ -80,6 +84,8 @@ async function* hostsOf(
     });
   const members = streamObject.withParserAsStream();
   response.body.on("error", (error) => members.destroy(error));
+  const pace = paceBuffers();
+  response.body.on("data", (chunk: Buffer) => pace(chunk.length * GARBAGE_PER_BYTE));
   response.body.pipe(members);
   try {
     for await (const { key, value } of members as AsyncIterable<{ key: string; value: unknown }>) {
