@@ -113,10 +113,15 @@ for (const [mode, make] of Object.entries(modes)) {
 
   t.test(`a ${mode} plugin's hooks run in their order, and onUnload only after the last call`, async (t) => {
     const source = `
-      import { appendFileSync } from "node:fs";
+      import { appendFileSync, existsSync } from "node:fs";
       const note = (dir, text) => appendFileSync(dir + "/log", text + " ");
+      const slow = async (_p, c) => {
+        note(c.dataDir, "calling");
+        while (!existsSync(c.dataDir + "/go")) await new Promise((r) => setTimeout(r, 10));
+        note(c.dataDir, "called");
+      };
       export default {
-        actions: { slow: async (_p, c) => { await new Promise((r) => setTimeout(r, 300)); note(c.dataDir, "called"); } },
+        actions: { slow },
         onLoad: (c) => note(c.dataDir, "load"),
         onReload: (c) => note(c.dataDir, "reload"),
         onUnload: (c) => note(c.dataDir, "unload"),
@@ -125,12 +130,13 @@ for (const [mode, make] of Object.entries(modes)) {
     const log = (): string => readFileSync(host.path("plugins/plug/data/log"), "utf8").trim();
     t.equal(log(), "load");
     const call = host.result("plug", "slow");
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until(() => log() === "load calling");
     await host.reload("plug");
+    writeFileSync(host.path("plugins/plug/data/go"), "");
     await call;
-    await until(() => log() === "load load reload called unload");
+    await until(() => log() === "load calling load reload called unload");
     await host.unload("plug");
-    t.equal(log(), "load load reload called unload unload");
+    t.equal(log(), "load calling load reload called unload unload");
   });
 }
 
