@@ -117,7 +117,7 @@ class Rivals implements Disposable {
     return shell(
       `cd ${this.#folder}; tar -C ${source} -cf - . | zstd -q -${LEVEL} -T1 | age -r "$(age-keygen -y age.key)" > rival.age
        openssl pkeyutl -sign -inkey sign.pem -rawin -in rival.age -out rival.sig
-       curl -sSf -o /dev/null --data-binary @- -H 'expect:' -X POST http://127.0.0.1:${this.#port}/rival.age -T rival.age`,
+       curl -sSf -o /dev/null -H 'expect:' -X POST http://127.0.0.1:${this.#port}/rival.age -T rival.age`,
     );
   }
 
