@@ -468,6 +468,3 @@ function plannedItems(plan: OrderedPlan): Item[] {
 function causeCode(error: SealiftError): Code {
   return error.code === "rolled_back" && error.cause instanceof SealiftError ? error.cause.code : error.code;
 }
-
-/** Exit code of a result (design, section 6). */
-export const exitCodeOf = (result: DeployResult): number => result.error?.exitCode ?? EXIT.done;

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import type { Test } from "tap";
-import { deploy, type DeployOptions, type DeployResult, exitCodeOf } from "../../lib/agent/deploy.ts";
+import { deploy, type DeployOptions, type DeployResult } from "../../lib/agent/deploy.ts";
 import type { AgentEvent } from "../../lib/agent/events.ts";
 import { type ProjectSourceOptions, projectSource } from "../../lib/agent/project-source.ts";
 import type { Code } from "../../lib/contract/codes.ts";
@@ -169,7 +169,7 @@ export async function attackedHost(t: Test): Promise<AttackedHost> {
         { outcome: "failed", status: "failed", kind, code },
         `refused as ${code}: ${result.error?.message}`,
       );
-      t.equal(exitCodeOf(result), exitCode, "exit code");
+      t.equal(result.error?.exitCode ?? 0, exitCode, "exit code");
       t.not(result.error?.message ?? "", "", "the message says what happened");
       t.strictSame(snapshot(outside, mayChange), before, "the old release is current and whole, no staging is left");
       const report = JSON.parse(readFileSync(result.report!, "utf8")) as LocalReport;

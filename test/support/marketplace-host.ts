@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Test } from "tap";
-import { deploy, type DeployOptions, type DeployResult, exitCodeOf } from "../../lib/agent/deploy.ts";
+import { deploy, type DeployOptions, type DeployResult } from "../../lib/agent/deploy.ts";
 import type { AgentEvent } from "../../lib/agent/events.ts";
 import { marketplaceSource, type MarketplaceSourceOptions } from "../../lib/agent/marketplace-source.ts";
 import type { Code } from "../../lib/contract/codes.ts";
@@ -115,7 +115,7 @@ export async function marketplaceHost(t: Test, kind: TargetKind = "plugin"): Pro
       const { error } = result;
       const found = { outcome: result.outcome, status: result.status, kind: error?.kind, code: error?.code };
       t.match(found, { outcome: "failed", status: "failed", kind: errorKind, code }, `refused: ${error?.message}`);
-      t.equal(exitCodeOf(result), exitCode, "exit code");
+      t.equal(result.error?.exitCode ?? 0, exitCode, "exit code");
       t.ok(error?.message.includes(says), `the message names ${says}: ${error?.message}`);
       t.strictSame(snapshot(outside, mayChange), before, "the old release is current and whole, no staging is left");
       const text = readFileSync(result.report!, "utf8");
