@@ -36,7 +36,8 @@ export function launch(main: () => Promise<number>, nodeFlags: readonly string[]
   // A reader that went away must not end a deployment in the middle.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
+      // The same for a terminal that was closed.
+      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
     });
   }
   main().then(

@@ -71,6 +71,10 @@ export const OPTION_NAMES: ReadonlySet<string> = new Set([
     "repo",
     "visibility",
     "interval",
+    "once",
+    "tui",
+    "screen-reader",
+    "since",
     "log-level",
     "rate-limit",
     "import-host",
@@ -118,12 +122,16 @@ export abstract class SealiftCommand extends Command {
 
   override async execute(): Promise<number> {
     try {
-      const { Settings } = await import("../lib/support/settings.ts");
-      const settings = await Settings.load({ flags: this.#flags(), configFile: this.config, known: OPTION_NAMES });
-      return await this.run(settings);
+      return await this.run(await this.loadSettings());
     } catch (thrown) {
       return this.fail(asSealiftError(thrown));
     }
+  }
+
+  /** Settings from flags, environment and configuration file. @throws UsageError `config_invalid` */
+  protected async loadSettings(): Promise<Settings> {
+    const { Settings } = await import("../lib/support/settings.ts");
+    return Settings.load({ flags: this.flags(), configFile: this.config, known: OPTION_NAMES });
   }
 
   /** Tells about an error, for people or as the result event. @returns its exit code */
@@ -158,7 +166,7 @@ export abstract class SealiftCommand extends Command {
   }
 
   /** Options by their names on the command line. */
-  #flags(): Record<string, string | boolean | string[] | undefined> {
+  protected flags(): Record<string, string | boolean | string[] | undefined> {
     const flags: Record<string, string | boolean | string[] | undefined> = {};
     for (const [property, value] of Object.entries(this)) {
       if (typeof value === "string" || typeof value === "boolean" || Array.isArray(value))

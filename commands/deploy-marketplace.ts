@@ -1,8 +1,7 @@
 import { Command, Option } from "clipanion";
-import { usageError } from "../lib/contract/errors.ts";
 import type { Settings } from "../lib/support/settings.ts";
-import { AgentCommand, agentOptions } from "./agent-options.ts";
-import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "./hub-options.ts";
+import { AgentCommand } from "./agent-options.ts";
+import { marketplaceOptions } from "./source-options.ts";
 import { showDeployment } from "./output/deployment.ts";
 
 export class DeployMarketplace extends AgentCommand {
@@ -30,37 +29,18 @@ export class DeployMarketplace extends AgentCommand {
   slug = Option.String({ name: "SLUG", required: true });
   kind = Option.String("--kind", { description: "plugin or service (default: plugin)" });
   version = Option.String("--version", { description: "Version to deploy (default: latest)" });
-  signingSecret = Option.String("--signing-secret", {
-    description: "The developer's signing secret; safer as [SEALIFT_SIGNING_SECRET] or --signing-secret-file",
-  });
-  signingSecretFile = Option.String("--signing-secret-file", {
-    description: "File with the signing secret; - is standard input",
-  });
-  installPlan = Option.String("--install-plan", { description: "Your install plan for this target (required)" });
-  symlinks = Option.String("--symlinks", {
-    description: "Symbolic links in the archive: refuse or skip (default: refuse)",
-  });
+  signingSecret = marketplaceOptions.signingSecret();
+  signingSecretFile = marketplaceOptions.signingSecretFile();
+  installPlan = marketplaceOptions.installPlan();
+  symlinks = marketplaceOptions.symlinks();
 
   override async run(settings: Settings): Promise<number> {
-    const [{ deploy }, { marketplaceSource }, { slug, versionLabel }] = await Promise.all([
-      import("../lib/agent/deploy.ts"),
-      import("../lib/agent/marketplace-source.ts"),
-      import("../lib/contract/identifiers.ts"),
-    ]);
-    const parsed = slug.safeParse(this.slug);
-    if (!parsed.success) throw usageError("usage", `SLUG ${parsed.error.issues[0]!.message}.`);
-    const version = settings.text("version") ?? "latest";
-    if (version !== "latest" && !versionLabel.safeParse(version).success)
-      throw usageError("usage", `--version ${JSON.stringify(version)} is no version label.`);
-    const source = marketplaceSource({
-      ...hubConnection(settings, MARKETPLACE_TIMEOUT_MS),
-      kind: settings.choice("kind", ["plugin", "service"], "plugin"),
-      slug: parsed.data,
-      version,
-      signingSecret: settings.requiredSecret("signing-secret"),
-      installPlan: settings.required("install-plan"),
-      symlinks: settings.choice("symlinks", ["refuse", "skip"], "refuse"),
-    });
-    return showDeployment(deploy, source, await agentOptions(settings), this.surroundings());
+    const { marketplaceTarget } = await import("./deploy-targets.ts");
+    const target = await marketplaceTarget(
+      settings,
+      settings.choice("kind", ["plugin", "service"], "plugin"),
+      this.slug,
+    );
+    return showDeployment(target.source(settings.text("version") ?? "latest"), target.options, this.surroundings());
   }
 }

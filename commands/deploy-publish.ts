@@ -95,7 +95,7 @@ export class DeployPublish extends HubCommand {
       for (const { path, pattern } of tree.broughtBack) this.output.event({ event: "brought_back", path, pattern });
       return this.done({ outcome: "dry_run", files: files.length, content_sha256: manifest.content_sha256, manifest });
     }
-    const { sizeText } = await import("./output/progress.ts");
+    const { sizeText } = await import("../lib/agent/sentences.ts");
     for (const { path, size } of files) this.output.line(`${sizeText(size).padStart(12)}  ${path}`);
     for (const { path, pattern } of tree.broughtBack) this.output.line(`brought back  ${path}  (${pattern})`);
     for (const { path, pattern } of tree.leftOut) this.output.line(`    left out  ${path}  (${pattern})`);

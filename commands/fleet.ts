@@ -2,7 +2,9 @@ import { Command, Option } from "clipanion";
 import type { FleetHost, FleetTarget } from "../lib/client/fleet.ts";
 import { usageError } from "../lib/contract/errors.ts";
 import type { Settings } from "../lib/support/settings.ts";
+import { EXIT } from "../lib/contract/codes.ts";
 import { interruptible } from "./base.ts";
+import { terminalOf } from "./output/terminal.ts";
 import { HubCommand, hubConnection, MARKETPLACE_TIMEOUT_MS } from "./hub-options.ts";
 
 export class Fleet extends HubCommand {
@@ -11,8 +13,10 @@ export class Fleet extends HubCommand {
     category: "Deploying",
     description: "Show who runs what",
     details: `
-      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`. Hosts are shown as they arrive, so that a fleet may be as large as it
-      likes; the versions are summed up at the end. With \`--json\` each host is a line and the result carries the cursor for \`--since\`.
+      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`. On a terminal the fleet is shown live: versions as bars, failing hosts first, with
+      search and filter (\`?\` lists the keys). Elsewhere, and with \`--no-tui\`, hosts are rows of a table as they arrive, so that a fleet may be as
+      large as it likes; the versions are summed up at the end. With \`--json\` each host is a line and the result carries the cursor for
+      \`--since\`.
     `,
     examples: [
       ["A plugin's hosts", "$0 fleet plugin:tide-table"],
@@ -23,13 +27,25 @@ export class Fleet extends HubCommand {
   targets = Option.Rest({ name: "TARGET", required: 1 });
   since = Option.String("--since", { description: "Only hosts that changed since this cursor" });
 
+  screenReader = Option.Boolean("--screen-reader", {
+    description: "The table instead of the picture [SEALIFT_SCREEN_READER]",
+  });
+  tui = Option.Boolean("--tui", { description: "--no-tui prints the table on a terminal, too" });
+
   override async run(settings: Settings): Promise<number> {
-    const { readFleet } = await import("../lib/client/fleet.ts");
     const targets = this.targets.map(parseTarget);
     if (this.since !== undefined && targets.length > 1)
       throw usageError("usage", "--since goes with one target: each has a cursor of its own.");
+    const hub = hubConnection(settings, MARKETPLACE_TIMEOUT_MS);
+    const terminal = terminalOf(this.context);
+    if (terminal !== undefined && !this.json && this.since === undefined && wantsPicture(settings)) {
+      const { fleetDashboard } = await import("./output/fleet-dashboard.ts");
+      await fleetDashboard(targets, hub, { ...terminal, screenReader: false });
+      return EXIT.done;
+    }
+    const { readFleet } = await import("../lib/client/fleet.ts");
     using interrupt = interruptible();
-    const connection = { ...hubConnection(settings, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
+    const connection = { ...hub, signal: interrupt.signal };
     const summaries: Record<string, unknown>[] = [];
     for (const target of targets) {
       const name = `${target.kind}:${target.slug}`;
@@ -59,6 +75,9 @@ export class Fleet extends HubCommand {
     return this.done({ fleets: summaries });
   }
 }
+
+/** Rows of a table are what a screen reader can read. */
+const wantsPicture = (settings: Settings): boolean => settings.flag("tui", true) && !settings.flag("screen-reader");
 
 function rowOf({ host_id: host, version, status, completed_at: time, error_message: why }: FleetHost): string {
   return `${host.padEnd(32)} ${version.padEnd(20)} ${status.padEnd(11)} ${(time ?? "").slice(0, 19).padEnd(19)} ${why ?? ""}`.trimEnd();

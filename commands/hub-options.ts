@@ -1,5 +1,6 @@
 import { Option } from "clipanion";
 import { usageError } from "../lib/contract/errors.ts";
+import { lightenHttp } from "../lib/support/light-http.ts";
 import type { Settings } from "../lib/support/settings.ts";
 import { SealiftCommand } from "./base.ts";
 
@@ -11,6 +12,12 @@ export abstract class HubCommand extends SealiftCommand {
   timeout = Option.String("--timeout", {
     description: "Longest silence of the hub, not of a whole transfer (default: 30 s, 60 s on the marketplace)",
   });
+
+  override execute(): Promise<number> {
+    // Before anything of a client is loaded.
+    lightenHttp();
+    return super.execute();
+  }
 }
 
 /** The hub that a command talks to. @throws UsageError `usage` */

@@ -4,9 +4,11 @@ import { setFlagsFromString } from "node:v8";
 import { Command, Option } from "clipanion";
 import { usageError } from "../lib/contract/errors.ts";
 import type { SourceHost } from "../lib/hub/import/sources.ts";
+import type { Logger } from "../lib/support/logging.ts";
 import type { Settings } from "../lib/support/settings.ts";
 import { interruptible, SealiftCommand } from "./base.ts";
-import { aborted, listenOn, parseListen } from "./listen-option.ts";
+import { parseListen } from "./listen-option.ts";
+import { serve } from "./serve.ts";
 
 const DEFAULT_DATA_DIR = "./sealift-hub";
 
@@ -51,6 +53,8 @@ export function parseSourceHost(text: string): SourceHost {
   );
 }
 
+const LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+
 export class HubServe extends SealiftCommand {
   static override paths = [["hub-serve"], ["hub", "serve"]];
   static override usage = Command.Usage({
@@ -58,8 +62,9 @@ export class HubServe extends SealiftCommand {
     description: "Run a hub: marketplace, encrypted deployments, key service",
     details: `
       Prints one \`ready\` line with its URL on stdout (with \`--json\` a ready event), logs on stderr, and serves until SIGTERM or
-      SIGINT, which let the requests in flight end. The first start creates the data folder with \`admin.key\` (0600), the
-      administrator's API key, and \`kek.json\` (0600), which must be backed up: without it no stored artifact can be decrypted.
+      SIGINT, which let the requests in flight end. SIGHUP reads the KEK file again, and \`log_level\` of the configuration file. The first
+      start creates the data folder with \`admin.key\` (0600), the administrator's API key, and \`kek.json\` (0600), which must be backed
+      up: without it no stored artifact can be decrypted.
     `,
     examples: [
       ["Try it", "$0 hub-serve --listen 127.0.0.1:0"],
@@ -107,15 +112,17 @@ export class HubServe extends SealiftCommand {
     const blobUrl = settings.text("blob-url");
     const sourceHosts = settings.list("import-host").map(parseSourceHost);
     const reportRetention = settings.duration("report-retention", 0);
-    const levels = ["trace", "debug", "info", "warn", "error", "silent"] as const;
-    const level = settings.choice("log-level", levels, this.json ? "silent" : "info");
-    const [{ createHub }, { DEFAULTS }, { createLogger }] = await Promise.all([
+    const [{ createHub }, { DEFAULTS }, { createLogger }, { systemdNotifier }] = await Promise.all([
       import("../lib/hub/hub.ts"),
       import("../lib/hub/options.ts"),
       import("../lib/support/logging.ts"),
+      import("../lib/support/systemd-notify.ts"),
     ]);
+    const logger = createLogger({ name: "hub", level: this.#levelOf(settings) });
     const requests = settings.integer("rate-limit", DEFAULTS.rateLimit.requests);
     using interruption = interruptible();
+    using notifier = systemdNotifier({ warn: (message) => logger.warn(message) });
+    notifier.status("Opening the storage");
     const hub = await createHub({
       ...storageOf(settings),
       listen: parseListen(listen),
@@ -125,17 +132,34 @@ export class HubServe extends SealiftCommand {
       rateLimit: requests === 0 ? false : { requests },
       ...(sourceHosts.length > 0 && { sourceHosts }),
       ...(reportRetention > 0 && { reportRetention }),
-      ...(level !== "silent" && { logger: createLogger({ name: "hub", level }) }),
+      logger,
     });
-    try {
-      const url = await listenOn(hub);
-      if (this.json)
-        this.output.event({ event: "ready", url, ...(publicUrl !== undefined && { public_url: publicUrl }) });
-      else this.output.line(`ready ${url}`);
-      await aborted(interruption.signal);
-    } finally {
-      await hub.close();
-    }
+    await serve(hub, {
+      signal: interruption.signal,
+      notifier,
+      announce: (url) => {
+        if (this.json)
+          this.output.event({ event: "ready", url, ...(publicUrl !== undefined && { public_url: publicUrl }) });
+        else this.output.line(`ready ${url}`);
+      },
+      reload: async () => {
+        await this.#reloadLevel(logger);
+        await hub.reload();
+      },
+    });
     return this.done({});
+  }
+
+  #levelOf(settings: Settings): string {
+    return settings.choice("log-level", LEVELS, this.json ? "silent" : "info");
+  }
+
+  /** A configuration file that is not valid changes nothing. */
+  async #reloadLevel(logger: Logger): Promise<void> {
+    try {
+      logger.level = this.#levelOf(await this.loadSettings());
+    } catch (error) {
+      logger.error({ err: error }, "the configuration file could not be read again");
+    }
   }
 }

@@ -8,12 +8,16 @@ import { HubServe } from "./hub-serve.ts";
 import { Keygen } from "./keygen.ts";
 import { KeysCreate, KeysList, KeysRevoke } from "./keys.ts";
 import { MarketplacePublish, MarketplaceSearch, MarketplaceYank } from "./marketplace.ts";
+import { MarketplaceSigningKey } from "./marketplace-signing-key.ts";
 import { OpenArtifact } from "./open.ts";
 import { PlanInit, PlanValidate } from "./plan.ts";
 import { PluginInit } from "./plugin-init.ts";
 import { PluginTest } from "./plugin-test.ts";
 import { ProjectsCreate, ProjectsList } from "./projects.ts";
 import { RuntimeServe } from "./runtime-serve.ts";
+import { SystemdInstall } from "./systemd-install.ts";
+import { WatchControl } from "./watch-control.ts";
+import { WatchCommand } from "./watch.ts";
 
 /** Every command of `sealift`. Their modules are light: what they do is loaded when they run. */
 export const COMMANDS: readonly CommandClass[] = [
@@ -29,6 +33,7 @@ export const COMMANDS: readonly CommandClass[] = [
   KeysRevoke,
   MarketplacePublish,
   MarketplaceSearch,
+  MarketplaceSigningKey,
   MarketplaceYank,
   OpenArtifact,
   PlanInit,
@@ -38,4 +43,7 @@ export const COMMANDS: readonly CommandClass[] = [
   ProjectsCreate,
   ProjectsList,
   RuntimeServe,
+  SystemdInstall,
+  WatchCommand,
+  WatchControl,
 ];

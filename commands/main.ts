@@ -25,7 +25,7 @@ export async function runProgram(
     return EXIT.usage;
   }
   if (command.help) {
-    process.stdout.write(cli.usage(command, { detailed: true }));
+    process.stdout.write(withPlaceholders(cli.usage(command, { detailed: true })));
     return EXIT.done;
   }
   return cli.run(command, Cli.defaultContext);
@@ -36,8 +36,21 @@ export function runRole(name: string, command: CommandClass, argv: readonly stri
   abstract class Renamed extends (command as unknown as abstract new () => Command) {}
   const Role = Renamed as unknown as CommandClass;
   Role.paths = [Command.Default];
+  if (command.usage !== undefined) Role.usage = { ...command.usage, examples: roleExamples(command) };
   return runProgram(name, [Role], argv);
 }
+
+/** A role's program is the command: its examples do not name it twice. */
+function roleExamples({ usage, paths = [] }: CommandClass): [string, string][] {
+  const names = paths.map((path) => `$0 ${path.join(" ")}`).toSorted((a, b) => b.length - a.length);
+  return (usage?.examples ?? []).map(([what, line]) => {
+    const name = names.find((candidate) => line.includes(candidate));
+    return [what, name === undefined ? line : line.replace(name, "$0")];
+  });
+}
+
+/** Clipanion calls every value `#0`; the column of the descriptions stays where it is. */
+const withPlaceholders = (usage: string): string => usage.replace(/(--[\w-]+) #0 {0,3}/g, "$1 VALUE");
 
 /** Clipanion's own errors, in our form: what is wrong, and where the options are listed. */
 function describeSyntaxError(error: Error, name: string): string {

@@ -2,7 +2,8 @@ import { Command, Option } from "clipanion";
 import type { RuntimeOptions } from "../lib/runtime/runtime.ts";
 import type { Settings } from "../lib/support/settings.ts";
 import { SealiftCommand, interruptible } from "./base.ts";
-import { aborted, listenOn, parseListen } from "./listen-option.ts";
+import { parseListen } from "./listen-option.ts";
+import { serve } from "./serve.ts";
 
 export class RuntimeServe extends SealiftCommand {
   static override paths = [["runtime-serve"], ["runtime", "serve"]];
@@ -50,9 +51,10 @@ export class RuntimeServe extends SealiftCommand {
       settings.text("log-level") === undefined && !this.json
         ? undefined
         : settings.choice("log-level", levels, "silent");
-    const [{ createRuntime }, { createLogger }, { resolve }] = await Promise.all([
+    const [{ createRuntime }, { createLogger }, { systemdNotifier }, { resolve }] = await Promise.all([
       import("../lib/runtime/runtime.ts"),
       import("../lib/support/logging.ts"),
+      import("../lib/support/systemd-notify.ts"),
       import("node:path"),
     ]);
     const options: RuntimeOptions = {
@@ -65,18 +67,20 @@ export class RuntimeServe extends SealiftCommand {
     // Node would open its debugger on this signal, for anyone of the same user; a listener takes its place.
     process.on("SIGUSR1", () => undefined);
     using interruption = interruptible();
+    using notifier = systemdNotifier({
+      warn: (message) => (options.logger ?? createLogger({ name: "runtime" })).warn(message),
+    });
+    notifier.status("Loading the plugins");
     const runtime = await createRuntime(options);
-    const refresh = (): void => void runtime.refresh();
-    process.on("SIGHUP", refresh);
-    try {
-      const url = await listenOn(runtime);
-      if (this.json) this.output.event({ event: "ready", url });
-      else this.output.line(`ready ${url}`);
-      await aborted(interruption.signal);
-    } finally {
-      process.off("SIGHUP", refresh);
-      await runtime.close();
-    }
+    await serve(runtime, {
+      signal: interruption.signal,
+      notifier,
+      announce: (url) => {
+        if (this.json) this.output.event({ event: "ready", url });
+        else this.output.line(`ready ${url}`);
+      },
+      reload: () => runtime.refresh(),
+    });
     return this.done({});
   }
 }

@@ -1,12 +1,14 @@
 /**
  * `npm start`: the whole way of a project, with the real programs as processes. A hub on embedded storage, keys, the example project
- * published and deployed to a host folder. Needs no configuration, ends by itself, and leaves one folder, which it names.
+ * published and deployed to a host folder. Needs no configuration and leaves one folder, which it names. On a terminal it ends with the dashboard,
+ * until `q`; elsewhere by itself.
  */
 import { randomBytes } from "node:crypto";
 import { chmod, cp, mkdtemp, readdir, readFile, readlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { onTerminal, showDashboard } from "./quickstart/dashboard.ts";
 import { Programs, type ResultEvent } from "./quickstart/programs.ts";
 import { heading, say, summary } from "./quickstart/words.ts";
 import { zipFolder } from "./quickstart/zip-folder.ts";
@@ -118,26 +120,20 @@ async function main(): Promise<void> {
     ["projects", "create", "Tide table", "--kind", "plugin", "--slug", "tide-table"],
     admin,
   );
-  await zipFolder(path("source", "plugins", "tide-table"), "tide-table-1.1.0", path("tide-table.zip"));
-  await programs.run(
-    "sealift",
-    ["marketplace", "publish", "tide-table", "--version", "1.1.0", "--archive", path("tide-table.zip")],
-    developer,
-  );
+  const publishPlugin = async (version: string): Promise<void> => {
+    await zipFolder(path("source", "plugins", "tide-table"), `tide-table-${version}`, path("tide-table.zip"));
+    const release = ["--version", version, "--archive", path("tide-table.zip")];
+    await programs.run("sealift", ["marketplace", "publish", "tide-table", ...release], developer);
+  };
+  await publishPlugin("1.1.0");
   await programs.run("sealift", ["plan", "init", "tide-table", "--out", path("install.yaml")], {});
-  const plugin = await programs.run<ResultEvent & { version: string }>(
-    "deploy-marketplace",
-    [
-      "tide-table",
-      "--install-plan",
-      path("install.yaml"),
-      "--project-root",
-      path("plugin-host"),
-      "--host-id",
-      "host-2",
-    ],
-    developer,
-  );
+  const deployPlugin = (root: string, hostId: string) =>
+    programs.run<ResultEvent & { version: string }>(
+      "deploy-marketplace",
+      ["tide-table", "--install-plan", path("install.yaml"), "--project-root", root, "--host-id", hostId],
+      developer,
+    );
+  const plugin = await deployPlugin(path("plugin-host"), "host-2");
   say(`tide-table ${plugin.version} runs from ${path("plugin-host", "plugins", "tide-table")}`);
   await programs.run("sealift", ["fleet", "plugin:tide-table"], admin, ({ event, host_id: id, version, status }) => {
     if (event === "host") say(`${String(id)}  ${String(version)}  ${String(status)}`);
@@ -171,6 +167,15 @@ async function main(): Promise<void> {
   const board = await fetch(`${runtimeUrl}/plugin/berth-board/berths`);
   say(`GET /plugin/berth-board/berths (trusted): ${await board.text()}`);
   if (!board.ok) throw new Error(`berth-board answered ${board.status}`);
+
+  if (onTerminal()) {
+    for (const id of ["host-3", "host-4", "host-5"]) await deployPlugin(path("fleet", id), id);
+    const next = async (): Promise<void> => {
+      await publish("1.2.0");
+      await publishPlugin("1.2.0");
+    };
+    await showDashboard(programs, { folder, hubUrl, projectId: project.slug, host, developer, publish: next });
+  }
 
   summary([
     `Version ${upgraded.version} runs from ${path("host")}; its report is ${upgraded.report}.`,

@@ -1,4 +1,4 @@
-import type { deploy, DeployOptions, DeployResult } from "../../lib/agent/deploy.ts";
+import type { DeployOptions, DeployResult } from "../../lib/agent/deploy.ts";
 import type { Source } from "../../lib/agent/source.ts";
 import type { SealiftError } from "../../lib/contract/errors.ts";
 import { interruptible, type Output } from "../base.ts";
@@ -13,15 +13,17 @@ interface Surroundings {
 
 /** Runs one deployment with the renderer that the options ask for, and says how it went. @returns the exit code */
 export async function showDeployment(
-  run: typeof deploy,
   source: Source,
   options: DeployOptions,
   { json, output, stderr, fail, done }: Surroundings,
 ): Promise<number> {
-  const { deployLines } = await import("./deploy-lines.ts");
+  const [{ deployLines }, { deploy }] = await Promise.all([
+    import("./deploy-lines.ts"),
+    import("../../lib/agent/deploy.ts"),
+  ]);
   using interrupt = interruptible();
   const lines = deployLines(stderr);
-  const result = await run(source, { ...options, signal: interrupt.signal }, json ? output.event : lines.emit);
+  const result = await deploy(source, { ...options, signal: interrupt.signal }, json ? output.event : lines.emit);
   lines.close();
   const { error, ...facts } = result;
   if (error !== undefined) return fail(error, facts);

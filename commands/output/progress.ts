@@ -1,9 +1,6 @@
 import type { Writable } from "node:stream";
 import cliProgress from "cli-progress";
-import prettyBytes from "pretty-bytes";
-
-/** Bytes for people, in powers of 1024. */
-export const sizeText = (bytes: number): string => prettyBytes(bytes, { binary: true });
+import { sizeText } from "../../lib/agent/sentences.ts";
 
 export interface Progress {
   /** A line above the bar. */

@@ -11,27 +11,25 @@ import { linkData } from "../releases/data-folders.ts";
 import { type Journal, writeJournal } from "../releases/journal.ts";
 import { type Item, type Layout, layoutOf } from "../releases/layout.ts";
 import { acquireLock } from "../releases/lock.ts";
-import { recover } from "../releases/recovery.ts";
 import { collectReleases, currentRelease, newReleaseName, type Release, writeRelease } from "../releases/release.ts";
 import { commitSwitch, planSwitch, switchRelease, undoDeployment } from "../releases/switch.ts";
 import { quarantine, readQuarantine, releaseFromQuarantine } from "../releases/target-state.ts";
 import type { AgentEvent, Emit } from "./events.ts";
+import { bringBack, type SupervisorChoice, undoInterrupted } from "./interrupted.ts";
 import { checkSupervised, type OrderedPlan, orderPlan } from "./plan.ts";
 import { rotateReports, writeReport } from "./report.ts";
 import type { Fetched, Resolved, Source } from "./source.ts";
 import { runSteps, type StepContext } from "./steps.ts";
 import { noSupervisor } from "./supervisors/none.ts";
-import type { Supervisor, SupervisorName } from "./supervisors/supervisor.ts";
+import type { Supervisor } from "./supervisors/supervisor.ts";
 
-/** Milliseconds that an undo may take to bring units back; nothing interrupts it. */
-const UNDO_LIMIT_MS = 300_000;
 /** Milliseconds that the hub's report may take when the run itself was interrupted. */
 const LATE_REPORT_LIMIT_MS = 10_000;
 
 export interface DeployOptions {
   projectRoot: string;
   hostId: string;
-  supervisor: { name: SupervisorName; make?: (installed: () => readonly string[]) => Supervisor };
+  supervisor: SupervisorChoice;
   provisioners?: Provisioners;
   notifiers?: Notifiers;
   limits?: Limits;
@@ -42,6 +40,8 @@ export interface DeployOptions {
   /** Local reports to keep as files; older ones go to the archive. Default 1000. */
   keepReports?: number;
   allowDowngrade?: boolean;
+  /** Installs the version once more even if it runs already. */
+  reinstall?: boolean;
   /** Milliseconds to wait for another deployment on the same root. Default 10 minutes. */
   lockWaitMs?: number;
   signal?: AbortSignal;
@@ -114,7 +114,7 @@ class Deployment {
       await mkdir(this.#layout.root, { recursive: true });
       await using _lock = await this.#lock();
       this.#emit({ event: "lock.acquired" });
-      await this.#recover();
+      await undoInterrupted(this.#layout, this.#options.supervisor, this.#emit);
       result = await this.#deployLocked();
     } catch (thrown) {
       const error = asSealiftError(thrown);
@@ -135,50 +135,23 @@ class Deployment {
     });
   }
 
-  /** Undoes what a killed run left, brings its units back, and writes the report that it could not write. */
-  async #recover(): Promise<void> {
-    const interrupted = await recover(this.#layout);
-    if (interrupted === undefined) return;
-    await this.#bringBack(interrupted);
-    const { target, slug, kind, deployment_id, requested_version, resolved_version, started_at, host_id } = interrupted;
-    await writeReport(this.#layout, target, {
-      slug,
-      kind,
-      status: interrupted.phase === "switching" && interrupted.previous !== null ? "rolled_back" : "failed",
-      requested_version,
-      resolved_version,
-      repo: null,
-      started_at,
-      completed_at: new Date().toISOString(),
-      error_message: "The deployment was interrupted and has been undone.",
-      host_id,
-      deployment_id,
-      code: "interrupted",
-      steps: [],
-      bytes: 0,
-      artifact_sha256: null,
-      warnings: [],
-    });
-    this.#emit({ event: "recovery.done", version: resolved_version, deployment_id });
-  }
-
   async #deployLocked(): Promise<Pick<DeployResult, "outcome" | "release">> {
     const { target } = this.#source;
     this.#running = await currentRelease(this.#layout, target);
     this.#resolved = await this.#source.resolve({ emit: this.#emit, signal: this.#signal });
     const { version, identity } = this.#resolved;
     this.#emit({ event: "resolve.ok", version, running_version: this.#running?.version ?? null });
-    if (identity !== null && this.#running?.identity === identity && this.#running.version === version) {
-      return { outcome: "unchanged", release: this.#running.name };
+    if (identity !== null && this.#runs(version, identity)) {
+      return { outcome: "unchanged", release: this.#running!.name };
     }
     await this.#checkVersion(version, identity);
 
     const journal = await this.#begin(version);
     try {
       const fetched = await this.#fetch(journal);
-      if (this.#running?.identity === fetched.identity && this.#running.version === version) {
+      if (this.#runs(version, fetched.identity)) {
         await undoDeployment(this.#layout, journal);
-        return { outcome: "unchanged", release: this.#running.name };
+        return { outcome: "unchanged", release: this.#running!.name };
       }
       await this.#install(journal, fetched);
     } catch (thrown) {
@@ -186,6 +159,12 @@ class Deployment {
     }
     await this.#afterCommit(version);
     return { outcome: "deployed", release: journal.release };
+  }
+
+  /** True when this very artifact runs already and nobody wants it anew. */
+  #runs(version: string, identity: string): boolean {
+    const running = this.#running;
+    return this.#options.reinstall !== true && running?.identity === identity && running.version === version;
   }
 
   /** A lower `latest` is not followed unasked; a version that failed before is tried again because somebody asked (design, section 4). */
@@ -264,6 +243,7 @@ class Deployment {
     checkSupervised(fetched.plan, this.#options.supervisor.name, fetched.planOrigin);
     await planSwitch(this.#layout, target, plannedItems(plan));
     this.#emit({ event: "verify.ok", check: "plan" });
+    this.#emit({ event: "steps.planned", steps: plannedSteps(plan) });
 
     // Everything holds: the tree leaves staging for its final path, so that what a provisioner makes may name that path.
     const staging = this.#layout.staging(target, journal.release);
@@ -334,7 +314,7 @@ class Deployment {
     if (touched) this.#emit({ event: "rollback.started", reason: error.message });
     try {
       await undoDeployment(this.#layout, journal);
-      await this.#bringBack(journal);
+      await bringBack(this.#layout, journal, this.#options.supervisor, this.#emit);
     } catch (undoing) {
       this.#emit({
         event: "warning",
@@ -349,27 +329,6 @@ class Deployment {
       hint:
         error.hint ?? "See the report and the plugin's logs; the version stays in quarantine until a newer one comes.",
     });
-  }
-
-  /** Units that were touched run what the links name now. */
-  async #bringBack(journal: Journal): Promise<void> {
-    if (journal.touched.length === 0 || this.#options.supervisor.name === "none") return;
-    const plugins = journal.previous_items.filter(({ section }) => section === "plugins").map(({ id }) => id);
-    const switched = journal.phase === "switching";
-    this.#installed = switched
-      ? plugins
-      : (this.#running?.items.filter(({ section }) => section === "plugins").map(({ id }) => id) ?? []);
-    const signal = AbortSignal.timeout(UNDO_LIMIT_MS);
-    for (const plugin of journal.touched) {
-      const remains = !switched || (plugin === null ? plugins.length > 0 : plugins.includes(plugin));
-      try {
-        if (remains) await this.#supervisor.restart(plugin, signal);
-        else await this.#supervisor.stop(plugin, signal);
-      } catch (error) {
-        const what = `${plugin ?? "the project"} could not be ${remains ? "restarted" : "stopped"}`;
-        this.#emit({ event: "warning", message: `After the rollback ${what}: ${(error as Error).message}` });
-      }
-    }
   }
 
   /** Bytes that failed a check and versions that were rolled back stay out of the loop; hub and network errors do not (design, section 4). */
@@ -454,6 +413,12 @@ class Deployment {
       this.#emit({ event: "warning", message: `The hub's report could not be sent: ${(error as Error).message}` });
     }
   }
+}
+
+function plannedSteps({ fill, stop, after }: OrderedPlan) {
+  const named = (steps: OrderedPlan["fill"], afterSwitch: boolean) =>
+    steps.map(({ id, action }) => ({ id, action, after_switch: afterSwitch }));
+  return [...named([...fill, ...stop], false), ...named(after, true)];
 }
 
 function plannedItems(plan: OrderedPlan): Item[] {

@@ -26,6 +26,7 @@ export type AgentEvent =
   | { event: "fetch.done"; bytes: number; files: number; unpacked_bytes: number }
   | { event: "verify.ok"; check: "signature" | "manifest" | "plan" | "hmac" | "archive" }
   | { event: "source.fetched"; id: string; sha256: string }
+  | { event: "steps.planned"; steps: { id: string; action: string; after_switch: boolean }[] }
   | { event: "step.started"; id: string; action: string; plugin: string | null }
   | { event: "step.done"; outcome: StepOutcome }
   | { event: "output"; source: string; line: string }

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import type { LocalReport } from "../contract/reports.ts";
+import { type LocalReport, localReport } from "../contract/reports.ts";
+import { readJsonFile } from "../releases/json-file.ts";
 import type { Layout, Target } from "../releases/layout.ts";
 import { writeFileAtomic } from "../support/files.ts";
 
@@ -25,6 +26,18 @@ export async function writeReport(layout: Layout, target: Target, report: LocalR
   const path = join(folder, `${stamp}-${report.deployment_id}.json`);
   await writeFileAtomic(path, `${JSON.stringify(report, null, 2)}\n`);
   return path;
+}
+
+/** The newest reports of a target, newest first; archived ones are not among them. @param limit how many at the most */
+export async function readReports(layout: Layout, target: Target, limit: number): Promise<LocalReport[]> {
+  const folder = layout.reports(target);
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  const newest = names.filter(isReport).toSorted().toReversed().slice(0, limit);
+  const reports = await Promise.all(newest.map((name) => readJsonFile(join(folder, name), localReport)));
+  return reports.filter((report) => report !== undefined);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { type Readable, Transform } from "node:stream";
-import FormData from "form-data";
+import type FormData from "form-data";
 import {
   ARTIFACT_PART,
   type ArtifactLocation,
@@ -21,7 +21,17 @@ import { baseUrl, paths } from "../contract/paths.ts";
 import type { z } from "zod";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { download, type DownloadOptions } from "./download.ts";
-import { answerOf, call, type HttpRequest, readJson, send, type Transport, transportError } from "./http.ts";
+import {
+  answerOf,
+  call,
+  callIfChanged,
+  type Conditional,
+  type HttpRequest,
+  readJson,
+  send,
+  type Transport,
+  transportError,
+} from "./http.ts";
 
 export interface DeployClientOptions extends Transport {
   /** The hub's bare root; a trailing slash is ignored. */
@@ -68,7 +78,11 @@ export class DeployClient {
     return (await call(request, authAnswer, this.#options)).access_token;
   }
 
-  async #withSession<T extends z.ZodType>(request: HttpRequest, schema: T): Promise<z.output<T>> {
+  #withSession<T extends z.ZodType>(request: HttpRequest, schema: T): Promise<z.output<T>> {
+    return this.#inSession(request, (withToken) => call(withToken, schema, this.#options));
+  }
+
+  async #inSession<T>(request: HttpRequest, exchange: (request: HttpRequest) => Promise<T>): Promise<T> {
     for (let renewed = false; ; renewed = true) {
       await this.authenticate();
       const token = await this.#session!;
@@ -78,7 +92,7 @@ export class DeployClient {
         secrets: [token, ...(request.secrets ?? [])],
       };
       try {
-        return await call(withToken, schema, this.#options);
+        return await exchange(withToken);
       } catch (error) {
         if (renewed || !(error instanceof SealiftError) || error.status !== 401) throw error;
         this.#session = undefined;
@@ -90,6 +104,15 @@ export class DeployClient {
   async latestVersion(): Promise<string> {
     const url = this.#base + paths.latestVersion(this.#projectId);
     return (await this.#withSession({ operation: "latest", method: "GET", url }, latestAnswer)).version;
+  }
+
+  /** The latest version, if it is not the one that `etag` stands for; asked once, without retries. @throws ArtifactError */
+  latestIfChanged(etag: string | undefined): Promise<Conditional<string>> {
+    const url = this.#base + paths.latestVersion(this.#projectId);
+    return this.#inSession({ operation: "latest", method: "GET", url }, async (request) => {
+      const answer = await callIfChanged(request, etag, latestAnswer, this.#options);
+      return answer.changed ? { ...answer, value: answer.value.version } : answer;
+    });
   }
 
   /** @throws ArtifactError */
@@ -174,7 +197,9 @@ export function storedContentSha256(error: SealiftError): string | undefined {
 export async function publishArtifact(options: PublishRequest): Promise<PublishResult> {
   const { fields, apiKey, onUploaded } = options;
   const form = async (): Promise<FormData> => {
-    const data = new FormData();
+    // Loaded by uploads only: its table of file types is large.
+    const { default: Form } = await import("form-data");
+    const data = new Form();
     for (const [name, value] of Object.entries(fields)) data.append(name, value);
     const { size } = await stat(options.file);
     data.append(ARTIFACT_PART.name, fileStream(options.file), {

@@ -9,7 +9,9 @@ import {
   type ProjectRecord,
   projectRecord,
 } from "../contract/devkeys-api.ts";
+import { SealiftError } from "../contract/errors.ts";
 import { HEADERS } from "../contract/headers.ts";
+import { type SigningKeyRecord, signingKeyRecord } from "../contract/marketplace-api.ts";
 import { baseUrl, paths } from "../contract/paths.ts";
 import type { DeployClientOptions } from "./deploy-client.ts";
 import { call, type HttpRequest, send, statusError } from "./http.ts";
@@ -42,8 +44,35 @@ export class DevkeysClient {
   }
 
   /** Revokes a key and its deployment credential at once. */
-  async revokeKey(id: string): Promise<void> {
-    const request = this.#request("DELETE", paths.apiKey(id));
+  revokeKey(id: string): Promise<void> {
+    return this.#delete(paths.apiKey(id));
+  }
+
+  /** Registers the owner's signing secret for archives that the hub imports, in place of an earlier one. */
+  registerSigningKey(secret: string): Promise<SigningKeyRecord> {
+    const request = this.#request("POST", paths.signingKey(), { secret });
+    request.secretBody = true;
+    request.secrets = [...request.secrets!, secret];
+    return call(request, signingKeyRecord, this.#options);
+  }
+
+  /** Since when a signing secret is registered; `undefined` when none is. */
+  async signingKey(): Promise<SigningKeyRecord | undefined> {
+    try {
+      return await call(this.#request("GET", paths.signingKey()), signingKeyRecord, this.#options);
+    } catch (error) {
+      if (error instanceof SealiftError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  /** Has the hub forget the signing secret. */
+  forgetSigningKey(): Promise<void> {
+    return this.#delete(paths.signingKey());
+  }
+
+  async #delete(path: string): Promise<void> {
+    const request = this.#request("DELETE", path);
     const response = await send(request, this.#options);
     if (response.status !== 204) throw await statusError(response, request);
     response.body.resume();

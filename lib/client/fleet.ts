@@ -1,4 +1,7 @@
-import streamObject from "stream-json/streamers/stream-object.js";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { fun, type Many, none } from "stream-chain/core";
+import Assembler from "stream-json/assembler.js";
+import parser, { type Token } from "stream-json/parser.js";
 import { z } from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import { HEADERS } from "../contract/headers.ts";
@@ -70,6 +73,12 @@ export async function readFleet(
 /** Bytes of tokens and records that the parser makes of each byte, roughly: they are collected before they gather. */
 const GARBAGE_PER_BYTE = 32;
 
+/** Bytes that are parsed at a time: their tokens are all that is alive when garbage is collected. */
+const PIECE_BYTES = 4 * 1024;
+
+/** A host's record is a few hundred bytes; a hub that sends one without end is not to fill the memory. */
+const MAX_RECORD_BYTES = 1024 * 1024;
+
 async function* nothing(): AsyncGenerator<FleetHost> {}
 
 async function* hostsOf(
@@ -82,25 +91,65 @@ async function* hostsOf(
       status: 200,
       ...(cause !== undefined && { cause }),
     });
-  const members = streamObject.withParserAsStream();
-  response.body.on("error", (error) => members.destroy(error));
-  const pace = paceBuffers();
-  response.body.on("data", (chunk: Buffer) => pace(chunk.length * GARBAGE_PER_BYTE));
-  response.body.pipe(members);
   try {
-    for await (const { key, value } of members as AsyncIterable<{ key: string; value: unknown }>) {
+    for await (const [key, value] of membersOf(response.body)) {
       const record = hostRecord.safeParse(value);
       if (!record.success) throw bad(`its record of ${JSON.stringify(key.slice(0, 100))} is not a host's`);
       yield { ...record.data, host_id: key };
     }
   } catch (error) {
+    if (error instanceof RecordTooLarge) throw bad(`with a record of more than ${MAX_RECORD_BYTES} bytes`, error);
     const explained = transportError(error, request, response.url, options);
     // What is neither ours nor the transport's is the parser's.
     throw explained instanceof SealiftError || options.signal?.aborted
       ? explained
       : bad("not with a JSON object", error);
   } finally {
-    members.destroy();
     discard(response.body);
   }
+}
+
+class RecordTooLarge extends Error {}
+class NoObject extends Error {}
+
+/**
+ * The members of the JSON object in a body, as they arrive. The parser is called and not piped through, because a stream's queues keep
+ * objects until they are old; and its object streamer is not used, because a property for each host id is a hidden class for each
+ * host. Either is what a fleet's memory grew from.
+ */
+async function* membersOf(body: AsyncIterable<Buffer>): AsyncGenerator<[key: string, value: unknown]> {
+  // Its types know neither that it takes bytes nor that it answers at once when all of its parts do.
+  const parse = fun(parser({ streamValues: false })) as unknown as (piece: Buffer | typeof none) => Many<Token>;
+  const pace = paceBuffers({ fullEvery: Infinity });
+  const record = new Assembler();
+  let opened = false;
+  let key: string | undefined;
+  let recordBytes = 0;
+  for await (const chunk of body) {
+    for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
+      const piece = chunk.subarray(at, at + PIECE_BYTES);
+      recordBytes += piece.length;
+      for (const token of parse(piece).values) {
+        if (key !== undefined) {
+          record.consume(token);
+          if (!record.done) continue;
+          yield [key, record.current];
+          key = undefined;
+          recordBytes = 0;
+        } else if (token.name === "keyValue") {
+          key = token.value;
+        } else if (!opened) {
+          opened = token.name === "startObject";
+          if (!opened) throw new NoObject();
+        }
+      }
+      if (recordBytes > MAX_RECORD_BYTES) throw new RecordTooLarge();
+    }
+    // What the reader has written by now is let go of on the event loop's next turn only.
+    await nextTurn();
+    pace(chunk.length * GARBAGE_PER_BYTE);
+  }
+  // Throws when something is missing; a bare number ends here, too.
+  parse(none);
+  if (!opened) throw new NoObject();
 }

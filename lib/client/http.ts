@@ -335,6 +335,34 @@ export async function call<T extends z.ZodType>(
   });
 }
 
+/** An answer that may not have changed since its ETag was seen. */
+export type Conditional<T> = { changed: false } | { changed: true; value: T; etag: string | undefined };
+
+/** One GET with `If-None-Match`, tried once: whoever polls comes again anyway. */
+export async function callIfChanged<T extends z.ZodType>(
+  request: HttpRequest,
+  etag: string | undefined,
+  schema: T,
+  transport: Transport,
+): Promise<Conditional<z.output<T>>> {
+  const conditional =
+    etag === undefined ? request : { ...request, headers: { ...request.headers, "if-none-match": etag } };
+  const response = await send(conditional, transport);
+  if (response.status === 304 && etag !== undefined) {
+    discard(response.body);
+    return { changed: false };
+  }
+  try {
+    return {
+      changed: true,
+      value: await readJson(response, request, schema),
+      etag: header(response, "etag"),
+    };
+  } catch (error) {
+    throw transportError(error, request, response.url, transport);
+  }
+}
+
 const TRANSIENT = new Set<Code>(["connection_failed", "timed_out", "rate_limited", "hub_unavailable"]);
 
 /** True for an error that may be gone at the next try: 408, 429, 5xx, connections. */
@@ -371,6 +399,9 @@ const answers = new WeakMap<object, { body: Record<string, unknown>; retryAfterM
 
 /** The JSON body of the answer that became `error`; empty when there was none. */
 export const answerOf = (error: object): Record<string, unknown> => answers.get(error)?.body ?? {};
+
+/** Milliseconds that the hub asked to wait, when the answer that became `error` had a `Retry-After`. */
+export const retryAfterOf = (error: object): number | undefined => answers.get(error)?.retryAfterMs;
 
 /** Milliseconds of a `Retry-After` header (seconds or a date), or `undefined`. */
 export function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
-import FormData from "form-data";
+import type FormData from "form-data";
 import { z } from "zod";
 import type { DeployClientOptions } from "./deploy-client.ts";
 import { HEADERS, SIGNATURE_PREFIX } from "../contract/headers.ts";
@@ -15,9 +15,11 @@ import {
 import { page } from "../contract/devkeys-api.ts";
 import { baseUrl, paths, type TargetKind } from "../contract/paths.ts";
 import type { DeploymentReport } from "../contract/reports.ts";
-import { artifactError } from "../contract/errors.ts";
+import { artifactError, SealiftError } from "../contract/errors.ts";
 import {
   call,
+  callIfChanged,
+  type Conditional,
   header,
   type HttpRequest,
   operationError,
@@ -72,6 +74,12 @@ export class MarketplaceClient {
     return call(this.#request("detail", "GET", paths.detail(this.#kind, this.#slug)), detailAnswer, this.#options);
   }
 
+  /** The detail record, if it is not the one that `etag` stands for; asked once, without retries. @throws ArtifactError */
+  detailIfChanged(etag: string | undefined): Promise<Conditional<Detail>> {
+    const request = this.#request("detail", "GET", paths.detail(this.#kind, this.#slug));
+    return callIfChanged(request, etag, detailAnswer, this.#options);
+  }
+
   /**
    * Fetches the ZIP: `consume` gets its headers and its bytes, and is called again from the start when the connection is lost.
    *
@@ -112,7 +120,9 @@ export class MarketplaceClient {
   /** Publishes a ZIP that the developer has signed. @throws AuthenticationError, PublishError */
   async publish(fields: ReleaseFields, file: string): Promise<z.output<typeof releaseRecord>> {
     const form = async (): Promise<FormData> => {
-      const data = new FormData();
+      // Loaded by uploads only: its table of file types is large.
+      const { default: Form } = await import("form-data");
+      const data = new Form();
       for (const [name, value] of Object.entries(fields)) if (value !== undefined) data.append(name, value);
       const { size } = await stat(file);
       data.append(ARCHIVE_PART.name, createReadStream(file), {
@@ -131,9 +141,17 @@ export class MarketplaceClient {
   }
 
   /** Has the hub fetch and sign the archive of `owner/repo@tag`. @throws AuthenticationError, PublishError */
-  import(release: ImportRequest): Promise<z.output<typeof releaseRecord>> {
+  async import(release: ImportRequest): Promise<z.output<typeof releaseRecord>> {
     const request = { ...this.#request("marketplace", "POST", `${this.#path()}/import`), json: release };
-    return call(request, z.looseObject(releaseRecord.shape), this.#options);
+    try {
+      return await call(request, z.looseObject(releaseRecord.shape), this.#options);
+    } catch (error) {
+      // The other 409 is a version that exists with other bytes.
+      if (!(error instanceof SealiftError) || error.hubCode !== "conflict") throw error;
+      const { kind, message, status, hubCode } = error;
+      const hint = "If you have registered no signing secret, do it with: sealift marketplace signing-key";
+      throw new SealiftError(kind, "conflict", message, { ...(status !== undefined && { status }), hubCode, hint });
+    }
   }
 
   /** Takes a version out of `latest`, or back in. @throws AuthenticationError, PublishError */

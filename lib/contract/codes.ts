@@ -18,6 +18,23 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
+/** Worst last: what says most about several targets at once (design, section 6). */
+const BY_SEVERITY: readonly ExitCode[] = [
+  EXIT.done,
+  EXIT.tryAgain,
+  EXIT.failed,
+  EXIT.usage,
+  EXIT.refused,
+  EXIT.rejected,
+  EXIT.rolledBack,
+  EXIT.verification,
+  EXIT.interrupted,
+];
+
+/** The worst of several exit codes. */
+export const worstExit = (codes: readonly ExitCode[]): ExitCode =>
+  codes.reduce((worst, code) => (BY_SEVERITY.indexOf(code) > BY_SEVERITY.indexOf(worst) ? code : worst), EXIT.done);
+
 interface CodeEntry {
   exit: ExitCode;
   meaning: string;
@@ -116,7 +133,7 @@ export const CODES = {
   root_busy: tryAgain("Another deployment holds the lock of the project root."),
   root_unusable: failed("The project root cannot be created or written."),
   quarantined: failed(
-    "This version was rolled back or failed a check before; it stays out until a newer one or --retry.",
+    "This version was rolled back or failed a check before; it stays out until a newer one comes or a person retries it.",
   ),
   downgrade_refused: failed("The version is lower than the running one; --allow-downgrade permits it."),
   provisioner_missing: failed("The plan provisions a plugin for which provisioners.yaml has no entry."),

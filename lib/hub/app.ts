@@ -44,10 +44,12 @@ function requestId(request: IncomingMessage): string {
 
 /** One line per request. Polls that went well are `debug`: a fleet asks every minute. */
 function logRequests(app: FastifyInstance, { logger }: HubContext): void {
-  if (logger === undefined || !logger.isLevelEnabled("info")) return;
+  if (logger === undefined) return;
   app.addHook("onResponse", (request, reply, done) => {
     const { statusCode } = reply;
     const level = request.method === "GET" && statusCode < 400 ? "debug" : statusCode < 500 ? "info" : "error";
+    // Asked for each request: a reload may have changed it.
+    if (!logger.isLevelEnabled(level)) return done();
     logger[level](
       {
         requestId: request.id,

@@ -2,12 +2,16 @@ import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { countBuffered } from "./buffer-collection.ts";
 import { unprocessable } from "./errors.ts";
 import { matchesEtag } from "./ranges.ts";
 import type { Statements } from "./records/database.ts";
 
 /** Hosts of one database page: what a fleet view holds in memory. */
 const PAGE = 100;
+
+/** Characters of rows, members and text that are made for each one of the answer, roughly: they are collected before they gather. */
+const GARBAGE_PER_CHARACTER = 6;
 
 /** The header that carries the cursor for the next `?since=`. */
 export const CURSOR_HEADER = "X-Cursor";
@@ -70,10 +74,12 @@ async function* fleetText(statements: Statements, view: View, since: number): As
   let opening = "{";
   for await (const page of hostPages(statements, view, since)) {
     if (page.length === 0) continue;
-    yield opening + page.map(member).join(",");
+    const text = opening + page.map(member).join(",");
     opening = ",";
+    yield text;
     // A client that reads as fast as we write would otherwise keep every other request waiting until the last host.
     await setImmediate();
+    countBuffered(text.length * GARBAGE_PER_CHARACTER);
   }
   yield opening === "{" ? "{}" : "}";
 }

@@ -25,6 +25,11 @@ export interface Hub {
   readonly app: FastifyInstance;
   /** Starts listening. @returns the URL of the listener, whatever the public URL is */
   listen(): Promise<string>;
+  /**
+   * Reads the KEK file again now, instead of with the next request that needs it. A file that cannot be read is told in the log, and the
+   * keys that are known stay in use. Never rejects.
+   */
+  reload(): Promise<void>;
   /** Stops accepting, lets requests in flight end within the drain time, closes the database. */
   close(): Promise<void>;
 }
@@ -120,6 +125,15 @@ async function openHub(options: HubOptions, database: Database, unlock: () => vo
       const listening = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
       url = configuredUrl ?? listening;
       return listening;
+    },
+    async reload() {
+      try {
+        await keyring.refresh({ force: true });
+        await registerKeks(database.kysely, keyring.ids, now());
+        logger?.info({ keks: keyring.ids }, "reloaded: these are the KEKs in use");
+      } catch (error) {
+        logger?.error({ err: error }, "the KEK file could not be read again");
+      }
     },
     close() {
       retention.stop();

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { parse as parseYamlText } from "yaml";
 import { usageError } from "../contract/errors.ts";
 import { type Integration, integration } from "../contract/integration.ts";
+import { systemdCredential } from "../support/systemd-credential.ts";
 import { faultsOf } from "../support/yaml-file.ts";
 import { z } from "zod";
 import { parseYaml } from "../support/yaml-file.ts";
@@ -27,7 +28,7 @@ const SHORTEST_SECRET = 24;
 
 const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Replaces `${VAR}` in every text of a tree. @param faults collects `path: message` */
+/** Replaces `${VAR}` in every text of a tree, from the environment, else from a systemd credential of that name. @param faults collects `path: message` */
 function expand(
   value: unknown,
   env: Environment,
@@ -38,7 +39,7 @@ function expand(
   if (typeof value === "string") {
     return value.replace(VARIABLE, (_match, name: string) => {
       used.set(path, (used.get(path) ?? new Set()).add(name));
-      const found = env[name];
+      const found = env[name] ?? systemdCredential(name, env);
       if (found === undefined) faults.push(`${path}: the variable ${name} is not set`);
       return found ?? "";
     });

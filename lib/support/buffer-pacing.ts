@@ -7,10 +7,10 @@ import { runInNewContext } from "node:vm";
  */
 const INTERVAL_BYTES = 3 * 1024 * 1024;
 
-/** One collection in so many is a full one: it frees what two young ones have found in use. */
+/** One collection in so many is a full one: it frees what two young ones have found in use. It also throws away compiled code. */
 const FULL_EVERY = 32;
 
-type Collect = (options: { type: "minor" | "major" }) => void;
+type Collect = (options: { type: "minor" | "major"; flavor?: "last-resort" }) => void;
 
 let collect: Collect | undefined;
 
@@ -23,13 +23,23 @@ function collection(): Collect {
 }
 
 /**
+ * Frees what is not used any more now, rather than when V8 finds its heap full: a program that makes many short-lived objects, such as
+ * pictures of a fleet, would otherwise keep a heap that is large for nothing. `minor` takes about a millisecond; `major` takes tens of them and
+ * gives the freed pages back to the system.
+ */
+export function collectGarbage(type: "minor" | "major"): void {
+  collection()(type === "minor" ? { type } : { type, flavor: "last-resort" });
+}
+
+/**
  * Keeps the memory of a byte stream flat. A buffer's bytes live outside of V8's heap, and V8 looks at its small young heap long
  * after hundreds of megabytes of dead buffers have gathered; a collection of the young heap every 3 MiB takes well under a
  * millisecond and frees them (docs/decisions/0005-buffer-pacing.md has the measurement).
  *
+ * @param fullEvery one collection in so many is a full one (32); Infinity where nothing lives long enough to be found in use twice
  * @returns to be called with the bytes of each chunk that a stage has let go of
  */
-export function paceBuffers(): (bytes: number) => void {
+export function paceBuffers({ fullEvery = FULL_EVERY } = {}): (bytes: number) => void {
   let passed = 0;
   let collections = 0;
   return (bytes) => {
@@ -37,6 +47,6 @@ export function paceBuffers(): (bytes: number) => void {
     if (passed < INTERVAL_BYTES) return;
     passed = 0;
     collections++;
-    collection()({ type: collections % FULL_EVERY === 0 ? "major" : "minor" });
+    collection()({ type: collections % fullEvery === 0 ? "major" : "minor" });
   };
 }

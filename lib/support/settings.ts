@@ -26,11 +26,12 @@ const configKey = (option: string): string => option.replaceAll("-", "_");
  */
 export class Settings {
   readonly #flags: Flags;
-  readonly #config: Readonly<Record<string, Value>>;
+  readonly #config: Flags;
   readonly #environment: NodeJS.ProcessEnv;
-  #stdin: string | undefined;
+  /** What standard input held, and for which option: a process can read it once, whatever is loaded again. */
+  static readonly #stdin: { option?: string; content?: Buffer } = {};
 
-  private constructor(flags: Flags, config: Readonly<Record<string, Value>>, environment: NodeJS.ProcessEnv) {
+  private constructor(flags: Flags, config: Flags, environment: NodeJS.ProcessEnv) {
     this.#flags = flags;
     this.#config = config;
     this.#environment = environment;
@@ -38,15 +39,18 @@ export class Settings {
 
   /**
    * @param known every option that any command has: a key of the file that is none of them is an error
+   * @param config what a configuration file held that was read already; no other is read then
    * @throws UsageError `config_invalid`
    */
   static async load(options: {
     flags: Flags;
     configFile?: string | undefined;
+    config?: Flags;
     known: ReadonlySet<string>;
     environment?: NodeJS.ProcessEnv;
   }): Promise<Settings> {
     const { flags, known, environment = process.env } = options;
+    if (options.config !== undefined) return new Settings(flags, options.config, environment);
     const path = options.configFile ?? (existsSync(DEFAULT_CONFIG_FILE) ? DEFAULT_CONFIG_FILE : undefined);
     const config = path === undefined ? {} : await readYamlFile(path, configFile);
     const unknown = Object.keys(config).filter((key) => {
@@ -60,6 +64,17 @@ export class Settings {
       });
     }
     return new Settings(flags, config, environment);
+  }
+
+  /** These settings with some that beat all others, such as those of one target. A secret replaces its other form, too. */
+  with(overrides: Flags): Settings {
+    const flags: Record<string, Value | undefined> = { ...this.#flags };
+    for (const [option, value] of Object.entries(overrides)) {
+      if (value === undefined) continue;
+      delete flags[option.endsWith("-file") ? option.slice(0, -"-file".length) : `${option}-file`];
+      flags[option] = value;
+    }
+    return new Settings(flags, this.#config, this.#environment);
   }
 
   #find(option: string): Value | undefined {
@@ -87,9 +102,9 @@ export class Settings {
     });
   }
 
-  flag(option: string): boolean {
+  flag(option: string, otherwise = false): boolean {
     const value = this.#find(option);
-    if (value === undefined || typeof value === "boolean") return value ?? false;
+    if (value === undefined || typeof value === "boolean") return value ?? otherwise;
     const text = String(value);
     if (/^(1|true|yes|on)$/i.test(text)) return true;
     if (/^(0|false|no|off)$/i.test(text)) return false;
@@ -180,9 +195,12 @@ export class Settings {
   #readSecret(path: string, name: string): Buffer {
     try {
       if (path !== "-") return this.#notEmpty(readFileSync(path), name);
-      if (this.#stdin !== undefined) throw new Error(`standard input is already used by ${this.#stdin}`);
-      this.#stdin = name;
-      return this.#notEmpty(readFileSync(0), name);
+      const stdin = Settings.#stdin;
+      if (stdin.option !== undefined && stdin.option !== name)
+        throw new Error(`standard input is already used by ${stdin.option}`);
+      stdin.option = name;
+      stdin.content ??= readFileSync(0);
+      return this.#notEmpty(stdin.content, name);
     } catch (error) {
       throw usageError("credential_unreadable", `${name} cannot be read: ${(error as Error).message}.`, {
         cause: error,

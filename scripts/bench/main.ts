@@ -7,6 +7,8 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import Table from "cli-table3";
+import { dashboardRows } from "./dashboard.ts";
+import { fleetRows } from "./fleet.ts";
 import { marketplaceRows } from "./marketplace.ts";
 import { memoryRows, projectRows } from "./project.ts";
 import type { Row } from "./row.ts";
@@ -29,6 +31,8 @@ const groups: Record<string, () => Promise<Row[]>> = {
     ...(await marketplaceRows(tmpfs, "tmpfs", runs)),
     ...(await marketplaceRows(disk, "disk", runs)),
   ],
+  dashboard: () => dashboardRows(tmpfs, runs),
+  fleet: () => fleetRows(disk, runs),
   "runtime-calls": async () => [...(await benchTrustedCalls()), ...(await benchSandboxedCalls())],
   "runtime-reloads": () => benchReloads(),
   "runtime-start": () => benchStart(),

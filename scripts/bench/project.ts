@@ -11,7 +11,7 @@ import { openHub } from "./stage.ts";
 const LEVEL = "3";
 
 /** A hub process, a project on it, and what publisher and host need. */
-interface Stage extends AsyncDisposable {
+export interface Stage extends AsyncDisposable {
   folder: string;
   projectId: string;
   hub: ChildProcess;
@@ -19,7 +19,7 @@ interface Stage extends AsyncDisposable {
   host: Record<string, string>;
 }
 
-async function openStage(folder: string): Promise<Stage> {
+export async function openStage(folder: string): Promise<Stage> {
   const hub = await openHub(folder);
   const created = await program("sealift", ["projects", "create", "Bench", "--json"], hub.admin);
   const projectId = (JSON.parse(created.stdout) as { project: { slug: string } }).project.slug;
@@ -44,7 +44,7 @@ async function openStage(folder: string): Promise<Stage> {
   };
 }
 
-function publish(
+export function publish(
   { folder, projectId, publisher }: Stage,
   source: string,
   version: string,

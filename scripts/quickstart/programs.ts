@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -22,21 +22,36 @@ export class Programs implements AsyncDisposable {
     this.#folder = folder;
   }
 
-  #start(program: string, args: readonly string[], secrets: Record<string, string>): ChildProcess {
+  #start(
+    program: string,
+    args: readonly string[],
+    secrets: Record<string, string>,
+    stdio: StdioOptions = ["ignore", "pipe", "inherit"],
+  ): ChildProcess {
     const file = fileURLToPath(new URL(`../../dist/bin/${program}.js`, import.meta.url));
     const inherited = Object.entries(process.env).filter(
       ([name]) => !name.startsWith("SEALIFT_") && name !== "NODE_OPTIONS",
     );
-    return spawn(process.execPath, [file, ...args, "--json"], {
+    return spawn(process.execPath, [file, ...args], {
       cwd: this.#folder,
       env: { ...Object.fromEntries(inherited), ...secrets },
-      stdio: ["ignore", "pipe", "inherit"],
+      stdio,
     });
+  }
+
+  /** Gives the terminal to a program until it ends. */
+  async show(program: string, args: readonly string[], secrets: Record<string, string> = {}): Promise<void> {
+    const child = this.#start(program, args, secrets, "inherit");
+    // The program has the keyboard: what it makes of a signal is its own business.
+    const leaveIt = (): void => {};
+    process.on("SIGINT", leaveIt);
+    await once(child, "exit");
+    process.off("SIGINT", leaveIt);
   }
 
   /** Starts a service and waits for its ready event. @returns its URL */
   async serve(program: string, args: readonly string[], secrets: Record<string, string> = {}): Promise<string> {
-    const child = this.#start(program, args, secrets);
+    const child = this.#start(program, [...args, "--json"], secrets);
     this.#services.push(child);
     for await (const line of createInterface({ input: child.stdout! })) {
       const event = JSON.parse(line) as Event & { url?: string; error?: { message: string } };
@@ -53,7 +68,7 @@ export class Programs implements AsyncDisposable {
     secrets: Record<string, string>,
     onEvent?: (event: Event) => void,
   ): Promise<T> {
-    const child = this.#start(program, args, secrets);
+    const child = this.#start(program, [...args, "--json"], secrets);
     const exited = once(child, "exit");
     let result: (Event & Partial<ResultEvent>) | undefined;
     for await (const line of createInterface({ input: child.stdout! })) {

@@ -27,14 +27,13 @@ export class World implements AsyncDisposable {
     this.programs = new Programs(folder);
   }
 
-  static async make(): Promise<World> {
+  static async make(hubArgs: readonly string[] = [], hubEnvironment: Record<string, string> = {}): Promise<World> {
     const world = new World(await mkdtemp(join(tmpdir(), "sealift-e2e-")));
-    world.hubUrl = await world.programs.serve("hub-serve", [
-      "--data-dir",
-      world.path("hub"),
-      "--listen",
-      "127.0.0.1:0",
-    ]);
+    world.hubUrl = await world.programs.serve(
+      "hub-serve",
+      ["--data-dir", world.path("hub"), "--listen", "127.0.0.1:0", ...hubArgs],
+      hubEnvironment,
+    );
     world.admin = {
       SEALIFT_HUB_URL: world.hubUrl,
       SEALIFT_API_KEY: (await readFile(world.path("hub", "admin.key"), "utf8")).trim(),

@@ -41,6 +41,17 @@ t.test("variables are replaced from the environment, and every unset one is name
   t.end();
 });
 
+t.test("a variable that is not set may be a systemd credential, which no plugin gets either", (t) => {
+  const env = { CREDENTIALS_DIRECTORY: t.testdir({ KEY: `${KEY}\n`, PORT: "1" }), PORT: "9000" };
+  const document = { app: { secret_key: "${KEY}", server: { port: "${PORT}" } } };
+  const { settings, reserved } = resolveConfiguration(document, env);
+  t.equal(settings.app.secret_key, KEY);
+  t.equal(settings.app.server.port, 9000, "the environment comes first");
+  t.same([...reserved], ["KEY"]);
+  t.same(faultsOf({ app: { secret_key: "${ABSENT}" } }, env), ["app.secret_key: the variable ABSENT is not set"]);
+  t.end();
+});
+
 t.test("SEALIFT__SECTION__KEY overrides, whatever the case of the file's key, and texts stay texts", (t) => {
   const env = {
     SEALIFT__APP__SERVER__PORT: "0",

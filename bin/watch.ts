@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+import { launch } from "./launch.ts";
+
+launch(async () => {
+  const [{ runRole }, { WatchCommand }] = await Promise.all([
+    import("../commands/main.ts"),
+    import("../commands/watch.ts"),
+  ]);
+  return runRole("deploy-watch", WatchCommand, process.argv.slice(2));
+});

@@ -1,0 +1,31 @@
+import type { BaseContext } from "clipanion";
+
+interface Streams {
+  stdin: NodeJS.ReadStream;
+  stdout: NodeJS.WriteStream;
+}
+
+/** The terminal that a dashboard can be shown on, or undefined: pipes, CI and dumb terminals get lines. */
+export function terminalOf({ stdin, stdout }: BaseContext): Streams | undefined {
+  const streams = { stdin, stdout } as Streams;
+  const able = streams.stdin.isTTY && streams.stdout.isTTY && process.env.TERM !== "dumb" && !process.env.CI;
+  return able ? streams : undefined;
+}
+
+/**
+ * Aborts when the terminal goes away: its hang-up signal, the end of its input, or an error of either side. What is under way can then be
+ * finished or undone, which an unhandled error would prevent.
+ */
+export function endWithTerminal(stop: AbortController, { stdin, stdout }: Streams): Disposable {
+  const end = (): void => stop.abort();
+  process.on("SIGHUP", end);
+  stdin.on("end", end).on("error", end);
+  stdout.on("error", end);
+  return {
+    [Symbol.dispose]() {
+      process.off("SIGHUP", end);
+      stdin.off("end", end);
+      // The listeners for errors stay: a late one must not become an exception.
+    },
+  };
+}

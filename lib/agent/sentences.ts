@@ -1,0 +1,45 @@
+import prettyBytes from "pretty-bytes";
+import type { AgentEvent } from "./events.ts";
+
+/** Bytes for people, in powers of 1024. */
+export const sizeText = (bytes: number): string => prettyBytes(bytes, { binary: true });
+
+/** An event of a deployment as a sentence for people; nothing for those that only machines and bars care about. */
+export function deploySentence(event: AgentEvent): string | undefined {
+  switch (event.event) {
+    case "deploy.started":
+      return `Deploying ${event.kind} ${event.slug} (${event.requested_version}) into ${event.project_root}`;
+    case "lock.waiting":
+      return `Waiting for ${event.holder}`;
+    case "recovery.done":
+      return `Undid an interrupted deployment${event.version === null ? "" : ` of ${event.version}`}`;
+    case "resolve.ok":
+      return `Version ${event.version}${event.running_version === null ? "" : `, running ${event.running_version}`}`;
+    case "fetch.resumed":
+      return `Connection lost after ${sizeText(event.bytes)}, going on (${event.reason})`;
+    case "fetch.done":
+      return `Fetched ${sizeText(event.bytes)}, unpacked ${event.files} files of ${sizeText(event.unpacked_bytes)}`;
+    case "verify.ok":
+      return `Verified the ${event.check}`;
+    case "step.done": {
+      const { id, action, status, duration_ms: ms, error_message: why } = event.outcome;
+      return `Step ${id} (${action}) ${status} in ${ms} ms${why === null ? "" : `: ${why}`}`;
+    }
+    case "output":
+      return `  ${event.source} | ${event.line}`;
+    case "switch.done":
+      return `Switched to ${event.release}`;
+    case "rollback.started":
+      return `Rolling back: ${event.reason}`;
+    case "rollback.done":
+      return event.release === null ? "Rolled back: nothing is installed" : `Rolled back to ${event.release}`;
+    case "collect.done":
+      return `Removed ${event.removed.length} old release${event.removed.length === 1 ? "" : "s"}`;
+    case "report.written":
+      return `Report ${event.path}`;
+    case "warning":
+      return `warning: ${event.message}`;
+    default:
+      return undefined;
+  }
+}

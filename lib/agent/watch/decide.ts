@@ -1,0 +1,56 @@
+import { isDowngrade } from "../../contract/versions.ts";
+import type { QuarantineEntry } from "../../releases/target-state.ts";
+import type { HoldReason } from "./events.ts";
+
+/** What a hub says is the latest version. */
+export interface Latest {
+  /** Null while nothing is published. */
+  version: string | null;
+  /** What tells two artifacts of one version apart, when the hub says it before a download. */
+  identity: string | null;
+  /** Versions that the detail record calls yanked. */
+  yanked: readonly string[];
+}
+
+export interface Facts {
+  running: string | null;
+  latest: Latest;
+  quarantine: readonly QuarantineEntry[];
+  paused: boolean;
+  allowDowngrade: boolean;
+  /** What a person has asked for: it goes past quarantine and pause. */
+  asked?: "redeploy" | "retry" | undefined;
+}
+
+export type Decision =
+  | { do: "nothing" }
+  | { do: "hold"; version: string; reason: HoldReason; message: string }
+  /** `reinstall`: even if this very version runs. */
+  | { do: "deploy"; version: string; reinstall: boolean };
+
+/**
+ * What to do about the latest version (design, section 4): follow every change, but a lower one only when the running one is yanked or
+ * `allowDowngrade` says so, and none that is in quarantine unless a person asks.
+ */
+export function decide({ running, latest, quarantine, paused, allowDowngrade, asked }: Facts): Decision {
+  const { version } = latest;
+  if (version === null) return { do: "nothing" };
+  if (running === version) {
+    return asked === "redeploy" ? { do: "deploy", version, reinstall: true } : { do: "nothing" };
+  }
+  if (running !== null && isDowngrade(running, version) && !allowDowngrade && !latest.yanked.includes(running)) {
+    const message = `The latest version is ${version}, lower than the running ${running}, which is not yanked.`;
+    return { do: "hold", version, reason: "downgrade", message };
+  }
+  const before = quarantine.find((entry) => entry.version === version && sameBytes(entry.identity, latest.identity));
+  if (before !== undefined && asked === undefined) {
+    return { do: "hold", version, reason: "quarantined", message: before.reason };
+  }
+  if (paused && asked === undefined) {
+    return { do: "hold", version, reason: "paused", message: `${version} waits: the target is paused.` };
+  }
+  return { do: "deploy", version, reinstall: false };
+}
+
+/** Unknown bytes may be the same ones. */
+const sameBytes = (a: string | null, b: string | null): boolean => a === null || b === null || a === b;

@@ -1,0 +1,27 @@
+import { realpath } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import PQueue from "p-queue";
+
+/** Deployments that run at once in one process, each in a project root of its own: more would only share the same disk and line. */
+const AT_ONCE = 2;
+
+/** Takes deployments in turn: never two in one project root, and few at once in all. */
+export class DeploymentQueue {
+  readonly #all = new PQueue({ concurrency: AT_ONCE });
+  readonly #roots = new Map<string, PQueue>();
+
+  /** Runs `task` when its project root and a place are free. A task that is not wanted any more has to see that itself. */
+  async run<T>(projectRoot: string, task: () => Promise<T>): Promise<T> {
+    const root = await realRoot(projectRoot);
+    const queue = this.#roots.get(root) ?? new PQueue({ concurrency: 1 });
+    this.#roots.set(root, queue);
+    return queue.add(() => this.#all.add(task));
+  }
+}
+
+/** The one name of a project root, whatever links lead to it; it need not exist yet. */
+export async function realRoot(projectRoot: string): Promise<string> {
+  const path = resolve(projectRoot);
+  const parent = dirname(path);
+  return realpath(path).catch(async () => (parent === path ? path : join(await realRoot(parent), basename(path))));
+}

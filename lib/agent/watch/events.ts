@@ -1,0 +1,61 @@
+import type { Code } from "../../contract/codes.ts";
+import type { DeployResult } from "../deploy.ts";
+import type { AgentEvent } from "../events.ts";
+
+/** Why a new version is not followed (design, section 4). */
+export type HoldReason = "paused" | "quarantined" | "downgrade";
+
+/** What a person may ask of a watched target. */
+export const WATCH_ACTIONS = ["pause", "resume", "check", "redeploy", "retry"] as const;
+export type WatchAction = (typeof WATCH_ACTIONS)[number];
+
+/** One watched target as it stands when the loop starts. */
+export interface WatchedTarget {
+  target: string;
+  kind: "project" | "plugin" | "service";
+  slug: string;
+  project_root: string;
+  interval_ms: number;
+  running_version: string | null;
+  latest_version: string | null;
+  paused: boolean;
+}
+
+/**
+ * What the watch loop says, beside the agent's own events of each deployment, which carry the target's name. Names and fields are stable,
+ * as those of the agent's are. Times are ISO 8601, UTC.
+ */
+export type WatchEvent =
+  /** Also after a reload of the configuration: these targets and no others are watched from here on. */
+  | { event: "watch.started"; targets: WatchedTarget[] }
+  | { event: "check.started"; target: string }
+  | {
+      event: "check.done";
+      target: string;
+      running_version: string | null;
+      latest_version: string | null;
+      changed: boolean;
+    }
+  | { event: "check.failed"; target: string; code: Code; message: string; failures: number }
+  | { event: "check.scheduled"; target: string; at: string; failures: number }
+  | { event: "target.held"; target: string; version: string; reason: HoldReason; message: string }
+  | { event: "target.paused"; target: string }
+  | { event: "target.resumed"; target: string }
+  | { event: "action.asked"; target: string; action: WatchAction }
+  | { event: "deploy.queued"; target: string; version: string }
+  | {
+      event: "deploy.done";
+      target: string;
+      outcome: DeployResult["outcome"];
+      version: string | null;
+      previous_version: string | null;
+      duration_ms: number;
+      code: Code | null;
+      message: string | null;
+      report: string | null;
+    }
+  | { event: "watch.warning"; message: string }
+  | { event: "watch.stopping" }
+  | (AgentEvent & { target: string });
+
+export type EmitWatch = (event: WatchEvent) => void;

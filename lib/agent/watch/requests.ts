@@ -1,0 +1,54 @@
+import { watch } from "node:fs";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Layout, Target } from "../../releases/layout.ts";
+import { WATCH_ACTIONS, type WatchAction } from "./events.ts";
+
+/**
+ * How a person reaches a watch that has no terminal: an empty file `.sealift/requests/<target>.<action>` in the project root. Who may
+ * write there may deploy anyway. The loop takes the file away and does what it says; without a loop it waits for the next one.
+ */
+const folderOf = (layout: Layout): string => join(layout.sealift, "requests");
+
+const CONTRARY: Partial<Record<WatchAction, WatchAction>> = { pause: "resume", resume: "pause" };
+
+/** Asks whoever watches the target in this project root. The last of `pause` and `resume` counts. */
+export async function request(layout: Layout, target: Target, action: WatchAction): Promise<void> {
+  const folder = folderOf(layout);
+  await mkdir(folder, { recursive: true });
+  const contrary = CONTRARY[action];
+  if (contrary !== undefined) await rm(join(folder, `${target}.${contrary}`), { force: true });
+  await writeFile(join(folder, `${target}.${action}`), "");
+}
+
+async function asked(layout: Layout, target: Target): Promise<WatchAction[]> {
+  const names = await readdir(folderOf(layout)).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  return WATCH_ACTIONS.filter((action) => names.includes(`${target}.${action}`));
+}
+
+export async function hasRequests(layout: Layout, target: Target): Promise<boolean> {
+  return (await asked(layout, target)).length > 0;
+}
+
+/** Takes what was asked of a target, in the order of {@link WATCH_ACTIONS}. */
+export async function takeRequests(layout: Layout, target: Target): Promise<WatchAction[]> {
+  const taken = await asked(layout, target);
+  for (const action of taken) await rm(join(folderOf(layout), `${target}.${action}`), { force: true });
+  return taken;
+}
+
+/** Calls back whenever something may have been asked in a project root. Where that cannot be watched, every check looks anyway. */
+export async function onRequests(layout: Layout, callback: () => void): Promise<Disposable> {
+  const folder = folderOf(layout);
+  try {
+    await mkdir(folder, { recursive: true });
+    const watcher = watch(folder, { persistent: false }, callback);
+    watcher.on("error", () => watcher.close());
+    return { [Symbol.dispose]: () => watcher.close() };
+  } catch {
+    return { [Symbol.dispose]: () => {} };
+  }
+}

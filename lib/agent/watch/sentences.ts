@@ -1,0 +1,50 @@
+import { deploySentence } from "../sentences.ts";
+import type { WatchEvent } from "./events.ts";
+
+/** Makes what says an event in a sentence for people; it remembers what it has said, and is quiet while nothing changes. */
+export function watchSentences(): (event: WatchEvent) => string | undefined {
+  const seen = new Set<string>();
+  const failing = new Set<string>();
+
+  return (event) => {
+    switch (event.event) {
+      case "watch.started": {
+        const targets = `${event.targets.length} target${event.targets.length === 1 ? "" : "s"}`;
+        return `watching ${targets}: ${event.targets.map(({ target }) => target).join(", ")}`;
+      }
+      case "check.done": {
+        const first = !seen.has(event.target);
+        seen.add(event.target);
+        if (failing.delete(event.target)) return `the hub answers again, latest ${event.latest_version ?? "none"}`;
+        if (!first && !event.changed) return undefined;
+        return `latest ${event.latest_version ?? "none"}, running ${event.running_version ?? "none"}`;
+      }
+      case "check.failed":
+        failing.add(event.target);
+        return `check failed (${event.code}): ${event.message}`;
+      case "check.scheduled":
+        return event.failures === 0 ? undefined : `next try at ${event.at.slice(11, 19)}Z`;
+      case "target.held":
+        return `${event.version} is held back (${event.reason}): ${event.message}`;
+      case "target.paused":
+        return "paused";
+      case "target.resumed":
+        return "resumed";
+      case "deploy.done": {
+        const { outcome, version, previous_version: previous, duration_ms: ms, code, message } = event;
+        if (code !== null) return `${outcome} ${version ?? ""} (${code}): ${message}`;
+        return `${outcome} ${version}${previous === null ? "" : ` over ${previous}`} in ${(ms / 1000).toFixed(1)} s`;
+      }
+      case "watch.warning":
+        return `warning: ${event.message}`;
+      case "watch.stopping":
+        return "stopping";
+      case "check.started":
+      case "action.asked":
+      case "deploy.queued":
+        return undefined;
+      default:
+        return deploySentence(event);
+    }
+  };
+}

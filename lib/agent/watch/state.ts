@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import PQueue from "p-queue";
+import { z } from "zod";
+import { readJsonFile, writeJsonFile } from "../../releases/json-file.ts";
+import type { Layout, Target } from "../../releases/layout.ts";
+
+const watchState = z.object({
+  v: z.literal(1),
+  paused: z.boolean(),
+  /** The last answer of the hub, and the ETag that stands for it. Null before the first one. */
+  latest: z
+    .object({
+      etag: z.string().nullable(),
+      version: z.string().nullable(),
+      identity: z.string().nullable(),
+      yanked: z.array(z.string()),
+    })
+    .nullable(),
+});
+/** What the loop remembers of a target across restarts. What runs and what is in quarantine is read from the project root itself. */
+export type WatchState = z.infer<typeof watchState>;
+
+/** The memory of one target, kept in a file. Changes are made one after another: a pause and a poll's answer may come at once. */
+export class WatchMemory {
+  readonly #path: string;
+  readonly #turns = new PQueue({ concurrency: 1 });
+  #state: WatchState | undefined;
+
+  constructor(layout: Layout, target: Target) {
+    this.#path = join(layout.sealift, "state", `watch-${target}.json`);
+  }
+
+  read(): Promise<WatchState> {
+    return this.#turns.add(() => this.#read());
+  }
+
+  change(changes: Partial<Omit<WatchState, "v">>): Promise<void> {
+    return this.#turns.add(async () => {
+      this.#state = { ...(await this.#read()), ...changes };
+      await writeJsonFile(this.#path, this.#state);
+    });
+  }
+
+  async #read(): Promise<WatchState> {
+    return (this.#state ??= (await readJsonFile(this.#path, watchState)) ?? { v: 1, paused: false, latest: null });
+  }
+}

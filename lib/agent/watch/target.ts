@@ -1,0 +1,78 @@
+import { MarketplaceClient } from "../../client/marketplace-client.ts";
+import { DeployClient, type DeployClientOptions } from "../../client/deploy-client.ts";
+import { SealiftError } from "../../contract/errors.ts";
+import { baseUrl, type TargetKind } from "../../contract/paths.ts";
+import type { DeployOptions } from "../deploy.ts";
+import type { Source } from "../source.ts";
+import type { Latest } from "./decide.ts";
+
+/** The answer to one poll: nothing new, or what is latest now, and what a later poll says to hear only of changes. */
+export type Polled = { changed: false } | { changed: true; latest: Latest; etag: string | null };
+
+/** Asks the hub once. @param etag what an earlier poll gave, maybe of another hub @throws SealiftError of the contract's kind */
+export type Poll = (etag: string | undefined, signal: AbortSignal) => Promise<Polled>;
+
+/** What the loop has to know of a target. */
+export interface WatchTarget {
+  /** Names it for people and in events; unique in one watch. */
+  name: string;
+  intervalMs: number;
+  poll: Poll;
+  /** Where a version comes from. */
+  source: (version: string) => Source;
+  options: Omit<DeployOptions, "signal" | "reinstall">;
+}
+
+type Connection = Omit<DeployClientOptions, "signal">;
+
+/** ETags with the hub that they are of: a target may move to another one, which may use the same. */
+function etagsOf({ hubUrl }: Connection) {
+  const mark = `${baseUrl(hubUrl)} `;
+  return {
+    sent: (etag: string | undefined) => (etag?.startsWith(mark) ? etag.slice(mark.length) : undefined),
+    kept: (etag: string | undefined) => (etag === undefined ? null : mark + etag),
+  };
+}
+
+/** Polls surface A's detail record. */
+export function marketplacePoll(kind: TargetKind, slug: string, connection: Connection): Poll {
+  const etags = etagsOf(connection);
+  return async (etag, signal) => {
+    const client = new MarketplaceClient(kind, slug, { ...connection, signal });
+    const answer = await client.detailIfChanged(etags.sent(etag));
+    if (!answer.changed) return answer;
+    const { latest_version: latest, versions = [] } = answer.value;
+    const version = latest || null;
+    const sha256 = versions.find((candidate) => candidate.version === version)?.sha256;
+    return {
+      changed: true,
+      etag: etags.kept(answer.etag),
+      latest: {
+        version,
+        identity: sha256 === undefined ? null : `sha256:${sha256}`,
+        yanked: versions.filter(({ is_yanked: yanked }) => yanked === true).map((candidate) => candidate.version),
+      },
+    };
+  };
+}
+
+/** Polls surface B's latest version; the session is kept from one poll to the next, and so is the first poll's signal. */
+export function projectPoll(projectId: string, connection: Connection): Poll {
+  const etags = etagsOf(connection);
+  let client: DeployClient | undefined;
+  return async (etag, signal) => {
+    client ??= new DeployClient(projectId, { ...connection, signal });
+    try {
+      const answer = await client.latestIfChanged(etags.sent(etag));
+      if (!answer.changed) return answer;
+      return {
+        changed: true,
+        etag: etags.kept(answer.etag),
+        latest: { version: answer.value, identity: null, yanked: [] },
+      };
+    } catch (error) {
+      if (!(error instanceof SealiftError) || error.hubCode !== "no_version") throw error;
+      return { changed: true, etag: null, latest: { version: null, identity: null, yanked: [] } };
+    }
+  };
+}

@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import PQueue from "p-queue";
+import { DeploymentQueue } from "./deployment-queue.ts";
+import type { EmitWatch, WatchAction } from "./events.ts";
+import { onRequests } from "./requests.ts";
+import { type LoopContext, TargetLoop, type TurnResult } from "./target-loop.ts";
+import type { WatchTarget } from "./target.ts";
+
+/** Polls under way at one time. */
+const POLLS_AT_ONCE = 8;
+/** Milliseconds that a file system event may take to be followed by others of the same change. */
+const SETTLE_MS = 50;
+
+interface Running {
+  loop: TargetLoop;
+  stop: AbortController;
+  done: Promise<void>;
+}
+
+/**
+ * The watch loop (agent rule 9): many targets in one process, each with its own rhythm, never two deployments at once in one project root. A
+ * hub that is away only makes the pauses longer; nothing ends the loop but its signal.
+ */
+export class Watch {
+  readonly #context: LoopContext;
+  readonly #emit: EmitWatch;
+  readonly #running = new Map<string, Running>();
+  /** Loops of dropped targets that have not ended yet. */
+  readonly #leaving = new Set<Promise<void>>();
+  #loops: readonly TargetLoop[] = [];
+  #targets: readonly WatchTarget[];
+  #signal: AbortSignal | undefined;
+
+  /** @param random from 0 to 1, for jitter; tests give their own */
+  constructor(targets: readonly WatchTarget[], emit: EmitWatch, random: () => number = Math.random) {
+    const polls = new PQueue({ concurrency: POLLS_AT_ONCE });
+    this.#targets = targets;
+    this.#emit = emit;
+    this.#context = {
+      deployments: new DeploymentQueue(),
+      polling: (poll) => polls.add(poll),
+      supervisorOf: (layout, target) => this.#loops.find((loop) => loop.serves(layout, target))?.supervisor,
+      emit,
+      random,
+    };
+  }
+
+  /** One turn of every target. @returns how each ended */
+  async once(signal: AbortSignal): Promise<TurnResult[]> {
+    await this.#announce(this.#targets.map((target) => new TargetLoop(target, this.#context)));
+    return Promise.all(this.#loops.map((loop) => loop.turn(signal)));
+  }
+
+  /** Watches until the signal is aborted; then deployments under way finish or undo their switch. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    await this.#start(this.#targets);
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    this.#emit({ event: "watch.stopping" });
+    await Promise.all([...[...this.#running.values()].map(({ done }) => done), ...this.#leaving]);
+  }
+
+  /** What a person asks of a target; what cannot be done is a warning. @returns false when there is none of that name */
+  async act(name: string, action: WatchAction): Promise<boolean> {
+    const found = this.#running.get(name);
+    try {
+      await found?.loop.act(action);
+    } catch (error) {
+      this.#warn(`${action} of ${name} failed: ${(error as Error).message}`);
+    }
+    return found !== undefined;
+  }
+
+  /**
+   * Watches other targets from now on. Those that stay keep their rhythm and take their new definition; dropped ones finish the deployment
+   * that they are in, and nobody waits for it but {@link run}.
+   */
+  async replace(targets: readonly WatchTarget[]): Promise<void> {
+    this.#targets = targets;
+    if (this.#signal === undefined || this.#signal.aborted) return;
+    const names = new Set(targets.map(({ name }) => name));
+    for (const [name, running] of this.#running) {
+      if (names.has(name)) continue;
+      this.#running.delete(name);
+      running.stop.abort();
+      const left = running.done.finally(() => this.#leaving.delete(left));
+      this.#leaving.add(left);
+    }
+    await this.#start(targets);
+  }
+
+  async #start(targets: readonly WatchTarget[]): Promise<void> {
+    const started: Running[] = [];
+    for (const target of targets) {
+      const running = this.#running.get(target.name);
+      if (running !== undefined && running.loop.redefine(target)) continue;
+      // A target that moved to another project root is another target.
+      running?.stop.abort();
+      const done = running?.done ?? Promise.resolve();
+      const next = { loop: new TargetLoop(target, this.#context), stop: new AbortController(), done };
+      this.#running.set(target.name, next);
+      started.push(next);
+    }
+    await this.#announce([...this.#running.values()].map(({ loop }) => loop));
+    for (const next of started) next.done = next.done.then(() => this.#loop(next));
+  }
+
+  async #loop({ loop, stop }: Running): Promise<void> {
+    using _requests = await onRequests(loop.layout, () => void this.#requested(loop));
+    await loop.run(this.#signal!, stop.signal);
+  }
+
+  async #requested(loop: TargetLoop): Promise<void> {
+    await sleep(SETTLE_MS, undefined, { ref: false });
+    // Where requests cannot be read, the next check says so.
+    if (await loop.isAsked().catch(() => true)) loop.wake();
+  }
+
+  #warn(message: string): void {
+    this.#emit({ event: "watch.warning", message });
+  }
+
+  async #announce(loops: readonly TargetLoop[]): Promise<void> {
+    this.#loops = loops;
+    this.#emit({ event: "watch.started", targets: await Promise.all(loops.map((loop) => loop.describe())) });
+  }
+}

@@ -1,0 +1,189 @@
+import { execFile } from "node:child_process";
+
+/** The least time between two STATUS lines. Milliseconds. */
+const STATUS_INTERVAL_MS = 1000;
+/** `systemd-notify` itself waits up to five seconds until systemd has read the message. Milliseconds. */
+const PROGRAM_TIMEOUT_MS = 10_000;
+/** Pings per watchdog interval: one may come late or fail, and the service still lives. */
+const PINGS_PER_INTERVAL = 3;
+/** systemd ignores messages of more than 4096 bytes; a character takes up to three. */
+const LONGEST_STATUS = 1000;
+/** The longest delay that a timer takes. Milliseconds. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+export interface NotifierOptions {
+  /**
+   * Where the protocol's variables are: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`. They are taken out of it, so that no program
+   * that this process starts speaks for the service. Default: the environment of this process.
+   */
+  environment?: NodeJS.ProcessEnv;
+  /** Hears once that systemd could not be told; the service goes on. */
+  warn: (message: string) => void;
+}
+
+/**
+ * Tells systemd how a service of `Type=notify` is doing. Without `NOTIFY_SOCKET` all of it does nothing. Nothing here waits, throws or
+ * keeps the process alive, but for the messages that are already on their way.
+ *
+ * Node has no unix datagram sockets, so that the messages go through the program `systemd-notify`; the unit needs `NotifyAccess=all`
+ * (docs/decisions/0010-systemd-notify.md).
+ */
+export interface Notifier extends Disposable {
+  /** The service serves. @param status the line that `systemctl status` shows; it is public, and never a secret */
+  ready(status?: string): void;
+  /** What the service is doing now, in one line. At most one a second is sent, and then the latest; see {@link ready}. */
+  status(text: string): void;
+  /**
+   * Says that the service reloads while `work` runs, and that it is ready again, however that ended; before {@link ready} it says nothing.
+   *
+   * @throws what `work` throws
+   */
+  reload<T>(work: () => Promise<T>): Promise<T>;
+  /** The service is ending. Pings and status lines end here. @param status see {@link ready} */
+  stopping(status?: string): void;
+}
+
+/** Starts the pings of the unit's `WatchdogSec=`, from a timer: they end when the event loop is blocked. */
+export function systemdNotifier({ environment = process.env, warn }: NotifierOptions): Notifier {
+  const { NOTIFY_SOCKET: socket, PATH: path } = environment;
+  const intervalMs = watchdogInterval(environment);
+  for (const name of ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]) delete environment[name];
+  return socket ? new SystemdNotifier({ socket, path, intervalMs, warn }) : new NoNotifier();
+}
+
+/** Milliseconds between two pings; undefined when systemd expects none, or from another process. */
+function watchdogInterval({ WATCHDOG_USEC, WATCHDOG_PID }: NodeJS.ProcessEnv): number | undefined {
+  const microseconds = Number(WATCHDOG_USEC);
+  if (!Number.isFinite(microseconds) || microseconds <= 0) return undefined;
+  // The parent is the unit's process when an old Node has started this one (bin/launch.ts).
+  if (WATCHDOG_PID && ![process.pid, process.ppid].includes(Number(WATCHDOG_PID))) return undefined;
+  return Math.min(microseconds / 1000 / PINGS_PER_INTERVAL, LONGEST_TIMER_MS);
+}
+
+class NoNotifier implements Notifier {
+  ready(): void {}
+  status(): void {}
+  reload<T>(work: () => Promise<T>): Promise<T> {
+    return work();
+  }
+  stopping(): void {}
+  [Symbol.dispose](): void {}
+}
+
+interface Connection {
+  socket: string;
+  path: string | undefined;
+  /** Milliseconds. */
+  intervalMs: number | undefined;
+  warn: (message: string) => void;
+}
+
+class SystemdNotifier implements Notifier {
+  readonly #connection: Connection;
+  readonly #pings: NodeJS.Timeout | undefined;
+  /** Ends a ping that is under way. */
+  readonly #ended = new AbortController();
+  /** Messages are sent one after the other: RELOADING and READY must not overtake each other. */
+  #sent: Promise<unknown> = Promise.resolve();
+  #isReady = false;
+  #pinging = false;
+  #waitingStatus: string | undefined;
+  #statusTimer: NodeJS.Timeout | undefined;
+  #sendingStatus = false;
+  #warned = false;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    if (connection.intervalMs !== undefined)
+      this.#pings = setInterval(() => void this.#ping(), connection.intervalMs).unref();
+  }
+
+  ready(status?: string): void {
+    this.#isReady = true;
+    this.#say("READY=1", status);
+  }
+
+  status(text: string): void {
+    if (this.#ended.signal.aborted) return;
+    this.#waitingStatus = text;
+    if (this.#statusTimer === undefined && !this.#sendingStatus) void this.#sendStatus();
+  }
+
+  async reload<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.#isReady) return work();
+    // The time makes `Type=notify-reload` work, too: it tells this reload's READY from an earlier one.
+    this.#say("RELOADING=1", undefined, `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
+    try {
+      return await work();
+    } finally {
+      this.#say("READY=1");
+    }
+  }
+
+  stopping(status?: string): void {
+    this.#say("STOPPING=1", status);
+    this[Symbol.dispose]();
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#pings);
+    clearTimeout(this.#statusTimer);
+    this.#ended.abort();
+  }
+
+  #say(state: string, status?: string, ...more: string[]): void {
+    if (this.#ended.signal.aborted) return;
+    // The older status must not come after this one.
+    if (status !== undefined) this.#waitingStatus = undefined;
+    void this.#send([state, ...(status === undefined ? [] : [statusLine(status)]), ...more]);
+  }
+
+  #send(variables: string[]): Promise<unknown> {
+    return (this.#sent = this.#sent.then(() => this.#notify(variables)));
+  }
+
+  async #sendStatus(): Promise<void> {
+    this.#statusTimer = undefined;
+    const text = this.#waitingStatus;
+    if (text === undefined) return;
+    this.#waitingStatus = undefined;
+    this.#sendingStatus = true;
+    await this.#send([statusLine(text)]);
+    this.#sendingStatus = false;
+    if (this.#ended.signal.aborted) return;
+    this.#statusTimer = setTimeout(() => void this.#sendStatus(), STATUS_INTERVAL_MS).unref();
+  }
+
+  async #ping(): Promise<void> {
+    if (this.#pinging) return;
+    this.#pinging = true;
+    await this.#notify(["WATCHDOG=1"], this.#ended.signal);
+    this.#pinging = false;
+  }
+
+  /** Never rejects. */
+  #notify(variables: readonly string[], signal?: AbortSignal): Promise<void> {
+    const { socket, path, warn } = this.#connection;
+    const options = {
+      env: { NOTIFY_SOCKET: socket, ...(path !== undefined && { PATH: path }) },
+      timeout: PROGRAM_TIMEOUT_MS,
+      killSignal: "SIGKILL",
+      ...(signal && { signal }),
+    } as const;
+    return new Promise((resolve) => {
+      execFile("systemd-notify", [...variables], options, (error, _stdout, stderr) => {
+        if (error !== null && !this.#warned && signal?.aborted !== true) {
+          this.#warned = true;
+          const reason = stderr.trim() || (error.killed === true ? "it did not end" : error.message);
+          warn(`systemd was not told about this service: systemd-notify failed: ${reason}`);
+        }
+        resolve();
+      });
+    });
+  }
+}
+
+/** One line: a line break would begin another variable of the protocol. */
+function statusLine(text: string): string {
+  return `STATUS=${text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").slice(0, LONGEST_STATUS)}`;
+}

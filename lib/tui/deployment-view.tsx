@@ -1,0 +1,149 @@
+import type { ReactNode } from "react";
+import { sizeText } from "../agent/sentences.ts";
+import type { DeploymentModel, Stage, StepView } from "./deployment-model.ts";
+import { Line, type Part } from "./line.tsx";
+import { bar, clock, fit, percent, span } from "./text.ts";
+import type { Theme } from "./theme.ts";
+import type { TargetView } from "./watch-model.ts";
+
+interface Props {
+  target: TargetView | undefined;
+  width: number;
+  height: number;
+  scroll: number;
+  now: number;
+}
+
+/** One row of the view. */
+export type Row = readonly Part[];
+
+/** The deployment in progress of a target, or its last one: stages with their bars, steps, output. */
+export function DeploymentView({ target, width, height, scroll, now }: Props): ReactNode {
+  const rows = deploymentRows(target, width, now);
+  const start = Math.min(scroll, Math.max(0, rows.length - height));
+  return rows.slice(start, start + height).map((parts, index) => <Line key={index} width={width} parts={parts} />);
+}
+
+export function deploymentRows(target: TargetView | undefined, width: number, now: number): Row[] {
+  if (target === undefined) return [[["  Nothing is selected."]]];
+  const { deployment } = target;
+  const rows: Row[] = [];
+  if (target.held !== undefined) {
+    const { version, reason, message } = target.held;
+    rows.push([[`  ${version} is held back (${reason}): `, "attention"], [message]]);
+    if (reason !== "paused") rows.push([["  t gives it another chance; a newer version is taken anyway.", "quiet"]]);
+  }
+  if (deployment === undefined) {
+    if (target.error !== undefined) rows.push([[`  ${target.error.code}: `, "bad"], [target.error.message]]);
+    const idle =
+      target.latest === null
+        ? "Nothing is published yet."
+        : `${target.running ?? "Nothing"} runs; nothing was deployed since the watch began.`;
+    return [...rows, [[`  ${idle}`, "quiet"]], [[`  Project root ${target.projectRoot}`, "quiet"]]];
+  }
+  rows.push(headline(deployment, now));
+  for (const stage of deployment.stages) rows.push(stageRow(stage, deployment, width));
+  if (deployment.note !== undefined) rows.push([[`  ${deployment.note}`, "attention"]]);
+  if (deployment.message !== undefined) rows.push([[`  ${deployment.message}`, "bad"]]);
+  else if (target.error !== undefined) rows.push([[`  ${target.error.code}: ${target.error.message}`, "bad"]]);
+  for (const step of deployment.steps) rows.push(stepRow(step));
+  for (const line of deployment.output.slice(-20)) rows.push([[`    ${line}`, "quiet"]]);
+  return rows;
+}
+
+function headline(deployment: DeploymentModel, now: number): Row {
+  const { version, previous, startedAt, endedAt, outcome } = deployment;
+  const from = previous === null || previous === version ? "" : `${previous} → `;
+  const [word, look] = outcomeWord(outcome);
+  return [
+    [`  ${from}${version} `, { bold: true }],
+    [`${word} `, look],
+    [
+      `started ${clock(startedAt)}, ${endedAt === undefined ? "running for" : "took"} ${span((endedAt ?? now) - startedAt)}`,
+      "quiet",
+    ],
+  ];
+}
+
+function outcomeWord(outcome: DeploymentModel["outcome"]): [string, keyof Theme] {
+  switch (outcome) {
+    case undefined:
+      return ["deploying", "busy"];
+    case "deployed":
+      return ["deployed", "good"];
+    case "unchanged":
+      return ["unchanged", "good"];
+    case "rolled_back":
+      return ["rolled back", "bad"];
+    case "failed":
+      return ["failed", "bad"];
+  }
+}
+
+const SIGNS: Record<Stage["status"], readonly [string, keyof Theme]> = {
+  waiting: ["·", "quiet"],
+  active: ["▸", "busy"],
+  done: ["✓", "good"],
+  failed: ["✗", "bad"],
+  undone: ["↶", "attention"],
+};
+
+function stageRow(stage: Stage, deployment: DeploymentModel, width: number): Row {
+  const [sign, look] = SIGNS[stage.status];
+  const size = Math.max(10, Math.min(40, width - 66));
+  return [
+    [`  ${sign} `, look],
+    [fit(stage.name, 9), stage.status === "waiting" ? "quiet" : "plain"],
+    [` ${bar(stage.fraction, size)}`, stage.status === "waiting" ? "quiet" : look],
+    [` ${percent(stage.fraction)}  `],
+    [stageFacts(stage, deployment), "quiet"],
+  ];
+}
+
+function stageFacts({ name, status }: Stage, deployment: DeploymentModel): string {
+  switch (name) {
+    case "download": {
+      const { bytes, size, transfer } = deployment;
+      if (status === "waiting") return "";
+      const amount = status === "done" || size === null ? sizeText(bytes) : `${sizeText(bytes)} of ${sizeText(size)}`;
+      if (status !== "active") return amount;
+      const remaining = transfer.remaining(size);
+      const speed = transfer.rate === undefined ? "" : `  ${sizeText(Math.round(transfer.rate))}/s`;
+      return `${amount}${speed}${remaining === undefined ? "" : `  ${span(Math.max(1000, remaining))} left`}`;
+    }
+    case "unpack": {
+      const { unpackedBytes, files } = deployment;
+      if (unpackedBytes === 0) return "";
+      return `${sizeText(unpackedBytes)}${files === undefined ? "" : ` in ${files} file${files === 1 ? "" : "s"}`}`;
+    }
+    case "verify":
+      return deployment.checks.join(", ");
+    case "install":
+    case "health": {
+      const active = deployment.steps.find((step) => step.status === "active" || step.status === "failed");
+      return active !== undefined && (status === "active" || status === "failed")
+        ? `${active.id} (${active.action})`
+        : "";
+    }
+    default:
+      return "";
+  }
+}
+
+function stepRow({ id, action, status, durationMs, message }: StepView): Row {
+  const signs = {
+    waiting: SIGNS.waiting,
+    active: SIGNS.active,
+    done: SIGNS.done,
+    failed: SIGNS.failed,
+    skipped: SIGNS.waiting,
+  };
+  const [sign, look] = signs[status];
+  const took = durationMs === undefined ? "" : span(durationMs);
+  return [
+    [`    ${sign} `, look],
+    [`${fit(`${id} (${action})`, 36)} `, status === "waiting" ? "quiet" : "plain"],
+    [took.padStart(8), "quiet"],
+    [message === undefined ? "" : `  ${message}`, "bad"],
+  ];
+}

@@ -1,0 +1,93 @@
+import { Box, useWindowSize } from "ink";
+import { type ReactNode, useSyncExternalStore } from "react";
+import { Footer, Header, Help, TooSmall } from "./frame.tsx";
+import type { FleetQuery } from "./fleet-model.ts";
+import { FleetView, hostRowsOf } from "./fleet-view.tsx";
+import { SMALLEST, windowStart } from "./layout.ts";
+import { Line, Title } from "./line.tsx";
+import type { Navigation } from "./navigation.ts";
+import type { Pictures } from "./pictures.ts";
+import { type FleetSource, useFleet } from "./use-fleet.ts";
+import { useNavigation } from "./use-navigation.ts";
+import { useClock } from "./use-clock.ts";
+
+export interface FleetDashboardProps {
+  /** Fleets by their names, in the order in which they were asked for. */
+  fleets: ReadonlyMap<string, FleetSource>;
+  pictures: Pictures;
+  quit: () => void;
+}
+
+/** Rows of the list of fleets, when there is more than one. */
+const LISTED = 6;
+
+/** Who runs what, live: one fleet at a time. */
+export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps): ReactNode {
+  useSyncExternalStore(pictures.subscribe, pictures.revision);
+  const now = useClock();
+  const size = useWindowSize();
+  const names = [...fleets.keys()];
+  const listed = names.length > 1 ? Math.min(LISTED, names.length) : 0;
+  const { columns: width } = size;
+  const height = size.rows - 1;
+  const inner = height - 3 - listed;
+  const nav = useNavigation({ tab: "fleet" }, names, shownAt, quit);
+  const selected = nav.selected!;
+  const fleet = useFleet(selected, fleets.get(selected), true, pictures.changed);
+  const query = queryOf(nav);
+
+  // Nobody says what is latest here: it is what most hosts run.
+  function queryOf({ search, filter }: Navigation): FleetQuery {
+    return { search, filter, latest: fleet?.versions()[0]?.version ?? null };
+  }
+
+  function shownAt(at: Navigation) {
+    return {
+      rows: fleet?.rows(queryOf(at)).length ?? 0,
+      page: hostRowsOf(fleet, inner),
+      deploying: false,
+      watching: false,
+      paused: false,
+    };
+  }
+
+  if (size.columns < SMALLEST.columns || size.rows < SMALLEST.rows) return <TooSmall {...size} />;
+  const start = windowStart(names.indexOf(selected), listed, names.length);
+  return (
+    <Box flexDirection="column" width={width} height={height} overflow="hidden">
+      <Header
+        title="Sealift fleet"
+        facts={[[`  ${names.length} target${names.length === 1 ? "" : "s"}`]]}
+        width={width}
+        now={now}
+      />
+      {nav.help ? (
+        <Help watching={false} width={width} height={height - 2} />
+      ) : (
+        <>
+          {names.slice(start, start + listed).map((name) => (
+            <Line
+              key={name}
+              width={width}
+              parts={[[`${name === selected ? "› " : "  "}${name}`]]}
+              inverse={name === selected}
+            />
+          ))}
+          <Title text={selected} width={width} strong />
+          <Box flexDirection="column" height={inner} overflow="hidden">
+            <FleetView
+              fleet={fleet}
+              query={query}
+              searching={nav.searching}
+              width={width}
+              height={inner}
+              scroll={nav.scroll.fleet}
+              now={now}
+            />
+          </Box>
+        </>
+      )}
+      <Footer nav={nav} watching={false} width={width} />
+    </Box>
+  );
+}

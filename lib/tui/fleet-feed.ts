@@ -1,0 +1,83 @@
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
+import { nextDelay } from "../agent/watch/schedule.ts";
+import type { DeployClientOptions } from "../client/deploy-client.ts";
+import { type FleetHost, type FleetMark, type FleetTarget, readFleet } from "../client/fleet.ts";
+import { asSealiftError } from "../contract/errors.ts";
+import { collectGarbage } from "../support/buffer-pacing.ts";
+import type { FleetModel } from "./fleet-model.ts";
+import { printable } from "./text.ts";
+
+/** Milliseconds between two looks at a fleet; an unchanged one costs the hub one row. */
+const REFRESH_MS = 5_000;
+/** Hosts that are taken in before keys get their turn. */
+const BATCH = 500;
+/** Milliseconds between two pictures while a large fleet is being read. */
+const PICTURE_MS = 300;
+
+/**
+ * Follows the fleet of a target until the signal is aborted: all hosts once, then only what changes. A hub that is away is shown, and asked again.
+ *
+ * @param intervalMs milliseconds between two looks
+ */
+export async function followFleet(
+  target: FleetTarget,
+  connection: Omit<DeployClientOptions, "signal">,
+  model: FleetModel,
+  onChange: () => void,
+  signal: AbortSignal,
+  intervalMs = REFRESH_MS,
+): Promise<void> {
+  let mark: FleetMark = {};
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      mark = await refresh(target, { ...connection, signal }, model, mark, onChange);
+      failures = 0;
+      if (model.error !== undefined) {
+        model.error = undefined;
+        onChange();
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      failures++;
+      model.error = printable(asSealiftError(error).message);
+      onChange();
+    }
+    const delay = nextDelay({ intervalMs, failures }, Math.random());
+    await sleep(delay, undefined, { signal, ref: false }).catch(() => {});
+  }
+}
+
+async function refresh(
+  target: FleetTarget,
+  options: DeployClientOptions,
+  model: FleetModel,
+  mark: FleetMark,
+  onChange: () => void,
+): Promise<FleetMark> {
+  const view = await readFleet(target, options, mark);
+  model.refreshedAt = Date.now();
+  if (!view.changed) return mark;
+  // Without a cursor the answer is all hosts again, perhaps without some.
+  if (mark.cursor === undefined) model.clear();
+  let batch: FleetHost[] = [];
+  let shown = Date.now();
+  for await (const host of view.hosts) {
+    batch.push(host);
+    if (batch.length < BATCH) continue;
+    model.apply(batch);
+    batch = [];
+    if (Date.now() - shown > PICTURE_MS) {
+      shown = Date.now();
+      collectGarbage("major");
+      onChange();
+    }
+    await setImmediate();
+  }
+  model.apply(batch);
+  // Reading a large fleet leaves a heap that is mostly empty.
+  if (!model.complete) collectGarbage("major");
+  model.complete = true;
+  onChange();
+  return view.mark;
+}

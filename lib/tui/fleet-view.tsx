@@ -1,0 +1,130 @@
+import type { ReactNode } from "react";
+import type { FleetModel, FleetQuery, HostRow } from "./fleet-model.ts";
+import { Line, type Part } from "./line.tsx";
+import { bar, columns, count, moment, percent } from "./text.ts";
+import type { Theme } from "./theme.ts";
+
+interface Props {
+  fleet: FleetModel | undefined;
+  query: FleetQuery;
+  searching: boolean;
+  width: number;
+  height: number;
+  scroll: number;
+  now: number;
+}
+
+/** Versions that get a bar of their own, by the height of the view. */
+const barsFor = (height: number): number => (height >= 24 ? 6 : height >= 14 ? 4 : 2);
+
+/** Lines of a fleet view that are not hosts: the sum, the bars, the search and the column names. */
+export function hostRowsOf(fleet: FleetModel | undefined, height: number): number {
+  const bars = Math.min(barsFor(height), fleet?.versions().length ?? 0);
+  return Math.max(1, height - 3 - bars);
+}
+
+/** Who runs what: versions as bars, then the hosts, failing ones first. */
+export function FleetView({ fleet, query, searching, width, height, scroll, now }: Props): ReactNode {
+  if (fleet === undefined)
+    return <Line width={width} parts={[["  The fleet of a target is shown once one is selected.", "quiet"]]} />;
+  if (!fleet.complete && fleet.size === 0) {
+    const waiting: Part = fleet.error === undefined ? ["  Reading the fleet…", "quiet"] : [`  ${fleet.error}`, "bad"];
+    return <Line width={width} parts={[waiting]} />;
+  }
+  const rows = fleet.rows(query);
+  const page = hostRowsOf(fleet, height);
+  const start = Math.min(scroll, Math.max(0, rows.length - page));
+  return (
+    <>
+      <Line width={width} parts={summary(fleet)} />
+      <VersionBars fleet={fleet} query={query} width={width} height={height} />
+      <Line width={width} parts={searchLine(query, searching, rows.length, start, page)} />
+      <Line
+        width={width}
+        parts={[[`  ${hostColumns(width, "HOST", "VERSION", "STATUS", "REPORTED", "ERROR")}`, "quiet"]]}
+      />
+      {rows.slice(start, start + page).map((row) => (
+        <Line key={row.id} width={width} parts={hostParts(row, query.latest, width, now)} />
+      ))}
+    </>
+  );
+}
+
+function summary(fleet: FleetModel): Part[] {
+  const parts: Part[] = [[`  ${count(fleet.size)} host${fleet.size === 1 ? "" : "s"}`, { bold: true }]];
+  if (fleet.failing > 0) parts.push([`  ${count(fleet.failing)} failing`, "bad"]);
+  if (!fleet.complete) parts.push(["  reading…", "busy"]);
+  if (fleet.error !== undefined) parts.push([`  ${fleet.error}`, "bad"]);
+  return parts;
+}
+
+function VersionBars({
+  fleet,
+  query,
+  width,
+  height,
+}: Pick<Props, "query" | "width" | "height"> & { fleet: FleetModel }): ReactNode {
+  const versions = fleet.versions();
+  const shown = barsFor(height);
+  const own = versions.length > shown ? versions.slice(0, shown - 1) : versions;
+  const others = versions.slice(own.length);
+  const rows = [...own];
+  if (others.length > 0) {
+    const sum = (of: "hosts" | "failing"): number => others.reduce((total, share) => total + share[of], 0);
+    rows.push({ version: `${others.length} others`, hosts: sum("hosts"), failing: sum("failing") });
+  }
+  const size = Math.max(10, width - 54);
+  return rows.map(({ version, hosts, failing }) => {
+    const share = hosts / fleet.size;
+    return (
+      <Line
+        key={version}
+        width={width}
+        parts={[
+          [`  ${columns([version, 18])} `, version === query.latest ? { bold: true } : "plain"],
+          [bar(share, size, " "), failing > 0 ? "attention" : "good"],
+          [` ${percent(share)} ${count(hosts).padStart(8)}`],
+          [failing > 0 ? `  ${count(failing)} failing` : "", "bad"],
+        ]}
+      />
+    );
+  });
+}
+
+function searchLine(query: FleetQuery, searching: boolean, found: number, start: number, page: number): Part[] {
+  const shown = found === 0 ? "none" : `${count(start + 1)}–${count(Math.min(found, start + page))} of ${count(found)}`;
+  const search: Part =
+    searching || query.search !== ""
+      ? [`  / ${query.search}${searching ? "▏" : ""}`, searching ? "busy" : "plain"]
+      : ["  / search", "quiet"];
+  return [search, [`   f ${query.filter}`, query.filter === "all" ? "quiet" : "attention"], [`   ${shown}`, "quiet"]];
+}
+
+function hostColumns(width: number, ...[host, version, status, time, error]: string[]): string {
+  const wide = width >= 120;
+  const size = wide ? 40 : 26;
+  return columns(
+    [host!, size],
+    [version!, wide ? 20 : 12],
+    [status!, 11],
+    [time!, 16],
+    [error!, Math.max(0, width - size - (wide ? 57 : 49))],
+  );
+}
+
+const STATUS_LOOK: Record<HostRow["status"], keyof Theme> = {
+  success: "good",
+  failed: "bad",
+  rolled_back: "attention",
+};
+
+function hostParts(row: HostRow, latest: string | null, width: number, now: number): Part[] {
+  const wide = width >= 120;
+  return [
+    [`  ${columns([row.id, wide ? 40 : 26])} `],
+    [`${columns([row.version, wide ? 20 : 12])} `, row.version === latest || latest === null ? "plain" : "attention"],
+    [`${columns([row.status === "rolled_back" ? "rolled back" : row.status, 11])} `, STATUS_LOOK[row.status]],
+    [`${columns([row.at === 0 ? "" : moment(row.at, now), 16])} `, "quiet"],
+    [row.error ?? "", "quiet"],
+  ];
+}

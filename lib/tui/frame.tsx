@@ -1,0 +1,93 @@
+import { Box, Text } from "ink";
+import type { ReactNode } from "react";
+import { SMALLEST } from "./layout.ts";
+import { Line, type Part } from "./line.tsx";
+import { KEYS, type Navigation } from "./navigation.ts";
+import { clock, fit, widthOf } from "./text.ts";
+
+/** The first line: what this is, how things stand, and the time. */
+export function Header({
+  title,
+  facts,
+  width,
+  now,
+}: {
+  title: string;
+  facts: readonly Part[];
+  width: number;
+  now: number;
+}): ReactNode {
+  const used = 1 + widthOf(title) + facts.reduce((sum, [text]) => sum + widthOf(text), 0);
+  const time = clock(now);
+  return (
+    <Line
+      width={width}
+      parts={[
+        [` ${title}`, { bold: true }],
+        ...facts,
+        [" ".repeat(Math.max(1, width - used - time.length - 1)), "plain"],
+        [`${time} `, "quiet"],
+      ]}
+    />
+  );
+}
+
+/** The last line: the keys, or what is being asked. */
+export function Footer({ nav, watching, width }: { nav: Navigation; watching: boolean; width: number }): ReactNode {
+  if (nav.confirming === "redeploy") {
+    return <Line width={width} parts={[[` Redeploy ${nav.selected}?  `, "attention"], ["y yes   any other key no"]]} />;
+  }
+  if (nav.confirming === "quit") {
+    return (
+      <Line
+        width={width}
+        parts={[[" A deployment is under way and will be undone. Quit?  ", "attention"], ["y yes   any other key no"]]}
+      />
+    );
+  }
+  if (nav.searching)
+    return <Line width={width} parts={[[" type to search   Enter keeps it   Esc clears it", "quiet"]]} />;
+  const parts = fitting(watching, width).flatMap(({ keys: name, short }): Part[] => [
+    [` ${name}`, { bold: true }],
+    [` ${short} `, "quiet"],
+  ]);
+  return <Line width={width} parts={[...parts, ["", "plain"]]} />;
+}
+
+/** The keys that have room; the help has all of them. */
+function fitting(watching: boolean, width: number): typeof KEYS {
+  let keys = KEYS.filter(({ short, watching: needs }) => short !== undefined && (watching || needs !== true));
+  const size = (): number => keys.reduce((sum, { keys: name, short }) => sum + widthOf(name) + widthOf(short!) + 3, 0);
+  for (const dispensable of ["filter", "check", "search"]) {
+    if (size() > width) keys = keys.filter(({ short }) => short !== dispensable);
+  }
+  return keys;
+}
+
+/** Every key with what it does. */
+export function Help({ watching, width, height }: { watching: boolean; width: number; height: number }): ReactNode {
+  const keys = KEYS.filter(({ watching: needs }) => watching || needs !== true).filter(({ short }) => short !== "view");
+  const rows: Part[][] = [
+    [["  Keys", { bold: true }]],
+    [[""]],
+    ...keys.map(({ keys: name, does }): Part[] => [[`  ${fit(name, 24)} `, "busy"], [does]]),
+    [[""]],
+    [["  Any key closes this.", "quiet"]],
+  ];
+  return (
+    <Box flexDirection="column" height={height}>
+      {rows.slice(0, height).map((parts, index) => (
+        <Line key={index} width={width} parts={parts} />
+      ))}
+    </Box>
+  );
+}
+
+export function TooSmall({ columns, rows }: { columns: number; rows: number }): ReactNode {
+  return (
+    <Text>
+      {`This terminal is ${columns}×${rows}; the dashboard needs ${SMALLEST.columns}×${SMALLEST.rows} or more. `}
+      {"Make it larger, or run with --no-tui. q quits."}
+    </Text>
+  );
+}

@@ -1,0 +1,71 @@
+import type { ReactNode } from "react";
+import { Line, type Part } from "./line.tsx";
+import { columns, moment, span } from "./text.ts";
+import type { Theme } from "./theme.ts";
+import type { EventLine, PastDeployment } from "./watch-model.ts";
+
+const LOOKS: Record<PastDeployment["status"], readonly [word: string, look: keyof Theme]> = {
+  success: ["deployed", "good"],
+  unchanged: ["unchanged", "quiet"],
+  failed: ["failed", "bad"],
+  rolled_back: ["rolled back", "attention"],
+};
+
+interface Props<T> {
+  rows: readonly T[];
+  width: number;
+  height: number;
+  scroll: number;
+  now: number;
+}
+
+/** Deployments, newest first. */
+export function HistoryView({ rows, width, height, scroll, now }: Props<PastDeployment>): ReactNode {
+  if (rows.length === 0) return <Line width={width} parts={[["  Nothing was deployed yet.", "quiet"]]} />;
+  const name = width >= 100 ? 30 : 22;
+  const page = height - 1;
+  const start = Math.min(scroll, Math.max(0, rows.length - page));
+  return (
+    <>
+      <Line
+        width={width}
+        parts={[
+          [
+            `  ${columns(["WHEN", 16], ["TARGET", name], ["VERSION", 12], ["OUTCOME", 11], ["TOOK", 8], ["WHY", 20])}`,
+            "quiet",
+          ],
+        ]}
+      />
+      {rows.slice(start, start + page).map((row) => (
+        <Line key={`${row.at} ${row.target} ${row.version}`} width={width} parts={pastParts(row, name, now)} />
+      ))}
+    </>
+  );
+}
+
+function pastParts(row: PastDeployment, name: number, now: number): Part[] {
+  const [word, look] = LOOKS[row.status];
+  return [
+    [`  ${columns([moment(row.at, now), 16])} `, "quiet"],
+    [`${columns([row.target, name], [row.version ?? "–", 12])} `],
+    [`${columns([word, 11])} `, look],
+    [`${columns([span(row.durationMs), 8])} `, "quiet"],
+    [row.message ?? ""],
+  ];
+}
+
+/** What happened, the newest at the bottom. @param scroll lines back from the end */
+export function EventsView({ rows, width, height, scroll, now }: Props<EventLine>): ReactNode {
+  const end = rows.length - Math.min(scroll, Math.max(0, rows.length - height));
+  return rows.slice(Math.max(0, end - height), end).map(({ at, target, text, bad }, index) => (
+    <Line
+      key={index}
+      width={width}
+      parts={[
+        [`  ${moment(at, now)} `, "quiet"],
+        [target === undefined ? "" : `${target} `, "busy"],
+        [text, bad ? "bad" : "plain"],
+      ]}
+    />
+  ));
+}

@@ -1,0 +1,60 @@
+import { Box, Text } from "ink";
+import { type ReactNode, useSyncExternalStore } from "react";
+import type { Navigation } from "./navigation.ts";
+import { useNavigation } from "./use-navigation.ts";
+import { stateOf, type TargetView } from "./watch-model.ts";
+import type { WatchDashboardProps } from "./watch-dashboard.tsx";
+
+/** The dashboard in sentences, for screen readers: no bars, no columns, no clock; it changes only when something has changed. */
+export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): ReactNode {
+  useSyncExternalStore(store.subscribe, store.revision);
+  const { model } = store;
+  const targets = [...model.targets.values()];
+  const names = targets.map(({ name }) => name);
+  const shownAt = ({ selected }: Navigation) => ({
+    rows: 0,
+    page: 1,
+    deploying: model.deploying.length > 0,
+    watching: true,
+    paused: model.targets.get(selected ?? "")?.paused ?? false,
+  });
+  const nav = useNavigation({}, names, shownAt, (effect) => {
+    if ("quit" in effect) quit();
+    else act(effect.target, effect.act);
+  });
+  const { selected } = nav;
+  const last = model.events.at(-1);
+  return (
+    <Box flexDirection="column">
+      <Text>{`Sealift watch, ${targets.length} target${targets.length === 1 ? "" : "s"}.`}</Text>
+      {targets.map((each) => (
+        <Text key={each.name}>{`${each.name === selected ? "Selected: " : ""}${sentenceOf(each)}`}</Text>
+      ))}
+      {last !== undefined && <Text>{`Last event: ${last.target ?? ""} ${last.text}`}</Text>}
+      <Text>{question(nav.confirming, selected)}</Text>
+    </Box>
+  );
+}
+
+function question(confirming: "redeploy" | "quit" | undefined, selected: string | undefined): string {
+  if (confirming === "redeploy") return `Redeploy ${selected}? Press y for yes, any other key for no.`;
+  if (confirming === "quit")
+    return "A deployment is under way and will be undone. Quit? Press y for yes, any other key for no.";
+  return "Keys: arrows select, c checks, r redeploys, t retries, p pauses, q quits.";
+}
+
+/** A target in one sentence. Progress is told in tenths, so that it is not read out all the time. */
+export function sentenceOf(target: TargetView): string {
+  const versions = `running ${target.running ?? "nothing"}, latest ${target.latest ?? "nothing"}`;
+  const state = stateOf(target);
+  const { deployment, held, error } = target;
+  const what =
+    state === "deploying"
+      ? `deploying ${deployment!.version}, ${deployment!.activeStage}, ${Math.floor(deployment!.fraction * 10) * 10} percent`
+      : state === "held"
+        ? `held back: ${held!.reason}, ${held!.message}`
+        : state === "failing"
+          ? `failing: ${error!.message}`
+          : state;
+  return `${target.name}: ${versions}, ${what}.`;
+}

@@ -1,0 +1,107 @@
+import type { ReactNode } from "react";
+import { windowStart } from "./layout.ts";
+import { Line, type Part, Title } from "./line.tsx";
+import { bar, fit, percent, span } from "./text.ts";
+import type { Theme } from "./theme.ts";
+import { stateOf, type TargetView } from "./watch-model.ts";
+
+interface Props {
+  targets: readonly TargetView[];
+  selected: string | undefined;
+  width: number;
+  height: number;
+  now: number;
+}
+
+/** All targets: what runs, what is latest, and what is going on. The selected one is always among the rows. */
+export function TargetsView({ targets, selected, width, height, now }: Props): ReactNode {
+  const page = height - 2;
+  const at = targets.findIndex(({ name }) => name === selected);
+  const start = windowStart(Math.max(0, at), page, targets.length);
+  const sizes = widths(width);
+  const note =
+    targets.length > page ? `${start + 1}–${Math.min(targets.length, start + page)} of ${targets.length}` : "";
+  return (
+    <>
+      <Title text="Targets" note={note} width={width} strong />
+      <Line
+        width={width}
+        parts={[[`  ${cells(["TARGET", "RUNNING", "LATEST", "STATE", "NEXT CHECK"], sizes).join(" ")}`, "quiet"]]}
+      />
+      {targets.slice(start, start + page).map((target) => (
+        <Row
+          key={target.name}
+          target={target}
+          sizes={sizes}
+          width={width}
+          now={now}
+          selected={target.name === selected}
+        />
+      ))}
+    </>
+  );
+}
+
+const cells = (texts: readonly string[], sizes: readonly number[]): string[] =>
+  texts.map((text, index) => fit(text, sizes[index]!));
+
+function widths(width: number): number[] {
+  const [running, latest, next] = width >= 120 ? [16, 16, 12] : [11, 11, 10];
+  // Two columns for the marker, and a space between cells.
+  const rest = width - 2 - 4 - running - latest - next;
+  const target = Math.min(48, Math.floor(rest * 0.5));
+  return [target, running, latest, rest - target, next];
+}
+
+function Row(props: { target: TargetView; sizes: number[]; width: number; now: number; selected: boolean }): ReactNode {
+  const { target, sizes, width, now, selected } = props;
+  const [state, look] = stateCell(target, sizes[3]!);
+  const behind = target.latest !== null && target.latest !== target.running;
+  const [name, running, latest, word, next] = cells(
+    [target.name, target.running ?? "none", target.latest ?? "–", state, nextCheck(target, now)],
+    sizes,
+  );
+  const parts: Part[] = [
+    [`${selected ? "›" : " "} ${name} `],
+    [`${running} `],
+    [`${latest} `, behind ? "attention" : "plain"],
+    [`${word} `, look],
+    [next!, "quiet"],
+  ];
+  return <Line width={width} parts={parts} inverse={selected} />;
+}
+
+function stateCell(target: TargetView, width: number): [text: string, look: keyof Theme] {
+  const state = stateOf(target);
+  switch (state) {
+    case "deploying": {
+      const { fraction, activeStage } = target.deployment!;
+      return [`${bar(fraction, Math.max(4, width - 16))} ${percent(fraction)} ${activeStage}`, "busy"];
+    }
+    case "queued":
+      return ["waiting for its turn", "busy"];
+    case "held":
+      return [target.held!.reason === "downgrade" ? "held: lower version" : "held: quarantined", "attention"];
+    case "paused":
+      return ["paused", "attention"];
+    case "failing":
+      return [`failing: ${target.error!.code}`, "bad"];
+    case "current":
+      return [
+        target.latest === target.running ? "current" : "behind",
+        target.latest === target.running ? "good" : "busy",
+      ];
+    case "unpublished":
+      return ["nothing published yet", "quiet"];
+    case "starting":
+    case "checking":
+      return ["checking", "quiet"];
+  }
+}
+
+function nextCheck(target: TargetView, now: number): string {
+  if (target.checking) return "now";
+  if (target.nextCheckAt === undefined) return "";
+  const ms = target.nextCheckAt - now;
+  return ms <= 0 ? "now" : `in ${span(Math.max(1000, Math.ceil(ms / 1000) * 1000)).replace(/\.0 s$/, " s")}`;
+}

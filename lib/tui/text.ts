@@ -1,0 +1,69 @@
+import cliTruncate from "cli-truncate";
+import stringWidth from "string-width";
+
+/** Text of hubs, plugins and hosts without what a terminal would obey: escape sequences, control and format characters. */
+export function printable(text: string): string {
+  return text
+    .replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])?/g, "")
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
+}
+
+const PLAIN = /^[\x20-\x7e]*$/;
+
+/** Columns that a text takes on a terminal. */
+export const widthOf = (text: string): number => (PLAIN.test(text) ? text.length : stringWidth(text));
+
+/** A text of exactly `width` columns: cut with …, or filled up with spaces. */
+export function fit(text: string, width: number): string {
+  if (width <= 0) return "";
+  if (PLAIN.test(text)) return text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width);
+  const shown = stringWidth(text) > width ? cliTruncate(text, width) : text;
+  return shown + " ".repeat(Math.max(0, width - stringWidth(shown)));
+}
+
+/** Columns beside each other, one space apart; the last one is not filled up. */
+export const columns = (...cells: readonly (readonly [text: string, width: number])[]): string =>
+  cells.map(([text, width]) => fit(text, width)).join(" ");
+
+const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+/** A bar of `width` columns. @param fraction from 0 to 1 */
+export function bar(fraction: number, width: number, empty = "░"): string {
+  const eighths = Math.round(Math.min(1, Math.max(0, fraction)) * width * 8);
+  const part = EIGHTHS[eighths % 8]!;
+  const full = "█".repeat(Math.floor(eighths / 8)) + part;
+  return full + empty.repeat(Math.max(0, width - full.length));
+}
+
+/** `62 %`, right-aligned in five columns. */
+export const percent = (fraction: number): string => `${Math.floor(fraction * 100)} %`.padStart(5);
+
+/** A span for people: `45 ms`, `2.4 s`, `3 m 20 s`, `2 h 5 m`, `3 d 4 h`. */
+export function span(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} m ${Math.floor(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+const two = (value: number): string => String(value).padStart(2, "0");
+
+/** The time of day here, `14:03:37`. */
+export function clock(at: number): string {
+  const date = new Date(at);
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+/** The time of day, with its date when that is another day than `now`'s. */
+export function moment(at: number, now: number): string {
+  const date = new Date(at);
+  if (date.toDateString() === new Date(now).toDateString()) return clock(at);
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(at).slice(0, 5)}`;
+}
+
+/** A whole number with its thousands apart: `100,000`. */
+export const count = (value: number): string => value.toLocaleString("en-US");

@@ -1,0 +1,63 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import t from "tap";
+import { followFleet } from "../../../lib/tui/fleet-feed.ts";
+import { FleetModel } from "../../../lib/tui/fleet-model.ts";
+
+t.test(
+  "a fleet is read whole once, then only what changes; an outage is shown and ends by itself",
+  { timeout: 60_000 },
+  async (t) => {
+    const asked: { since: string | null; etag: string | undefined }[] = [];
+    let away = false;
+    let changes = 2;
+    const record = (version: string) => ({ version, status: "success", completed_at: null });
+    const server = createServer((request, response) => {
+      const since = new URL(request.url!, "http://hub").searchParams.get("since");
+      asked.push({ since, etag: request.headers["if-none-match"] });
+      if (away) return void response.writeHead(503).end("{}");
+      const etag = `"fleet-${changes}-${since ?? 0}"`;
+      if (request.headers["if-none-match"] === etag) return void response.writeHead(304).end();
+      response.writeHead(200, { etag, "x-cursor": String(changes), "content-type": "application/json" });
+      const all = { a: record("1.0.0"), b: record("1.0.0") };
+      response.end(
+        JSON.stringify(since === null ? all : changes > 2 ? { b: record("1.1.0"), c: record("1.1.0") } : {}),
+      );
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    t.teardown(() => server.close());
+    const hubUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+    const model = new FleetModel();
+    const stop = new AbortController();
+    const until = async (condition: () => boolean): Promise<void> => {
+      while (!condition()) await sleep(20, undefined, { signal: AbortSignal.timeout(30_000) });
+    };
+    const connection = { hubUrl, apiKey: "key", timeoutMs: 5_000 };
+    const following = followFleet({ kind: "plugin", slug: "a" }, connection, model, () => {}, stop.signal, 100);
+    await until(() => model.complete);
+    t.equal(model.size, 2);
+    await until(() => asked.length >= 4);
+    t.strictSame(asked[0], { since: null, etag: undefined });
+    t.strictSame(asked[3], { since: "2", etag: '"fleet-2-2"' }, "nothing changed, and nothing is sent again");
+
+    changes = 4;
+    await until(() => model.size === 3);
+    t.strictSame(
+      model.rows({ search: "", filter: "all", latest: null }).map(({ id, version }) => `${id} ${version}`),
+      ["a 1.0.0", "b 1.1.0", "c 1.1.0"],
+    );
+
+    away = true;
+    await until(() => model.error !== undefined);
+    t.match(model.error, /503/);
+    t.equal(model.size, 3, "what was known stays on the screen");
+    away = false;
+    await until(() => model.error === undefined);
+    stop.abort();
+    await following;
+  },
+);

@@ -1,0 +1,112 @@
+import fc from "fast-check";
+import t from "tap";
+import { FIRST_VIEW, type Navigation, press, TABS } from "../../../lib/tui/navigation.ts";
+
+const SHOWN = { targets: ["a", "b", "c"], rows: 100, page: 10, deploying: false, watching: true, paused: false };
+const HERE: Navigation = { ...FIRST_VIEW, selected: "a" };
+
+t.test("arrows select targets and stop at the ends", async (t) => {
+  const down = (nav: Navigation) => press(nav, "", { downArrow: true }, SHOWN).nav;
+  t.equal(down(HERE).selected, "b");
+  t.equal(down(down(down(down(HERE)))).selected, "c");
+  t.equal(press(HERE, "", { upArrow: true }, SHOWN).nav.selected, "a");
+});
+
+t.test("with one target alone arrows scroll", async (t) => {
+  const one = { ...SHOWN, targets: ["a"] };
+  t.equal(press({ ...HERE, tab: "fleet" }, "", { downArrow: true }, one).nav.scroll.fleet, 1);
+});
+
+t.test("Tab goes round the views, and numbers go straight there", async (t) => {
+  let nav = HERE;
+  for (const tab of [...TABS.slice(1), TABS[0]]) {
+    nav = press(nav, "", { tab: true }, SHOWN).nav;
+    t.equal(nav.tab, tab);
+  }
+  t.equal(press(HERE, "", { tab: true, shift: true }, SHOWN).nav.tab, "events");
+  t.equal(press(HERE, "3", {}, SHOWN).nav.tab, "history");
+});
+
+t.test("scrolling stays within the rows", async () => {
+  const key = fc.constantFrom(
+    { input: "j", key: {} },
+    { input: "k", key: {} },
+    { input: "", key: { pageDown: true } },
+    { input: "", key: { pageUp: true } },
+    { input: "", key: { home: true } },
+    { input: "", key: { end: true } },
+  );
+  fc.assert(
+    fc.property(
+      fc.array(key),
+      fc.constantFrom(...TABS),
+      fc.nat(50),
+      fc.integer({ min: 1, max: 30 }),
+      (keys, tab, rows, page) => {
+        let nav: Navigation = { ...HERE, tab };
+        for (const { input, key } of keys) nav = press(nav, input, key, { ...SHOWN, rows, page }).nav;
+        return nav.scroll[tab] >= 0 && nav.scroll[tab] <= Math.max(0, rows - page);
+      },
+    ),
+  );
+});
+
+t.test("events scroll back from their end", async (t) => {
+  const events: Navigation = { ...HERE, tab: "events" };
+  t.equal(press(events, "k", {}, SHOWN).nav.scroll.events, 1);
+  t.equal(press(events, "", { home: true }, SHOWN).nav.scroll.events, 90);
+});
+
+t.test("what is typed into the search is text and no command", async (t) => {
+  let nav = press(HERE, "/", {}, SHOWN).nav;
+  t.match(nav, { searching: true, tab: "fleet" });
+  for (const letter of "qrp") {
+    const { nav: next, effect } = press(nav, letter, {}, SHOWN);
+    t.equal(effect, undefined);
+    nav = next;
+  }
+  t.equal(nav.search, "qrp");
+  nav = press(nav, "", { backspace: true }, SHOWN).nav;
+  t.equal(nav.search, "qr");
+  t.match(press(nav, "", { return: true }, SHOWN).nav, { searching: false, search: "qr" });
+  t.match(press(nav, "", { escape: true }, SHOWN).nav, { searching: false, search: "" });
+});
+
+t.test("keys ask for what they say, for the selected target", async (t) => {
+  t.strictSame(press(HERE, "c", {}, SHOWN).effect, { act: "check", target: "a" });
+  t.strictSame(press(HERE, "t", {}, SHOWN).effect, { act: "retry", target: "a" });
+  t.strictSame(press(HERE, "p", {}, SHOWN).effect, { act: "pause", target: "a" });
+  t.strictSame(press(HERE, "p", {}, { ...SHOWN, paused: true }).effect, { act: "resume", target: "a" });
+  t.equal(
+    press(HERE, "c", {}, { ...SHOWN, watching: false }).effect,
+    undefined,
+    "a fleet alone has nothing to ask for",
+  );
+});
+
+t.test("a redeployment asks first", async (t) => {
+  const { nav, effect } = press(HERE, "r", {}, SHOWN);
+  t.equal(effect, undefined);
+  t.equal(nav.confirming, "redeploy");
+  t.strictSame(press(nav, "y", {}, SHOWN).effect, { act: "redeploy", target: "a" });
+  t.match(press(nav, "n", {}, SHOWN), { effect: undefined, nav: { confirming: undefined } });
+});
+
+t.test("q quits at once, but asks while something is being deployed", async (t) => {
+  t.strictSame(press(HERE, "q", {}, SHOWN).effect, { quit: true });
+  const asked = press(HERE, "q", {}, { ...SHOWN, deploying: true });
+  t.equal(asked.effect, undefined);
+  t.strictSame(press(asked.nav, "y", {}, SHOWN).effect, { quit: true });
+  t.equal(press(asked.nav, "n", {}, SHOWN).effect, undefined);
+  t.strictSame(
+    press(HERE, "c", { ctrl: true }, { ...SHOWN, deploying: true }).effect,
+    { quit: true },
+    "Ctrl+C does not ask",
+  );
+});
+
+t.test("the help goes away with any key, which does nothing else", async (t) => {
+  const { nav } = press(HERE, "?", {}, SHOWN);
+  t.equal(nav.help, true);
+  t.match(press(nav, "p", {}, SHOWN), { nav: { help: false }, effect: undefined });
+});
