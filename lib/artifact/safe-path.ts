@@ -62,8 +62,11 @@ export function exceeded(message: string, flag: string): SealiftError {
   });
 }
 
+const ASCII = /^[\u0000-\u007f]*$/;
+
 /** What case-folding, normalising file systems hold equal has one key. */
-const fold = (path: string): string => path.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");
+const fold = (path: string): string =>
+  ASCII.test(path) ? path.toLowerCase() : path.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");
 
 /**
  * Remembers every path of one archive and refuses what would land on another member: duplicates, names equal but for case or
@@ -73,11 +76,22 @@ export class NameRegistry {
   /** Folded path → path as first spelled, and whether it is a folder that only its children implied. */
   readonly #seen = new Map<string, { path: string; type: "file" | "folder" | "implied" }>();
 
+  /** Folders that something lies in, as spelled: all of theirs above are here, too. */
+  readonly #parents = new Set<string>([""]);
+
   /** @throws ArtifactError `member_duplicate` */
   add(components: readonly string[], type: "file" | "folder"): void {
-    for (let depth = 1; depth < components.length; depth++)
-      this.#claim(components.slice(0, depth).join("/"), "implied");
+    this.#addParents(components);
     if (components.length > 0) this.#claim(components.join("/"), type);
+  }
+
+  #addParents(components: readonly string[]): void {
+    const parent = components.slice(0, -1);
+    const path = parent.join("/");
+    if (this.#parents.has(path)) return;
+    this.#addParents(parent);
+    this.#claim(path, "implied");
+    this.#parents.add(path);
   }
 
   #claim(path: string, type: "file" | "folder" | "implied"): void {

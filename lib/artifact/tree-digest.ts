@@ -40,6 +40,11 @@ export class TreeDigest {
     this.#files.push([path, sha256]);
   }
 
+  /** Every file that was added. */
+  entries(): [path: string, sha256: string][] {
+    return this.#files;
+  }
+
   get size(): number {
     return this.#files.length;
   }

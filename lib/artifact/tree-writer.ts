@@ -73,7 +73,7 @@ export class TreeWriter {
     const path = components.join("/");
     this.#file = {
       path,
-      target: join(this.#root, path),
+      target: `${this.#root}/${path}`,
       mode: executable ? 0o755 : 0o644,
       size,
       received: 0,

@@ -1,25 +1,28 @@
-import { readSync } from "node:fs";
-import { type FileHandle, open as openFile } from "node:fs/promises";
-import { type Entry, open as openZip, type ZipFile } from "yauzl-promise";
+import { open as openFile } from "node:fs/promises";
+import { type Entry, fromReader, Reader, type ZipFile } from "yauzl-promise";
 import { artifactError, SealiftError } from "../contract/errors.ts";
+import { paceBuffers } from "../support/buffer-pacing.ts";
+import { FileWindow } from "./file-window.ts";
 import { type Limits, RATIO_FREE_BYTES } from "./limits.ts";
 import { exceeded, NameRegistry, quoted, safeComponents } from "./safe-path.ts";
+import {
+  badEntry,
+  checkLocalHeader,
+  type Extent,
+  FLAG_ENCRYPTED,
+  FLAG_MASKED,
+  FLAG_STRONG_ENCRYPTION,
+  malformed,
+  STORED,
+} from "./zip-local-header.ts";
 
-const LOCAL_HEADER_BYTES = 30;
-const LOCAL_SIGNATURE = 0x04034b50;
 const CENTRAL_HEADER_BYTES = 46;
 const END64_MIN_BYTES = 56;
-const DESCRIPTOR_SIGNATURE = Buffer.from("PK\x07\x08", "latin1");
-const DESCRIPTOR_MAX_BYTES = 24;
-const FLAG_ENCRYPTED = 0x0001;
-const FLAG_DESCRIPTOR = 0x0008;
-const FLAG_STRONG_ENCRYPTION = 0x0040;
-const FLAG_UTF8 = 0x0800;
-const FLAG_MASKED = 0x2000;
-const STORED = 0;
 const DEFLATED = 8;
 const UNIX = 3;
 const UNICODE_PATH_FIELD = 0x7075;
+/** Bytes of buffers, promises and records that reading an entry leaves, generously. */
+const GARBAGE_PER_ENTRY = 16 * 1024;
 
 /** One regular file of a checked archive. */
 export interface ZipMember {
@@ -52,14 +55,6 @@ export interface ScanOptions {
   symlinks: "refuse" | "skip";
 }
 
-const malformed = (message: string, cause?: unknown): SealiftError =>
-  artifactError("zip_invalid", message, {
-    ...(cause !== undefined && { cause }),
-    hint: "Nothing was unpacked. Ask the publisher for a proper archive.",
-  });
-
-const badEntry = (name: string, why: string): SealiftError => malformed(`The archive's entry ${quoted(name)} ${why}.`);
-
 /**
  * Checks the whole central directory of a ZIP before a byte is unpacked: names, links, duplicates and collisions, methods, encryption, sizes,
  * ratio, overlaps, and that every local header says the same (design, section 3).
@@ -69,7 +64,8 @@ const badEntry = (name: string, why: string): SealiftError => malformed(`The arc
 export async function scanZip(path: string, { limits, symlinks }: ScanOptions): Promise<ZipIndex> {
   await using file = await openFile(path);
   const { size } = await file.stat();
-  const zip = await openArchive(path);
+  const zip = await openArchive(file.fd, size);
+  const window = new FileWindow(file.fd);
   try {
     const { centralDirectoryOffset: directory, centralDirectorySize } = zip;
     checkDirectory(zip);
@@ -78,13 +74,15 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
     const extents: Extent[] = [];
     let entries = 0;
     let listed = 0;
+    const pace = paceBuffers({ fullEvery: Infinity });
     for await (const entry of zip) {
       if (++entries > limits.maxEntries)
         throw exceeded(`The archive has more than ${limits.maxEntries} entries.`, "--max-entries");
       listed += centralBytes(entry);
+      pace(GARBAGE_PER_ENTRY);
       const name = decodeName(entry);
       const type = typeOf(entry, name);
-      const extent = checkLocalHeader(file, entry, name, directory);
+      const extent = checkLocalHeader(window, entry, name, directory);
       extents.push(extent);
       const components = safeComponents(name, limits);
       if (type === "link") {
@@ -132,7 +130,25 @@ interface Directory {
   footerOffset: number;
 }
 
-async function openArchive(path: string): Promise<ZipFile & Directory> {
+/** Gives yauzl-promise its bytes from memory: one call of the system for each entry took ten times as long as the rest of the scan. */
+class WindowReader extends Reader {
+  readonly #window: FileWindow;
+
+  constructor(descriptor: number) {
+    super();
+    this.#window = new FileWindow(descriptor);
+  }
+
+  override async _read(start: number, length: number): Promise<Buffer> {
+    const bytes = this.#window.read(start, length);
+    if (bytes.length < length) throw new Error("Unexpected end of file");
+    return Buffer.from(bytes);
+  }
+}
+
+async function openArchive(descriptor: number, size: number): Promise<ZipFile & Directory> {
+  // Its own words for a file that is too short: a reader must not be empty.
+  if (size === 0) throw malformed("The archive is not a proper ZIP: End of Central Directory Record not found.");
   try {
     const options = {
       decodeStrings: false,
@@ -141,7 +157,7 @@ async function openArchive(path: string): Promise<ZipFile & Directory> {
       validateEntrySizes: false,
       supportMacArchive: false,
     };
-    return (await openZip(path, options)) as ZipFile & Directory;
+    return (await fromReader(new WindowReader(descriptor), size, options)) as ZipFile & Directory;
   } catch (error) {
     throw asZipError(error);
   }
@@ -206,96 +222,6 @@ function typeOf(entry: Entry, name: string): "file" | "folder" | "link" {
   }
   if (named) throw badEntry(name, "is a file named as a folder");
   return "file";
-}
-
-interface Extent {
-  name: string;
-  start: number;
-  dataOffset: number;
-  end: number;
-}
-
-/**
- * The local header must say what the central directory says: readers differ in which one they believe. Read synchronously: for ten thousand
- * entries a promise each takes longer than the disk.
- */
-function checkLocalHeader(file: FileHandle, entry: Entry, name: string, directory: number): Extent {
-  const lies = (what: string): SealiftError =>
-    badEntry(name, `has a local header with another ${what} than the central directory`);
-  const start = entry.fileHeaderOffset;
-  const header = Buffer.alloc(LOCAL_HEADER_BYTES);
-  const bytesRead = readSync(file.fd, header, 0, LOCAL_HEADER_BYTES, start);
-  if (bytesRead < LOCAL_HEADER_BYTES || header.readUInt32LE(0) !== LOCAL_SIGNATURE)
-    throw badEntry(name, "points to no local header");
-  const flags = header.readUInt16LE(6);
-  const nameLength = header.readUInt16LE(26);
-  const extraLength = header.readUInt16LE(28);
-  const rest = Buffer.alloc(nameLength + extraLength);
-  readSync(file.fd, rest, 0, rest.length, start + LOCAL_HEADER_BYTES);
-  if (!rest.subarray(0, nameLength).equals(entry.filename as unknown as Buffer)) throw lies("name");
-  const relevant = FLAG_ENCRYPTED | FLAG_DESCRIPTOR | FLAG_STRONG_ENCRYPTION | FLAG_UTF8 | FLAG_MASKED;
-  if (((flags ^ entry.generalPurposeBitFlag) & relevant) !== 0) throw lies("set of flags");
-  if (header.readUInt16LE(8) !== entry.compressionMethod) throw lies("compression method");
-  const described = (flags & FLAG_DESCRIPTOR) !== 0;
-  const sizes = localSizes(header, rest.subarray(nameLength));
-  // With a data descriptor the local header may hold zeros; anything else must be right.
-  const check = (local: number, central: number, what: string): void => {
-    if (local !== central && !(described && local === 0)) throw lies(what);
-  };
-  check(header.readUInt32LE(14), entry.crc32 >>> 0, "CRC");
-  check(sizes.compressed, entry.compressedSize, "compressed size");
-  check(sizes.uncompressed, entry.uncompressedSize, "size");
-  if (entry.compressionMethod === STORED && entry.compressedSize !== entry.uncompressedSize)
-    throw badEntry(name, "is stored with two different sizes");
-  const dataOffset = start + LOCAL_HEADER_BYTES + nameLength + extraLength;
-  const dataEnd = dataOffset + entry.compressedSize;
-  const end = described ? dataEnd + descriptorBytes(file, entry, name, dataEnd) : dataEnd;
-  if (end > directory) throw badEntry(name, "reaches into the central directory");
-  return { name, start, dataOffset, end };
-}
-
-/** Length of the data descriptor behind an entry, which has four forms: with and without its signature, with sizes of 4 and of 8 bytes. */
-function descriptorBytes(file: FileHandle, entry: Entry, name: string, at: number): number {
-  const read = Buffer.alloc(DESCRIPTOR_MAX_BYTES);
-  const bytesRead = readSync(file.fd, read, 0, DESCRIPTOR_MAX_BYTES, at);
-  for (const sizeBytes of [4, 8]) {
-    const expected = Buffer.alloc(4 + 2 * sizeBytes);
-    expected.writeUInt32LE(entry.crc32 >>> 0, 0);
-    // Sizes beyond four bytes have no short form.
-    if (sizeBytes === 8) {
-      expected.writeBigUInt64LE(BigInt(entry.compressedSize), 4);
-      expected.writeBigUInt64LE(BigInt(entry.uncompressedSize), 12);
-    } else if (Math.max(entry.compressedSize, entry.uncompressedSize) <= 0xffffffff) {
-      expected.writeUInt32LE(entry.compressedSize, 4);
-      expected.writeUInt32LE(entry.uncompressedSize, 8);
-    } else continue;
-    for (const form of [Buffer.concat([DESCRIPTOR_SIGNATURE, expected]), expected])
-      if (form.length <= bytesRead && read.subarray(0, form.length).equals(form)) return form.length;
-  }
-  throw badEntry(name, "has a data descriptor that says something else than the central directory");
-}
-
-/** Sizes of a local header, from its ZIP64 field where it has one. */
-function localSizes(header: Buffer, extra: Buffer): { compressed: number; uncompressed: number } {
-  let compressed = header.readUInt32LE(18);
-  let uncompressed = header.readUInt32LE(22);
-  if (compressed !== 0xffffffff && uncompressed !== 0xffffffff) return { compressed, uncompressed };
-  for (let at = 0; at + 4 <= extra.length;) {
-    const length = extra.readUInt16LE(at + 2);
-    const data = extra.subarray(at + 4, at + 4 + length);
-    if (extra.readUInt16LE(at) === 0x0001) {
-      let next = 0;
-      const take = (): number => {
-        if (next + 8 > data.length) return -1;
-        next += 8;
-        return Number(data.readBigUInt64LE(next - 8));
-      };
-      if (uncompressed === 0xffffffff) uncompressed = take();
-      if (compressed === 0xffffffff) compressed = take();
-    }
-    at += 4 + length;
-  }
-  return { compressed, uncompressed };
 }
 
 function memberOf(entry: Entry, name: string, components: string[], extent: Extent, limits: Limits): ZipMember {

@@ -10,8 +10,8 @@ export interface Representation {
   size: number;
   /** SHA-256 of the bytes, hexadecimal; the ETag is made of it. */
   sha256: string;
-  /** The bytes, or the range of them. */
-  read(range: ByteRange | undefined): Promise<Readable> | Buffer;
+  /** The bytes, or the range of them; a text is all of them in UTF-8. */
+  read(range: ByteRange | undefined): Promise<Readable> | Buffer | string;
 }
 
 /** Stored bytes as a representation. */
@@ -20,10 +20,13 @@ export const blobBytes = (
   { id, size, sha256 }: { id: string; size: number; sha256: string },
 ): Representation => ({ size, sha256, read: (range) => (size === 0 ? Buffer.alloc(0) : blobs.read(id, range)) });
 
-/** A text in memory as a representation. */
+/** A text in memory as a representation. It stays a text: Node writes one together with the headers, and bytes after them. */
 export function textBytes(text: string, sha256: string): Representation {
-  const bytes = Buffer.from(text);
-  return { size: bytes.length, sha256, read: (range) => (range ? bytes.subarray(range.start, range.end + 1) : bytes) };
+  return {
+    size: Buffer.byteLength(text),
+    sha256,
+    read: (range) => (range ? Buffer.from(text).subarray(range.start, range.end + 1) : text),
+  };
 }
 
 /** True when `If-None-Match` names the tag (RFC 9110, 13.1.2: weak comparison, `*` matches everything). */

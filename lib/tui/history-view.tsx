@@ -30,10 +30,7 @@ export function HistoryView({ rows, width, height, scroll, now }: Props<PastDepl
       <Line
         width={width}
         parts={[
-          [
-            `  ${columns(["WHEN", 16], ["TARGET", name], ["VERSION", 12], ["OUTCOME", 11], ["TOOK", 8], ["WHY", 20])}`,
-            "quiet",
-          ],
+          [`  ${columns(["WHEN", 16], ["TARGET", name], ["VERSION", 12], ["OUTCOME", 11], ["TOOK", 8])} WHY`, "quiet"],
         ]}
       />
       {rows.slice(start, start + page).map((row) => (

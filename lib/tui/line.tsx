@@ -24,9 +24,10 @@ export function Line({
   const shown = parts.map(([text, look], index) => {
     const size = index === parts.length - 1 ? left : Math.min(widthOf(text), left);
     left -= size;
-    const props = typeof look === "string" ? theme[look] : look;
+    // One colour for the whole of a highlighted line: others would be hard to read in it.
+    const props = inverse === true ? { inverse } : typeof look === "string" ? theme[look] : look;
     return (
-      <Text key={index} {...props} {...(inverse === true && { inverse })}>
+      <Text key={index} {...props}>
         {fit(text, size)}
       </Text>
     );

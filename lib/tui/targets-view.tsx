@@ -76,7 +76,7 @@ function stateCell(target: TargetView, width: number): [text: string, look: keyo
   switch (state) {
     case "deploying": {
       const { fraction, activeStage } = target.deployment!;
-      return [`${bar(fraction, Math.max(4, width - 16))} ${percent(fraction)} ${activeStage}`, "busy"];
+      return [`${bar(fraction, Math.min(30, Math.max(4, width - 16)))} ${percent(fraction)} ${activeStage}`, "busy"];
     }
     case "queued":
       return ["waiting for its turn", "busy"];

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import Table from "cli-table3";
 import { dashboardRows } from "./dashboard.ts";
 import { fleetRows } from "./fleet.ts";
+import { hubRows } from "./hub.ts";
 import { marketplaceRows } from "./marketplace.ts";
 import { memoryRows, projectRows } from "./project.ts";
 import type { Row } from "./row.ts";
@@ -32,6 +33,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
     ...(await marketplaceRows(disk, "disk", runs)),
   ],
   dashboard: () => dashboardRows(tmpfs, runs),
+  hub: () => hubRows(tmpfs, runs),
   fleet: () => fleetRows(disk, runs),
   "runtime-calls": async () => [...(await benchTrustedCalls()), ...(await benchSandboxedCalls())],
   "runtime-reloads": () => benchReloads(),

@@ -42,5 +42,12 @@ export async function marketplaceRows(folder: string, place: string, runs: numbe
       0.9,
       detail,
     ),
+    atMost(
+      `peak memory of deploy-marketplace, ZIP of 10,000 files, ${place}`,
+      "160 MB",
+      ours.peakMb,
+      160,
+      `${ours.wall.toFixed(2)} s`,
+    ),
   ];
 }

@@ -19,8 +19,8 @@ export interface Stage extends AsyncDisposable {
   host: Record<string, string>;
 }
 
-export async function openStage(folder: string): Promise<Stage> {
-  const hub = await openHub(folder);
+export async function openStage(folder: string, hubOptions: readonly string[] = []): Promise<Stage> {
+  const hub = await openHub(folder, hubOptions);
   const created = await program("sealift", ["projects", "create", "Bench", "--json"], hub.admin);
   const projectId = (JSON.parse(created.stdout) as { project: { slug: string } }).project.slug;
   const made = await program(

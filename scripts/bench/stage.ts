@@ -11,14 +11,18 @@ export interface BenchHub extends AsyncDisposable {
   admin: { SEALIFT_HUB_URL: string; SEALIFT_API_KEY: string };
 }
 
-export async function openHub(folder: string): Promise<BenchHub> {
+export async function openHub(folder: string, more: readonly string[] = []): Promise<BenchHub> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const dataDir = join(folder, "hub");
-  const hub = spawn(process.execPath, [bin("hub-serve"), "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json"], {
-    stdio: ["ignore", "pipe", "ignore"],
-    env: { PATH: process.env.PATH },
-  });
+  const hub = spawn(
+    process.execPath,
+    [bin("hub-serve"), "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json", ...more],
+    {
+      stdio: ["ignore", "pipe", "ignore"],
+      env: { PATH: process.env.PATH },
+    },
+  );
   const [line] = (await once(hub.stdout, "data")) as [Buffer];
   const { url } = JSON.parse(line.toString()) as { url: string };
   const apiKey = readFileSync(join(dataDir, "admin.key"), "utf8").trim();
