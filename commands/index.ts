@@ -2,6 +2,7 @@ import type { CommandClass } from "clipanion";
 import { DeployMarketplace } from "./deploy-marketplace.ts";
 import { DeployProject } from "./deploy-project.ts";
 import { DeployPublish } from "./deploy-publish.ts";
+import { Doctor } from "./doctor.ts";
 import { Fleet } from "./fleet.ts";
 import { HubRotateKek } from "./hub-rotate-kek.ts";
 import { HubServe } from "./hub-serve.ts";
@@ -24,6 +25,7 @@ export const COMMANDS: readonly CommandClass[] = [
   DeployMarketplace,
   DeployProject,
   DeployPublish,
+  Doctor,
   Fleet,
   HubRotateKek,
   HubServe,

@@ -16,6 +16,7 @@ export type Operation =
   | "install"
   | "deploymentReport"
   | "marketplace"
+  | "health"
   | "runtime";
 
 interface CodeOfStatus {
@@ -101,6 +102,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationFacts>> = {
   detail: { doing: "Reading the target's detail", kind: "ArtifactError", codeOf: rejected(codeOf), retry404: true },
   install: { doing: "Fetching the artifact", kind: "ArtifactError", codeOf: rejected(codeOf), retry404: true },
   deploymentReport: { doing: "Reporting the deployment", kind: "ArtifactError", codeOf: rejected(codeOf) },
+  health: { doing: "Asking the hub", kind: "DeploymentError", codeOf },
   runtime: { doing: "The runtime's request", kind: orAuthentication("DeploymentError"), codeOf },
   marketplace: { doing: "The marketplace's request", kind: orAuthentication("PublishError"), codeOf: publishCodeOf },
 };

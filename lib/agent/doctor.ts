@@ -1,0 +1,179 @@
+import { constants } from "node:fs";
+import { access, readdir, readFile, rename, rm, statfs, symlink } from "node:fs/promises";
+import { delimiter, join, resolve } from "node:path";
+import { DeployClient, type DeployClientOptions } from "../client/deploy-client.ts";
+import { header, type HttpRequest, send } from "../client/http.ts";
+import { searchTargets } from "../client/marketplace-client.ts";
+import { asSealiftError } from "../contract/errors.ts";
+import { baseUrl } from "../contract/paths.ts";
+import { readJournal } from "../releases/journal.ts";
+import { type Layout, layoutOf, type Target } from "../releases/layout.ts";
+import { currentRelease } from "../releases/release.ts";
+import { readQuarantine } from "../releases/target-state.ts";
+import { sizeText } from "./sentences.ts";
+import type { SupervisorName } from "./supervisors/supervisor.ts";
+
+/** One thing that was looked at. */
+export interface Finding {
+  check: string;
+  status: "ok" | "warning" | "failed";
+  message: string;
+  /** What to do about it. */
+  hint?: string;
+}
+
+export interface DoctorOptions {
+  projectRoot: string;
+  supervisor: SupervisorName;
+  /** Left out where no hub was named. */
+  hub?: DeployClientOptions & { projectId?: string };
+}
+
+const LEAST_FREE_BYTES = 1024 ** 3;
+/** A clock that is off by more than this makes sessions and credentials look expired. Milliseconds. */
+const MOST_CLOCK_SKEW_MS = 60_000;
+const PROGRAMS: Partial<Record<SupervisorName, string>> = {
+  systemd: "systemctl",
+  docker: "docker",
+  kubernetes: "kubectl",
+};
+
+/** Looks at what a deployment on this host needs, one finding after the other. Changes nothing that stays. */
+export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> {
+  yield { check: "node", status: "ok", message: `Node.js ${process.versions.node}` };
+  const layout = layoutOf(resolve(options.projectRoot));
+  yield await folderFinding(layout);
+  yield await spaceFinding(layout);
+  yield await journalFinding(layout);
+  yield* targetFindings(layout);
+  const program = PROGRAMS[options.supervisor];
+  if (program !== undefined) yield await programFinding(options.supervisor, program);
+  if (options.hub === undefined) {
+    yield {
+      check: "hub",
+      status: "warning",
+      message: "No hub was named.",
+      hint: "Give --hub-url to have it looked at.",
+    };
+    return;
+  }
+  const reached = await hubFinding(options.hub);
+  yield reached;
+  if (reached.status !== "failed") yield await keyFinding(options.hub);
+}
+
+/** The switch is the renaming of a link: the file system has to be able to do that. */
+async function folderFinding({ root }: Layout): Promise<Finding> {
+  const [link, other] = [join(root, `.doctor-${process.pid}`), join(root, `.doctor-${process.pid}-renamed`)];
+  try {
+    await symlink("nowhere", link);
+    await rename(link, other);
+    return {
+      check: "project root",
+      status: "ok",
+      message: `${root} can be written, and has links that can be renamed`,
+    };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT")
+      return {
+        check: "project root",
+        status: "warning",
+        message: `${root} does not exist yet; the first deployment makes it`,
+      };
+    const hint = "Run as the user who deploys, on a file system with symbolic links.";
+    return { check: "project root", status: "failed", message: `${root} cannot be used: ${message}`, hint };
+  } finally {
+    for (const path of [link, other]) await rm(path, { force: true }).catch(() => {});
+  }
+}
+
+async function spaceFinding({ root }: Layout): Promise<Finding> {
+  try {
+    const { bavail, bsize } = await statfs(root);
+    const free = bavail * bsize;
+    const message = `${sizeText(free)} are free`;
+    if (free >= LEAST_FREE_BYTES) return { check: "disk", status: "ok", message };
+    const hint =
+      "A deployment needs room for the new release beside the old ones; --keep-releases lowers their number.";
+    return { check: "disk", status: "warning", message, hint };
+  } catch (error) {
+    return { check: "disk", status: "warning", message: `The free space is not known: ${(error as Error).message}` };
+  }
+}
+
+async function journalFinding(layout: Layout): Promise<Finding> {
+  const journal = await readJournal(layout);
+  if (journal === undefined) return { check: "journal", status: "ok", message: "No deployment is half done" };
+  const { target, resolved_version: version, started_at: at } = journal;
+  const holder = await readFile(`${layout.lock}.holder`, "utf8").catch(() => undefined);
+  const message = `A deployment of ${target} ${version ?? ""} began at ${at}${holder === undefined ? " and was cut short" : `, by ${holder}`}`;
+  return {
+    check: "journal",
+    status: "warning",
+    message,
+    hint: "If nothing is running, the next deployment or watch undoes it.",
+  };
+}
+
+async function* targetFindings(layout: Layout): AsyncGenerator<Finding> {
+  const targets = await readdir(layout.releases()).catch(() => []);
+  for (const target of targets.toSorted() as Target[]) {
+    const running = await currentRelease(layout, target);
+    const check = `target ${target}`;
+    if (running === undefined) yield { check, status: "warning", message: "Nothing runs" };
+    else yield { check, status: "ok", message: `${running.version} runs since ${running.created_at}` };
+    for (const { version, reason } of await readQuarantine(layout, target)) {
+      const hint = "A watch leaves it out until a newer one comes, or `sealift watch retry` is run.";
+      yield { check, status: "warning", message: `${version} is in quarantine: ${reason}`, hint };
+    }
+  }
+}
+
+async function programFinding(supervisor: SupervisorName, program: string): Promise<Finding> {
+  for (const folder of (process.env.PATH ?? "").split(delimiter).filter(Boolean)) {
+    const path = join(folder, program);
+    if (
+      await access(path, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return { check: supervisor, status: "ok", message: `${path} is there` };
+  }
+  const hint = "Install it, or choose another --supervisor.";
+  return { check: supervisor, status: "failed", message: `${program} is not on the PATH`, hint };
+}
+
+async function hubFinding(hub: DeployClientOptions): Promise<Finding> {
+  const request: HttpRequest = { operation: "health", method: "GET", url: `${baseUrl(hub.hubUrl)}/healthz` };
+  try {
+    const asked = Date.now();
+    const response = await send(request, hub);
+    response.body.on("error", () => {}).resume();
+    const skew = Math.abs(Date.parse(header(response, "date") ?? "") - (asked + Date.now()) / 2);
+    if (skew > MOST_CLOCK_SKEW_MS) {
+      const message = `${hub.hubUrl} answers, but its clock and this one are ${Math.round(skew / 1000)} s apart`;
+      return { check: "hub", status: "warning", message, hint: "Set the clocks, for example with chrony." };
+    }
+    return { check: "hub", status: "ok", message: `${hub.hubUrl} answers` };
+  } catch (thrown) {
+    const { message, hint } = asSealiftError(thrown);
+    return { check: "hub", status: "failed", message, ...(hint !== undefined && { hint }) };
+  }
+}
+
+async function keyFinding({ projectId, ...hub }: NonNullable<DoctorOptions["hub"]>): Promise<Finding> {
+  try {
+    if (projectId !== undefined) await new DeployClient(projectId, hub).authenticate();
+    else await searchTargets("plugin", "", hub).next();
+    return {
+      check: "key",
+      status: "ok",
+      message: projectId === undefined ? "The hub knows the API key" : `The API key may deploy ${projectId}`,
+    };
+  } catch (thrown) {
+    const { message, hint } = asSealiftError(thrown);
+    return { check: "key", status: "failed", message, ...(hint !== undefined && { hint }) };
+  }
+}

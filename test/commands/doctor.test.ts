@@ -1,0 +1,108 @@
+import { execFile } from "node:child_process";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+import { quarantine } from "../../lib/releases/target-state.ts";
+import { layoutOf, type Target } from "../../lib/releases/layout.ts";
+import { World } from "../end-to-end/world.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
+
+/** `sealift doctor --json`, whatever its exit code. */
+async function doctor(args: readonly string[], env: Record<string, string>) {
+  const { code, stdout } = await new Promise<{ code: number; stdout: string }>((resolve) => {
+    execFile(
+      process.execPath,
+      [PROGRAM, "doctor", ...args, "--json"],
+      { env: { PATH: process.env.PATH, ...env } },
+      (error, stdout) => resolve({ code: Number(error?.code ?? 0), stdout }),
+    );
+  });
+  const events = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, string>);
+  const finding = (check: string) => events.find((event) => event["check"] === check);
+  return { code, finding, result: events.at(-1) };
+}
+
+t.test("a host that is fit is told so, and one that is not learns what is wrong", { timeout: 120_000 }, async (t) => {
+  await using world = await World.make();
+  await world.publish("1.0.0");
+  const root = world.path("host");
+  await world.programs.run("deploy-project", world.deployArgs(root), world.hostSecrets());
+  const before = await readdir(root);
+
+  await t.test("everything in order", async (t) => {
+    const { code, finding, result } = await doctor(
+      ["--project-root", root, "--project-id", world.projectId],
+      world.hostSecrets(),
+    );
+    t.equal(code, 0);
+    t.match(result, { event: "result", status: "success", warnings: 0 });
+    t.match(finding(`target project-${world.projectId}`), { status: "ok", message: /^1\.0\.0 runs/ });
+    t.match(finding("key"), { status: "ok" });
+    t.strictSame(await readdir(root), before, "nothing is left behind");
+  });
+
+  await t.test("a rejected key", async (t) => {
+    const { code, finding } = await doctor(["--project-root", root], {
+      ...world.hostSecrets(),
+      SEALIFT_API_KEY: "no such key",
+    });
+    t.equal(code, 1);
+    t.match(finding("key"), { status: "failed", message: /401/ });
+  });
+
+  await t.test("a hub that is not there", async (t) => {
+    const { code, finding } = await doctor(
+      ["--project-root", root, "--hub-url", "http://127.0.0.1:9"],
+      world.hostSecrets(),
+    );
+    t.equal(code, 1);
+    t.match(finding("hub"), { status: "failed" });
+    t.equal(finding("key"), undefined);
+  });
+
+  await t.test("a supervisor without its program", async (t) => {
+    const { code, finding } = await doctor(["--project-root", root, "--supervisor", "docker"], {
+      PATH: world.path("keys"),
+    });
+    t.equal(code, 1);
+    t.match(finding("docker"), { status: "failed" });
+    t.match(finding("hub"), { status: "warning" }, "no hub was named");
+  });
+
+  await t.test("versions in quarantine, and a deployment that was cut short", async (t) => {
+    const layout = layoutOf(root);
+    const target: Target = `project-${world.projectId}`;
+    const entry = {
+      version: "1.1.0",
+      identity: null,
+      code: "unhealthy",
+      reason: "answered 503",
+      at: "2026-11-20T12:00:00Z",
+    };
+    await quarantine(layout, target, entry);
+    await writeFile(
+      layout.journal,
+      JSON.stringify({
+        ...{ v: 1, phase: "staging", deployment_id: "d", target, kind: "project", slug: world.projectId, host_id: "h" },
+        ...{ requested_version: "1.1.0", resolved_version: "1.1.0", started_at: "2026-11-20T12:00:00Z", release: "r" },
+        ...{ previous: null, items: [], previous_items: [], adopted: [], env_files: [], touched: [] },
+      }),
+    );
+    const { code, finding, result } = await doctor(["--project-root", root], {});
+    t.equal(code, 0, "that is no reason for the next deployment to fail");
+    t.match(finding("journal"), { status: "warning", message: /1\.1\.0 .*cut short/ });
+    t.equal(result?.["warnings"], 3, "the quarantine, the journal and the hub that was not named");
+  });
+
+  await t.test("a folder that is none", async (t) => {
+    await mkdir(world.path("files"));
+    await writeFile(world.path("files", "file"), "");
+    const { code, finding } = await doctor(["--project-root", world.path("files", "file")], {});
+    t.equal(code, 1);
+    t.match(finding("project root"), { status: "failed" });
+  });
+});
