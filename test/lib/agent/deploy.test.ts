@@ -1,10 +1,9 @@
-import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { deploy, type DeployOptions } from "../../../lib/agent/deploy.ts";
 import type { AgentEvent } from "../../../lib/agent/events.ts";
-import { parsePlan } from "../../../lib/agent/plan.ts";
 import type { Source } from "../../../lib/agent/source.ts";
 import { dockerSupervisor } from "../../../lib/agent/supervisors/docker.ts";
 import { systemdSupervisor } from "../../../lib/agent/supervisors/systemd.ts";
@@ -13,53 +12,9 @@ import type { LocalReport } from "../../../lib/contract/reports.ts";
 import { layoutOf } from "../../../lib/releases/layout.ts";
 import { listReleases } from "../../../lib/releases/release.ts";
 import { readQuarantine } from "../../../lib/releases/target-state.ts";
-import { plant } from "../releases/project-root.ts";
+import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "./given-source.ts";
 import { recordingProgram } from "./recording-program.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
-
-const TARGET = "project-prj_0123456789";
-
-/** A source without a hub: the tree and the plan are given. */
-function sourceOf(
-  version: string,
-  steps: string,
-  given: Partial<Source> & { files?: Record<string, string>; reports?: LocalReport[] } = {},
-): Source {
-  const { files = { "plugins/a/version": version }, reports, ...rest } = given;
-  return {
-    kind: "project",
-    slug: "prj_0123456789",
-    target: TARGET,
-    requestedVersion: "latest",
-    resolve: async () => ({ version, identity: `signature of ${version}` }),
-    fetch: async ({ staging }) => {
-      const tree = join(staging, "tree");
-      await mkdir(tree, { recursive: true });
-      await plant(tree, files);
-      return {
-        plan: parsePlan(
-          `format_version: "1"\nproject_id: prj_0123456789\nversion: ${version}\nsteps:\n${steps}`,
-          "install.yaml",
-          "artifact",
-        ),
-        planOrigin: "artifact",
-        tree,
-        plugins: new Map([["a", { folder: "plugins/a", requiredEnvironment: [] }]]),
-        extensions: new Map(),
-        keep: [],
-        identity: `signature of ${version}`,
-        contentSha256: null,
-        bytes: 10,
-        artifactSha256: null,
-        repo: null,
-      };
-    },
-    report: async (report) => void reports?.push(report),
-    ...rest,
-  };
-}
-
-const INSTALL = "\n  - {id: install, action: install_plugin, plugin: a}";
 
 function host(t: Test, options: Partial<DeployOptions> = {}) {
   const root = options.projectRoot ?? temporaryFolder(t);

@@ -1,0 +1,106 @@
+import fc from "fast-check";
+import t from "tap";
+import { decide, type Facts } from "../../../../lib/agent/watch/decide.ts";
+import { isDowngrade } from "../../../../lib/contract/versions.ts";
+
+const facts = (given: Partial<Facts> & { version?: string | null; identity?: string; yanked?: string[] }): Facts => {
+  const { version = "2.0.0", identity = "bytes", yanked = [], ...rest } = given;
+  const latest = { version, identity, yanked };
+  return { running: "1.0.0", latest, quarantine: [], paused: false, allowDowngrade: false, ...rest };
+};
+const bad = (version: string, identity: string | null = "bytes") => ({
+  version,
+  identity,
+  code: "unhealthy",
+  reason: "it was rolled back",
+  at: "2026-01-01T00:00:00Z",
+});
+
+const version = fc.constantFrom("0.9.0", "1.0.0", "1.0.0-rc.1", "2.0.0", "nightly", "build-7");
+const identity = fc.constantFrom("one", "two", null);
+const anyFacts: fc.Arbitrary<Facts> = fc.record({
+  running: fc.option(version),
+  latest: fc.record({ version: fc.option(version), identity, yanked: fc.uniqueArray(version) }),
+  quarantine: fc.array(fc.tuple(version, identity).map(([label, bytes]) => bad(label, bytes))),
+  paused: fc.boolean(),
+  allowDowngrade: fc.boolean(),
+  asked: fc.constantFrom(undefined, "redeploy", "retry"),
+});
+
+t.test("every change of the latest version is followed, also to labels that have no order", (t) => {
+  t.same(decide(facts({})), { do: "deploy", version: "2.0.0", reinstall: false });
+  t.same(decide(facts({ running: null })), { do: "deploy", version: "2.0.0", reinstall: false });
+  t.match(decide(facts({ running: "nightly-2", version: "nightly-1" })), { do: "deploy", version: "nightly-1" });
+  t.same(decide(facts({ version: null })), { do: "nothing" });
+  t.same(decide(facts({ version: null, asked: "redeploy" })), { do: "nothing" });
+  t.same(decide(facts({ running: "2.0.0" })), { do: "nothing" });
+  t.end();
+});
+
+t.test("what is in quarantine stays out until its bytes are others or a person asks", (t) => {
+  const quarantine = [bad("1.5.0"), bad("2.0.0")];
+  t.match(decide(facts({ quarantine })), {
+    do: "hold",
+    version: "2.0.0",
+    reason: "quarantined",
+    message: /rolled back/,
+  });
+  t.match(decide(facts({ quarantine, version: "2.0.1" })), { do: "deploy", version: "2.0.1" });
+  t.match(decide(facts({ quarantine, identity: "other bytes" })), { do: "deploy" });
+  t.match(decide(facts({ quarantine: [bad("2.0.0", null)] })), { do: "hold" }, "unknown bytes may be the same");
+  for (const asked of ["retry", "redeploy"] as const) {
+    t.match(decide(facts({ quarantine, asked })), { do: "deploy", version: "2.0.0", reinstall: false });
+  }
+  fc.assert(
+    fc.property(anyFacts, (given) => {
+      const { latest, quarantine: entries, asked } = given;
+      const decision = decide(given);
+      const same = (entry: { identity: string | null }): boolean =>
+        entry.identity === null || latest.identity === null || entry.identity === latest.identity;
+      const held = entries.some((entry) => entry.version === latest.version && same(entry));
+      return !(held && asked === undefined && decision.do === "deploy");
+    }),
+  );
+  t.end();
+});
+
+t.test("a lower version is taken only when the running one is yanked or it is allowed, whoever asks", (t) => {
+  const lower = { running: "2.0.0", version: "1.0.0" };
+  t.match(decide(facts(lower)), { do: "hold", version: "1.0.0", reason: "downgrade" });
+  t.match(decide(facts({ ...lower, asked: "redeploy" })), { do: "hold", reason: "downgrade" });
+  t.match(decide(facts({ ...lower, yanked: ["2.0.0"] })), { do: "deploy", version: "1.0.0" });
+  t.match(decide(facts({ ...lower, yanked: ["3.0.0"] })), { do: "hold" }, "it is the running one that counts");
+  t.match(decide(facts({ ...lower, allowDowngrade: true })), { do: "deploy", version: "1.0.0" });
+  fc.assert(
+    fc.property(anyFacts, (given) => {
+      const { running, latest, allowDowngrade } = given;
+      const decision = decide(given);
+      const lowered = decision.do === "deploy" && running !== null && isDowngrade(running, decision.version);
+      return !lowered || allowDowngrade || latest.yanked.includes(running);
+    }),
+  );
+  t.end();
+});
+
+t.test("a redeploy of what runs installs it anew, a retry of it does nothing", (t) => {
+  t.same(decide(facts({ running: "2.0.0", asked: "redeploy" })), { do: "deploy", version: "2.0.0", reinstall: true });
+  t.same(decide(facts({ running: "2.0.0", asked: "retry" })), { do: "nothing" });
+  fc.assert(
+    fc.property(anyFacts, (given) => {
+      const decision = decide(given);
+      const anew = decision.do === "deploy" && decision.version === given.running;
+      return anew === (decision.do === "deploy" && decision.reinstall) && (!anew || given.asked === "redeploy");
+    }),
+  );
+  t.end();
+});
+
+t.test("a pause holds every deployment that nobody asks for", (t) => {
+  t.match(decide(facts({ paused: true })), { do: "hold", version: "2.0.0", reason: "paused" });
+  t.match(decide(facts({ paused: true, asked: "redeploy" })), { do: "deploy" });
+  t.same(decide(facts({ paused: true, running: "2.0.0" })), { do: "nothing" }, "there is nothing to hold");
+  fc.assert(
+    fc.property(anyFacts, (given) => !(given.paused && given.asked === undefined && decide(given).do === "deploy")),
+  );
+  t.end();
+});
