@@ -205,6 +205,8 @@ t.test("NO_COLOR leaves colours out, and a screen reader gets sentences", { time
   {
     await using plain = await open({ columns: 100, rows: 30 }, { NO_COLOR: "1" });
     await plain.shows(/current/);
+    await plain.press("4");
+    await plain.shows(/watching 1 target/);
     t.notMatch(await plain.screen(true), colours);
     await plain.press("q");
     await plain.shows(/exit 0/);
@@ -212,6 +214,8 @@ t.test("NO_COLOR leaves colours out, and a screen reader gets sentences", { time
   {
     await using coloured = await open({ columns: 100, rows: 30 });
     await coloured.shows(/current/);
+    await coloured.press("4");
+    await coloured.shows(/watching 1 target/);
     t.match(await coloured.screen(true), colours);
     await coloured.press("C-c");
     await coloured.shows(/exit 0/);

@@ -21,18 +21,23 @@ export class Terminal implements AsyncDisposable {
   private constructor() {}
 
   /** Starts one of the built programs. Its exit code is shown as `exit N` when it has ended. */
-  static async open(
-    program: string,
-    args: readonly string[],
+  static open(program: string, args: readonly string[], options: TerminalOptions = {}): Promise<Terminal> {
+    const file = fileURLToPath(new URL(`../../dist/bin/${program}.js`, import.meta.url));
+    return Terminal.run([process.execPath, file, ...args], options);
+  }
+
+  /** The same for any command. */
+  static async run(
+    command: readonly string[],
     { columns = 80, rows = 24, env = {}, cwd = "/" }: TerminalOptions = {},
   ): Promise<Terminal> {
     const terminal = new Terminal();
-    const file = fileURLToPath(new URL(`../../dist/bin/${program}.js`, import.meta.url));
-    const words = [process.execPath, file, ...args].map(quoted).join(" ");
     const settings = Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`);
-    const command = `env -u CI -u NODE_OPTIONS -u NO_COLOR -u FORCE_COLOR ${settings.join(" ")} ${words}; echo "exit $?"; exec sleep 600`;
+    const clean = ["CI", "NODE_OPTIONS", "NO_COLOR", "FORCE_COLOR"].map((name) => `-u ${name}`);
+    const line = ["env", ...clean, ...settings, ...command.map(quoted)].join(" ");
     await terminal.#tmux(
-      ...["-f", "/dev/null", "new-session", "-d", "-x", String(columns), "-y", String(rows), "-c", cwd, command],
+      ...["-f", "/dev/null", "new-session", "-d", "-x", String(columns), "-y", String(rows), "-c", cwd],
+      `${line}; echo "exit $?"; exec sleep 600`,
     );
     await terminal.#tmux("set", "-g", "status", "off");
     return terminal;
