@@ -4,7 +4,7 @@ import { usageError } from "../lib/contract/errors.ts";
 import type { Settings } from "../lib/support/settings.ts";
 import { EXIT } from "../lib/contract/codes.ts";
 import { interruptible } from "./base.ts";
-import { terminalOf } from "./output/terminal.ts";
+import { loadForProduction, terminalOf } from "./output/terminal.ts";
 import { HubCommand, hubConnection, MARKETPLACE_TIMEOUT_MS } from "./hub-options.ts";
 
 export class Fleet extends HubCommand {
@@ -39,7 +39,7 @@ export class Fleet extends HubCommand {
     const hub = hubConnection(settings, MARKETPLACE_TIMEOUT_MS);
     const terminal = terminalOf(this.context);
     if (terminal !== undefined && !this.json && this.since === undefined && wantsPicture(settings)) {
-      const { fleetDashboard } = await import("./output/fleet-dashboard.ts");
+      const { fleetDashboard } = await loadForProduction(() => import("./output/fleet-dashboard.ts"));
       await fleetDashboard(targets, hub, { ...terminal, screenReader: false });
       return EXIT.done;
     }

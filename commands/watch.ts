@@ -8,7 +8,7 @@ import type { Notifier } from "../lib/support/systemd-notify.ts";
 import type { Settings } from "../lib/support/settings.ts";
 import { AgentCommand } from "./agent-options.ts";
 import { interruptible, OPTION_NAMES } from "./base.ts";
-import { terminalOf } from "./output/terminal.ts";
+import { loadForProduction, terminalOf } from "./output/terminal.ts";
 import { marketplaceOptions, projectOptions } from "./source-options.ts";
 import type { WatchedDefinition, WatchFile } from "./watch-targets.ts";
 
@@ -66,7 +66,7 @@ export class WatchCommand extends AgentCommand {
     const once = settings.flag("once");
     const terminal = terminalOf(this.context);
     if (terminal !== undefined && !this.json && !once && settings.flag("tui", true)) {
-      const { watchDashboard } = await import("./output/watch-dashboard.ts");
+      const { watchDashboard } = await loadForProduction(() => import("./output/watch-dashboard.ts"));
       const { deployments, failed } = await watchDashboard(definitions, {
         ...terminal,
         screenReader: settings.flag("screen-reader"),

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import type { BaseContext } from "clipanion";
 
 interface Streams {
@@ -10,6 +11,22 @@ export function terminalOf({ stdin, stdout }: BaseContext): Streams | undefined 
   const streams = { stdin, stdout } as Streams;
   const able = streams.stdin.isTTY && streams.stdout.isTTY && process.env.TERM !== "dumb" && !process.env.CI;
   return able ? streams : undefined;
+}
+
+/**
+ * Loads a dashboard as it is cheap (docs/decisions/0009-dashboard.md): with React's production build, which is chosen by a variable that
+ * programs started by this one must not find, and with a young heap that does not grow for pictures.
+ */
+export async function loadForProduction<T>(load: () => Promise<T>): Promise<T> {
+  setFlagsFromString("--semi-space-growth-factor=1");
+  const before = process.env.NODE_ENV;
+  process.env.NODE_ENV = "production";
+  try {
+    return await load();
+  } finally {
+    if (before === undefined) delete process.env.NODE_ENV;
+    else process.env.NODE_ENV = before;
+  }
 }
 
 /**

@@ -56,7 +56,7 @@ function headline(deployment: DeploymentModel, now: number): Row {
   const from = previous === null || previous === version ? "" : `${previous} → `;
   const [word, look] = outcomeWord(outcome);
   return [
-    [`  ${from}${version} `, { bold: true }],
+    [`  ${from}${version} `, "strong"],
     [`${word} `, look],
     [
       `started ${clock(startedAt)}, ${endedAt === undefined ? "running for" : "took"} ${span((endedAt ?? now) - startedAt)}`,

@@ -51,7 +51,7 @@ export function FleetView({ fleet, query, searching, width, height, scroll, now 
 }
 
 function summary(fleet: FleetModel): Part[] {
-  const parts: Part[] = [[`  ${count(fleet.size)} host${fleet.size === 1 ? "" : "s"}`, { bold: true }]];
+  const parts: Part[] = [[`  ${count(fleet.size)} host${fleet.size === 1 ? "" : "s"}`, "strong"]];
   if (fleet.failing > 0) parts.push([`  ${count(fleet.failing)} failing`, "bad"]);
   if (!fleet.complete) parts.push(["  reading…", "busy"]);
   if (fleet.error !== undefined) parts.push([`  ${fleet.error}`, "bad"]);
@@ -81,7 +81,7 @@ function VersionBars({
         key={version}
         width={width}
         parts={[
-          [`  ${columns([version, 18])} `, version === query.latest ? { bold: true } : "plain"],
+          [`  ${columns([version, 18])} `, version === query.latest ? "strong" : "plain"],
           [bar(share, size, " "), failing > 0 ? "attention" : "good"],
           [` ${percent(share)} ${count(hosts).padStart(8)}`],
           [failing > 0 ? `  ${count(failing)} failing` : "", "bad"],

@@ -23,7 +23,7 @@ export function Header({
     <Line
       width={width}
       parts={[
-        [` ${title}`, { bold: true }],
+        [` ${title}`, "strong"],
         ...facts,
         [" ".repeat(Math.max(1, width - used - time.length - 1)), "plain"],
         [`${time} `, "quiet"],
@@ -48,7 +48,7 @@ export function Footer({ nav, watching, width }: { nav: Navigation; watching: bo
   if (nav.searching)
     return <Line width={width} parts={[[" type to search   Enter keeps it   Esc clears it", "quiet"]]} />;
   const parts = fitting(watching, width).flatMap(({ keys: name, short }): Part[] => [
-    [` ${name}`, { bold: true }],
+    [` ${name}`, "strong"],
     [` ${short} `, "quiet"],
   ]);
   return <Line width={width} parts={[...parts, ["", "plain"]]} />;
@@ -68,7 +68,7 @@ function fitting(watching: boolean, width: number): typeof KEYS {
 export function Help({ watching, width, height }: { watching: boolean; width: number; height: number }): ReactNode {
   const keys = KEYS.filter(({ watching: needs }) => watching || needs !== true).filter(({ short }) => short !== "view");
   const rows: Part[][] = [
-    [["  Keys", { bold: true }]],
+    [["  Keys", "strong"]],
     [[""]],
     ...keys.map(({ keys: name, does }): Part[] => [[`  ${fit(name, 24)} `, "busy"], [does]]),
     [[""]],

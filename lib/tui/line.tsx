@@ -1,31 +1,35 @@
 import { Text } from "ink";
-import { createContext, type ReactNode, useContext } from "react";
+import { createContext, memo, type ReactNode, useContext } from "react";
 import { fit, widthOf } from "./text.ts";
-import { type Look, type Theme, themeOf } from "./theme.ts";
+import { type Theme, themeOf } from "./theme.ts";
 
 export const ThemeContext = createContext<Theme>(themeOf(false));
 export const useTheme = (): Theme => useContext(ThemeContext);
 
 /** A part of a line: its text, and how it looks. */
-export type Part = readonly [text: string, look?: keyof Theme | Look];
+export type Part = readonly [text: string, look?: keyof Theme];
 
-/** One line of exactly `width` columns, made of parts; what is too long is cut off. */
-export function Line({
-  parts,
-  width,
-  inverse,
-}: {
+interface LineProps {
   parts: readonly Part[];
   width: number;
   inverse?: boolean;
-}): ReactNode {
+}
+
+const same = (a: LineProps, b: LineProps): boolean =>
+  a.width === b.width &&
+  a.inverse === b.inverse &&
+  a.parts.length === b.parts.length &&
+  a.parts.every(([text, look], index) => text === b.parts[index]![0] && look === b.parts[index]![1]);
+
+/** One line of exactly `width` columns, made of parts; what is too long is cut off. It is drawn again only when it says something else. */
+export const Line = memo(function Line({ parts, width, inverse }: LineProps): ReactNode {
   const theme = useTheme();
   let left = width;
   const shown = parts.map(([text, look], index) => {
     const size = index === parts.length - 1 ? left : Math.min(widthOf(text), left);
     left -= size;
     // One colour for the whole of a highlighted line: others would be hard to read in it.
-    const props = inverse === true ? { inverse } : typeof look === "string" ? theme[look] : look;
+    const props = inverse === true ? { inverse } : look === undefined ? theme.plain : theme[look];
     return (
       <Text key={index} {...props}>
         {fit(text, size)}
@@ -33,7 +37,7 @@ export function Line({
     );
   });
   return <Text wrap="truncate">{shown}</Text>;
-}
+}, same);
 
 /** A title line: `── Fleet ─ 12 hosts ─────`. */
 export function Title({
@@ -55,7 +59,7 @@ export function Title({
       width={width}
       parts={[
         ["── ", "quiet"],
-        [`${text} `, strong ? { bold: true } : "plain"],
+        [`${text} `, strong ? "strong" : "plain"],
         [tail, "quiet"],
         ["─".repeat(rest), "quiet"],
       ]}

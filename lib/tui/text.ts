@@ -8,7 +8,8 @@ export function printable(text: string): string {
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
 }
 
-const PLAIN = /^[\x20-\x7e]*$/;
+/** ASCII and the signs of our own pictures: one column each, whatever the terminal. */
+const PLAIN = /^[\x20-\x7e█▉▊▋▌▍▎▏░─✓✗▸·›↶→…–]*$/;
 
 /** Columns that a text takes on a terminal. */
 export const widthOf = (text: string): number => (PLAIN.test(text) ? text.length : stringWidth(text));

@@ -9,6 +9,7 @@ export interface Theme {
   /** Titles and column names. */
   quiet: Look;
   plain: Look;
+  strong: Look;
 }
 
 export type Look = Pick<TextProps, "color" | "dimColor" | "bold" | "inverse">;
@@ -23,5 +24,6 @@ export function themeOf(coloured: boolean): Theme {
     attention: colour("magenta"),
     quiet: { dimColor: true },
     plain: {},
+    strong: { bold: true },
   };
 }

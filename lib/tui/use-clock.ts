@@ -1,8 +1,8 @@
 import { collectGarbage } from "../support/buffer-pacing.ts";
 import { useEffect, useState } from "react";
 
-/** One collection in so many seconds is a full one. */
-const FULL_EVERY = 60;
+/** Seconds between two collections of what pictures and polls have left. */
+const COLLECT_EVERY = 120;
 
 /** Milliseconds since 1970, once a second. */
 export function useClock(): number {
@@ -11,8 +11,8 @@ export function useClock(): number {
     let ticks = 0;
     const timer = setInterval(() => {
       setNow(Date.now());
-      // Every picture is garbage after the next one.
-      collectGarbage(++ticks % FULL_EVERY === 0 ? "major" : "minor");
+      ticks++;
+      if (ticks % COLLECT_EVERY === 0) collectGarbage("major");
     }, 1000);
     return () => clearInterval(timer);
   }, []);

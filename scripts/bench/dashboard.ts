@@ -167,7 +167,7 @@ async function idleRows(folder: string): Promise<Row[]> {
   await using dashboard = new Dashboard(["--config", config], {});
   await dashboard.draws("current");
   dashboard.press("2");
-  await dashboard.draws("of 100,000");
+  await dashboard.draws("100,000 host");
   await sleep(10_000);
   const pid = dashboard.pid();
   const before = ticksOf(pid);
