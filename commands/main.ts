@@ -1,3 +1,4 @@
+import { Writable } from "node:stream";
 import { Builtins, Cli, Command, type CommandClass } from "clipanion";
 import { EXIT } from "../lib/contract/codes.ts";
 import { version } from "./version.ts";
@@ -8,6 +9,11 @@ export async function runProgram(
   commands: readonly CommandClass[],
   argv: readonly string[],
 ): Promise<number> {
+  const isOverview = argv.length === 0 || (argv.length === 1 && /^(?:-h|--help)$/.test(argv[0]!));
+  if (isOverview && commands.length > 1) {
+    process.stdout.write(overview(name, commands));
+    return EXIT.done;
+  }
   const cli = new Cli({
     binaryLabel: "Sealift",
     binaryName: name,
@@ -16,7 +22,7 @@ export async function runProgram(
   });
   cli.register(Builtins.HelpCommand);
   cli.register(Builtins.VersionCommand);
-  for (const command of commands) cli.register(command);
+  for (const command of concerned(commands, argv[0])) cli.register(command);
   let command: Command;
   try {
     command = cli.process([...argv], { ...Cli.defaultContext });
@@ -24,11 +30,37 @@ export async function runProgram(
     process.stderr.write(describeSyntaxError(error as Error, name));
     return EXIT.usage;
   }
-  if (command.help) {
-    process.stdout.write(withPlaceholders(cli.usage(command, { detailed: true })));
-    return EXIT.done;
-  }
-  return cli.run(command, Cli.defaultContext);
+  const asksHelp = argv.some((word) => word === "-h" || word === "--help");
+  return cli.run(command, asksHelp ? { ...Cli.defaultContext, stdout: helpStream() } : Cli.defaultContext);
+}
+
+/** The commands that the first word may begin; all of them when it begins none. Clipanion takes 50 ms to compile the options of all. */
+function concerned(commands: readonly CommandClass[], word: string | undefined): readonly CommandClass[] {
+  const begun = commands.filter(({ paths = [] }) => paths.some((path) => path[0] === word));
+  return begun.length > 0 ? begun : commands;
+}
+
+/** Every command in a line, by category. Clipanion's own list has all options of all of them in it. */
+function overview(name: string, commands: readonly CommandClass[]): string {
+  const described = commands.flatMap(({ paths = [], usage }) =>
+    usage === undefined ? [] : [{ words: wordsOf(paths), category: usage.category!, what: usage.description! }],
+  );
+  const width = Math.max(...described.map(({ words }) => words.length)) + 2;
+  const groups = Object.groupBy(described, ({ category }) => category);
+  const sections = Object.entries(groups)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([category, members]) => {
+      const lines = members!.toSorted((a, b) => (a.words < b.words ? -1 : 1));
+      return `${category}\n${lines.map(({ words, what }) => `  ${words.padEnd(width)}${what}\n`).join("")}`;
+    });
+  return `Sealift ${version()}\n\n${sections.join("\n")}\n\`${name} COMMAND --help\` explains one of them.\n`;
+}
+
+/** How a command is called; verbs of one family are told together: `watch pause|resume`. */
+function wordsOf(paths: readonly string[][]): string {
+  const [first = []] = paths;
+  const family = paths.length > 1 && paths.every((path) => path.length === 2 && path[0] === first[0]);
+  return family ? `${first[0]} ${paths.map((path) => path[1]).join("|")}` : first.join(" ");
 }
 
 /** A program with one role: the command itself, without its name in front. */
@@ -50,7 +82,14 @@ function roleExamples({ usage, paths = [] }: CommandClass): [string, string][] {
 }
 
 /** Clipanion calls every value `#0`; the column of the descriptions stays where it is. */
-const withPlaceholders = (usage: string): string => usage.replace(/(--[\w-]+) #0 {0,3}/g, "$1 VALUE");
+function helpStream(): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, callback) {
+      const text = chunk.toString().replace(/(--[\w-]+) #0((?:\u001b\[\d+m)*) {0,3}/g, "$1 VALUE$2");
+      process.stdout.write(text, () => callback());
+    },
+  });
+}
 
 /** Clipanion's own errors, in our form: what is wrong, and where the options are listed. */
 function describeSyntaxError(error: Error, name: string): string {

@@ -1,0 +1,25 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import t from "tap";
+import { COMMANDS } from "../../commands/index.ts";
+
+const run = promisify(execFile);
+const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
+const help = async (...words: string[]): Promise<string> =>
+  (await run(process.execPath, [PROGRAM, ...words, "--help"], { env: { PATH: process.env.PATH } })).stdout;
+
+t.test("the overview has a line for every command, and fits", async (t) => {
+  const overview = await help();
+  for (const { usage } of COMMANDS) t.ok(overview.includes(usage!.description!), usage!.description);
+  t.ok(overview.split("\n").every((line) => line.length <= 120));
+});
+
+t.test("every command explains its options by words", async (t) => {
+  for (const { paths = [], usage } of COMMANDS) {
+    const text = await help(...paths[0]!);
+    t.ok(text.startsWith(usage!.description!), paths[0]!.join(" "));
+    t.notMatch(text, /#\d/, "no value is called by a number");
+    t.match(text, /--config VALUE/);
+  }
+});
