@@ -11,7 +11,7 @@ const help = async (...words: string[]): Promise<string> =>
 
 t.test("the overview has a line for every command, and fits", async (t) => {
   const overview = await help();
-  for (const { usage } of COMMANDS) t.ok(overview.includes(usage!.description!), usage!.description);
+  for (const { usage } of COMMANDS) t.ok(overview.includes(usage!.description!), usage!.description!);
   t.ok(overview.split("\n").every((line) => line.length <= 120));
 });
 

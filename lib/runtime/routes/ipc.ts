@@ -60,10 +60,12 @@ export function addIpcRoutes(
   const prefixes = new AnswerPrefixes();
 
   // Before the body is read: a caller without the key learns nothing and costs nothing.
-  app.addHook("onRequest", (request, reply, done) => {
+  app.addHook("onRequest", (request, _reply, done) => done(checkKey(request)));
+  // Calls that went well are answered past Fastify, and set these headers themselves.
+  app.addHook("onSend", (request, reply, _payload, done) => {
     reply.header(HEADERS.requestId, request.id);
     if (isClosing()) reply.header("connection", "close");
-    done(checkKey(request));
+    done();
   });
 
   // A call's body is JSON whatever its content type says, and may be empty: 415 is none of surface C's statuses.
