@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import { EXIT } from "../lib/contract/codes.ts";
 import { asSealiftError, type SealiftError } from "../lib/contract/errors.ts";
+import { printableLines } from "../lib/support/printable.ts";
 import type { Settings } from "../lib/support/settings.ts";
 
 /**
@@ -90,7 +91,7 @@ export const OPTION_NAMES: ReadonlySet<string> = new Set([
 
 /** What a command prints on stdout; stderr is everything else (design, section 6). */
 export interface Output {
-  /** One line of data. */
+  /** One line of data, without what a terminal would obey: it may hold words of hubs, hosts and plugins. */
   line: (text: string) => void;
   /** One NDJSON event of version 1. */
   event: (event: Record<string, unknown> & { event: string }) => void;
@@ -111,13 +112,13 @@ export abstract class SealiftCommand extends Command {
   protected abstract run(settings: Settings): Promise<number>;
 
   protected readonly output: Output = {
-    line: (text) => void this.context.stdout.write(`${text}\n`),
+    line: (text) => void this.context.stdout.write(`${printableLines(text)}\n`),
     event: (event) => void this.context.stdout.write(`${JSON.stringify({ v: 1, ...event })}\n`),
   };
 
   /** A remark for people; silent with `--json`. */
   protected note(text: string): void {
-    if (!this.json) this.context.stderr.write(`${text}\n`);
+    if (!this.json) this.context.stderr.write(`${printableLines(text)}\n`);
   }
 
   override async execute(): Promise<number> {
@@ -182,7 +183,7 @@ export function describeError(error: SealiftError): string {
   if (error.hint !== undefined) lines.push(`  ${error.hint}`);
   if (error.code === "internal" && error.cause instanceof Error && error.cause.stack !== undefined)
     lines.push(error.cause.stack);
-  return `${lines.join("\n")}\n`;
+  return `${printableLines(lines.join("\n"))}\n`;
 }
 
 /** A signal that SIGINT and SIGTERM abort; a second SIGINT ends the process at once. Dispose of it to restore the defaults. */

@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import type { FleetHost, FleetTarget } from "../lib/client/fleet.ts";
 import { usageError } from "../lib/contract/errors.ts";
+import { printable } from "../lib/support/printable.ts";
 import type { Settings } from "../lib/support/settings.ts";
 import { EXIT } from "../lib/contract/codes.ts";
 import { interruptible } from "./base.ts";
@@ -79,8 +80,10 @@ export class Fleet extends HubCommand {
 /** Rows of a table are what a screen reader can read. */
 const wantsPicture = (settings: Settings): boolean => settings.flag("tui", true) && !settings.flag("screen-reader");
 
+/** One line, whatever a host has put into its report. */
 function rowOf({ host_id: host, version, status, completed_at: time, error_message: why }: FleetHost): string {
-  return `${host.padEnd(32)} ${version.padEnd(20)} ${status.padEnd(11)} ${(time ?? "").slice(0, 19).padEnd(19)} ${why ?? ""}`.trimEnd();
+  const words = `${host.padEnd(32)} ${version.padEnd(20)} ${status.padEnd(11)} ${(time ?? "").slice(0, 19).padEnd(19)} ${why ?? ""}`;
+  return printable(words).trimEnd();
 }
 
 /** @throws UsageError `usage` */

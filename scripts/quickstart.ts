@@ -178,7 +178,7 @@ async function main(): Promise<void> {
   }
 
   summary([
-    `Version ${upgraded.version} runs from ${path("host")}; its report is ${upgraded.report}.`,
+    `The project was deployed to ${path("host")}; the report of ${upgraded.version} is ${upgraded.report}.`,
     `Everything that this made is in ${folder}: remove the folder and it is gone.`,
   ]);
 }

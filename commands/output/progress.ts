@@ -1,6 +1,7 @@
 import type { Writable } from "node:stream";
 import cliProgress from "cli-progress";
 import { sizeText } from "../../lib/agent/sentences.ts";
+import { printable } from "../../lib/support/printable.ts";
 
 export interface Progress {
   /** A line above the bar. */
@@ -12,7 +13,7 @@ export interface Progress {
 /** One progress bar on a terminal; elsewhere only the lines. */
 export function openProgress(stream: Writable & { isTTY?: boolean }): Progress {
   if (stream.isTTY !== true) {
-    return { line: (text) => void stream.write(`${text}\n`), update: () => {}, stop: () => {} };
+    return { line: (text) => void stream.write(`${printable(text)}\n`), update: () => {}, stop: () => {} };
   }
   let bar: cliProgress.SingleBar | undefined;
   let label = "";
@@ -23,7 +24,7 @@ export function openProgress(stream: Writable & { isTTY?: boolean }): Progress {
   return {
     line(text) {
       stop();
-      stream.write(`${text}\n`);
+      stream.write(`${printable(text)}\n`);
     },
     update(what, done, total) {
       if (bar === undefined || label !== what) {

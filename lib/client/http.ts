@@ -6,6 +6,7 @@ import pRetry from "p-retry";
 import { z } from "zod";
 import type { Code } from "../contract/codes.ts";
 import { type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
+import { printable } from "../support/printable.ts";
 import { faultsOf } from "../support/yaml-file.ts";
 import { type Operation, OPERATIONS } from "./operations.ts";
 
@@ -258,10 +259,7 @@ async function readText(response: HttpResponse): Promise<string> {
 function presentable(text: string, secrets: readonly string[]): string {
   let shown = text;
   for (const secret of secrets) if (secret !== "") shown = shown.replaceAll(secret, "[redacted]");
-  return shown
-    .replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ")
-    .trim()
-    .slice(0, 500);
+  return printable(shown).trim().slice(0, 500);
 }
 
 /** The error of an answer that is not 2xx; reads and closes its body. */

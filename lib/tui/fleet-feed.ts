@@ -5,7 +5,7 @@ import { type FleetHost, type FleetMark, type FleetTarget, readFleet } from "../
 import { asSealiftError } from "../contract/errors.ts";
 import { collectGarbage } from "../support/buffer-pacing.ts";
 import type { FleetModel } from "./fleet-model.ts";
-import { printable } from "./text.ts";
+import { printable } from "../support/printable.ts";
 
 /** Milliseconds between two looks at a fleet; an unchanged one costs the hub one row. */
 const REFRESH_MS = 5_000;
@@ -56,7 +56,6 @@ async function refresh(
   onChange: () => void,
 ): Promise<FleetMark> {
   const view = await readFleet(target, options, mark);
-  model.refreshedAt = Date.now();
   if (!view.changed) return mark;
   // Without a cursor the answer is all hosts again, perhaps without some.
   if (mark.cursor === undefined) model.clear();

@@ -1,6 +1,6 @@
 import type { FleetHost } from "../client/fleet.ts";
 import type { DeploymentStatus } from "../contract/reports.ts";
-import { printable } from "./text.ts";
+import { printable } from "../support/printable.ts";
 
 /** A host as it is kept: a fleet may have a hundred thousand of them. */
 export interface HostRow {
@@ -39,7 +39,6 @@ export class FleetModel {
   /** True when everything that the hub knew was read once. */
   complete = false;
   error: string | undefined;
-  refreshedAt: number | undefined;
   readonly #hosts = new Map<string, HostRow>();
   #order: HostRow[] = [];
   #texts = new Map<string, string>();
@@ -59,7 +58,7 @@ export class FleetModel {
   apply(hosts: readonly FleetHost[]): void {
     for (const host of hosts) {
       const row: HostRow = {
-        id: host.host_id,
+        id: owned(host.host_id),
         version: this.#shared(host.version),
         status: this.#shared(host.status) as DeploymentStatus,
         at: Date.parse(host.completed_at ?? "") || 0,
@@ -143,10 +142,14 @@ export class FleetModel {
     const known = this.#texts.get(text);
     if (known !== undefined) return known;
     if (this.#texts.size > 10_000) this.#texts.clear();
-    this.#texts.set(text, text);
-    return text;
+    const kept = owned(text);
+    this.#texts.set(kept, kept);
+    return kept;
   }
 }
+
+/** A copy: V8 would otherwise keep the piece of the answer that the parser has cut the text from. */
+const owned = (text: string): string => Buffer.from(text).toString();
 
 const matches = (row: HostRow, search: string): boolean =>
   row.id.toLowerCase().includes(search) ||

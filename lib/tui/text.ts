@@ -1,13 +1,6 @@
 import cliTruncate from "cli-truncate";
 import stringWidth from "string-width";
 
-/** Text of hubs, plugins and hosts without what a terminal would obey: escape sequences, control and format characters. */
-export function printable(text: string): string {
-  return text
-    .replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])?/g, "")
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
-}
-
 /** ASCII and the signs of our own pictures: one column each, whatever the terminal. */
 const PLAIN = /^[\x20-\x7e█▉▊▋▌▍▎▏░─✓✗▸·›↶→…–]*$/;
 

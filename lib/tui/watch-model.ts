@@ -2,7 +2,7 @@ import type { HoldReason, WatchedTarget, WatchEvent } from "../agent/watch/event
 import { watchSentences } from "../agent/watch/sentences.ts";
 import type { DeploymentStatus } from "../contract/reports.ts";
 import { DeploymentModel } from "./deployment-model.ts";
-import { printable } from "./text.ts";
+import { printable } from "../support/printable.ts";
 
 /** Events and past deployments that are kept to look back at. */
 const EVENTS_KEPT = 500;

@@ -1,6 +1,7 @@
 import { watch } from "node:fs";
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { lchown, lstat, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { deploymentError } from "../../contract/errors.ts";
 import type { Layout, Target } from "../../releases/layout.ts";
 import { WATCH_ACTIONS, type WatchAction } from "./events.ts";
 
@@ -12,13 +13,29 @@ const folderOf = (layout: Layout): string => join(layout.sealift, "requests");
 
 const CONTRARY: Partial<Record<WatchAction, WatchAction>> = { pause: "resume", resume: "pause" };
 
-/** Asks whoever watches the target in this project root. The last of `pause` and `resume` counts. */
+/**
+ * Asks whoever watches the target in this project root. The last of `pause` and `resume` counts. Root may ask in a folder of another user: what
+ * that one has planted there is not followed.
+ *
+ * @throws DeploymentError `root_unusable` when the place for requests is a link
+ */
 export async function request(layout: Layout, target: Target, action: WatchAction): Promise<void> {
   const folder = folderOf(layout);
-  await mkdir(folder, { recursive: true });
+  const made = await mkdir(folder, { recursive: true });
+  if (!(await lstat(folder)).isDirectory()) {
+    throw deploymentError("root_unusable", `${folder} is not a folder.`, { hint: "Remove what stands in its place." });
+  }
+  if (made !== undefined && process.getuid?.() === 0) {
+    // Whoever watches has to take the request away again.
+    const { uid, gid } = await lstat(layout.sealift);
+    await lchown(folder, uid, gid);
+  }
   const contrary = CONTRARY[action];
   if (contrary !== undefined) await rm(join(folder, `${target}.${contrary}`), { force: true });
-  await writeFile(join(folder, `${target}.${action}`), "");
+  await writeFile(join(folder, `${target}.${action}`), "", { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
+    // It was asked already.
+    if (error.code !== "EEXIST") throw error;
+  });
 }
 
 async function asked(layout: Layout, target: Target): Promise<WatchAction[]> {

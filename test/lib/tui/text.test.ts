@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
-import { bar, clock, columns, count, fit, moment, percent, printable, span, widthOf } from "../../../lib/tui/text.ts";
+import { printable } from "../../../lib/support/printable.ts";
+import { bar, clock, columns, count, fit, moment, percent, span, widthOf } from "../../../lib/tui/text.ts";
 
 t.test("a cell has exactly its width, whatever the text is", async (t) => {
   fc.assert(
