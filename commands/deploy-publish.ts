@@ -66,7 +66,7 @@ export class DeployPublish extends HubCommand {
     const epoch = sourceDateEpoch();
     using interrupt = interruptible();
     const { openProgress } = await import("./output/progress.ts");
-    const progress = openProgress(this.context.stderr);
+    const progress = await openProgress(this.context.stderr);
     const build: BuildOptions = {
       sourceRoot: root,
       projectId: id.data,

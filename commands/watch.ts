@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import type { EmitWatch } from "../lib/agent/watch/events.ts";
 import type { Watch } from "../lib/agent/watch/watch.ts";
+import type { WatchFile } from "../lib/agent/watch/watch-file.ts";
 import { EXIT, worstExit } from "../lib/contract/codes.ts";
 import { asSealiftError, usageError } from "../lib/contract/errors.ts";
 import type { WatchEntry } from "../lib/contract/watch-config.ts";
@@ -10,7 +11,7 @@ import { AgentCommand } from "./agent-options.ts";
 import { interruptible, OPTION_NAMES } from "./base.ts";
 import { loadForProduction, terminalOf } from "./output/terminal.ts";
 import { marketplaceOptions, projectOptions } from "./source-options.ts";
-import type { WatchedDefinition, WatchFile } from "./watch-targets.ts";
+import type { WatchedDefinition } from "./watch-targets.ts";
 
 export class WatchCommand extends AgentCommand {
   static override paths = [["watch"]];
@@ -56,7 +57,7 @@ export class WatchCommand extends AgentCommand {
   protected override async loadSettings(): Promise<Settings> {
     const { Settings } = await import("../lib/support/settings.ts");
     if (this.config === undefined) return Settings.load({ flags: this.flags(), known: OPTION_NAMES });
-    const { readWatchConfig } = await import("./watch-targets.ts");
+    const { readWatchConfig } = await import("../lib/agent/watch/watch-file.ts");
     this.#file = await readWatchConfig(this.config);
     return Settings.load({ flags: this.flags(), config: this.#file.shared, known: OPTION_NAMES });
   }

@@ -4,8 +4,8 @@ import { deploySentence } from "../../lib/agent/sentences.ts";
 import { openProgress } from "./progress.ts";
 
 /** The agent's events as plain lines for people, with a progress bar where there is a terminal. */
-export function deployLines(stream: Writable & { isTTY?: boolean }): { emit: Emit; close: () => void } {
-  const progress = openProgress(stream);
+export async function deployLines(stream: Writable & { isTTY?: boolean }): Promise<{ emit: Emit; close: () => void }> {
+  const progress = await openProgress(stream);
   const emit = (event: AgentEvent): void => {
     if (event.event === "fetch.progress") return progress.update("Fetching", event.bytes, event.size_bytes ?? 0);
     if (event.event === "fetch.done") progress.stop();

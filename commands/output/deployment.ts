@@ -22,7 +22,7 @@ export async function showDeployment(
     import("../../lib/agent/deploy.ts"),
   ]);
   using interrupt = interruptible();
-  const lines = deployLines(stderr);
+  const lines = await deployLines(stderr);
   const result = await deploy(source, { ...options, signal: interrupt.signal }, json ? output.event : lines.emit);
   lines.close();
   const { error, ...facts } = result;

@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import cliProgress from "cli-progress";
+import type { SingleBar } from "cli-progress";
 import { sizeText } from "../../lib/agent/sentences.ts";
 import { printable } from "../../lib/support/printable.ts";
 
@@ -11,11 +11,12 @@ export interface Progress {
 }
 
 /** One progress bar on a terminal; elsewhere only the lines. */
-export function openProgress(stream: Writable & { isTTY?: boolean }): Progress {
+export async function openProgress(stream: Writable & { isTTY?: boolean }): Promise<Progress> {
   if (stream.isTTY !== true) {
     return { line: (text) => void stream.write(`${printable(text)}\n`), update: () => {}, stop: () => {} };
   }
-  let bar: cliProgress.SingleBar | undefined;
+  const { default: cliProgress } = await import("cli-progress");
+  let bar: SingleBar | undefined;
   let label = "";
   const stop = (): void => {
     bar?.stop();

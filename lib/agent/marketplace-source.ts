@@ -1,7 +1,6 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { unzip } from "../artifact/unzip.ts";
-import { scanZip } from "../artifact/zip.ts";
 import type { DeployClientOptions } from "../client/deploy-client.ts";
 import { checkNamed, MarketplaceClient } from "../client/marketplace-client.ts";
 import { artifactError, usageError } from "../contract/errors.ts";
@@ -77,13 +76,18 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
         return { repo: headers.repo ?? null, ...(await spool(archive, body, { size: headers.size, hmac }, context)) };
       });
       emit({ event: "verify.ok", check: "hmac" });
-      const index = await scanZip(archive, { limits, symlinks: options.symlinks });
-      emit({ event: "verify.ok", check: "archive" });
-      for (const link of index.skippedLinks)
-        emit({ event: "warning", message: `Left out the symbolic link ${JSON.stringify(link)}.` });
       const tree = join(staging, "tree");
       await mkdir(tree, { mode: 0o700 });
-      const unpacked = await unzip(archive, index, tree, { limits, signal });
+      const unpacked = await unzip(archive, tree, {
+        limits,
+        symlinks: options.symlinks,
+        signal,
+        onScanned({ skippedLinks }) {
+          emit({ event: "verify.ok", check: "archive" });
+          for (const link of skippedLinks)
+            emit({ event: "warning", message: `Left out the symbolic link ${JSON.stringify(link)}.` });
+        },
+      });
       await rm(archive);
       emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files, unpacked_bytes: unpacked.bytes });
       const described = kind === "plugin" ? await readDescriptor(tree) : undefined;
@@ -97,7 +101,8 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
         extensions: new Map(kind === "service" ? [[slug, { folder: "." }]] : []),
         keep: [],
         identity: `sha256:${spooled.sha256}`,
-        contentSha256: unpacked.tree.digest(),
+        // The archive's own digest, its identity, says the same.
+        contentSha256: null,
         bytes: spooled.bytes,
         artifactSha256: spooled.sha256,
         repo,

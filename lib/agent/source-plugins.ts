@@ -2,7 +2,6 @@ import { lstat, mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { safeComponents } from "../artifact/safe-path.ts";
 import { unzip } from "../artifact/unzip.ts";
-import { scanZip } from "../artifact/zip.ts";
 import type { DeployClientOptions } from "../client/deploy-client.ts";
 import { fetchGitArchive } from "../client/git-archive.ts";
 import { checkNamed, MarketplaceClient } from "../client/marketplace-client.ts";
@@ -128,10 +127,9 @@ async function unpackEntry(
   destination: string,
   { staging, limits, signal, emit }: FetchContext,
 ): Promise<void> {
-  const index = await scanZip(file, { limits, symlinks: "refuse" });
   const unpacked = join(staging, "source");
   await mkdir(unpacked, { mode: 0o700 });
-  const { tree } = await unzip(file, index, unpacked, { limits, signal });
+  const { tree } = await unzip(file, unpacked, { limits, symlinks: "refuse", digests: true, signal });
   const subdirectory =
     entry.source.subdirectory === null ? "" : safeComponents(entry.source.subdirectory, limits).join("/");
   const digest = subdirectory === "" ? tree.digest() : tree.digestOfFolder(subdirectory);

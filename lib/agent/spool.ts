@@ -11,6 +11,9 @@ import type { AgentEvent } from "./events.ts";
 import { throttled } from "./progress.ts";
 import type { FetchContext } from "./source.ts";
 
+/** Bytes that may wait for the disk: with less, the connection stands still while a piece is written. */
+const WAITING_BYTES = 1024 * 1024;
+
 export interface SpoolOptions {
   /** Bytes, when the server says so. */
   size: number | undefined;
@@ -47,6 +50,7 @@ export async function spool(
     unpacked_bytes: 0,
   }));
   const measure = new Transform({
+    highWaterMark: WAITING_BYTES,
     transform(chunk: Buffer, _encoding, callback) {
       bytes += chunk.length;
       if (bytes > maxBytes) {
@@ -60,7 +64,7 @@ export async function spool(
       callback(null, chunk);
     },
   });
-  await pipeline(body, measure, createWriteStream(file, { mode: 0o600 }), { signal });
+  await pipeline(body, measure, createWriteStream(file, { mode: 0o600, highWaterMark: WAITING_BYTES }), { signal });
   if (size !== undefined && bytes !== size)
     throw installError("download_incomplete", `it ended after ${bytes} of ${size} bytes.`);
   if (mac !== undefined && !timingSafeEqual(mac.digest(), Buffer.from(hmac!.expected, "hex"))) {

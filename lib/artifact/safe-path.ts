@@ -79,10 +79,12 @@ export class NameRegistry {
   /** Folders that something lies in, as spelled: all of theirs above are here, too. */
   readonly #parents = new Set<string>([""]);
 
-  /** @throws ArtifactError `member_duplicate` */
-  add(components: readonly string[], type: "file" | "folder"): void {
+  /** @returns the path @throws ArtifactError `member_duplicate` */
+  add(components: readonly string[], type: "file" | "folder"): string {
     this.#addParents(components);
-    if (components.length > 0) this.#claim(components.join("/"), type);
+    const path = components.join("/");
+    if (components.length > 0) this.#claim(path, type);
+    return path;
   }
 
   #addParents(components: readonly string[]): void {

@@ -1,36 +1,29 @@
 import { createHash, hash, type Hash } from "node:crypto";
-import { closeSync, constants, mkdirSync, openSync, writeSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { artifactError, type SealiftError } from "../contract/errors.ts";
 import type { Limits } from "./limits.ts";
+import { NewFile, writeNewFile } from "./new-file.ts";
 import { exceeded, NameRegistry, quoted, safeComponents } from "./safe-path.ts";
 import { TreeDigest } from "./tree-digest.ts";
 
 /** Files up to this size are written with one call, when their last byte is there. */
 const SMALL_FILE_BYTES = 1024 * 1024;
 
-const EXCLUSIVE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-
-function writeAll(descriptor: number, chunk: Uint8Array): void {
-  for (let offset = 0; offset < chunk.length;) offset += writeSync(descriptor, chunk, offset);
-}
-
 interface OpenFile {
   path: string;
   target: string;
-  mode: number;
+  executable: boolean;
   size: number;
   received: number;
   chunks: Uint8Array[];
-  stream?: { descriptor: number; hash: Hash };
+  stream?: { file: NewFile; hash: Hash };
 }
 
 /**
- * Writes the members of one archive below a staging folder, which must be empty and private, and keeps the digest of each file.
+ * Writes the members of one tar below a staging folder, which must be empty and private, and keeps the digest of each file.
  * Every name passes {@link safeComponents} and {@link NameRegistry}; limits count what really arrives. Writing is synchronous:
  * for many small files a stream or a promise each costs more than the file, and this runs on a worker thread.
- *
- * Also the gate for ZIP: whatever unpacks an archive writes through here.
  */
 export class TreeWriter {
   readonly files = new TreeDigest();
@@ -74,7 +67,7 @@ export class TreeWriter {
     this.#file = {
       path,
       target: `${this.#root}/${path}`,
-      mode: executable ? 0o755 : 0o644,
+      executable,
       size,
       received: 0,
       chunks: [],
@@ -91,25 +84,20 @@ export class TreeWriter {
       file.chunks.push(chunk);
       return;
     }
-    file.stream ??= { descriptor: openSync(file.target, EXCLUSIVE, file.mode), hash: createHash("sha256") };
+    file.stream ??= { file: new NewFile(file.target, file.executable), hash: createHash("sha256") };
     file.stream.hash.update(chunk);
-    writeAll(file.stream.descriptor, chunk);
+    file.stream.file.write(chunk);
   }
 
   endFile(): void {
     const file = this.#file!;
     if (file.received !== file.size) throw malformed(file.path, "is shorter than it says");
     if (file.stream !== undefined) {
-      closeSync(file.stream.descriptor);
+      file.stream.file[Symbol.dispose]();
       this.files.add(file.path, file.stream.hash.digest("hex"));
     } else {
       const content = file.chunks.length === 1 ? file.chunks[0]! : Buffer.concat(file.chunks);
-      const descriptor = openSync(file.target, EXCLUSIVE, file.mode);
-      try {
-        writeAll(descriptor, content);
-      } finally {
-        closeSync(descriptor);
-      }
+      writeNewFile(file.target, content, file.executable);
       this.files.add(file.path, hash("sha256", content, "hex"));
     }
     this.#file = undefined;
@@ -117,7 +105,7 @@ export class TreeWriter {
 
   /** Releases an open file after an error; the staging folder itself is its owner's to remove. */
   close(): void {
-    if (this.#file?.stream !== undefined) closeSync(this.#file.stream.descriptor);
+    this.#file?.stream?.file[Symbol.dispose]();
     this.#file = undefined;
   }
 

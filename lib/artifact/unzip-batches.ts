@@ -1,32 +1,41 @@
+import { hash } from "node:crypto";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { FileWindow } from "./file-window.ts";
-import type { Limits } from "./limits.ts";
-import type { TreeWriter } from "./tree-writer.ts";
-import { unpackSmall } from "./unzip-member.ts";
+import { writeNewFile } from "./new-file.ts";
+import { smallContent } from "./unzip-member.ts";
 import type { ZipMember } from "./zip.ts";
 
 /** Bytes that are unpacked before the event loop has its turn, and before a thread asks for more. */
 const BATCH_BYTES = 1024 * 1024;
 /** What a small file counts for beside its bytes. */
 const FILE_COST_BYTES = 16 * 1024;
-/** Bytes that inflating a file leaves beside its own: zlib's window and tables. */
-const INFLATER_BYTES = 64 * 1024;
+/**
+ * Inflated bytes between two collections, which are full ones: an inflater and its output hang on a handle that a young collection holds to be
+ * in use (docs/decisions/0005-buffer-pacing.md).
+ */
+const INFLATED_BYTES = 5 * 1024 * 1024;
 /** Bytes that are read from the archive at a time. */
 const WINDOW_BYTES = 256 * 1024;
 
 /** Members from one index up to another. */
 export type Batch = readonly [from: number, to: number];
 
+/** A file's SHA-256 in lower-case hex. */
+export type FileDigest = readonly [path: string, sha256: string];
+
 /** What two threads unpack together. */
 export interface UnzipJob {
+  /** The archive. */
   path: string;
+  /** Where to; every folder of it is there already. */
   folder: string;
-  limits: Limits;
-  /** Components that are left away at the start of each name. */
+  /** Characters that are left away at the start of each path. */
   strip: number;
   /** Small ones. */
   members: readonly ZipMember[];
   batches: readonly Batch[];
+  /** Whether the files' digests are wanted. */
+  digests: boolean;
 }
 
 /** Neighbours in the archive, about a mebibyte together. */
@@ -76,20 +85,34 @@ export class BatchQueue {
   }
 }
 
-/** Unpacks batches until there are no more; yields after each. @throws ArtifactError */
+/**
+ * Unpacks batches until there are no more.
+ *
+ * @param descriptor of the archive
+ * @param digests where the digests of the files go, if the job wants them
+ * @yields the bytes of files written, after each batch
+ * @throws ArtifactError `zip_invalid`
+ */
 export function* unpackBatches(
   descriptor: number,
-  { members, strip }: UnzipJob,
+  job: UnzipJob,
   queue: BatchQueue,
-  tree: TreeWriter,
-): Generator<void> {
+  digests: FileDigest[],
+): Generator<number> {
   const archive = new FileWindow(descriptor, WINDOW_BYTES);
-  const pace = paceBuffers();
+  const pace = paceBuffers({ fullEvery: 1, intervalBytes: INFLATED_BYTES });
   for (let batch = queue.take(); batch !== undefined; batch = queue.take()) {
-    for (const member of members.slice(...batch)) {
-      unpackSmall(archive, member, strip, tree);
-      pace(member.uncompressedSize + INFLATER_BYTES);
+    let bytes = 0;
+    for (let index = batch[0]; index < batch[1]; index++) {
+      const member = job.members[index]!;
+      const content = smallContent(archive, member);
+      const name = member.path.slice(job.strip);
+      writeNewFile(`${job.folder}/${name}`, content, member.executable);
+      if (job.digests) digests.push([name, hash("sha256", content)]);
+      bytes += content.length;
+      // Stored bytes stay in the window.
+      if (member.method !== 0) pace(content.length);
     }
-    yield;
+    yield bytes;
   }
 }

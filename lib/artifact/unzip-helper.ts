@@ -1,17 +1,17 @@
-import { once } from "node:events";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Code } from "../contract/codes.ts";
 import { artifactError, type ErrorKind, SealiftError } from "../contract/errors.ts";
-import type { BatchQueue, UnzipJob } from "./unzip-batches.ts";
+import type { BatchQueue, FileDigest, UnzipJob } from "./unzip-batches.ts";
 
-export interface UnzipWorkerData extends UnzipJob {
+export interface UnzipWorkerData {
+  job: UnzipJob;
   shared: BatchQueue["shared"];
 }
 
 /** What `unzip-worker.ts` says, once. */
 export type FromUnzipWorker =
-  | { type: "done"; files: (readonly [path: string, sha256: string])[] }
+  | { type: "done"; digests: FileDigest[] }
   | { type: "failed"; error: { kind: ErrorKind; code: Code; message: string; hint?: string } };
 
 /** A second thread that unpacks batches of the same archive into the same folder. */
@@ -24,9 +24,8 @@ export class UnzipHelper implements AsyncDisposable {
 
   constructor(job: UnzipJob, queue: BatchQueue) {
     this.#queue = queue;
-    const workerData: UnzipWorkerData = { ...job, shared: queue.shared };
     this.#worker = new Worker(new URL(`./unzip-worker${extname(import.meta.url)}`, import.meta.url), {
-      workerData,
+      workerData: { job, shared: queue.shared } satisfies UnzipWorkerData,
       // The worker needs no secret of the process's environment, and no hooks of a test runner.
       env: {},
       execArgv: [],
@@ -42,7 +41,7 @@ export class UnzipHelper implements AsyncDisposable {
     this.#worker.on("error", (error: Error) => {
       this.#failure ??= artifactError("internal", `Unpacking failed: ${error.message}`, { cause: error });
     });
-    this.#exit = once(this.#worker, "exit");
+    this.#exit = new Promise((resolve) => this.#worker.once("exit", resolve));
   }
 
   /** @throws ArtifactError when the thread has failed already */
@@ -50,12 +49,12 @@ export class UnzipHelper implements AsyncDisposable {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** The files that the thread has unpacked, with their digests, when no batch is left. @throws ArtifactError */
-  async files(): Promise<(readonly [path: string, sha256: string])[]> {
+  /** The digests of the files that the thread has unpacked, when no batch is left. @throws ArtifactError */
+  async digests(): Promise<FileDigest[]> {
     await this.#exit;
     this.check();
     if (this.#answer?.type !== "done") throw artifactError("internal", "The unpacking thread ended early.");
-    return this.#answer.files;
+    return this.#answer.digests;
   }
 
   /** Resolves when the thread writes nothing any more, so that its folder may be removed. */

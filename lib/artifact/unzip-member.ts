@@ -6,7 +6,6 @@ import { artifactError } from "../contract/errors.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import type { FileWindow } from "./file-window.ts";
 import { quoted } from "./safe-path.ts";
-import type { TreeWriter } from "./tree-writer.ts";
 import type { ZipMember } from "./zip.ts";
 
 /** Files up to this size are inflated with one call. */
@@ -16,29 +15,20 @@ const SMALL_FILE_BYTES = 1024 * 1024;
 export const isSmall = ({ compressedSize, uncompressedSize }: ZipMember): boolean =>
   Math.max(compressedSize, uncompressedSize) <= SMALL_FILE_BYTES;
 
-const pathOf = ({ components }: ZipMember, strip: number): string => components.slice(strip).join("/");
-
-/**
- * Unpacks a member whole, with its size and CRC checked on what comes out.
- *
- * @param strip components that are left away at the start of its name
- * @throws ArtifactError `zip_invalid`
- */
-export function unpackSmall(archive: FileWindow, member: ZipMember, strip: number, tree: TreeWriter): void {
-  tree.beginFile(pathOf(member, strip), member.uncompressedSize, member.executable);
-  const content = smallMember(archive, member);
-  if (content.length > 0) tree.write(content);
-  tree.endFile();
-}
-
 /** A member whose bytes are not what the archive says of them. */
 const lies = (member: ZipMember, why: string, cause?: unknown) =>
-  artifactError("zip_invalid", `The archive's entry ${quoted(member.name)} ${why}.`, {
+  artifactError("zip_invalid", `The archive's entry ${quoted(member.path)} ${why}.`, {
     ...(cause !== undefined && { cause }),
     hint: "Nothing was installed. Ask the publisher for a proper archive.",
   });
 
-function smallMember(archive: FileWindow, member: ZipMember): Buffer {
+/**
+ * The content of a small member, with its size and CRC checked on what comes out.
+ *
+ * @returns bytes that the window's next reading may overwrite
+ * @throws ArtifactError `zip_invalid`
+ */
+export function smallContent(archive: FileWindow, member: ZipMember): Buffer {
   const packed = archive.read(member.dataOffset, member.compressedSize);
   if (packed.length < member.compressedSize) throw lies(member, "ends early");
   const content = member.method === 0 ? packed : inflated(packed, member);
@@ -65,20 +55,18 @@ function inflated(packed: Buffer, member: ZipMember): Buffer {
   }
 }
 
-/** Unpacks a member piece by piece. */
-export async function unpackLarge(
+/**
+ * Gives a member's content to `write` piece by piece, with its size and CRC checked on what comes out. Whoever takes the pieces
+ * may have written more than is right when it throws.
+ *
+ * @throws ArtifactError `zip_invalid`
+ */
+export async function largeContent(
   path: string,
   member: ZipMember,
-  strip: number,
-  tree: TreeWriter,
+  write: (chunk: Buffer) => void,
   signal?: AbortSignal,
 ): Promise<void> {
-  tree.beginFile(pathOf(member, strip), member.uncompressedSize, member.executable);
-  await writeLarge(path, member, tree, signal);
-  tree.endFile();
-}
-
-async function writeLarge(path: string, member: ZipMember, tree: TreeWriter, signal?: AbortSignal): Promise<void> {
   if (member.compressedSize === 0) throw lies(member, "cannot be decompressed");
   let checksum = 0;
   let received = 0;
@@ -89,7 +77,7 @@ async function writeLarge(path: string, member: ZipMember, tree: TreeWriter, sig
         received += chunk.length;
         if (received > member.uncompressedSize) throw lies(member, "is longer than it says");
         checksum = crc32(chunk, checksum);
-        tree.write(chunk);
+        write(chunk);
         pace(chunk.length);
         callback();
       } catch (error) {

@@ -1,19 +1,24 @@
-import { closeSync, openSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Limits } from "./limits.ts";
-import { TreeWriter } from "./tree-writer.ts";
-import { BatchQueue, batchesOf, unpackBatches } from "./unzip-batches.ts";
+import { artifactError } from "../contract/errors.ts";
+import { NewFile } from "./new-file.ts";
+import { TreeDigest } from "./tree-digest.ts";
+import { BatchQueue, batchesOf, type FileDigest, unpackBatches, type UnzipJob } from "./unzip-batches.ts";
 import { UnzipHelper } from "./unzip-helper.ts";
-import { isSmall, unpackLarge } from "./unzip-member.ts";
-import type { ZipIndex } from "./zip.ts";
+import { isSmall, largeContent } from "./unzip-member.ts";
+import { type ScanOptions, scanZip, type ZipIndex, type ZipMember } from "./zip.ts";
 
 /** With fewer batches the start of a thread takes longer than what it would do. */
 const HELPED_BATCHES = 16;
 
-export interface UnzipOptions {
-  limits: Limits;
+export interface UnzipOptions extends ScanOptions {
+  /** Whether the files' digests are wanted. */
+  digests?: boolean;
   signal?: AbortSignal;
+  /** Called when every check of the archive as a whole has passed, before the first byte is unpacked. */
+  onScanned?: (index: ZipIndex) => void;
   /** Called now and then with the bytes of files written so far. */
   onUnpacked?: (bytes: number) => void;
 }
@@ -21,49 +26,74 @@ export interface UnzipOptions {
 export interface Unzipped {
   files: number;
   bytes: number;
-  /** Digests of the files, by the paths that they have now. */
-  tree: TreeWriter["files"];
+  /** Digests of the files by the paths that they have now; empty unless they are wanted. */
+  tree: TreeDigest;
 }
 
 /**
- * Unpacks a scanned archive into an empty, private folder; a single top folder is flattened. Sizes and CRCs are checked on what comes out.
- * Small files are unpacked in batches, many of them by two threads.
+ * Checks an archive as a whole (`scanZip`) and unpacks it into an empty, private folder; a single top folder is flattened. Sizes and CRCs are
+ * checked on what comes out. Small files are unpacked in batches, many of them by two threads.
  *
- * @throws ArtifactError `zip_invalid` for bytes that are not what the archive says
+ * @throws ArtifactError what `scanZip` throws, and `zip_invalid` for bytes that are not what the archive says
  */
-export async function unzip(path: string, index: ZipIndex, folder: string, options: UnzipOptions): Promise<Unzipped> {
-  const { limits, signal, onUnpacked } = options;
-  const strip = index.topFolder === undefined ? 0 : 1;
-  const tree = new TreeWriter(folder, limits);
-  const small = index.files.filter(isSmall);
-  const batches = batchesOf(small);
+export async function unzip(path: string, folder: string, options: UnzipOptions): Promise<Unzipped> {
+  const { signal, onUnpacked } = options;
+  const index = await scanZip(path, options);
+  signal?.throwIfAborted();
+  options.onScanned?.(index);
+  const strip = index.topFolder === undefined ? 0 : index.topFolder.length + 1;
+  for (const name of index.folders)
+    if (name.length > strip) mkdirSync(`${folder}/${name.slice(strip)}`, { mode: 0o755 });
+
+  const members = index.files.filter(isSmall);
+  const batches = batchesOf(members);
   const queue = new BatchQueue(batches);
-  const job = { path, folder, limits, strip, members: small, batches };
-  const descriptor = openSync(path, "r");
+  const job = { path, folder, strip, members, batches, digests: options.digests ?? false };
   const helped = batches.length >= HELPED_BATCHES && availableParallelism() > 1;
+  const digests: FileDigest[] = [];
+  let written = 0;
   await using helper = helped ? new UnzipHelper(job, queue) : undefined;
-  const bytes = (): number => tree.bytes + queue.helperBytes;
-  const turn = async (): Promise<void> => {
-    onUnpacked?.(bytes());
+  const turn = async (bytes: number): Promise<void> => {
+    written += bytes;
+    onUnpacked?.(written + queue.helperBytes);
     await nextTurn();
     signal?.throwIfAborted();
     helper?.check();
   };
+  const descriptor = openSync(path, "r");
   try {
-    for (const components of index.folders)
-      if (components.length > strip) tree.folder(components.slice(strip).join("/"));
     for (const member of index.files) {
       if (isSmall(member)) continue;
-      await unpackLarge(path, member, strip, tree, signal);
-      await turn();
+      await unpackLarge(job, member, digests, signal);
+      await turn(member.uncompressedSize);
     }
     // Writing is synchronous: signals and progress come through now and then.
-    for (const _batch of unpackBatches(descriptor, job, queue, tree)) await turn();
-    for (const file of (await helper?.files()) ?? []) tree.files.add(...file);
-    onUnpacked?.(bytes());
-    return { files: index.files.length, bytes: bytes(), tree: tree.files };
+    for (const bytes of unpackBatches(descriptor, job, queue, digests)) await turn(bytes);
+    digests.push(...((await helper?.digests()) ?? []));
   } finally {
-    tree.close();
     closeSync(descriptor);
   }
+  const bytes = written + queue.helperBytes;
+  if (bytes !== index.bytes) throw artifactError("internal", "Unpacking ended before its last file.");
+  onUnpacked?.(bytes);
+  const tree = new TreeDigest();
+  for (const file of digests) tree.add(...file);
+  return { files: index.files.length, bytes, tree };
+}
+
+async function unpackLarge(
+  { path, folder, strip, digests: wanted }: UnzipJob,
+  member: ZipMember,
+  digests: FileDigest[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const name = member.path.slice(strip);
+  const hash = wanted ? createHash("sha256") : undefined;
+  using file = new NewFile(`${folder}/${name}`, member.executable);
+  const write = (chunk: Buffer): void => {
+    hash?.update(chunk);
+    file.write(chunk);
+  };
+  await largeContent(path, member, write, signal);
+  if (hash !== undefined) digests.push([name, hash.digest("hex")]);
 }

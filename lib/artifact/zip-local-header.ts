@@ -35,37 +35,36 @@ export interface Extent {
 
 /** The local header must say what the central directory says: readers differ in which one they believe. */
 export function checkLocalHeader(window: FileWindow, entry: Entry, name: string, directory: number): Extent {
-  const lies = (what: string): SealiftError =>
-    badEntry(name, `has a local header with another ${what} than the central directory`);
+  const filename = entry.filename as unknown as Buffer;
   const start = entry.fileHeaderOffset;
-  const header = Buffer.from(window.read(start, LOCAL_HEADER_BYTES));
+  const header = window.read(start, LOCAL_HEADER_BYTES + filename.length);
   if (header.length < LOCAL_HEADER_BYTES || header.readUInt32LE(0) !== LOCAL_SIGNATURE)
     throw badEntry(name, "points to no local header");
   const flags = header.readUInt16LE(6);
   const nameLength = header.readUInt16LE(26);
   const extraLength = header.readUInt16LE(28);
-  const rest = window.read(start + LOCAL_HEADER_BYTES, nameLength + extraLength);
-  if (!rest.subarray(0, nameLength).equals(entry.filename as unknown as Buffer)) throw lies("name");
+  if (nameLength !== filename.length || filename.compare(header, LOCAL_HEADER_BYTES) !== 0) throw lies(name, "name");
   const relevant = FLAG_ENCRYPTED | FLAG_DESCRIPTOR | FLAG_STRONG_ENCRYPTION | FLAG_UTF8 | FLAG_MASKED;
-  if (((flags ^ entry.generalPurposeBitFlag) & relevant) !== 0) throw lies("set of flags");
-  if (header.readUInt16LE(8) !== entry.compressionMethod) throw lies("compression method");
+  if (((flags ^ entry.generalPurposeBitFlag) & relevant) !== 0) throw lies(name, "set of flags");
+  if (header.readUInt16LE(8) !== entry.compressionMethod) throw lies(name, "compression method");
   const described = (flags & FLAG_DESCRIPTOR) !== 0;
-  const sizes = localSizes(header, rest.subarray(nameLength));
   // With a data descriptor the local header may hold zeros; anything else must be right.
-  const check = (local: number, central: number, what: string): void => {
-    if (local !== central && !(described && local === 0)) throw lies(what);
-  };
-  check(header.readUInt32LE(14), entry.crc32 >>> 0, "CRC");
-  check(sizes.compressed, entry.compressedSize, "compressed size");
-  check(sizes.uncompressed, entry.uncompressedSize, "size");
+  const differs = (local: number, central: number): boolean => local !== central && !(described && local === 0);
+  if (differs(header.readUInt32LE(14), entry.crc32 >>> 0)) throw lies(name, "CRC");
+  const dataOffset = start + LOCAL_HEADER_BYTES + nameLength + extraLength;
+  const sizes = localSizes(header, () => window.read(dataOffset - extraLength, extraLength));
+  if (differs(sizes.compressed, entry.compressedSize)) throw lies(name, "compressed size");
+  if (differs(sizes.uncompressed, entry.uncompressedSize)) throw lies(name, "size");
   if (entry.compressionMethod === STORED && entry.compressedSize !== entry.uncompressedSize)
     throw badEntry(name, "is stored with two different sizes");
-  const dataOffset = start + LOCAL_HEADER_BYTES + nameLength + extraLength;
   const dataEnd = dataOffset + entry.compressedSize;
   const end = described ? dataEnd + descriptorBytes(window, entry, name, dataEnd) : dataEnd;
   if (end > directory) throw badEntry(name, "reaches into the central directory");
   return { name, start, dataOffset, end };
 }
+
+const lies = (name: string, what: string): SealiftError =>
+  badEntry(name, `has a local header with another ${what} than the central directory`);
 
 /** Length of the data descriptor behind an entry, which has four forms: with and without its signature, with sizes of 4 and of 8 bytes. */
 function descriptorBytes(window: FileWindow, entry: Entry, name: string, at: number): number {
@@ -87,11 +86,12 @@ function descriptorBytes(window: FileWindow, entry: Entry, name: string, at: num
   throw badEntry(name, "has a data descriptor that says something else than the central directory");
 }
 
-/** Sizes of a local header, from its ZIP64 field where it has one. */
-function localSizes(header: Buffer, extra: Buffer): { compressed: number; uncompressed: number } {
+/** Sizes of a local header, from its ZIP64 field where it has one. @param readExtra gives its extra fields, in the header's place */
+function localSizes(header: Buffer, readExtra: () => Buffer): { compressed: number; uncompressed: number } {
   let compressed = header.readUInt32LE(18);
   let uncompressed = header.readUInt32LE(22);
   if (compressed !== 0xffffffff && uncompressed !== 0xffffffff) return { compressed, uncompressed };
+  const extra = readExtra();
   for (let at = 0; at + 4 <= extra.length;) {
     const length = extra.readUInt16LE(at + 2);
     const data = extra.subarray(at + 4, at + 4 + length);

@@ -26,9 +26,8 @@ const GARBAGE_PER_ENTRY = 16 * 1024;
 
 /** One regular file of a checked archive. */
 export interface ZipMember {
-  /** As the archive names it. */
-  name: string;
-  components: string[];
+  /** As the archive names it, of components that `safe-path.ts` has let through. */
+  path: string;
   executable: boolean;
   method: typeof STORED | typeof DEFLATED;
   compressedSize: number;
@@ -40,7 +39,8 @@ export interface ZipMember {
 
 export interface ZipIndex {
   files: ZipMember[];
-  folders: string[][];
+  /** Every folder, those that only files imply included, each behind the one that it lies in. */
+  folders: string[];
   /** Symbolic links that were left out on request. */
   skippedLinks: string[];
   /** The single folder that holds everything, or undefined (agent rule 3: it is flattened). */
@@ -71,6 +71,7 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
     checkDirectory(zip);
     const index: ZipIndex = { files: [], folders: [], skippedLinks: [], topFolder: undefined, bytes: 0 };
     const names = new NameRegistry();
+    const folders = new Set<string>();
     const extents: Extent[] = [];
     let entries = 0;
     let listed = 0;
@@ -101,12 +102,10 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
           "member_unsafe",
           `The archive's entry ${quoted(name)} is a file that is named as the root.`,
         );
-      names.add(components, type);
-      if (type === "folder") {
-        index.folders.push(components);
-        continue;
-      }
-      index.files.push(memberOf(entry, name, components, extent, limits));
+      const path = names.add(components, type);
+      addFolder(folders, type === "folder" ? path : parentOf(path));
+      if (type === "folder") continue;
+      index.files.push(memberOf(entry, path, extent, limits));
       index.bytes += entry.uncompressedSize;
       checkTotals(index.bytes, size, name, limits);
     }
@@ -114,6 +113,7 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
       throw malformed("The archive's central directory holds more or less than the entries that it counts.");
     if (index.files.length === 0) throw malformed("The archive holds no file.");
     checkOverlaps(extents);
+    index.folders = [...folders];
     index.topFolder = topFolderOf(index);
     return index;
   } catch (error) {
@@ -224,17 +224,25 @@ function typeOf(entry: Entry, name: string): "file" | "folder" | "link" {
   return "file";
 }
 
-function memberOf(entry: Entry, name: string, components: string[], extent: Extent, limits: Limits): ZipMember {
+const parentOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
+
+/** Adds a folder behind those that it lies in. */
+function addFolder(folders: Set<string>, path: string): void {
+  if (path === "" || folders.has(path)) return;
+  addFolder(folders, parentOf(path));
+  folders.add(path);
+}
+
+function memberOf(entry: Entry, path: string, extent: Extent, limits: Limits): ZipMember {
   if (entry.uncompressedSize > limits.maxEntryBytes) {
     throw exceeded(
-      `The archive's entry ${quoted(name)} is larger than ${limits.maxEntryBytes} bytes.`,
+      `The archive's entry ${quoted(path)} is larger than ${limits.maxEntryBytes} bytes.`,
       "--max-entry-size",
     );
   }
   const isUnix = entry.versionMadeBy >> 8 === UNIX;
   return {
-    name,
-    components,
+    path,
     executable: isUnix && ((entry.externalFileAttributes >>> 16) & 0o100) !== 0,
     method: entry.compressionMethod as ZipMember["method"],
     compressedSize: entry.compressedSize,
@@ -269,7 +277,10 @@ function checkOverlaps(extents: Extent[]): void {
 
 /** The folder that holds every entry, when there is exactly one and no file beside it. */
 function topFolderOf({ files, folders }: ZipIndex): string | undefined {
-  const [top] = files[0]!.components;
-  const below = files.every(({ components }) => components.length > 1 && components[0] === top);
-  return below && folders.every(([first]) => first === top) ? top : undefined;
+  const top = files[0]!.path.split("/", 1)[0]!;
+  const prefix = `${top}/`;
+  const below = (path: string): boolean => path.startsWith(prefix);
+  return files.every(({ path }) => below(path)) && folders.every((path) => path === top || below(path))
+    ? top
+    : undefined;
 }

@@ -21,17 +21,9 @@ import { baseUrl, paths } from "../contract/paths.ts";
 import type { z } from "zod";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { download, type DownloadOptions } from "./download.ts";
-import {
-  answerOf,
-  call,
-  callIfChanged,
-  type Conditional,
-  type HttpRequest,
-  readJson,
-  send,
-  type Transport,
-  transportError,
-} from "./http.ts";
+import { answerOf, readJson } from "./answers.ts";
+import { call, callIfChanged, type Conditional } from "./call.ts";
+import { type HttpRequest, send, type Transport, transportError } from "./http.ts";
 
 export interface DeployClientOptions extends Transport {
   /** The hub's bare root; a trailing slash is ignored. */

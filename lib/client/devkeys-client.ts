@@ -14,7 +14,9 @@ import { HEADERS } from "../contract/headers.ts";
 import { type SigningKeyRecord, signingKeyRecord } from "../contract/marketplace-api.ts";
 import { baseUrl, paths } from "../contract/paths.ts";
 import type { DeployClientOptions } from "./deploy-client.ts";
-import { call, type HttpRequest, send, statusError } from "./http.ts";
+import { statusError } from "./answers.ts";
+import { call } from "./call.ts";
+import { type HttpRequest, send } from "./http.ts";
 
 /** The key service (formats, section 4). @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
 export class DevkeysClient {

@@ -1,18 +1,18 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SealiftError } from "../contract/errors.ts";
+import { statusError } from "./answers.ts";
 import {
   discard,
   header,
   type HttpRequest,
   type HttpResponse,
-  isTransient,
   operationError,
   send,
-  statusError,
   type Transport,
   transportError,
 } from "./http.ts";
+import { askedWait, isTransient } from "./retry.ts";
 
 /** Tries in a row without a byte of progress before a download is given up. */
 const MAX_IDLE_TRIES = 5;
@@ -104,11 +104,9 @@ async function* bytesOf(options: DownloadOptions): AsyncGenerator<Buffer> {
     idle = received > before ? 0 : idle + 1;
     if (!again || idle >= MAX_IDLE_TRIES || received > (total ?? Infinity)) throw why;
     options.signal?.throwIfAborted();
-    await sleep(
-      Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** idle) * (0.75 + Math.random() / 2),
-      undefined,
-      options.signal && { signal: options.signal },
-    );
+    const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** idle) * (0.75 + Math.random() / 2);
+    const wait = Math.max(delay, askedWait(why as Error) ?? 0);
+    await sleep(wait, undefined, options.signal && { signal: options.signal });
     if (received > 0) options.onResumed?.(received, (why as Error).message);
   }
 }

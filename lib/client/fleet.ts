@@ -9,7 +9,8 @@ import { baseUrl, paths, type TargetKind } from "../contract/paths.ts";
 import { deploymentStatus } from "../contract/reports.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import type { DeployClientOptions } from "./deploy-client.ts";
-import { discard, header, type HttpRequest, operationError, send, statusError, transportError } from "./http.ts";
+import { statusError } from "./answers.ts";
+import { discard, header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 
 /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
 export type FleetTarget = { kind: TargetKind | "project"; slug: string };

@@ -1,6 +1,8 @@
 import type { Readable } from "node:stream";
 import { artifactError } from "../contract/errors.ts";
-import { header, type HttpRequest, send, statusError, type Transport, transportError, withRetries } from "./http.ts";
+import { statusError } from "./answers.ts";
+import { header, type HttpRequest, send, type Transport, transportError } from "./http.ts";
+import { withRetries } from "./retry.ts";
 
 /**
  * Where a source host serves the ZIP of a repository at a ref: GitHub and Gitea write `/archive/<ref>.zip`, GitLab

@@ -16,19 +16,10 @@ import { page } from "../contract/devkeys-api.ts";
 import { baseUrl, paths, type TargetKind } from "../contract/paths.ts";
 import type { DeploymentReport } from "../contract/reports.ts";
 import { artifactError, SealiftError } from "../contract/errors.ts";
-import {
-  call,
-  callIfChanged,
-  type Conditional,
-  header,
-  type HttpRequest,
-  operationError,
-  readJson,
-  send,
-  statusError,
-  transportError,
-  withRetries,
-} from "./http.ts";
+import { readJson, statusError } from "./answers.ts";
+import { call, callIfChanged, type Conditional } from "./call.ts";
+import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
+import { withRetries } from "./retry.ts";
 
 /**
  * What a client needs of a detail record. Only `latest_version` is the contract's (interfaces.md, "Plugin or service detail"): what other hubs

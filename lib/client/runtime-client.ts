@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { HEADERS } from "../contract/headers.ts";
 import { baseUrl } from "../contract/paths.ts";
-import { call, type Transport } from "./http.ts";
+import { call } from "./call.ts";
+import { type Transport } from "./http.ts";
 
 export interface RuntimeClientOptions extends Transport {
   /** The runtime's root, for example `http://127.0.0.1:8000`. */

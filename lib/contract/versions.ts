@@ -1,4 +1,7 @@
-import semver from "semver";
+// Function by function: the whole package has 47 files.
+import lt from "semver/functions/lt.js";
+import prerelease from "semver/functions/prerelease.js";
+import rcompare from "semver/functions/rcompare.js";
 import { semverLabel } from "./identifiers.ts";
 
 /** What the version rule needs to know of a published version. */
@@ -14,14 +17,14 @@ const isSemver = (label: string): boolean => semverLabel.safeParse(label).succes
 const newestFirst = (a: VersionFacts, b: VersionFacts): number =>
   a.created_at === b.created_at ? (a.version < b.version ? 1 : -1) : a.created_at < b.created_at ? 1 : -1;
 
-const rank = (label: string): number => (!isSemver(label) ? 0 : semver.prerelease(label) ? 1 : 2);
+const rank = (label: string): number => (!isSemver(label) ? 0 : prerelease(label) ? 1 : 2);
 
 /** Orders versions best first: stable semver, then pre-releases, then other labels, newest first (formats, section 3). */
 export function byPrecedence(a: VersionFacts, b: VersionFacts): number {
   const ranks = rank(b.version) - rank(a.version);
   if (ranks !== 0) return ranks;
   if (rank(a.version) === 0) return newestFirst(a, b);
-  return semver.rcompare(a.version, b.version) || newestFirst(a, b);
+  return rcompare(a.version, b.version) || newestFirst(a, b);
 }
 
 /** The one answer to "latest": the best version that is not yanked, or `undefined` when there is none. */
@@ -36,5 +39,5 @@ export function latestOf<T extends VersionFacts>(versions: Iterable<T>): T | und
 
 /** True when both are semver and `candidate` is the lower one; labels that are not semver have no order among themselves. */
 export function isDowngrade(running: string, candidate: string): boolean {
-  return isSemver(running) && isSemver(candidate) && semver.lt(candidate, running);
+  return isSemver(running) && isSemver(candidate) && lt(candidate, running);
 }

@@ -1,4 +1,5 @@
-import semver from "semver";
+import inRange from "semver/functions/satisfies.js";
+import valid from "semver/functions/valid.js";
 import type { Descriptor } from "../contract/descriptor.ts";
 import { RuntimeFault } from "./guest/fault.ts";
 
@@ -14,7 +15,7 @@ export interface LoadOrder {
 /** Whether a version is in a range; labels that are not semver satisfy only `*` and themselves. */
 export function satisfies(version: string, range: string): boolean {
   if (range === "*" || range === version) return true;
-  return semver.valid(version) !== null && semver.satisfies(version, range, { includePrerelease: true });
+  return valid(version) !== null && inRange(version, range, { includePrerelease: true });
 }
 
 /** @returns why the requirements do not hold, given what is there */

@@ -37,14 +37,15 @@ export function collectGarbage(type: "minor" | "major"): void {
  * millisecond and frees them (docs/decisions/0005-buffer-pacing.md has the measurement).
  *
  * @param fullEvery one collection in so many is a full one (32); Infinity where nothing lives long enough to be found in use twice
+ * @param intervalBytes bytes between two collections (3 MiB)
  * @returns to be called with the bytes of each chunk that a stage has let go of
  */
-export function paceBuffers({ fullEvery = FULL_EVERY } = {}): (bytes: number) => void {
+export function paceBuffers({ fullEvery = FULL_EVERY, intervalBytes = INTERVAL_BYTES } = {}): (bytes: number) => void {
   let passed = 0;
   let collections = 0;
   return (bytes) => {
     passed += bytes;
-    if (passed < INTERVAL_BYTES) return;
+    if (passed < intervalBytes) return;
     passed = 0;
     collections++;
     collection()({ type: collections % fullEvery === 0 ? "major" : "minor" });

@@ -244,12 +244,11 @@ t.test("a project fetches the plugins that it only names, pinned by their digest
   await using world = await World.make();
   const { publish } = await makePlugin(world, "fetched");
   const file = await publish("1.0.0");
-  const { scanZip } = await import("../../lib/artifact/zip.ts");
   const { unzip } = await import("../../lib/artifact/unzip.ts");
   const { DEFAULT_LIMITS } = await import("../../lib/artifact/limits.ts");
   await mkdir(world.path("look"));
-  const index = await scanZip(file, { limits: DEFAULT_LIMITS, symlinks: "refuse" });
-  const digest = (await unzip(file, index, world.path("look"), { limits: DEFAULT_LIMITS })).tree.digest();
+  const options = { limits: DEFAULT_LIMITS, symlinks: "refuse", digests: true } as const;
+  const digest = (await unzip(file, world.path("look"), options)).tree.digest();
 
   const sources = (sha256: string): Promise<void> =>
     writeFile(

@@ -1,4 +1,4 @@
-import { isTransient } from "../../client/http.ts";
+import { isTransient } from "../../client/retry.ts";
 import { RuntimeClient, type RuntimeClientOptions } from "../../client/runtime-client.ts";
 import { deploymentError, SealiftError } from "../../contract/errors.ts";
 import type { Supervisor } from "./supervisor.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { resolve } from "node:path";
-import { retryAfterOf } from "../../client/http.ts";
+import { retryAfterOf } from "../../client/answers.ts";
 import { EXIT, type ExitCode } from "../../contract/codes.ts";
 import { asSealiftError, deploymentError, type SealiftError } from "../../contract/errors.ts";
 import { readJournal } from "../../releases/journal.ts";

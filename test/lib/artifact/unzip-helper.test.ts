@@ -1,9 +1,9 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
-import { unzip } from "../../../lib/artifact/unzip.ts";
+import { unzip, type Unzipped, type UnzipOptions } from "../../../lib/artifact/unzip.ts";
 import { BatchQueue, batchesOf, type UnzipJob } from "../../../lib/artifact/unzip-batches.ts";
 import { UnzipHelper } from "../../../lib/artifact/unzip-helper.ts";
 import { scanZip, type ZipIndex } from "../../../lib/artifact/zip.ts";
@@ -25,12 +25,18 @@ const manyFiles = (change?: (index: number) => Partial<ForgedEntry>): ForgedEntr
 async function scanned(t: Test, entries: readonly ForgedEntry[]): Promise<{ job: UnzipJob; index: ZipIndex }> {
   const parent = t.testdir({});
   const [path, folder] = [join(parent, "archive.zip"), join(parent, "tree")];
-  mkdirSync(folder);
+  for (let index = 0; index < 20; index++) mkdirSync(join(folder, `d${index}`), { recursive: true });
   writeFileSync(path, forgedZip(entries));
-  const limits = DEFAULT_LIMITS;
-  const index = await scanZip(path, { limits, symlinks: "refuse" });
+  const index = await scanZip(path, { limits: DEFAULT_LIMITS, symlinks: "refuse" });
   const members = index.files;
-  return { job: { path, folder, limits, strip: 1, members, batches: batchesOf(members) }, index };
+  return { job: { path, folder, strip: "top/".length, members, batches: batchesOf(members), digests: true }, index };
+}
+
+/** Unpacks with both threads, below a folder that is still empty. */
+function unpack({ path, folder }: UnzipJob, options: Partial<UnzipOptions> = {}): Promise<Unzipped> {
+  rmSync(folder, { recursive: true });
+  mkdirSync(folder);
+  return unzip(path, folder, { limits: DEFAULT_LIMITS, symlinks: "refuse", digests: true, ...options });
 }
 
 const filesBelow = (folder: string): string[] =>
@@ -45,15 +51,14 @@ t.test("many small files are unpacked by two threads, each once", async (t) => {
   const entries = manyFiles();
   const { job, index } = await scanned(t, entries);
   const seen: number[] = [];
-  const { path, folder, limits } = job;
-  const result = await unzip(path, index, folder, { limits, onUnpacked: (bytes) => seen.push(bytes) });
+  const result = await unpack(job, { onUnpacked: (bytes) => seen.push(bytes) });
   const contents = new Map(entries.map(({ name, content }) => [String(name).slice(4), content as string]));
   t.equal(result.tree.size, COUNT);
   t.equal(result.tree.digest(), treeDigest(contents));
   t.equal(result.files, COUNT);
   t.equal(result.bytes, index.bytes);
   t.equal(seen.at(-1), index.bytes);
-  for (const [name, content] of contents) if (readFileSync(join(folder, name), "utf8") !== content) t.fail(name);
+  for (const [name, content] of contents) if (readFileSync(join(job.folder, name), "utf8") !== content) t.fail(name);
 });
 
 t.test("the second thread takes batches, and says what became of them", async (t) => {
@@ -61,7 +66,7 @@ t.test("the second thread takes batches, and says what became of them", async (t
   const queue = new BatchQueue(job.batches);
   const first = queue.take()!;
   await using helper = new UnzipHelper(job, queue);
-  const files = await helper.files();
+  const files = await helper.digests();
   t.equal(files.length, COUNT - first[1]);
   t.equal(filesBelow(job.folder).length, files.length);
   const left = index.files.slice(...first).reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0);
@@ -72,24 +77,25 @@ t.test("what is wrong on the second thread is the same error, and ends the first
   const { job } = await scanned(t, withBadCrc());
   const queue = new BatchQueue(job.batches);
   await using helper = new UnzipHelper(job, queue);
-  await t.rejects(helper.files(), BAD);
+  await t.rejects(helper.digests(), BAD);
   t.throws(() => helper.check(), BAD);
   t.equal(queue.take(), undefined);
 });
 
 t.test("after an error nobody writes any more", async (t) => {
-  const { job, index } = await scanned(t, withBadCrc());
-  await t.rejects(unzip(job.path, index, job.folder, { limits: DEFAULT_LIMITS }), BAD);
+  const { job } = await scanned(t, withBadCrc());
+  await t.rejects(unpack(job), BAD);
   const left = filesBelow(job.folder).length;
   await sleep(200);
   t.equal(filesBelow(job.folder).length, left);
 });
 
 t.test("after an abort nobody writes any more", async (t) => {
-  const { job, index } = await scanned(t, manyFiles());
+  const { job } = await scanned(t, manyFiles());
   const controller = new AbortController();
-  const options = { limits: DEFAULT_LIMITS, signal: controller.signal, onUnpacked: () => controller.abort() };
-  await t.rejects(unzip(job.path, index, job.folder, options), { name: "AbortError" });
+  await t.rejects(unpack(job, { signal: controller.signal, onUnpacked: () => controller.abort() }), {
+    name: "AbortError",
+  });
   const left = filesBelow(job.folder).length;
   t.ok(left < COUNT, `${left} files`);
   await sleep(200);

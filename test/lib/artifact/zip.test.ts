@@ -20,10 +20,10 @@ t.test("the index says where each file's bytes are, and what they are", async (t
   ];
   const bytes = forgedZip({ entries, comment: "commit" });
   const index = await scan(t, bytes);
-  t.match(index, { folders: [["top"]], skippedLinks: [], topFolder: "top", bytes: 1010 });
+  t.match(index, { folders: ["top"], skippedLinks: [], topFolder: "top", bytes: 1010 });
   t.match(index.files, [
-    { name: "top/run.sh", components: ["top", "run.sh"], executable: true, method: 0, uncompressedSize: 10 },
-    { name: "./top/data.bin", components: ["top", "data.bin"], executable: false, method: 8, uncompressedSize: 1000 },
+    { path: "top/run.sh", executable: true, method: 0, uncompressedSize: 10 },
+    { path: "top/data.bin", executable: false, method: 8, uncompressedSize: 1000 },
   ]);
   const [script] = index.files;
   t.equal(bytes.toString("latin1", script!.dataOffset, script!.dataOffset + 10), "#!/bin/sh\n");
@@ -53,6 +53,15 @@ t.test("the top folder is the one that holds everything", async (t) => {
     );
 });
 
+t.test("folders are listed once, each behind the one that it lies in, named or implied by a file", async (t) => {
+  const names = ["a/b/c/x", "a/", "a/d/", "e/y", "a/b/z"];
+  const { folders } = await scan(
+    t,
+    names.map((name) => ({ name })),
+  );
+  t.strictSame(folders, ["a", "a/b", "a/b/c", "a/d", "e"]);
+});
+
 t.test("links are refused, or listed and left out", async (t) => {
   const entries = [
     { name: "a", content: "x" },
@@ -62,7 +71,7 @@ t.test("links are refused, or listed and left out", async (t) => {
   const index = await scan(t, entries, { symlinks: "skip" });
   t.strictSame(index.skippedLinks, ["b"]);
   t.strictSame(
-    index.files.map(({ name }) => name),
+    index.files.map(({ path }) => path),
     ["a"],
   );
 });

@@ -128,6 +128,13 @@ concurrently("an address that was never good is not asked for again and again", 
   t.equal(hub.to("download").length, 3);
 });
 
+concurrently("a server that asks to wait is asked again no sooner", async (t) => {
+  const started = performance.now();
+  const { bytes: got } = await scripted(t, [json(503, {}, { "retry-after": "3" }), honestBytes(bytes)]);
+  t.equal(sha(got), sha(bytes));
+  t.ok(performance.now() - started >= 2990);
+});
+
 concurrently(
   "429 and 500 are tried again without losing a byte; given up, they keep their kind and code",
   async (t) => {

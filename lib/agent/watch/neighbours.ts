@@ -1,0 +1,42 @@
+import type { FleetTarget } from "../../client/fleet.ts";
+import { type SealiftError, usageError } from "../../contract/errors.ts";
+import { type Item, layoutOf } from "../../releases/layout.ts";
+import { currentRelease } from "../../releases/release.ts";
+
+/** A target of a watch, and where it installs. */
+export interface Neighbour {
+  name: string;
+  target: FleetTarget;
+  /** Without links. */
+  root: string;
+}
+
+/** One target twice in a project root, and two targets that install one id there, as far as it can be known before a download. */
+export async function neighbourFaults(targets: readonly Neighbour[]): Promise<SealiftError[]> {
+  const faults: SealiftError[] = [];
+  const owners = new Map<string, string>();
+  const seen = new Set<string>();
+  for (const { name, target, root } of targets) {
+    if (seen.has(`${root} ${name}`)) {
+      faults.push(usageError("config_invalid", `${name} is given twice for the project root ${root}.`));
+      continue;
+    }
+    seen.add(`${root} ${name}`);
+    for (const { section, id } of await itemsOf(target, root)) {
+      const place = `${root}/${section}/${id}`;
+      const owner = owners.get(place);
+      if (owner !== undefined && owner !== name) {
+        faults.push(usageError("config_invalid", `${name} and ${owner} both install ${section}/${id} in ${root}.`));
+      }
+      owners.set(place, name);
+    }
+  }
+  return faults;
+}
+
+/** What a target installs: of a marketplace target its slug, of a project what it has installed already. */
+async function itemsOf({ kind, slug }: FleetTarget, root: string): Promise<readonly Item[]> {
+  if (kind === "plugin") return [{ section: "plugins", id: slug }];
+  if (kind === "service") return [{ section: "extensions", id: slug }];
+  return (await currentRelease(layoutOf(root), `project-${slug}`))?.items ?? [];
+}

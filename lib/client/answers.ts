@@ -1,0 +1,100 @@
+import { z } from "zod";
+import type { SealiftError } from "../contract/errors.ts";
+import { printable } from "../support/printable.ts";
+import { faultsOf } from "../support/yaml-file.ts";
+import { discard, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";
+import { OPERATIONS } from "./operations.ts";
+
+/** An answer that is not an artifact is small; more than this is not read. Bytes. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+
+/** Reads a small body whole. */
+async function readText(response: HttpResponse): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) throw new RangeError(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** A hub's text as it may be shown: one line, printable, short, and without the request's secrets. */
+function presentable(text: string, secrets: readonly string[]): string {
+  let shown = text;
+  for (const secret of secrets) if (secret !== "") shown = shown.replaceAll(secret, "[redacted]");
+  return printable(shown).trim().slice(0, 500);
+}
+
+/** The error of an answer that is not 2xx; reads and closes its body. */
+export async function statusError(response: HttpResponse, request: HttpRequest): Promise<SealiftError> {
+  const { operation } = request;
+  const { status } = response;
+  const { codeOf } = OPERATIONS[operation];
+  let said = "";
+  let hubCode: string | undefined;
+  let body: { error?: unknown; detail?: unknown; code?: unknown } = {};
+  try {
+    body = z.looseObject({}).parse(JSON.parse(await readText(response)));
+    const text = typeof body.error === "string" ? body.error : body.detail;
+    if (typeof text === "string" && text !== "")
+      said = `: ${presentable(text, request.secrets ?? []).replace(/\.$/, "")}`;
+    if (typeof body.code === "string") hubCode = presentable(body.code, request.secrets ?? []).slice(0, 64);
+  } catch {
+    discard(response.body);
+  }
+  const { code, hint, note } = codeOf(status, header(response, "retry-after"));
+  const error = operationError(operation, code, `${note ?? "the hub answered"} ${status}${said}.`, {
+    status,
+    ...(hint !== undefined && { hint }),
+    ...(hubCode !== undefined && { hubCode }),
+  });
+  const wait = parseRetryAfter(header(response, "retry-after"));
+  answers.set(error, { body, ...(wait !== undefined && { retryAfterMs: wait }) });
+  return error;
+}
+
+/** Reads a 2xx JSON answer against its schema. @throws `bad_answer` and the status errors of the operation */
+export async function readJson<T extends z.ZodType>(
+  response: HttpResponse,
+  request: HttpRequest,
+  schema: T,
+): Promise<z.output<T>> {
+  if (response.status < 200 || response.status > 299) throw await statusError(response, request);
+  const bad = (why: string): SealiftError =>
+    operationError(request.operation, "bad_answer", `the hub answered ${response.status}, but ${why}.`, {
+      status: response.status,
+      hint: "Check that --hub-url is the root of a Sealift hub.",
+    });
+  let value: unknown;
+  try {
+    value = JSON.parse(await readText(response));
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof RangeError) {
+      discard(response.body);
+      throw bad("not with JSON");
+    }
+    throw error;
+  }
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw bad(`without what the contract asks for (${faultsOf(parsed.error).join("; ")})`);
+  return parsed.data;
+}
+
+/** The answer that an error was made from. */
+const answers = new WeakMap<object, { body: Record<string, unknown>; retryAfterMs?: number }>();
+
+/** The JSON body of the answer that became `error`; empty when there was none. */
+export const answerOf = (error: object): Record<string, unknown> => answers.get(error)?.body ?? {};
+
+/** Milliseconds that the hub asked to wait, when the answer that became `error` had a `Retry-After`. */
+export const retryAfterOf = (error: object): number | undefined => answers.get(error)?.retryAfterMs;
+
+/** Milliseconds of a `Retry-After` header (seconds or a date), or `undefined`. */
+export function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\d+$/.test(value)) return Number(value) * 1000;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}

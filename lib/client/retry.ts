@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pRetry from "p-retry";
+import type { Code } from "../contract/codes.ts";
+import { SealiftError } from "../contract/errors.ts";
+import { retryAfterOf } from "./answers.ts";
+import type { HttpRequest, Transport } from "./http.ts";
+import { OPERATIONS } from "./operations.ts";
+
+const RETRIES = 3;
+const FIRST_DELAY_MS = 500;
+const MAX_RETRY_AFTER_MS = 60_000;
+
+/** Milliseconds that the hub asked to wait before the next try, at most 60 s of them (formats, section 3). */
+export function askedWait(error: object): number | undefined {
+  const wait = retryAfterOf(error);
+  return wait === undefined ? undefined : Math.min(wait, MAX_RETRY_AFTER_MS);
+}
+
+const TRANSIENT = new Set<Code>(["connection_failed", "timed_out", "rate_limited", "hub_unavailable"]);
+
+/** True for an error that may be gone at the next try: 408, 429, 5xx, connections. */
+export const isTransient = (error: unknown): boolean => error instanceof SealiftError && TRANSIENT.has(error.code);
+
+/**
+ * The one retry rule (formats, section 3): GETs are tried three times more after 408, 429, 5xx and connection errors (and 404, where the
+ * operation says that a release may still be propagating), with exponential delays from 0.5 s and jitter; `Retry-After` is
+ * honoured up to 60 s. Everything else is tried once.
+ */
+export async function withRetries<T>(
+  request: HttpRequest,
+  { signal }: Transport,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  if (request.method !== "GET") return attempt();
+  return pRetry(attempt, {
+    retries: RETRIES,
+    minTimeout: FIRST_DELAY_MS,
+    factor: 2,
+    randomize: true,
+    ...(signal && { signal }),
+    shouldRetry: ({ error }) =>
+      isTransient(error) || (OPERATIONS[request.operation].retry404 === true && (error as SealiftError).status === 404),
+    onFailedAttempt: async ({ error, retriesLeft }) => {
+      const wait = retriesLeft > 0 ? askedWait(error) : undefined;
+      if (wait !== undefined) await sleep(wait, undefined, signal && { signal });
+    },
+  });
+}
