@@ -83,7 +83,10 @@ export class HubServe extends SealiftCommand {
   databaseUrl = Option.String("--database-url", {
     description: "postgres://… or sqlite:PATH (default: hub.sqlite in the data folder)",
   });
-  blobUrl = Option.String("--blob-url", { description: "Folder for artifacts (default: blobs in the data folder)" });
+  blobUrl = Option.String("--blob-url", {
+    description:
+      "Where artifacts are: a folder (default: blobs in the data folder), or s3://bucket/prefix?endpoint=…&region=… with the SDK's credentials",
+  });
   kekFile = Option.String("--kek-file", {
     description:
       "File with the key-encryption keys (default: systemd credential kek, else kek.json in the data folder)",

@@ -10,12 +10,13 @@ const forbiddenUrl = (message: string) => new HubError(403, "forbidden", message
 /** Makes and checks URLs that carry their own expiring authorisation (formats, section 5). */
 export class DownloadUrls {
   readonly #key: Buffer;
-  readonly #lifetime: number;
+  /** Milliseconds. */
+  readonly lifetime: number;
 
   /** @param key 32 bytes, shared by every hub of one database */
   constructor(key: Buffer, lifetime = DOWNLOAD_LIFETIME) {
     this.#key = key;
-    this.#lifetime = lifetime;
+    this.lifetime = lifetime;
   }
 
   #signature(artifactId: string, expires: string): Buffer {
@@ -24,7 +25,7 @@ export class DownloadUrls {
 
   /** @param publicUrl the hub's root as configured; never what a request's Host says */
   create(publicUrl: string, artifactId: string, now: number): string {
-    const expires = String(Math.floor((now + this.#lifetime) / 1000));
+    const expires = String(Math.floor((now + this.lifetime) / 1000));
     const signature = this.#signature(artifactId, expires).toString("hex");
     return `${publicUrl}${paths.download(artifactId)}?expires=${expires}&signature=${signature}`;
   }

@@ -1,11 +1,10 @@
+import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { FastifyInstance } from "fastify";
-import { usageError } from "../contract/errors.ts";
 import { baseUrl } from "../contract/paths.ts";
 import { createApp } from "./app.ts";
 import { checkArchive } from "./archive-check.ts";
-import { DiskBlobs } from "./blobs/disk.ts";
+import { openBlobs } from "./blobs/open.ts";
 import type { HubContext } from "./context.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
 import { DownloadUrls } from "./download-urls.ts";
@@ -36,15 +35,6 @@ export interface Hub {
 
 /** Leftovers younger than this may belong to another hub on the same storage. Milliseconds. */
 const SHARED_SWEEP_AGE = 24 * 60 * 60 * 1000;
-
-function blobFolder(dataDir: string, url: string | undefined): string {
-  if (url === undefined || url === "") return join(dataDir, "blobs");
-  if (url.startsWith("file:")) return fileURLToPath(url);
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(url)) {
-    throw usageError("usage", `Blob storage ${url.split(":")[0]}: is not known; use a folder.`);
-  }
-  return resolve(url);
-}
 
 const limitsOf = (limit: HubOptions["rateLimit"]): RateLimit | undefined =>
   limit === false ? undefined : { ...DEFAULTS.rateLimit, ...limit };
@@ -90,15 +80,15 @@ async function openHub(options: HubOptions, database: Database, unlock: () => vo
   await registerKeks(database.kysely, keyring.ids, now());
   await prepareAdminKey(dataDir, database, now());
 
-  const blobs = new DiskBlobs(blobFolder(dataDir, options.blobUrl));
-  await blobs.prepare();
+  const downloadKey = await hubKey(database.kysely, keyring, "download-url", now());
+  const blobs = await openBlobs(dataDir, options.blobUrl);
+  await blobs.claim?.(createHash("sha256").update("blobs").update(downloadKey).digest("hex"));
   const age = database.dialect === "sqlite" ? 0 : SHARED_SWEEP_AGE;
   const { removed } = await blobs.sweep((ids) => knownBlobs(database.kysely, ids), age);
   if (removed > 0) logger?.warn({ removed }, "removed what a crash left behind");
 
   const configuredUrl = options.publicUrl === undefined ? undefined : baseUrl(options.publicUrl);
   let url = configuredUrl ?? `http://${listenOn.host}:${listenOn.port}`;
-  const downloadKey = await hubKey(database.kysely, keyring, "download-url", now());
   const context: HubContext = {
     database,
     blobs,

@@ -1,98 +1,14 @@
-import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { readChunks } from "../../artifact/ed25519.ts";
 import { syncFolder } from "../../support/files.ts";
 import { countBuffered } from "../buffer-collection.ts";
+import { IncomingFile } from "./incoming-file.ts";
 import type { Blobs, ByteRange, IncomingBlob } from "./port.ts";
 
-/** Bytes gathered before they are written: fewer, larger writes while the next ones arrive. */
-const WRITE_BATCH = 1024 * 1024;
 const READ_CHUNK = 256 * 1024;
 const SWEEP_BATCH = 500;
-
-class IncomingFile implements IncomingBlob {
-  readonly path: string;
-  readonly #blobs: DiskBlobs;
-  readonly #handle: FileHandle;
-  #size = 0;
-  #gathered: Uint8Array[] = [];
-  #gatheredBytes = 0;
-  #writing: Promise<void> = Promise.resolve();
-  #open = true;
-  #committed = false;
-
-  constructor(blobs: DiskBlobs, path: string, handle: FileHandle) {
-    this.#blobs = blobs;
-    this.path = path;
-    this.#handle = handle;
-  }
-
-  get size(): number {
-    return this.#size;
-  }
-
-  async write(chunk: Uint8Array): Promise<void> {
-    this.#size += chunk.length;
-    this.#gathered.push(chunk);
-    this.#gatheredBytes += chunk.length;
-    if (this.#gatheredBytes < WRITE_BATCH) return;
-    // One batch is being written while the next gathers: two batches are all that a slow disk can make us hold.
-    await this.#writing;
-    this.#startWrite();
-  }
-
-  #startWrite(): void {
-    const batch = this.#gathered;
-    this.#gathered = [];
-    this.#gatheredBytes = 0;
-    this.#writing = this.#writeAll(batch);
-    // The error is thrown by whoever waits next; until then it must not count as unhandled.
-    this.#writing.catch(() => {});
-  }
-
-  async #writeAll(batch: Uint8Array[]): Promise<void> {
-    if (batch.length === 0) return;
-    const expected = batch.reduce((sum, chunk) => sum + chunk.length, 0);
-    const { bytesWritten } = await this.#handle.writev(batch);
-    if (bytesWritten === expected) return;
-    const rest = Buffer.concat(batch).subarray(bytesWritten);
-    await this.#handle.writeFile(rest);
-  }
-
-  async flush(): Promise<void> {
-    await this.#writing;
-    this.#startWrite();
-    await this.#writing;
-    await this.#handle.sync();
-  }
-
-  /** Each chunk lies in one buffer that the next one overwrites. */
-  readBack(): AsyncIterable<Uint8Array> {
-    return readChunks(this.#handle);
-  }
-
-  async commit(id: string): Promise<void> {
-    await this.#close();
-    await this.#blobs.adopt(this.path, id);
-    this.#committed = true;
-  }
-
-  async discard(): Promise<void> {
-    if (this.#committed) return;
-    await this.#writing.catch(() => {});
-    await this.#close();
-    await rm(this.path, { force: true });
-  }
-
-  async #close(): Promise<void> {
-    if (!this.#open) return;
-    this.#open = false;
-    await this.#handle.close();
-  }
-}
 
 /** The bytes of a file, which is closed when they end or nobody wants more. */
 async function* chunksOf(handle: FileHandle, range: ByteRange | undefined): AsyncGenerator<Buffer> {
@@ -133,13 +49,11 @@ export class DiskBlobs implements Blobs {
     await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
   }
 
-  async create(): Promise<IncomingBlob> {
-    const path = join(this.#incoming, `${randomBytes(12).toString("hex")}.part`);
-    return new IncomingFile(this, path, await open(path, "wx+", 0o600));
+  create(): Promise<IncomingBlob> {
+    return IncomingFile.create(this.#incoming, (path, id) => this.#adopt(path, id));
   }
 
-  /** Moves a flushed file under its id, durably. */
-  async adopt(path: string, id: string): Promise<void> {
+  async #adopt(path: string, id: string): Promise<void> {
     const destination = this.#pathOf(id);
     const created = await mkdir(dirname(destination), { recursive: true, mode: 0o700 });
     await rename(path, destination);

@@ -26,9 +26,21 @@ export interface IncomingBlob {
 
 /** The blobs port: immutable bytes under the ids of their records. */
 export interface Blobs {
+  /**
+   * Makes a storage that others can reach, too, this database's own, before `sweep` may remove anything from it.
+   *
+   * @param owner says which database, and is no secret
+   * @throws UsageError `usage` when it is another database's
+   */
+  claim?(owner: string): Promise<void>;
   create(): Promise<IncomingBlob>;
   /** @throws ENOENT when there is no such blob */
   read(id: string, range?: ByteRange): Promise<Readable>;
+  /**
+   * An address that gives the bytes to whoever has it, without the hub, for `lifetime` milliseconds. Undefined where the hub itself has to serve
+   * them.
+   */
+  directUrl?(id: string, lifetime: number): Promise<string | undefined>;
   remove(id: string): Promise<void>;
   /**
    * Removes what a crash left behind: bytes that were never committed, and blobs without a record.

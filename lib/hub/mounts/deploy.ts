@@ -111,8 +111,9 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, au
       await sessionFor(request, projectId, "deploy", "read");
       const artifact = await findArtifact(statements, projectId, version);
       if (artifact === undefined) throw notFound("The project has no such version.");
+      const direct = await hub.blobs.directUrl?.(artifact.id, hub.downloadUrls.lifetime);
       return {
-        download_url: hub.downloadUrls.create(hub.publicUrl(), artifact.id, hub.clock()),
+        download_url: direct ?? hub.downloadUrls.create(hub.publicUrl(), artifact.id, hub.clock()),
         signature: artifact.signature,
         signer_public_key: artifact.signer_public_key,
         artifact_sha256: artifact.artifact_sha256,

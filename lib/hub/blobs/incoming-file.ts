@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto";
+import { type FileHandle, open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { readChunks } from "../../artifact/ed25519.ts";
+import type { IncomingBlob } from "./port.ts";
+
+/** Bytes gathered before they are written: fewer, larger writes while the next ones arrive. */
+const WRITE_BATCH = 1024 * 1024;
+
+/** Bytes that arrive in a file of this machine, wherever they go from there. */
+export class IncomingFile implements IncomingBlob {
+  readonly path: string;
+  readonly #keep: (path: string, id: string) => Promise<void>;
+  readonly #handle: FileHandle;
+  #size = 0;
+  #gathered: Uint8Array[] = [];
+  #gatheredBytes = 0;
+  #writing: Promise<void> = Promise.resolve();
+  #open = true;
+  #committed = false;
+
+  private constructor(path: string, handle: FileHandle, keep: (path: string, id: string) => Promise<void>) {
+    this.path = path;
+    this.#handle = handle;
+    this.#keep = keep;
+  }
+
+  /** @param keep moves the flushed file under its id, durably: afterwards it is gone from its path */
+  static async create(folder: string, keep: (path: string, id: string) => Promise<void>): Promise<IncomingFile> {
+    const path = join(folder, `${randomBytes(12).toString("hex")}.part`);
+    return new IncomingFile(path, await open(path, "wx+", 0o600), keep);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    this.#size += chunk.length;
+    this.#gathered.push(chunk);
+    this.#gatheredBytes += chunk.length;
+    if (this.#gatheredBytes < WRITE_BATCH) return;
+    // One batch is being written while the next gathers: two batches are all that a slow disk can make us hold.
+    await this.#writing;
+    this.#startWrite();
+  }
+
+  #startWrite(): void {
+    const batch = this.#gathered;
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
+    this.#writing = this.#writeAll(batch);
+    // The error is thrown by whoever waits next; until then it must not count as unhandled.
+    this.#writing.catch(() => {});
+  }
+
+  async #writeAll(batch: Uint8Array[]): Promise<void> {
+    if (batch.length === 0) return;
+    const expected = batch.reduce((sum, chunk) => sum + chunk.length, 0);
+    const { bytesWritten } = await this.#handle.writev(batch);
+    if (bytesWritten === expected) return;
+    const rest = Buffer.concat(batch).subarray(bytesWritten);
+    await this.#handle.writeFile(rest);
+  }
+
+  async flush(): Promise<void> {
+    await this.#writing;
+    this.#startWrite();
+    await this.#writing;
+    await this.#handle.sync();
+  }
+
+  /** Each chunk lies in one buffer that the next one overwrites. */
+  readBack(): AsyncIterable<Uint8Array> {
+    return readChunks(this.#handle);
+  }
+
+  async commit(id: string): Promise<void> {
+    await this.#close();
+    await this.#keep(this.path, id);
+    this.#committed = true;
+  }
+
+  async discard(): Promise<void> {
+    if (this.#committed) return;
+    await this.#writing.catch(() => {});
+    await this.#close();
+    await rm(this.path, { force: true });
+  }
+
+  async #close(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    await this.#handle.close();
+  }
+}

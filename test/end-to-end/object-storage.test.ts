@@ -1,0 +1,22 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import t from "tap";
+import { startS3 } from "../support/s3-server.ts";
+import { installedFiles, World } from "./world.ts";
+
+t.test("a hub that keeps its blobs in a bucket, through the real programs", async (t) => {
+  const objects = t.testdir({});
+  const server = await startS3(t, objects);
+  await using world = await World.make(["--blob-url", server.url()], server.environment);
+  await world.publish("1.0.0");
+  const root = world.path("host");
+  const deployed = await world.programs.run<{ outcome: string }>(
+    "deploy-project",
+    world.deployArgs(root),
+    world.hostSecrets(),
+  );
+  t.equal(deployed.outcome, "deployed");
+  t.ok("plugins/tide-table/src/main.js" in (await installedFiles(root)));
+  t.strictSame(await readdir(join(world.folder, "hub", "incoming")), []);
+  t.notOk((await readdir(join(world.folder, "hub"))).includes("blobs"));
+});

@@ -1,0 +1,140 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { GetObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import t, { type Test } from "tap";
+import { createHub } from "../../../lib/hub/hub.ts";
+import { BUCKET, type S3Server, startS3 } from "../../support/s3-server.ts";
+import { hmacOf, zipOf } from "./archives.ts";
+import { createProject, isErrorBody, publication, startHub } from "./harness.ts";
+
+interface Place {
+  server: S3Server;
+  data: string;
+  /** Keys in the bucket. */
+  keys: () => string[];
+}
+
+async function place(t: Test): Promise<Place> {
+  const folder = t.testdir({ data: {}, objects: {} });
+  const objects = join(folder, "objects");
+  const server = await startS3(t, objects);
+  const keys = (): string[] =>
+    readdirSync(join(objects, BUCKET), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith("._S3rver_object"))
+      .map((name) => name.replace("._S3rver_object", ""))
+      .toSorted();
+  return { server, data: join(folder, "data"), keys };
+}
+
+t.test("artifacts lie in the bucket, and hosts fetch them there through addresses that need no key", async (t) => {
+  const { server, data, keys } = await place(t);
+  const hub = await startHub(t, { dataDir: data, blobUrl: server.url() });
+  const project = await createProject(hub);
+  const what = publication("1.0.0", { size: 300_000 });
+  await project.publish(what);
+  t.match(keys(), [/^hub\/art_\w+$/, "hub/sealift-database"]);
+  t.strictSame(readdirSync(join(data, "incoming")), []);
+
+  const path = `/app/deploy/v1/projects/${project.id}/artifacts/1.0.0`;
+  const { body } = await hub.call("GET", path, { bearer: await project.session() });
+  const url = new URL(body.download_url as string);
+  t.equal(url.origin, server.endpoint);
+  t.equal(url.searchParams.get("X-Amz-Expires"), "900");
+  const whole = await fetch(url);
+  t.ok(Buffer.from(await whole.arrayBuffer()).equals(what.bytes));
+  const etag = whole.headers.get("etag")!;
+  const part = await fetch(url, { headers: { range: "bytes=1000-", "if-range": etag } });
+  t.equal(part.status, 206);
+  t.ok(Buffer.from(await part.arrayBuffer()).equals(what.bytes.subarray(1000)));
+});
+
+t.test("downloads=hub keeps the storage out of sight", async (t) => {
+  const { server, data } = await place(t);
+  const hub = await startHub(t, { dataDir: data, blobUrl: server.url("hub", "&downloads=hub") });
+  const project = await createProject(hub);
+  const what = publication("1.0.0", { size: 10_000 });
+  await project.publish(what);
+  const path = `/app/deploy/v1/projects/${project.id}/artifacts/1.0.0`;
+  const url = (await hub.call("GET", path, { bearer: await project.session() })).body.download_url as string;
+  t.ok(url.startsWith(hub.url));
+  t.ok((await hub.call("GET", url, { key: null })).bytes.equals(what.bytes));
+  const range = await hub.call("GET", url, { key: null, headers: { range: "bytes=10-19" } });
+  t.equal(range.status, 206);
+  t.ok(range.bytes.equals(what.bytes.subarray(10, 20)));
+});
+
+t.test("a marketplace archive is checked before it leaves this machine, and installed through the hub", async (t) => {
+  const { server, data, keys } = await place(t);
+  const hub = await startHub(t, { dataDir: data, blobUrl: server.url("") });
+  await hub.call("POST", "/devkeys/projects", { json: { name: "Tides", kind: "plugin", slug: "tides" } });
+  const publish = (archive: Buffer) => {
+    const form = new FormData();
+    form.set("version", "1.0.0");
+    form.set("signature", hmacOf(archive, "secret"));
+    form.set("archive", new Blob([new Uint8Array(archive)], { type: "application/zip" }), "archive.zip");
+    return hub.call("POST", "/app/marketplace/plugins/tides/versions", { form });
+  };
+  const before = keys();
+  isErrorBody(t, await publish(Buffer.from("no zip")), 422, "zip_invalid");
+  t.strictSame(keys(), before);
+  const archive = zipOf({ "tides-1.0.0/plugin.yaml": "version: 1.0.0\n" });
+  t.equal((await publish(archive)).status, 201);
+  const installed = await hub.call("GET", "/app/marketplace/plugins/tides/install");
+  t.equal(installed.status, 200);
+  t.ok(installed.bytes.equals(archive));
+  t.equal((await hub.call("GET", "/readyz")).status, 200);
+});
+
+t.test("a database has its prefix to itself, and a sweep leaves what is not a blob", async (t) => {
+  const { server, data, keys } = await place(t);
+  const client = new S3Client({ endpoint: server.endpoint, forcePathStyle: true });
+  t.teardown(() => client.destroy());
+  const others = { Bucket: BUCKET, Key: "hub/somebody's own file" };
+  await client.send(new PutObjectCommand({ ...others, Body: "precious" }));
+  const orphan = `rel_${"0".repeat(32)}`;
+  await client.send(new PutObjectCommand({ Bucket: BUCKET, Key: `hub/${orphan}`, Body: "left by a crash" }));
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  const first = await startHub(t, { dataDir: data, blobUrl: server.url() });
+  t.notOk(keys().includes(`hub/${orphan}`));
+  t.equal(await (await client.send(new GetObjectCommand(others))).Body!.transformToString(), "precious");
+
+  const another = join(data, "..", "another");
+  await t.rejects(createHub({ dataDir: another, blobUrl: server.url() }), {
+    kind: "UsageError",
+    message: /Another hub's database has its blobs in the bucket blobs, below hub\//,
+  });
+  await startHub(t, { dataDir: another, blobUrl: server.url("another") });
+  await first.hub.close();
+  await startHub(t, { dataDir: data, blobUrl: server.url() });
+});
+
+t.test("a storage that cannot be used ends the start with what to do, and without secrets", async (t) => {
+  const { server, data } = await place(t);
+  const missing = server.url().replace(BUCKET, "missing");
+  const refused = { kind: "UsageError", code: "usage", message: /bucket missing/, hint: /--blob-url/ };
+  await t.rejects(createHub({ dataDir: data, blobUrl: missing }), refused);
+  const nobody = `s3://${BUCKET}?endpoint=http://127.0.0.1:1`;
+  await t.rejects(createHub({ dataDir: data, blobUrl: nobody }), { kind: "UsageError", message: /ECONNREFUSED/ });
+  await t.rejects(createHub({ dataDir: data, blobUrl: "gs://bucket" }), { message: /gs: is not known/ });
+});
+
+t.test(
+  "a storage that goes away is told by readyz, and uploads that it takes with it leave nothing behind",
+  async (t) => {
+    const { server, data } = await place(t);
+    const hub = await startHub(t, { dataDir: data, blobUrl: server.url() });
+    const project = await createProject(hub);
+    await server.close();
+    const ready = await hub.call("GET", "/readyz");
+    t.equal(ready.status, 503);
+    const refused = await project.publish(publication("1.0.0"));
+    t.ok(refused.status >= 500, String(refused.status));
+    t.strictSame(readdirSync(join(data, "incoming")), []);
+    const path = `/app/deploy/v1/projects/${project.id}/versions/latest`;
+    t.equal(
+      (await hub.call("GET", path, { bearer: await project.session() })).status,
+      404,
+      "no version became visible",
+    );
+  },
+);
