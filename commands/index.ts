@@ -1,4 +1,5 @@
 import type { CommandClass } from "clipanion";
+import { Completion } from "./completion.ts";
 import { DeployMarketplace } from "./deploy-marketplace.ts";
 import { DeployProject } from "./deploy-project.ts";
 import { DeployPublish } from "./deploy-publish.ts";
@@ -22,6 +23,7 @@ import { WatchCommand } from "./watch.ts";
 
 /** Every command of `sealift`. Their modules are light: what they do is loaded when they run. */
 export const COMMANDS: readonly CommandClass[] = [
+  Completion,
   DeployMarketplace,
   DeployProject,
   DeployPublish,

@@ -103,7 +103,7 @@ export class KeysRevoke extends HubCommand {
     examples: [["Revoke a key", "$0 keys revoke key_…"]],
   });
 
-  id = Option.String({ required: true });
+  id = Option.String({ required: true, name: "ID" });
 
   override async run(settings: Settings): Promise<number> {
     const { DevkeysClient } = await import("../lib/client/devkeys-client.ts");

@@ -15,7 +15,7 @@ export class ProjectsCreate extends HubCommand {
     ],
   });
 
-  name = Option.String({ required: true });
+  name = Option.String({ required: true, name: "NAME" });
   kind = Option.String("--kind", { description: "project, plugin or service (default: project)" });
   slug = Option.String("--slug", { description: "Slug of a plugin or service" });
 

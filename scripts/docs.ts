@@ -6,18 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { CODES, EXIT } from "../lib/contract/codes.ts";
 import { jsonSchemas } from "../lib/contract/json-schemas.ts";
-
-const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
-  done: "done",
-  failed: "failed",
-  usage: "usage: nothing was requested",
-  rejected: "a key, token or credential was rejected",
-  verification: "verification failed: bytes, archive, manifest or plan",
-  refused: "the hub refused the publication",
-  rolledBack: "the new release failed, the previous one is back",
-  tryAgain: "try again: the hub or the network, not the input",
-  interrupted: "interrupted by a signal",
-};
+import { EXIT_MEANINGS } from "./exit-meanings.ts";
 
 function errorsPage(): string {
   const exits = Object.entries(EXIT).map(([name, code]) => `| ${code} | ${EXIT_MEANINGS[name as keyof typeof EXIT]} |`);

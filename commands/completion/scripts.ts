@@ -1,0 +1,176 @@
+import { type Place, ROLES } from "./tree.ts";
+
+export const SHELLS = ["bash", "zsh", "fish"] as const;
+export type Shell = (typeof SHELLS)[number];
+
+const PROGRAMS = ["sealift", ...Object.keys(ROLES)];
+
+/** In single quotes, as bash and zsh read it. */
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+/** The same, as fish reads it. */
+const fishQuoted = (text: string): string => `'${text.replace(/['\\]/g, "\\$&")}'`;
+
+/** One branch of a `case` for each place that has something to say. */
+function branches(places: readonly Place[], say: (place: Place) => string): string {
+  const lines = places.flatMap((place) => {
+    const text = say(place);
+    return text === "" ? [] : [`    ${quoted(place.path)}) ${text} ;;`];
+  });
+  return lines.join("\n");
+}
+
+const roles = Object.entries(ROLES)
+  .map(([program, path]) => `    ${program}) path=${path} ;;`)
+  .join("\n");
+
+/** Lines `path:option` → its values. */
+const valueBranches = (places: readonly Place[], list: (values: readonly string[]) => string): string =>
+  places
+    .flatMap(({ path, options }) =>
+      options
+        .filter(({ values }) => values.length > 0)
+        .map(({ name, values }) => `    ${quoted(`${path}:${name}`)}) ${list(values)} ;;`),
+    )
+    .join("\n");
+
+/** Works with the bash 3.2 of macOS, and without the bash-completion package. */
+const bash = (places: readonly Place[]): string => `# bash completion for Sealift: source <(sealift completion bash)
+__sealift_words() {
+  case "$1" in
+${branches(places, ({ words }) => (words.length === 0 ? "" : `echo ${quoted(words.map(({ word }) => word).join(" "))}`))}
+  esac
+}
+
+__sealift_options() {
+  case "$1" in
+${branches(places, ({ options }) => (options.length === 0 ? "" : `echo ${quoted(options.map(({ name }) => name).join(" "))}`))}
+  esac
+}
+
+__sealift_values() {
+  case "$1:$2" in
+${valueBranches(places, (values) => `echo ${quoted(values.join(" "))}`)}
+  esac
+}
+
+_sealift() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD - 1]}" path="" word i
+  case "\${COMP_WORDS[0]##*/}" in
+${roles}
+  esac
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word="\${COMP_WORDS[i]}"
+    case " $(__sealift_words "$path") " in
+      *" $word "*) path="\${path:+$path }$word" ;;
+      *) break ;;
+    esac
+  done
+  # bash takes --name=value apart.
+  if [ "$current" = "=" ]; then current=""; elif [ "$previous" = "=" ]; then previous="\${COMP_WORDS[COMP_CWORD - 2]}"; fi
+  COMPREPLY=()
+  case "$current" in
+    -*) COMPREPLY=($(compgen -W "$(__sealift_options "$path")" -- "$current")) ;;
+    *)
+      case "$previous" in
+        --*) COMPREPLY=($(compgen -W "$(__sealift_values "$path" "$previous")" -- "$current")) ;;
+        *) COMPREPLY=($(compgen -W "$(__sealift_words "$path")" -- "$current")) ;;
+      esac
+      ;;
+  esac
+}
+
+# Whatever is none of these is a file.
+complete -o default -F _sealift ${PROGRAMS.join(" ")}
+`;
+
+/** \`name:description\`, as \`_describe\` takes it. */
+const described = (name: string, description: string): string =>
+  quoted(`${name.replaceAll(":", "\\:")}:${description.replaceAll(":", "\\:")}`);
+
+const zsh = (places: readonly Place[]): string => `#compdef ${PROGRAMS.join(" ")}
+# zsh completion for Sealift: source <(sealift completion zsh), or a file _sealift on $fpath
+
+_sealift() {
+  local path_="" i word current="\${words[CURRENT]}" previous="\${words[CURRENT - 1]}"
+  local -a found names values
+  case "\${words[1]:t}" in
+${roles.replaceAll("path=", "path_=")}
+  esac
+  __sealift_words() {
+    found=()
+    case "$1" in
+${branches(places, ({ words }) => (words.length === 0 ? "" : `found=(${words.map(({ word, description }) => described(word, description)).join(" ")})`))}
+    esac
+  }
+  for ((i = 2; i < CURRENT; i++)); do
+    __sealift_words "$path_"
+    word="\${words[i]}"
+    names=(\${found%%:*})
+    (( \${names[(Ie)$word]} )) || break
+    path_="\${path_:+$path_ }$word"
+  done
+  if [[ "$current" == -* ]]; then
+    found=()
+    case "$path_" in
+${branches(places, ({ options }) => (options.length === 0 ? "" : `found=(${options.map(({ name, description }) => described(name, description)).join(" ")})`))}
+    esac
+    _describe -o option found
+    return
+  fi
+  if [[ "$previous" == --* ]]; then
+    values=()
+    case "$path_:$previous" in
+${valueBranches(places, (values) => `values=(${values.join(" ")})`)}
+    esac
+    if (( \${#values} )); then compadd -a values; else _files; fi
+    return
+  fi
+  __sealift_words "$path_"
+  if (( \${#found} )); then _describe command found; else _files; fi
+}
+
+compdef _sealift ${PROGRAMS.join(" ")}
+`;
+
+function fish(places: readonly Place[]): string {
+  const lines: string[] = [];
+  for (const program of PROGRAMS) {
+    const root = ROLES[program] ?? "";
+    for (const { path, words, options } of places) {
+      if (path !== root && !(root === "" || path.startsWith(`${root} `))) continue;
+      const here = `-c ${program} -n ${fishQuoted(`__sealift_at ${fishQuoted(path)}`)}`;
+      for (const { word, description } of words)
+        lines.push(`complete ${here} -a ${fishQuoted(word)} -d ${fishQuoted(description)}`);
+      for (const { name, description, takesValue, values } of options) {
+        const takes = values.length > 0 ? ` -x -a ${fishQuoted(values.join(" "))}` : takesValue ? " -r" : "";
+        lines.push(`complete ${here} -l ${name.slice(2)} -d ${fishQuoted(description)}${takes}`);
+      }
+    }
+  }
+  const known = places.filter(({ path }) => path !== "").map(({ path }) => fishQuoted(path));
+  return `# fish completion for Sealift: sealift completion fish | source
+set -g __sealift_paths ${known.join(" ")}
+
+# True when the words before the cursor make this path and no longer one.
+function __sealift_at
+    set -l words (commandline -opc)
+    set -l path
+    switch (basename -- $words[1])
+${Object.entries(ROLES)
+  .map(([program, path]) => `        case ${program}\n            set path ${path}`)
+  .join("\n")}
+    end
+    for word in $words[2..-1]
+        set -l longer (string join ' ' -- $path $word)
+        contains -- $longer $__sealift_paths; or break
+        set path $longer
+    end
+    test "$path" = "$argv[1]"
+end
+
+${lines.join("\n")}
+`;
+}
+
+/** The completion script of a shell, for all programs. */
+export const completionScript: Readonly<Record<Shell, (places: readonly Place[]) => string>> = { bash, zsh, fish };

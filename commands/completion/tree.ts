@@ -1,0 +1,42 @@
+import type { CommandFacts, OptionFacts } from "./facts.ts";
+
+/** What may follow the words of one path, of which the empty one is the program itself. */
+export interface Place {
+  path: string;
+  /** Words that lead on from here, with what they are for. */
+  words: readonly { word: string; description: string }[];
+  /** Empty where the words do not make a command yet. */
+  options: readonly OptionFacts[];
+}
+
+/** The programs that are one command of `sealift`, and its words. */
+export const ROLES: Readonly<Record<string, string>> = {
+  "deploy-marketplace": "deploy-marketplace",
+  "deploy-project": "deploy-project",
+  "deploy-publish": "deploy-publish",
+  "deploy-watch": "watch",
+  "hub-serve": "hub-serve",
+  "runtime-serve": "runtime-serve",
+};
+
+/** Every place that the words of the commands lead to. */
+export function placesOf(commands: readonly CommandFacts[]): Place[] {
+  const calls = commands.flatMap(({ paths, description, options }) =>
+    paths.map((words) => ({ words, description, options })),
+  );
+  const paths = new Set(calls.flatMap(({ words }) => words.map((_word, index) => words.slice(0, index + 1).join(" "))));
+  return ["", ...[...paths].toSorted()].map((path) => {
+    const depth = path === "" ? 0 : path.split(" ").length;
+    const beyond = calls.filter(({ words }) => words.length > depth && words.slice(0, depth).join(" ") === path);
+    const words = new Map<string, string>();
+    for (const { words: call, description } of beyond) {
+      const word = call[depth]!;
+      words.set(word, call.length === depth + 1 ? description : (words.get(word) ?? `${word} …`));
+    }
+    return {
+      path,
+      words: [...words].map(([word, description]) => ({ word, description })),
+      options: calls.find((call) => call.words.join(" ") === path)?.options ?? [],
+    };
+  });
+}

@@ -1,0 +1,14 @@
+import type { EXIT } from "../lib/contract/codes.ts";
+
+/** Exit codes as people read of them. */
+export const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
+  done: "done",
+  failed: "failed",
+  usage: "usage: nothing was requested",
+  rejected: "a key, token or credential was rejected",
+  verification: "verification failed: bytes, archive, manifest or plan",
+  refused: "the hub refused the publication",
+  rolledBack: "the new release failed, the previous one is back",
+  tryAgain: "try again: the hub or the network, not the input",
+  interrupted: "interrupted by a signal",
+};

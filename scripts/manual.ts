@@ -1,0 +1,106 @@
+/** Writes the manual pages of all programs to `dist/man/`, from what the commands say of themselves. Part of the build. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type CommandFacts, factsOf, type OptionFacts } from "../commands/completion/facts.ts";
+import { ROLES } from "../commands/completion/tree.ts";
+import { COMMANDS } from "../commands/index.ts";
+import packageJson from "../package.json" with { type: "json" };
+import { EXIT } from "../lib/contract/codes.ts";
+import { EXIT_MEANINGS } from "./exit-meanings.ts";
+
+/** Words in angle brackets are tags in Markdown. */
+const plain = (text: string): string => text.replaceAll("<", "\\<").replaceAll("*", "\\*").replaceAll("_", "\\_");
+
+/** The same outside of backticks. */
+const prose = (text: string): string =>
+  text
+    .split(/(`[^`]*`)/)
+    .map((part) => (part.startsWith("`") ? part : plain(part)))
+    .join("");
+
+const option = ({ name, takesValue, description }: OptionFacts): string =>
+  `* \`${name}${takesValue ? " VALUE" : ""}\`:\n  ${prose(description)}`;
+
+const call = (program: string, { usage }: CommandFacts, words: string): string =>
+  [
+    `**${[program, words].filter((part) => part !== "").join(" ")}**`,
+    plain(usage.replace(/[<>]/g, "")),
+    "[options]",
+  ].join(" ");
+
+function examples(program: string, { examples: found }: CommandFacts, words: string): string[] {
+  const line = (text: string): string => text.replaceAll(`$0 ${words}`, program).replaceAll("$0", program);
+  return found.map(([what, text]) => `${prose(what)}:\n\n    ${line(text)}`);
+}
+
+const exitStatus = (): string[] => [
+  "## EXIT STATUS",
+  ...Object.entries(EXIT).map(([name, code]) => `* ${code}:\n  ${EXIT_MEANINGS[name as keyof typeof EXIT]}`),
+];
+
+/** The page of a program that is one command. */
+function rolePage(program: string, facts: CommandFacts): string {
+  const words = ROLES[program]!;
+  return [
+    `# ${program}(1) -- ${facts.description}`,
+    "## SYNOPSIS",
+    call(program, facts, ""),
+    "## DESCRIPTION",
+    prose(facts.details),
+    "## OPTIONS",
+    ...facts.options.map(option),
+    "## EXAMPLES",
+    ...examples(program, facts, words),
+    ...exitStatus(),
+    "## SEE ALSO",
+    "sealift(1)",
+  ].join("\n\n");
+}
+
+/** The page of the program with all commands. */
+function sealiftPage(all: readonly CommandFacts[]): string {
+  return [
+    `# sealift(1) -- ${packageJson.description}`,
+    "## SYNOPSIS",
+    "**sealift** COMMAND [options]",
+    "## DESCRIPTION",
+    "Settings come from flags, then the environment, then the configuration file (`--config`, else `sealift.yaml`), then defaults. Standard output is data, " +
+      "standard error everything else. With `--json` every line is an event, and the last one the result.",
+    "## COMMANDS",
+    ...all.flatMap((facts) => [
+      `### ${call("sealift", facts, facts.paths.map((words) => words.join(" ")).join(" | "))}`,
+      `${prose(facts.description)}. ${prose(facts.details)}`,
+      ...facts.options.map(option),
+      ...examples("sealift", facts, "\0"),
+    ]),
+    ...exitStatus(),
+    "## SEE ALSO",
+    Object.keys(ROLES)
+      .map((program) => `${program}(1)`)
+      .join(", "),
+  ].join("\n\n");
+}
+
+const converter = join(createRequire(import.meta.url).resolve("marked-man/package.json"), "..", "bin", "marked-man.js");
+
+function roff(markdown: string): string {
+  const args = [converter, "--version", packageJson.version, "--manual", "Sealift"];
+  return execFileSync(process.execPath, args, { input: markdown, encoding: "utf8", cwd: folder });
+}
+
+const folder = fileURLToPath(new URL("../dist/man/", import.meta.url));
+mkdirSync(folder, { recursive: true });
+const facts = factsOf(COMMANDS);
+const pages = new Map([["sealift", sealiftPage(facts)]]);
+for (const [program, words] of Object.entries(ROLES))
+  pages.set(
+    program,
+    rolePage(
+      program,
+      facts.find(({ paths }) => paths.some((path) => path.join(" ") === words))!,
+    ),
+  );
+for (const [program, markdown] of pages) writeFileSync(join(folder, `${program}.1`), roff(markdown));
