@@ -4,7 +4,8 @@ import t from "tap";
 import type { ErrorKind } from "../../lib/contract/errors.ts";
 import { needsProgram } from "../support/independent.ts";
 import { liedToHost } from "../support/lied-to-host.ts";
-import { redirect, startLyingHub, trustedCertificate } from "../support/lying-hub.ts";
+import { startLyingHub, trustedCertificate } from "../support/lying-hub.ts";
+import { redirect } from "../support/scripted-server.ts";
 import { API_KEY, CREDENTIAL } from "../support/surface-b.ts";
 
 const ROUTES = ["auth", "latest", "location", "authorize", "download"] as const;

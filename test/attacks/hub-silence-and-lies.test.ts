@@ -1,7 +1,7 @@
 import t from "tap";
 import type { ErrorKind } from "../../lib/contract/errors.ts";
 import { liedToHost } from "../support/lied-to-host.ts";
-import { type Answer, hangUp, html, json, stall, stallInBody } from "../support/lying-hub.ts";
+import { type Answer, hangUp, html, json, stall, stallInBody } from "../support/scripted-server.ts";
 
 const ROUTES = ["auth", "latest", "location", "authorize"] as const;
 const kindOf = (route: (typeof ROUTES)[number]): ErrorKind => (route === "auth" ? "DeploymentError" : "ArtifactError");

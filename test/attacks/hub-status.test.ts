@@ -1,6 +1,6 @@
 import t from "tap";
 import type { ErrorKind } from "../../lib/contract/errors.ts";
-import { json } from "../support/lying-hub.ts";
+import { json } from "../support/scripted-server.ts";
 import { liedToHost } from "../support/lied-to-host.ts";
 
 const CODES: Record<number, [code: string, exitCode: number]> = {

@@ -39,7 +39,7 @@ t.test("a bad local plan ends the run before any request but the report", async 
       const source = { installPlan: file };
       const result = await host.refuses(t, { code, kind: "UsageError", exitCode: 2 }, { source });
       t.strictSame(
-        host.hub.requests.map(({ operation }) => operation),
+        host.hub.requests.map(({ route }) => route),
         ["report"],
         "the hub saw the report only",
       );
@@ -56,7 +56,7 @@ t.test("a bad local plan ends the run before any request but the report", async 
     const source = { installPlan: join(host.outside, "missing.yaml") };
     await host.refuses(t, { code: "config_invalid", kind: "UsageError", exitCode: 2 }, { source });
     t.strictSame(
-      host.hub.requests.map(({ operation }) => operation),
+      host.hub.requests.map(({ route }) => route),
       ["report"],
     );
   });

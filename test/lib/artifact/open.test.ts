@@ -110,7 +110,10 @@ t.test("what is unpacked is private until somebody else makes it public", async 
 t.test("a tar with any byte changed is refused or is the same tree, and never hangs or crashes", async (t) => {
   const folder = t.testdir({});
   const tar = projectTar(project);
-  const good = Object.entries(snapshot((await openInto(folder, sealedTar(tar))).staging));
+  // The digest is one of files: the header of a folder may become that of another, which then is there and empty.
+  const filesOf = (staging: string): [string, string][] =>
+    Object.entries(snapshot(staging)).filter(([, what]) => what !== "folder");
+  const good = filesOf((await openInto(folder, sealedTar(tar))).staging);
   // Headers are where a parser can be led astray: two of three changes go there.
   const headers = Array.from({ length: tar.length / 512 }, (_, i) => i * 512).filter(
     (at) => tar.toString("latin1", at + 257, at + 262) === "ustar",
@@ -133,12 +136,22 @@ t.test("a tar with any byte changed is refused or is the same tree, and never ha
       codes.set(code, (codes.get(code) ?? 0) + 1);
       if (code !== "fine") return code !== "internal";
       const { staging } = await openInto(folder, artifact);
-      return Object.entries(snapshot(staging)).every(
-        // The manifest's free text is covered by the signature, not by the tree's digest.
-        ([path, what], i) => good[i]![0] === path && (path === "manifest.json" || same(good[i]![1], what)),
+      const files = filesOf(staging);
+      return (
+        files.length === good.length &&
+        files.every(
+          // The manifest's free text is covered by the signature, not by the tree's digest.
+          ([path, what], i) => good[i]![0] === path && (path === "manifest.json" || same(good[i]![1], what)),
+        )
       );
     }),
-    { numRuns: 30, examples: [[1098, 1, false]] },
+    {
+      numRuns: 30,
+      examples: [
+        [1098, 1, false],
+        [0, 64, true],
+      ],
+    },
   );
   t.comment(JSON.stringify(Object.fromEntries(codes)));
 });

@@ -2,7 +2,8 @@ import t from "tap";
 import { DeployClient } from "../../../lib/client/deploy-client.ts";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
 import { forgedArtifact, forgedSigner } from "../../support/forged-artifact.ts";
-import { hangUp, html, json, type Route, startLyingHub } from "../../support/lying-hub.ts";
+import { type Route, startLyingHub } from "../../support/lying-hub.ts";
+import { hangUp, html, json } from "../../support/scripted-server.ts";
 import {
   API_KEY,
   callers,

@@ -5,17 +5,8 @@ import t, { type Test } from "tap";
 import { DeployClient } from "../../../lib/client/deploy-client.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
 import { forgedSigner, signedFile } from "../../support/forged-artifact.ts";
-import {
-  type Answer,
-  hangUp,
-  honestBytes,
-  html,
-  json,
-  type LyingHub,
-  redirect,
-  stall,
-  startLyingHub,
-} from "../../support/lying-hub.ts";
+import { honestBytes, type LyingHub, startLyingHub } from "../../support/lying-hub.ts";
+import { type Answer, hangUp, html, json, redirect, stall } from "../../support/scripted-server.ts";
 import { API_KEY, PROJECT, readAll } from "../../support/surface-b.ts";
 
 const artifact = signedFile(randomBytes(1_500_000), forgedSigner());

@@ -3,13 +3,9 @@ import { text } from "node:stream/consumers";
 import type { ServerResponse } from "node:http";
 import t, { type Test } from "tap";
 import { type FleetHost, type FleetMark, readFleet } from "../../../lib/client/fleet.ts";
-import { hangUp, html, json, redirect } from "../../support/lying-hub.ts";
-import {
-  MARKETPLACE_KEY,
-  type MarketplaceAnswer,
-  type MarketplaceHub,
-  startMarketplaceHub,
-} from "../../support/marketplace-hub.ts";
+import { hangUp, html, json, redirect } from "../../support/scripted-server.ts";
+import { MARKETPLACE_KEY, type MarketplaceHub, startMarketplaceHub } from "../../support/marketplace-hub.ts";
+import { type Answer } from "../../support/scripted-server.ts";
 import { errorOf } from "../../support/surface-b.ts";
 
 const startHub = (t: Test): Promise<MarketplaceHub> =>
@@ -30,7 +26,7 @@ async function hostsOf(hub: { url: string }, timeoutMs?: number): Promise<FleetH
 
 /** A body as it is, with its length or in chunks. */
 const body =
-  (content: string, chunked = false): MarketplaceAnswer =>
+  (content: string, chunked = false): Answer =>
   (response) => {
     response.writeHead(200, { "content-type": "application/json" });
     if (chunked) for (const character of content) response.write(character);
@@ -150,7 +146,7 @@ t.test("an answer that is no object of hosts is bad_answer", async (t) => {
 
 t.test("an answer that breaks off or falls silent in the middle is an error, after the hosts that came", async (t) => {
   const start = `{"a": ${JSON.stringify(record())}, "b": `;
-  const cases: [answer: MarketplaceAnswer, code: string][] = [
+  const cases: [answer: Answer, code: string][] = [
     [
       (response) => response.writeHead(200, { "content-length": 5000 }).write(start, () => response.destroy()),
       "connection_failed",

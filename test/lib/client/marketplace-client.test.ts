@@ -3,15 +3,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { type InstallHeaders, MarketplaceClient } from "../../../lib/client/marketplace-client.ts";
 import type { TargetKind } from "../../../lib/contract/paths.ts";
-import { hangUp, html, json, redirect, stallInBody } from "../../support/lying-hub.ts";
+import { hangUp, html, json, redirect, stallInBody } from "../../support/scripted-server.ts";
 import {
   honestInstall,
   MARKETPLACE_KEY,
-  type MarketplaceAnswer,
   type MarketplaceHub,
   signatureOf,
   startMarketplaceHub,
 } from "../../support/marketplace-hub.ts";
+import { type Answer } from "../../support/scripted-server.ts";
 import { marketplaceHost, SLUG } from "../../support/marketplace-host.ts";
 import { errorOf } from "../../support/surface-b.ts";
 
@@ -152,8 +152,8 @@ t.test(
 );
 
 t.test("what fails once or three times succeeds in the end", async (t) => {
-  const failures: MarketplaceAnswer[] = [json(404, {}), hangUp, json(503, {})];
-  const cut: MarketplaceAnswer = (response, _request, count) => {
+  const failures: Answer[] = [json(404, {}), hangUp, json(503, {})];
+  const cut: Answer = (response, _request, count) => {
     response.writeHead(200, { "x-signature": signatureOf(RELEASE.bytes), "content-length": RELEASE.bytes.length });
     response.write(RELEASE.bytes.subarray(0, 1000 * (count + 1)), () => response.destroy());
   };
@@ -286,14 +286,14 @@ t.test("without a latest version the deployment says that none is published yet"
     t.match(result, { outcome: "failed", error: { kind: "ArtifactError", code: "no_version", exitCode: 1 } });
     t.match(result.error!.message, /is published yet/);
     t.strictSame(
-      host.hub.requests.map(({ operation }) => operation),
+      host.hub.requests.map(({ route }) => route),
       ["detail", "report"],
     );
   }
 });
 
 t.test("a report that the hub refuses, or never answers, changes nothing about the deployment", async (t) => {
-  const answers: MarketplaceAnswer[] = [401, 403, 404, 422, 429, 500].map((status) => json(status, { error: "no" }));
+  const answers: Answer[] = [401, 403, 404, 422, 429, 500].map((status) => json(status, { error: "no" }));
   for (const answer of [...answers, hangUp, html]) {
     const host = await marketplaceHost(t);
     host.offer(host.hub.release.bytes);

@@ -11,7 +11,8 @@ import { DevkeysClient } from "../../../lib/client/devkeys-client.ts";
 import { buildProject, type PublishEvent, publishProject } from "../../../lib/client/publish-project.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
 import { forgedSigner, planText, signedFile } from "../../support/forged-artifact.ts";
-import { json, redirect, stall, startLyingHub } from "../../support/lying-hub.ts";
+import { startLyingHub } from "../../support/lying-hub.ts";
+import { json, redirect, stall } from "../../support/scripted-server.ts";
 import { API_KEY, callers, errorOf } from "../../support/surface-b.ts";
 import { createProject, startHub } from "../../support/real-hub.ts";
 

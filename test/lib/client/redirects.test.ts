@@ -1,7 +1,8 @@
 import t from "tap";
 import { forgedArtifact, forgedSigner } from "../../support/forged-artifact.ts";
 import { needsProgram } from "../../support/independent.ts";
-import { json, redirect, startLyingHub, trustedCertificate } from "../../support/lying-hub.ts";
+import { startLyingHub, trustedCertificate } from "../../support/lying-hub.ts";
+import { json, redirect } from "../../support/scripted-server.ts";
 import { API_KEY, callers, CREDENTIAL, errorOf, type OperationName } from "../../support/surface-b.ts";
 
 const artifact = forgedArtifact(Buffer.alloc(200_000, 5), forgedSigner());

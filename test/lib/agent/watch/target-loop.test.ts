@@ -6,8 +6,9 @@ import { marketplacePoll } from "../../../../lib/agent/watch/target.ts";
 import { artifactError } from "../../../../lib/contract/errors.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { readQuarantine } from "../../../../lib/releases/target-state.ts";
-import { json } from "../../../support/lying-hub.ts";
-import { MARKETPLACE_KEY, type MarketplaceAnswer, startMarketplaceHub } from "../../../support/marketplace-hub.ts";
+import { json } from "../../../support/scripted-server.ts";
+import { MARKETPLACE_KEY, startMarketplaceHub } from "../../../support/marketplace-hub.ts";
+import { type Answer } from "../../../support/scripted-server.ts";
 import { GIVEN_TARGET, INSTALL } from "../given-source.ts";
 import { recordingProgram } from "../recording-program.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
@@ -80,7 +81,7 @@ t.test("the pause that a hub asks for with Retry-After is kept", async (t) => {
 
 t.test("a poll names the ETag of its own hub only", async (t) => {
   const seen: string[] = [];
-  const detail: MarketplaceAnswer = (response, { headers }, count) => {
+  const detail: Answer = (response, { headers }, count) => {
     seen.push(headers["if-none-match"] ?? "none");
     return json(200, { latest_version: "1.0.0" }, { etag: '"1"' })(response, { headers } as never, count);
   };
