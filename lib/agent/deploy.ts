@@ -9,22 +9,19 @@ import type { LocalReport, StepOutcome } from "../contract/reports.ts";
 import { isDowngrade } from "../contract/versions.ts";
 import { linkData } from "../releases/data-folders.ts";
 import { type Journal, writeJournal } from "../releases/journal.ts";
-import { type Item, type Layout, layoutOf } from "../releases/layout.ts";
+import { type Layout, layoutOf } from "../releases/layout.ts";
 import { acquireLock } from "../releases/lock.ts";
 import { collectReleases, currentRelease, newReleaseName, type Release, writeRelease } from "../releases/release.ts";
 import { commitSwitch, planSwitch, switchRelease, undoDeployment } from "../releases/switch.ts";
 import { quarantine, readQuarantine, releaseFromQuarantine } from "../releases/target-state.ts";
 import type { AgentEvent, Emit } from "./events.ts";
 import { bringBack, type SupervisorChoice, undoInterrupted } from "./interrupted.ts";
-import { checkSupervised, type OrderedPlan, orderPlan } from "./plan.ts";
-import { rotateReports, writeReport } from "./report.ts";
+import { checkSupervised, orderPlan, plannedItems, plannedSteps } from "./plan.ts";
+import { deliverReport } from "./report.ts";
 import type { Fetched, Resolved, Source } from "./source.ts";
 import { runSteps, type StepContext } from "./steps.ts";
 import { noSupervisor } from "./supervisors/none.ts";
 import type { Supervisor } from "./supervisors/supervisor.ts";
-
-/** Milliseconds that the hub's report may take when the run itself was interrupted. */
-const LATE_REPORT_LIMIT_MS = 10_000;
 
 export interface DeployOptions {
   projectRoot: string;
@@ -377,8 +374,11 @@ class Deployment {
       artifact_sha256: this.#fetched?.artifactSha256 ?? null,
       warnings: this.#warnings,
     };
-    const path = await this.#writeLocal(report);
-    await this.#sendReport(report);
+    const path = await deliverReport(this.#layout, this.#source, report, {
+      keep: this.#options.keepReports ?? 1000,
+      emit: this.#emit,
+      signal: this.#signal,
+    });
     return {
       status,
       outcome,
@@ -390,43 +390,6 @@ class Deployment {
       ...(error !== undefined && { error }),
     };
   }
-
-  async #writeLocal(report: LocalReport): Promise<string | null> {
-    try {
-      const path = await writeReport(this.#layout, this.#source.target, report);
-      this.#emit({ event: "report.written", path });
-      await rotateReports(this.#layout, this.#source.target, this.#options.keepReports ?? 1000);
-      return path;
-    } catch (error) {
-      this.#emit({ event: "warning", message: `The local report could not be written: ${(error as Error).message}.` });
-      return null;
-    }
-  }
-
-  async #sendReport(report: LocalReport): Promise<void> {
-    // Nothing that the hub never gave a version for can be reported to it.
-    const signal = this.#signal.aborted ? AbortSignal.timeout(LATE_REPORT_LIMIT_MS) : this.#signal;
-    try {
-      await this.#source.report(report, signal);
-      this.#emit({ event: "report.sent" });
-    } catch (error) {
-      this.#emit({ event: "warning", message: `The hub's report could not be sent: ${(error as Error).message}` });
-    }
-  }
-}
-
-function plannedSteps({ fill, stop, after }: OrderedPlan) {
-  const named = (steps: OrderedPlan["fill"], afterSwitch: boolean) =>
-    steps.map(({ id, action }) => ({ id, action, after_switch: afterSwitch }));
-  return [...named([...fill, ...stop], false), ...named(after, true)];
-}
-
-function plannedItems(plan: OrderedPlan): Item[] {
-  return plan.fill.flatMap((step): Item[] => {
-    if (step.action === "install_plugin") return [{ section: "plugins", id: step.plugin }];
-    if (step.action === "install_extension") return [{ section: "extensions", id: step.extension }];
-    return [];
-  });
 }
 
 /** The code of what went wrong first: a rollback is the consequence of something. */

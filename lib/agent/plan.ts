@@ -1,5 +1,6 @@
 import { artifactError, deploymentError, type ErrorFacts, type SealiftError, usageError } from "../contract/errors.ts";
 import { type InstallPlan, installPlan, type InstallStep } from "../contract/install-plan.ts";
+import type { Item } from "../releases/layout.ts";
 import { parseYaml } from "../support/yaml-file.ts";
 
 /** Where a plan comes from decides the kind of its errors: the operator's own file is usage, a signed member is the artifact's. */
@@ -24,6 +25,13 @@ const FILLS_STAGING = new Set<InstallStep["action"]>([
   "install_extension",
   "write_env",
 ]);
+
+/** One step of the event `steps.planned`. */
+export interface PlannedStep {
+  id: string;
+  action: InstallStep["action"];
+  after_switch: boolean;
+}
 
 /** A plan in the order in which it is carried out. */
 export interface OrderedPlan {
@@ -166,4 +174,20 @@ export function checkSupervised(plan: InstallPlan, supervisor: string, origin: P
   throw origin === "local"
     ? usageError("needs_supervisor", message, { hint })
     : deploymentError("needs_supervisor", message, { hint });
+}
+
+/** The steps as they are told before the first one runs. */
+export function plannedSteps({ fill, stop, after }: OrderedPlan): PlannedStep[] {
+  const named = (steps: readonly InstallStep[], afterSwitch: boolean): PlannedStep[] =>
+    steps.map(({ id, action }) => ({ id, action, after_switch: afterSwitch }));
+  return [...named([...fill, ...stop], false), ...named(after, true)];
+}
+
+/** What the plan installs. */
+export function plannedItems({ fill }: OrderedPlan): Item[] {
+  return fill.flatMap((step): Item[] => {
+    if (step.action === "install_plugin") return [{ section: "plugins", id: step.plugin }];
+    if (step.action === "install_extension") return [{ section: "extensions", id: step.extension }];
+    return [];
+  });
 }

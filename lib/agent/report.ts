@@ -8,6 +8,8 @@ import { type LocalReport, localReport } from "../contract/reports.ts";
 import { readJsonFile } from "../releases/json-file.ts";
 import type { Layout, Target } from "../releases/layout.ts";
 import { writeFileAtomic } from "../support/files.ts";
+import type { Emit } from "./events.ts";
+import type { Source } from "./source.ts";
 
 /** The oldest reports, one JSON text a line, gzip members one after the other: `zcat` reads it. */
 export const ARCHIVE_FILE = "archive.ndjson.gz";
@@ -60,4 +62,36 @@ export async function rotateReports(layout: Layout, target: Target, keep: number
   await pipeline(Readable.from(lines()), createGzip(), createWriteStream(temporary, { flags: "a", flush: true }));
   await rename(temporary, archive);
   for (const name of old) await rm(join(folder, name), { force: true });
+}
+
+/** Milliseconds that the hub's report may take when the run itself was interrupted. */
+const LATE_REPORT_LIMIT_MS = 10_000;
+
+/**
+ * The local report always, the hub's report if possible (agent rules 6 and 7): neither changes how a run has ended.
+ *
+ * @param keep local reports that stay files
+ * @returns the local report's path, or null when it could not be written
+ */
+export async function deliverReport(
+  layout: Layout,
+  source: Source,
+  report: LocalReport,
+  { keep, emit, signal }: { keep: number; emit: Emit; signal: AbortSignal },
+): Promise<string | null> {
+  let path: string | null = null;
+  try {
+    path = await writeReport(layout, source.target, report);
+    emit({ event: "report.written", path });
+    await rotateReports(layout, source.target, keep);
+  } catch (error) {
+    emit({ event: "warning", message: `The local report could not be written: ${(error as Error).message}.` });
+  }
+  try {
+    await source.report(report, signal.aborted ? AbortSignal.timeout(LATE_REPORT_LIMIT_MS) : signal);
+    emit({ event: "report.sent" });
+  } catch (error) {
+    emit({ event: "warning", message: `The hub's report could not be sent: ${(error as Error).message}` });
+  }
+  return path;
 }

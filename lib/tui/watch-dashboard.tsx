@@ -14,7 +14,7 @@ import { TargetsView } from "./targets-view.tsx";
 import { useClock } from "./use-clock.ts";
 import { type FleetSource, useFleet } from "./use-fleet.ts";
 import { useNavigation } from "./use-navigation.ts";
-import { stateOf, type TargetView, type WatchModel } from "./watch-model.ts";
+import { countStates, targetsText, type TargetView, type WatchModel } from "./watch-model.ts";
 
 export interface WatchDashboardProps {
   store: DashboardStore;
@@ -136,12 +136,14 @@ const noteOf = (tab: Tab, selected: string | undefined): string =>
   (tab === "deployment" || tab === "fleet") && selected !== undefined ? selected : "";
 
 function factsOf(model: WatchModel): Part[] {
-  const states = [...model.targets.values()].map(stateOf);
-  const number = (state: string): number => states.filter((other) => other === state).length;
-  const facts: Part[] = [[`  ${states.length} target${states.length === 1 ? "" : "s"}`]];
-  if (number("deploying") > 0) facts.push([` · ${number("deploying")} deploying`, "busy"]);
-  if (number("held") > 0) facts.push([` · ${number("held")} held`, "attention"]);
-  if (number("failing") > 0) facts.push([` · ${number("failing")} failing`, "bad"]);
+  const counts = countStates(model);
+  const looks = [
+    ["deploying", "busy"],
+    ["held", "attention"],
+    ["failing", "bad"],
+  ] as const;
+  const facts: Part[] = [[`  ${targetsText(model)}`]];
+  for (const [state, look] of looks) if (counts.has(state)) facts.push([` · ${counts.get(state)} ${state}`, look]);
   if (model.stopping) facts.push([" · stopping", "attention"]);
   return facts;
 }

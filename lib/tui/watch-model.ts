@@ -195,12 +195,22 @@ export function stateOf(target: TargetView): TargetState {
   return target.latest === null ? "unpublished" : "current";
 }
 
+/** How many targets are in each state. */
+export function countStates(model: WatchModel): ReadonlyMap<TargetState, number> {
+  const counts = new Map<TargetState, number>();
+  for (const target of model.targets.values()) {
+    const state = stateOf(target);
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** `3 targets`. */
+export const targetsText = ({ targets: { size } }: WatchModel): string => `${size} target${size === 1 ? "" : "s"}`;
+
 /** How things stand in one line: `3 targets, 1 deploying, 1 held`. */
 export function summaryOf(model: WatchModel): string {
-  const states = [...model.targets.values()].map(stateOf);
-  const facts = (["deploying", "queued", "held", "failing", "paused"] as const).flatMap((state) => {
-    const number = states.filter((other) => other === state).length;
-    return number === 0 ? [] : [`${number} ${state}`];
-  });
-  return [`${states.length} target${states.length === 1 ? "" : "s"}`, ...facts].join(", ");
+  const counts = countStates(model);
+  const told = (["deploying", "queued", "held", "failing", "paused"] as const).filter((state) => counts.has(state));
+  return [targetsText(model), ...told.map((state) => `${counts.get(state)} ${state}`)].join(", ");
 }
