@@ -18,7 +18,7 @@ export interface HubOptions {
   publicUrl?: string;
   /** `postgres://…`, or `sqlite:PATH`. Default: `hub.sqlite` in the data dir. */
   databaseUrl?: string;
-  /** A folder, as a path or `file:` URL. Default: `blobs` in the data dir. */
+  /** A folder, as a path or `file:` URL, or a bucket, `s3://…` (`blobs/s3-location.ts`). Default: `blobs` in the data dir. */
   blobUrl?: string;
   /** Default: `kek.json` in the data dir, created at the first start. */
   kekFile?: string;

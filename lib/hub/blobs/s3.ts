@@ -104,8 +104,11 @@ export class S3Blobs implements Blobs {
     try {
       await this.#client.send(new PutObjectCommand({ ...object, Body: owner, IfNoneMatch: "*" }));
     } catch (error) {
+      const { name } = error as Error;
+      // A storage without conditions: of two hubs at the same moment the last one wins, and the other one reads so.
+      if (name === "NotImplemented") await this.#client.send(new PutObjectCommand({ ...object, Body: owner }));
       // Another hub was faster.
-      if ((error as Error).name !== "PreconditionFailed") throw error;
+      else if (name !== "PreconditionFailed" && name !== "ConditionalRequestConflict") throw error;
     }
     return this.#text(object);
   }

@@ -2,8 +2,10 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { GetObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import t, { type Test } from "tap";
+import { openBlobs } from "../../../lib/hub/blobs/open.ts";
 import { createHub } from "../../../lib/hub/hub.ts";
 import { BUCKET, type S3Server, startS3 } from "../../support/s3-server.ts";
+import { type Answer, startScripted } from "../../support/scripted-server.ts";
 import { hmacOf, zipOf } from "./archives.ts";
 import { createProject, isErrorBody, publication, startHub } from "./harness.ts";
 
@@ -106,6 +108,29 @@ t.test("a database has its prefix to itself, and a sweep leaves what is not a bl
   await startHub(t, { dataDir: another, blobUrl: server.url("another") });
   await first.hub.close();
   await startHub(t, { dataDir: data, blobUrl: server.url() });
+});
+
+t.test("a storage without conditional writes is claimed without", async (t) => {
+  await place(t);
+  let stored: string | undefined;
+  const xml = (status: number, code: string): Answer => {
+    return (response) => {
+      response.writeHead(status, { "content-type": "application/xml" });
+      response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`);
+    };
+  };
+  const object: Answer = (response, request, count) => {
+    if (request.method === "PUT" && request.headers["if-none-match"] !== undefined)
+      return xml(501, "NotImplemented")(response, request, count);
+    if (request.method === "PUT") stored = request.body.toString();
+    if (stored === undefined) return xml(404, "NoSuchKey")(response, request, count);
+    response.end(request.method === "PUT" ? "" : stored);
+  };
+  const server = await startScripted(t, { routes: [[/./, "object"]], truth: () => object });
+  const blobs = await openBlobs(t.testdir({}), `s3://${BUCKET}?endpoint=${encodeURIComponent(server.url)}`);
+  await blobs.claim!("this database");
+  t.equal(stored, "this database");
+  await t.rejects(blobs.claim!("another one"), { code: "usage", message: /Another hub/ });
 });
 
 t.test("a storage that cannot be used ends the start with what to do, and without secrets", async (t) => {
