@@ -15,6 +15,7 @@ import { Upload } from "@aws-sdk/lib-storage";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { usageError } from "../../contract/errors.ts";
 import { countBuffered } from "../buffer-collection.ts";
+import { storageError } from "../storage-error.ts";
 import { IncomingFile } from "./incoming-file.ts";
 import type { Blobs, ByteRange, IncomingBlob } from "./port.ts";
 import type { S3Location } from "./s3-location.ts";
@@ -38,14 +39,6 @@ async function* counted(body: Readable): AsyncGenerator<Buffer> {
     yield chunk;
     countBuffered(chunk.length);
   }
-}
-
-/** What is told of a bucket that cannot be used at all: the options are wrong, or the credentials. */
-function unusable(where: string, error: unknown): never {
-  const { name, message } = error as Error;
-  throw usageError("usage", `The object storage cannot be used, ${where}: ${name}: ${message}`, {
-    hint: "Check --blob-url, and the credentials in the environment (AWS_ACCESS_KEY_ID and so on): they need to list, read, write and delete.",
-  });
 }
 
 /** What is told of a failed call: S3's own name for it, and never its request, which is signed. */
@@ -89,8 +82,16 @@ export class S3Blobs implements Blobs {
 
   async claim(owner: string): Promise<void> {
     const { bucket, prefix } = this.#location;
+    let found: string | undefined;
+    try {
+      found = await this.#claimed(owner);
+    } catch (error) {
+      const hint =
+        "Check --blob-url, and the credentials in the environment (AWS_ACCESS_KEY_ID and so on): they need to list, read, write and delete.";
+      throw storageError(`The object storage with the bucket ${bucket}`, error, hint);
+    }
+    if (found === owner) return;
     const where = `the bucket ${bucket}${prefix === "" ? "" : `, below ${prefix}`}`;
-    if ((await this.#claimed(owner).catch((error: unknown) => unusable(where, error))) === owner) return;
     throw usageError("usage", `Another hub's database has its blobs in ${where}.`, {
       hint: "Give each database a bucket or a prefix of its own: --blob-url s3://bucket/prefix.",
     });

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Kysely, type LogEvent } from "kysely";
 import { usageError } from "../../contract/errors.ts";
+import { concernsConnection, storageError } from "../storage-error.ts";
 import { migrate } from "./migrations.ts";
 import { openPostgres } from "./postgres.ts";
 import type { Schema } from "./schema.ts";
@@ -82,6 +83,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     };
   } catch (error) {
     await kysely.destroy();
-    throw error;
+    if (dialect === "sqlite" || !concernsConnection(error)) throw error;
+    throw storageError("The PostgreSQL database", error, "Check --database-url: host, user, password and database.");
   }
 }
