@@ -1,7 +1,9 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../lib/contract/errors.ts";
 import { SealiftCommand } from "./base.ts";
-import { SHELLS } from "./completion/scripts.ts";
+
+const SHELLS = ["bash", "zsh", "fish"] as const;
+export type Shell = (typeof SHELLS)[number];
 
 export class Completion extends SealiftCommand {
   static override paths = [["completion"]];

@@ -1,7 +1,5 @@
+import type { Shell } from "../completion.ts";
 import { type Place, ROLES } from "./tree.ts";
-
-export const SHELLS = ["bash", "zsh", "fish"] as const;
-export type Shell = (typeof SHELLS)[number];
 
 const PROGRAMS = ["sealift", ...Object.keys(ROLES)];
 
