@@ -81,7 +81,7 @@ ${roles}
 complete -o default -F _sealift ${PROGRAMS.join(" ")}
 `;
 
-/** \`name:description\`, as \`_describe\` takes it. */
+/** `name:description`, as `_describe` takes it. */
 const described = (name: string, description: string): string =>
   quoted(`${name.replaceAll(":", "\\:")}:${description.replaceAll(":", "\\:")}`);
 

@@ -55,13 +55,14 @@ export function batchesOf(members: readonly ZipMember[]): Batch[] {
 
 const NEXT = 0;
 const HELPER_BYTES = 1;
+const CLOSED = 2;
 
 /** Which batch is next, for all threads. */
 export class BatchQueue {
   readonly shared: BigInt64Array<SharedArrayBuffer>;
   readonly #batches: readonly Batch[];
 
-  constructor(batches: readonly Batch[], shared = new BigInt64Array(new SharedArrayBuffer(16))) {
+  constructor(batches: readonly Batch[], shared = new BigInt64Array(new SharedArrayBuffer(24))) {
     this.#batches = batches;
     this.shared = shared;
   }
@@ -72,7 +73,13 @@ export class BatchQueue {
 
   /** Nobody takes another batch. */
   close(): void {
+    Atomics.store(this.shared, CLOSED, 1n);
     Atomics.store(this.shared, NEXT, BigInt(this.#batches.length));
+  }
+
+  /** True when it was closed, rather than emptied: there may be batches that nobody took. */
+  get closed(): boolean {
+    return Atomics.load(this.shared, CLOSED) === 1n;
   }
 
   /** Bytes of files that the second thread has written so far. */

@@ -51,6 +51,7 @@ export async function unzip(path: string, folder: string, options: UnzipOptions)
   const job = { path, folder, strip, members, batches, digests: options.digests ?? false };
   const helped = batches.length >= HELPED_BATCHES && availableParallelism() > 1;
   const digests: FileDigest[] = [];
+  const tree = new TreeDigest();
   let written = 0;
   await using helper = helped ? new UnzipHelper(job, queue) : undefined;
   const turn = async (bytes: number): Promise<void> => {
@@ -69,15 +70,13 @@ export async function unzip(path: string, folder: string, options: UnzipOptions)
     }
     // Writing is synchronous: signals and progress come through now and then.
     for (const bytes of unpackBatches(descriptor, job, queue, digests)) await turn(bytes);
-    digests.push(...((await helper?.digests()) ?? []));
+    for (const found of [digests, (await helper?.digests()) ?? []]) for (const file of found) tree.add(...file);
   } finally {
     closeSync(descriptor);
   }
+  if (queue.closed) throw artifactError("internal", "Unpacking ended before its last file.");
   const bytes = written + queue.helperBytes;
-  if (bytes !== index.bytes) throw artifactError("internal", "Unpacking ended before its last file.");
   onUnpacked?.(bytes);
-  const tree = new TreeDigest();
-  for (const file of digests) tree.add(...file);
   return { files: index.files.length, bytes, tree };
 }
 

@@ -11,7 +11,7 @@ import { dashboardRows } from "./dashboard.ts";
 import { fleetRows } from "./fleet.ts";
 import { hubRows } from "./hub.ts";
 import { marketplaceRows } from "./marketplace.ts";
-import { memoryRows, projectRows } from "./project.ts";
+import { bucketMemoryRow, memoryRows, projectRows } from "./project.ts";
 import type { Row } from "./row.ts";
 import { benchTrustedCalls } from "./runtime-calls.ts";
 import { benchReloads } from "./runtime-reloads.ts";
@@ -39,6 +39,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   "runtime-reloads": () => benchReloads(),
   "runtime-start": () => benchStart(),
   memory: async () => [...(await memoryRows(disk, gib, "3")), ...(await memoryRows(disk, Math.min(gib, 1), "9"))],
+  "memory-bucket": async () => [await bucketMemoryRow(disk, Math.min(gib, 1))],
 };
 
 const chosen = process.argv.slice(2).filter((name) => name !== "");

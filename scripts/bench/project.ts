@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { largeFile, projectTree, smallFiles } from "./material.ts";
 import { best, type Measured, peakMbOf, program, shell } from "./measure.ts";
+import { BUCKET, CREDENTIALS, openObjectStore } from "./object-store.ts";
 import { atMost, type Row } from "./row.ts";
 import { openHub } from "./stage.ts";
 
@@ -19,8 +20,12 @@ export interface Stage extends AsyncDisposable {
   host: Record<string, string>;
 }
 
-export async function openStage(folder: string, hubOptions: readonly string[] = []): Promise<Stage> {
-  const hub = await openHub(folder, hubOptions);
+export async function openStage(
+  folder: string,
+  hubOptions: readonly string[] = [],
+  hubEnvironment: Record<string, string> = {},
+): Promise<Stage> {
+  const hub = await openHub(folder, hubOptions, hubEnvironment);
   const created = await program("sealift", ["projects", "create", "Bench", "--json"], hub.admin);
   const projectId = (JSON.parse(created.stdout) as { project: { slug: string } }).project.slug;
   const made = await program(
@@ -199,4 +204,20 @@ export async function memoryRows(folder: string, gib: number, level: string): Pr
     atMost(`peak memory of deploy-project, ${what}`, "160 MB", deployed.peakMb, 160, `${deployed.wall.toFixed(0)} s`),
     atMost(`peak memory of hub-serve, ${what}`, "160 MB", hubMb, 160, "upload and download"),
   ];
+}
+
+/** Peak memory of a hub that keeps its blobs in a bucket, and sends them itself. */
+export async function bucketMemoryRow(folder: string, gib: number): Promise<Row> {
+  const objects = join(folder, "objects");
+  mkdirSync(objects, { recursive: true });
+  await using store = await openObjectStore(objects);
+  const url = `s3://${BUCKET}/hub?endpoint=${encodeURIComponent(store.endpoint)}&downloads=hub`;
+  await using stage = await openStage(join(folder, "stage"), ["--blob-url", url], CREDENTIALS);
+  const source = join(stage.folder, "source");
+  const plugin = await projectTree(source, stage.projectId);
+  largeFile(join(plugin, "cargo.bin"), gib * 1024);
+  await publish(stage, source, "1.0.0", LEVEL);
+  await deploy(stage, "1.0.0");
+  const hubMb = peakMbOf(stage.hub.pid!);
+  return atMost(`peak memory of hub-serve with a bucket, ${gib} GiB`, "160 MB", hubMb, 160, "upload and download");
 }

@@ -11,7 +11,11 @@ export interface BenchHub extends AsyncDisposable {
   admin: { SEALIFT_HUB_URL: string; SEALIFT_API_KEY: string };
 }
 
-export async function openHub(folder: string, more: readonly string[] = []): Promise<BenchHub> {
+export async function openHub(
+  folder: string,
+  more: readonly string[] = [],
+  env: Record<string, string> = {},
+): Promise<BenchHub> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const dataDir = join(folder, "hub");
@@ -20,7 +24,7 @@ export async function openHub(folder: string, more: readonly string[] = []): Pro
     [bin("hub-serve"), "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json", ...more],
     {
       stdio: ["ignore", "pipe", "ignore"],
-      env: { PATH: process.env.PATH },
+      env: { PATH: process.env.PATH, ...env },
     },
   );
   const [line] = (await once(hub.stdout, "data")) as [Buffer];

@@ -1,17 +1,7 @@
-import { createRequire } from "node:module";
 import type { Test } from "tap";
+import { BUCKET, CREDENTIALS, openObjectStore } from "../../scripts/bench/object-store.ts";
 
-const require = createRequire(import.meta.url);
-/** An S3 server that keeps objects in a folder. It has no types. */
-const S3rver = require("@20minutes/s3rver") as new (options: Record<string, unknown>) => {
-  run(): Promise<{ port: number }>;
-  close(): Promise<void>;
-};
-
-export const BUCKET = "blobs";
-
-/** What the SDK finds in the environment; the server knows no other key. */
-const CREDENTIALS = { AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER", AWS_REGION: "us-east-1" };
+export { BUCKET };
 
 export interface S3Server {
   endpoint: string;
@@ -25,18 +15,10 @@ export interface S3Server {
 
 /** Starts a server with one bucket in `folder`, and puts its credentials into this process's environment; both end with the test. */
 export async function startS3(t: Test, folder: string): Promise<S3Server> {
-  const server = new S3rver({
-    address: "127.0.0.1",
-    port: 0,
-    directory: folder,
-    silent: true,
-    // It takes /bucket and /bucket/ for different paths where the SDK signs the latter.
-    allowMismatchedSignatures: true,
-    configureBuckets: [{ name: BUCKET }],
-  });
-  const { port } = await server.run();
+  const server = await openObjectStore(folder);
+  const { endpoint } = server;
   let closed: Promise<void> | undefined;
-  const close = (): Promise<void> => (closed ??= server.close());
+  const close = (): Promise<void> => (closed ??= Promise.resolve(server[Symbol.asyncDispose]()));
   t.teardown(close);
   for (const [name, value] of Object.entries(CREDENTIALS)) {
     const before = process.env[name];
@@ -46,7 +28,6 @@ export async function startS3(t: Test, folder: string): Promise<S3Server> {
       else process.env[name] = before;
     });
   }
-  const endpoint = `http://127.0.0.1:${port}`;
   return {
     endpoint,
     url: (prefix = "hub", parameters = "") =>

@@ -14,6 +14,7 @@ import {
 import { Upload } from "@aws-sdk/lib-storage";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { usageError } from "../../contract/errors.ts";
+import { paceBuffers } from "../../support/buffer-pacing.ts";
 import { countBuffered } from "../buffer-collection.ts";
 import { storageError } from "../storage-error.ts";
 import { IncomingFile } from "./incoming-file.ts";
@@ -29,6 +30,8 @@ const PART_BYTES = 5 * 1024 * 1024;
 const PARTS_AT_ONCE = 1;
 /** S3 takes no more parts of one object; those of larger ones are larger. */
 const MAX_PARTS = 10_000;
+/** A part is found in use by two young collections while it is sent: only a full one frees it. All uploads share one heap. */
+const countPart = paceBuffers({ fullEvery: 2, intervalBytes: PART_BYTES });
 /** Milliseconds. */
 const CONNECT_TIMEOUT = 10_000;
 const SILENCE_TIMEOUT = 60_000;
@@ -138,7 +141,7 @@ export class S3Blobs implements Blobs {
         partSize: Math.max(PART_BYTES, Math.ceil(size / MAX_PARTS)),
         queueSize: PARTS_AT_ONCE,
       });
-      upload.on("httpUploadProgress", () => countBuffered(PART_BYTES));
+      upload.on("httpUploadProgress", () => countPart(PART_BYTES));
       await upload.done();
     } catch (error) {
       throw failure("an upload", error);

@@ -61,6 +61,18 @@ t.test("many small files are unpacked by two threads, each once", async (t) => {
   for (const [name, content] of contents) if (readFileSync(join(job.folder, name), "utf8") !== content) t.fail(name);
 });
 
+t.test("a queue that was emptied is told from one that was closed", async (t) => {
+  const batches = [[0, 1]] as const;
+  const emptied = new BatchQueue(batches);
+  t.ok(emptied.take());
+  t.equal(emptied.take(), undefined);
+  t.notOk(emptied.closed);
+  const closed = new BatchQueue(batches);
+  new BatchQueue(batches, closed.shared).close();
+  t.equal(closed.take(), undefined);
+  t.ok(closed.closed, "also by the other thread");
+});
+
 t.test("the second thread takes batches, and says what became of them", async (t) => {
   const { job, index } = await scanned(t, manyFiles());
   const queue = new BatchQueue(job.batches);
