@@ -7,6 +7,7 @@ const base = ["contract", "support"];
 const rooms = {
   contract: [],
   support: ["contract"],
+  options: [...base],
   artifact: [...base],
   client: [...base, "artifact"],
   releases: [...base, "artifact"],
@@ -14,8 +15,13 @@ const rooms = {
   hub: [...base, "artifact", "client"],
   agent: [...base, "artifact", "client", "releases"],
   runtime: [...base, "artifact", "releases", "sdk"],
-  tui: [...base, "client", "agent"],
-  commands: [...base, "artifact", "client", "releases", "hub", "agent", "runtime", "tui"],
+  publisher: [...base, "artifact", "client"],
+  models: [...base, "client", "agent"],
+  tui: [...base, "client", "agent", "models"],
+  commands: [
+    ...[...base, "artifact", "client", "publisher", "releases", "hub", "agent", "runtime", "models", "tui"],
+    "options",
+  ],
   bin: ["commands", "support"],
 };
 

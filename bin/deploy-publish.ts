@@ -3,8 +3,8 @@ import { launch } from "./launch.ts";
 
 launch(async () => {
   const [{ runRole }, { DeployPublish }] = await Promise.all([
-    import("../commands/main.ts"),
-    import("../commands/deploy-publish.ts"),
+    import("../commands/shell/main.ts"),
+    import("../commands/publishing/deploy-publish.ts"),
   ]);
   return runRole("deploy-publish", DeployPublish, process.argv.slice(2));
 });

@@ -3,8 +3,8 @@ import { launch } from "./launch.ts";
 
 launch(async () => {
   const [{ runRole }, { HubServe }] = await Promise.all([
-    import("../commands/main.ts"),
-    import("../commands/hub-serve.ts"),
+    import("../commands/shell/main.ts"),
+    import("../commands/hub/hub-serve.ts"),
   ]);
   return runRole("hub-serve", HubServe, process.argv.slice(2));
 });

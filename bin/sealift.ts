@@ -3,8 +3,8 @@ import { launch } from "./launch.ts";
 
 launch(async () => {
   const [{ runProgram }, { COMMANDS }] = await Promise.all([
-    import("../commands/main.ts"),
-    import("../commands/index.ts"),
+    import("../commands/shell/main.ts"),
+    import("../commands/shell/registry.ts"),
   ]);
   return runProgram("sealift", COMMANDS, process.argv.slice(2));
 });

@@ -3,8 +3,8 @@ import { launch } from "./launch.ts";
 
 launch(async () => {
   const [{ runRole }, { WatchCommand }] = await Promise.all([
-    import("../commands/main.ts"),
-    import("../commands/watch.ts"),
+    import("../commands/shell/main.ts"),
+    import("../commands/deploying/watch.ts"),
   ]);
   return runRole("deploy-watch", WatchCommand, process.argv.slice(2));
 });

@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { CODES, EXIT } from "../lib/contract/codes.ts";
-import { jsonSchemas } from "../lib/contract/json-schemas.ts";
+import { jsonSchemas } from "../lib/contract/files/json-schemas.ts";
 import { EXIT_MEANINGS } from "./exit-meanings.ts";
 
 function errorsPage(): string {

@@ -5,12 +5,12 @@ import { DeployClient, type DeployClientOptions } from "../client/deploy-client.
 import { header, type HttpRequest, send } from "../client/http.ts";
 import { searchTargets } from "../client/marketplace-client.ts";
 import { asSealiftError } from "../contract/errors.ts";
-import { baseUrl } from "../contract/paths.ts";
+import { baseUrl } from "../contract/surfaces/paths.ts";
 import { readJournal } from "../releases/journal.ts";
 import { type Layout, layoutOf, type Target } from "../releases/layout.ts";
 import { currentRelease } from "../releases/release.ts";
-import { readQuarantine } from "../releases/target-state.ts";
-import { sizeText } from "./sentences.ts";
+import { readQuarantine } from "../releases/quarantine.ts";
+import { sizeText } from "./deployment/sentences.ts";
 import type { SupervisorName } from "./supervisors/supervisor.ts";
 
 /** One thing that was looked at. */

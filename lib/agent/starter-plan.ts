@@ -1,8 +1,8 @@
 import { stringify } from "yaml";
-import type { InstallPlan } from "../contract/install-plan.ts";
-import { SCHEMA_COMMENT } from "../contract/json-schemas.ts";
-import type { TargetKind } from "../contract/paths.ts";
-import type { PlanScope } from "./plan.ts";
+import type { InstallPlan } from "../contract/files/install-plan.ts";
+import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
+import type { TargetKind } from "../contract/surfaces/paths.ts";
+import type { PlanScope } from "./deployment/plan.ts";
 
 /** The text of an install plan to start from (formats, section 2), with the comment that editors find its schema by. */
 export function starterPlan({

@@ -14,15 +14,15 @@ import {
   type PublishFields,
   type PublishResult,
   publishResult,
-} from "../contract/deploy-api.ts";
+} from "../contract/surfaces/deploy.ts";
 import { SealiftError } from "../contract/errors.ts";
-import { HEADERS } from "../contract/headers.ts";
-import { baseUrl, paths } from "../contract/paths.ts";
+import { HEADERS } from "../contract/surfaces/headers.ts";
+import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import type { z } from "zod";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { download, type DownloadOptions } from "./download.ts";
 import { answerOf, readJson } from "./answers.ts";
-import { call, callIfChanged, type Conditional } from "./call.ts";
+import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { type HttpRequest, send, type Transport, transportError } from "./http.ts";
 
 export interface DeployClientOptions extends Transport {

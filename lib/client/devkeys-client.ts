@@ -8,14 +8,14 @@ import {
   page,
   type ProjectRecord,
   projectRecord,
-} from "../contract/devkeys-api.ts";
+} from "../contract/surfaces/keys.ts";
 import { SealiftError } from "../contract/errors.ts";
-import { HEADERS } from "../contract/headers.ts";
-import { type SigningKeyRecord, signingKeyRecord } from "../contract/marketplace-api.ts";
-import { baseUrl, paths } from "../contract/paths.ts";
+import { HEADERS } from "../contract/surfaces/headers.ts";
+import { type SigningKeyRecord, signingKeyRecord } from "../contract/surfaces/marketplace.ts";
+import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import type { DeployClientOptions } from "./deploy-client.ts";
 import { statusError } from "./answers.ts";
-import { call } from "./call.ts";
+import { call } from "./json-request.ts";
 import { type HttpRequest, send } from "./http.ts";
 
 /** The key service (formats, section 4). @throws AuthenticationError on 401 and 403, DeploymentError otherwise */

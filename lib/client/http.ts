@@ -3,7 +3,7 @@ import type FormData from "form-data";
 import got, { type Request, RequestError, TimeoutError } from "got";
 import type { Code } from "../contract/codes.ts";
 import { type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
-import { type Operation, OPERATIONS } from "./operations.ts";
+import { type Operation, OPERATIONS } from "./error-wording.ts";
 
 /** Redirects are followed on every route, this many at the most (formats, section 3). */
 const MAX_REDIRECTS = 10;

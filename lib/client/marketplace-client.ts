@@ -4,20 +4,20 @@ import type { Readable } from "node:stream";
 import type FormData from "form-data";
 import { z } from "zod";
 import type { DeployClientOptions } from "./deploy-client.ts";
-import { HEADERS, SIGNATURE_PREFIX } from "../contract/headers.ts";
+import { HEADERS, SIGNATURE_PREFIX } from "../contract/surfaces/headers.ts";
 import {
   ARCHIVE_PART,
   type ImportRequest,
   type ReleaseFields,
   releaseRecord,
   targetSummary,
-} from "../contract/marketplace-api.ts";
-import { page } from "../contract/devkeys-api.ts";
-import { baseUrl, paths, type TargetKind } from "../contract/paths.ts";
-import type { DeploymentReport } from "../contract/reports.ts";
+} from "../contract/surfaces/marketplace.ts";
+import { page } from "../contract/surfaces/keys.ts";
+import { baseUrl, paths, type TargetKind } from "../contract/surfaces/paths.ts";
+import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { artifactError, SealiftError } from "../contract/errors.ts";
 import { readJson, statusError } from "./answers.ts";
-import { call, callIfChanged, type Conditional } from "./call.ts";
+import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import { withRetries } from "./retry.ts";
 

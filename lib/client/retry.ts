@@ -4,7 +4,7 @@ import type { Code } from "../contract/codes.ts";
 import { SealiftError } from "../contract/errors.ts";
 import { retryAfterOf } from "./answers.ts";
 import type { HttpRequest, Transport } from "./http.ts";
-import { OPERATIONS } from "./operations.ts";
+import { OPERATIONS } from "./error-wording.ts";
 
 const RETRIES = 3;
 const FIRST_DELAY_MS = 500;

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { HEADERS } from "../contract/headers.ts";
-import { baseUrl } from "../contract/paths.ts";
-import { call } from "./call.ts";
+import { HEADERS } from "../contract/surfaces/headers.ts";
+import { baseUrl } from "../contract/surfaces/paths.ts";
+import { call } from "./json-request.ts";
 import { type Transport } from "./http.ts";
 
 export interface RuntimeClientOptions extends Transport {

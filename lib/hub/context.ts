@@ -1,8 +1,8 @@
 import type { Logger } from "../support/logging.ts";
-import type { CheckArchive } from "./archive-check.ts";
+import type { CheckArchive } from "./publications/archive-check.ts";
 import type { Blobs } from "./blobs/port.ts";
-import type { DownloadUrls } from "./download-urls.ts";
-import type { SourceHosts } from "./import/sources.ts";
+import type { DownloadUrls } from "./access/download-urls.ts";
+import type { SourceHosts } from "./publications/import/sources.ts";
 import type { Keyring } from "./keys/keyring.ts";
 import type { RateLimit } from "./options.ts";
 import type { Database } from "./records/database.ts";

@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../contract/errors.ts";
 import { syncFolder, writeFileAtomic } from "../support/files.ts";
-import { hashOf, issue, shownPrefix } from "./credentials.ts";
+import { hashOf, issue, shownPrefix } from "./access/credentials.ts";
 import { newKek, writeKekFile } from "./keys/kek-file.ts";
 import type { Database } from "./records/database.ts";
 

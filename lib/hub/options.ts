@@ -1,5 +1,5 @@
-import type { CheckArchive } from "./archive-check.ts";
-import type { SourceHost } from "./import/sources.ts";
+import type { CheckArchive } from "./publications/archive-check.ts";
+import type { SourceHost } from "./publications/import/sources.ts";
 import type { Logger } from "../support/logging.ts";
 
 export interface RateLimit {

@@ -1,28 +1,28 @@
 import { dirname, resolve } from "node:path";
 import { type FastifyBaseLogger, type FastifyInstance, LogController, fastify } from "fastify";
-import { INTEGRATION_FILE } from "../contract/manifest.ts";
-import { IPC_SEGMENT } from "../contract/runtime-api.ts";
+import { INTEGRATION_FILE } from "../contract/files/manifest.ts";
+import { IPC_SEGMENT } from "../contract/surfaces/runtime.ts";
 import { type Logger, createLogger } from "../support/logging.ts";
-import { Broker } from "./broker.ts";
-import { Calls } from "./calls.ts";
+import { Broker } from "./calls/broker.ts";
+import { Calls } from "./calls/calls.ts";
 import { type Configuration, readConfiguration, resolveConfiguration } from "./configuration.ts";
-import { answerErrors, sendFault } from "./error-answer.ts";
-import { diagnose } from "./health.ts";
-import { Instances } from "./instances.ts";
-import { Metrics, type Observed } from "./metrics.ts";
-import { HealthMonitor } from "./health-monitor.ts";
-import type { PluginSlot } from "./plugin-slot.ts";
-import { Plugins } from "./plugins.ts";
-import { nextRequestId } from "./request-id.ts";
+import { answerErrors, sendFault } from "./routes/error-answer.ts";
+import { diagnose } from "./observability/health.ts";
+import { Instances } from "./lifecycle/instances.ts";
+import { Metrics, type Observed } from "./observability/metrics.ts";
+import { HealthMonitor } from "./observability/health-monitor.ts";
+import type { PluginSlot } from "./lifecycle/plugin-slot.ts";
+import { Plugins } from "./lifecycle/plugins.ts";
+import { nextRequestId } from "./routes/request-id.ts";
 import { addIpcRoutes } from "./routes/ipc.ts";
 import { pluginKeyCheck } from "./routes/plugin-key.ts";
 import { addPluginRoutes } from "./routes/plugin-routes.ts";
 import { Reaper } from "./sandbox/reaper.ts";
 import { Scheduler } from "./services/scheduler.ts";
 import { openServices } from "./services/services.ts";
-import { guardProcess } from "./process-guard.ts";
+import { guardProcess } from "./lifecycle/process-guard.ts";
 import { createTokenVerifier } from "./trusted/bearer-token.ts";
-import { Watchdog } from "./watchdog.ts";
+import { Watchdog } from "./watchdog/watchdog.ts";
 
 export interface RuntimeOptions {
   /** `integration.yaml`; left out when `configuration` is given. Default: that file in `root`. */

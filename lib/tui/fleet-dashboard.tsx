@@ -1,7 +1,7 @@
 import { Box, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { Footer, Header, Help, TooSmall } from "./frame.tsx";
-import type { FleetQuery } from "./fleet-model.ts";
+import type { FleetQuery } from "../models/fleet.ts";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
 import { SMALLEST, windowStart } from "./layout.ts";
 import { Line, Title } from "./line.tsx";

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { FleetModel, FleetQuery, HostRow } from "./fleet-model.ts";
+import type { FleetModel, FleetQuery, HostRow } from "../models/fleet.ts";
 import { Line, type Part } from "./line.tsx";
 import { bar, columns, count, moment, percent } from "./text.ts";
 import type { Theme } from "./theme.ts";

@@ -1,6 +1,6 @@
 import type { Key } from "ink";
 import type { WatchAction } from "../agent/watch/events.ts";
-import { FLEET_FILTERS, type FleetFilter } from "./fleet-model.ts";
+import { FLEET_FILTERS, type FleetFilter } from "../models/fleet.ts";
 
 export const TABS = ["deployment", "fleet", "history", "events"] as const;
 export type Tab = (typeof TABS)[number];

@@ -3,7 +3,7 @@ import { type ReactNode, useSyncExternalStore } from "react";
 import type { WatchAction } from "../agent/watch/events.ts";
 import type { DashboardStore } from "./dashboard-store.ts";
 import { DeploymentView, deploymentRows } from "./deployment-view.tsx";
-import type { FleetModel, FleetQuery } from "./fleet-model.ts";
+import type { FleetModel, FleetQuery } from "../models/fleet.ts";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
 import { Footer, Header, Help, TooSmall } from "./frame.tsx";
 import { EventsView, HistoryView } from "./history-view.tsx";
@@ -14,7 +14,7 @@ import { TargetsView } from "./targets-view.tsx";
 import { useClock } from "./use-clock.ts";
 import { type FleetSource, useFleet } from "./use-fleet.ts";
 import { useNavigation } from "./use-navigation.ts";
-import { countStates, targetsText, type TargetView, type WatchModel } from "./watch-model.ts";
+import { countStates, targetsText, type TargetView, type WatchModel } from "../models/watch.ts";
 
 export interface WatchDashboardProps {
   store: DashboardStore;

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t from "tap";
-import { COMMANDS } from "../../commands/index.ts";
+import { COMMANDS } from "../../commands/shell/registry.ts";
 
 const run = promisify(execFile);
 const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));

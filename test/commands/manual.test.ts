@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t from "tap";
-import { factsOf } from "../../commands/completion/facts.ts";
-import { ROLES } from "../../commands/completion/tree.ts";
-import { COMMANDS } from "../../commands/index.ts";
+import { factsOf } from "../../commands/shell/completion/facts.ts";
+import { ROLES } from "../../commands/shell/completion/tree.ts";
+import { COMMANDS } from "../../commands/shell/registry.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 const run = promisify(execFile);

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
-import { isAlive, until } from "../lib/runtime/host.ts";
+import { isAlive, until } from "../support/runtime/host.ts";
 
 /** The program itself: started, signalled and ended as an operator does it. */
 
-const LAUNCHER = fileURLToPath(new URL("./runtime-program.ts", import.meta.url));
+const LAUNCHER = fileURLToPath(new URL("../support/programs/runtime-program.ts", import.meta.url));
 const KEY = "a-plugin-key-for-tests-only";
 const headers = { "x-plugin-key": KEY };
 

@@ -6,8 +6,8 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
-import { needsProgram } from "../support/independent.ts";
-import { NotifySocket } from "../support/notify-socket.ts";
+import { needsProgram } from "../support/forged/independent.ts";
+import { NotifySocket } from "../support/programs/notify-socket.ts";
 
 /** The built services as systemd starts them. */
 

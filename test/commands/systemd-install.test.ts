@@ -12,8 +12,8 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { OPTION_NAMES } from "../../commands/base.ts";
-import { needsProgram } from "../support/independent.ts";
+import { OPTION_NAMES } from "../../commands/shell/base.ts";
+import { needsProgram } from "../support/forged/independent.ts";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 const BUILT = join(PACKAGE, "dist/bin/sealift.js");

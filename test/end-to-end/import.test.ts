@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t, { type Test } from "tap";
 import { zipFolder } from "../../scripts/quickstart/zip-folder.ts";
-import { World } from "./world.ts";
+import { World } from "../support/host/world.ts";
 
 const run = promisify(execFile);
 const SECRET = "the developer's own secret";

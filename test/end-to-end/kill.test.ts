@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { cp, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { installedFiles, leftovers, World } from "./world.ts";
+import { installedFiles, leftovers, World } from "../support/host/world.ts";
 
-const PROGRAM = fileURLToPath(new URL("./deploy-and-die.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../support/programs/deploy-and-die.ts", import.meta.url));
 
 /** Runs a deployment that dies at one event. @returns its events and how it ended */
 async function deployAndDie(

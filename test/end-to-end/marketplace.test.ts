@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import t from "tap";
 import { zipFolder } from "../../scripts/quickstart/zip-folder.ts";
-import type { LocalReport } from "../../lib/contract/reports.ts";
-import { World } from "./world.ts";
+import type { LocalReport } from "../../lib/contract/surfaces/reports.ts";
+import { World } from "../support/host/world.ts";
 
 const run = promisify(execFile);
 const SECRET = "the developer's own secret";
@@ -61,7 +61,7 @@ const lastReport = async (root: string, target: string): Promise<LocalReport> =>
 t.test("the routes of surface A behave with nothing but curl, openssl and unzip", async (t) => {
   await using world = await World.make();
   await mkdir(world.path("shell"));
-  const { stdout } = await run("bash", [new URL("./surface-a.sh", import.meta.url).pathname], {
+  const { stdout } = await run("bash", [new URL("../support/programs/surface-a.sh", import.meta.url).pathname], {
     cwd: world.path("shell"),
     env: { PATH: process.env.PATH, HUB: world.hubUrl, KEY: world.admin.SEALIFT_API_KEY! },
   });
@@ -244,7 +244,7 @@ t.test("a project fetches the plugins that it only names, pinned by their digest
   await using world = await World.make();
   const { publish } = await makePlugin(world, "fetched");
   const file = await publish("1.0.0");
-  const { unzip } = await import("../../lib/artifact/unzip.ts");
+  const { unzip } = await import("../../lib/artifact/zip/unzip.ts");
   const { DEFAULT_LIMITS } = await import("../../lib/artifact/limits.ts");
   await mkdir(world.path("look"));
   const options = { limits: DEFAULT_LIMITS, symlinks: "refuse", digests: true } as const;

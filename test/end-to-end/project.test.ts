@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { access, chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { installedFiles, World } from "./world.ts";
+import { installedFiles, World } from "../support/host/world.ts";
 
 const bin = (name: string): string => fileURLToPath(new URL(`../../dist/bin/${name}.js`, import.meta.url));
 

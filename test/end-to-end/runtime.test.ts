@@ -1,6 +1,6 @@
 import { chmod, cp, readFile, writeFile } from "node:fs/promises";
 import t from "tap";
-import { World } from "./world.ts";
+import { World } from "../support/host/world.ts";
 
 const PLUGIN_KEY = "a plugin key that is long enough";
 const SIGNATURE_KEY = "a signature key that is long enough";

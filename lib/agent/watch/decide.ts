@@ -1,5 +1,5 @@
 import { isDowngrade } from "../../contract/versions.ts";
-import type { QuarantineEntry } from "../../releases/target-state.ts";
+import type { QuarantineEntry } from "../../releases/quarantine.ts";
 import type { HoldReason } from "./events.ts";
 
 /** What a hub says is the latest version. */

@@ -1,6 +1,6 @@
 import type { Code } from "../../contract/codes.ts";
-import type { DeployResult } from "../deploy.ts";
-import type { AgentEvent } from "../events.ts";
+import type { DeployResult } from "../deployment/deploy.ts";
+import type { AgentEvent } from "../deployment/events.ts";
 
 /** Why a new version is not followed (design, section 4). */
 export type HoldReason = "paused" | "quarantined" | "downgrade";

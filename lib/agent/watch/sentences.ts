@@ -1,4 +1,4 @@
-import { deploySentence } from "../sentences.ts";
+import { deploySentence } from "../deployment/sentences.ts";
 import type { WatchEvent } from "./events.ts";
 
 /** Makes what says an event in a sentence for people; it remembers what it has said, and is quiet while nothing changes. */

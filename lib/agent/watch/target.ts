@@ -1,9 +1,9 @@
 import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { DeployClient, type DeployClientOptions } from "../../client/deploy-client.ts";
 import { SealiftError } from "../../contract/errors.ts";
-import { baseUrl, type TargetKind } from "../../contract/paths.ts";
-import type { DeployOptions } from "../deploy.ts";
-import type { Source } from "../source.ts";
+import { baseUrl, type TargetKind } from "../../contract/surfaces/paths.ts";
+import type { DeployOptions } from "../deployment/deploy.ts";
+import type { Source } from "../sources/source.ts";
 import type { Latest } from "./decide.ts";
 
 /** The answer to one poll: nothing new, or what is latest now, and what a later poll says to hear only of changes. */

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { usageError } from "../../contract/errors.ts";
-import { WATCH_PATHS, type WatchConfig, watchConfig, type WatchEntry } from "../../contract/watch-config.ts";
+import { WATCH_PATHS, type WatchConfig, watchConfig, type WatchEntry } from "../../contract/files/watch.ts";
 import { faultsOf, readYamlFile } from "../../support/yaml-file.ts";
 
 /** What a watch.yaml says. */

@@ -12,20 +12,20 @@ import {
   projectReport,
   type ProjectReport,
   projectReportAnswer,
-} from "../../contract/deploy-api.ts";
-import type { Scope } from "../../contract/devkeys-api.ts";
-import { hashOf, recordId } from "../credentials.ts";
-import { forbidden, HubError, keyRejected, notFound } from "../errors.ts";
-import { fleetQuery, sendFleetView } from "../fleet-view.ts";
+} from "../../contract/surfaces/deploy.ts";
+import type { Scope } from "../../contract/surfaces/keys.ts";
+import { hashOf, recordId } from "../access/credentials.ts";
+import { forbidden, HubError, keyRejected, notFound } from "../http/errors.ts";
+import { fleetQuery, sendFleetView } from "../http/fleet-view.ts";
 import { dekContext } from "../keys/sealing.ts";
-import { controls, isAdministrator, requireScope } from "../principal.ts";
-import { matchesEtag } from "../ranges.ts";
+import { controls, isAdministrator, requireScope } from "../access/principal.ts";
+import { matchesEtag } from "../http/ranges.ts";
 import { findKey, type Session } from "../records/access.ts";
 import { findArtifact, findAuthorization, readSealedDek } from "../records/artifacts.ts";
 import { findProject } from "../records/projects.ts";
 import { storeReport } from "../records/reports.ts";
 import { openSession, SESSION_SECONDS } from "../records/sessions.ts";
-import { errors, type MountOptions, notModified, security } from "./documentation.ts";
+import { errors, type MountOptions, notModified, security } from "../http/documentation.ts";
 
 const tags = ["deploy hub"];
 const projectParams = z.object({ project_id: z.string() });

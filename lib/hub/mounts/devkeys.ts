@@ -8,15 +8,15 @@ import {
   createProjectRequest,
   page,
   projectRecord as projectSchema,
-} from "../../contract/devkeys-api.ts";
-import { recordId } from "../credentials.ts";
-import { conflict, forbidden, notFound, unprocessable } from "../errors.ts";
-import { grantableKey } from "../key-rights.ts";
-import { controls, isAdministrator, may, type Principal, requireScope } from "../principal.ts";
+} from "../../contract/surfaces/keys.ts";
+import { recordId } from "../access/credentials.ts";
+import { conflict, forbidden, notFound, unprocessable } from "../http/errors.ts";
+import { grantableKey } from "../access/key-rights.ts";
+import { controls, isAdministrator, may, type Principal, requireScope } from "../access/principal.ts";
 import { findVisibleKey, issueKey, type KeyView, listKeys, revokeKey } from "../records/keys.ts";
 import { findProject, insertProject, listProjects, type Project, projectRecord } from "../records/projects.ts";
 import { detailOf } from "../records/targets.ts";
-import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "./documentation.ts";
+import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 
 const tags = ["key service"];
 

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { z } from "zod";
-import { page } from "../../contract/devkeys-api.ts";
+import { page } from "../../contract/surfaces/keys.ts";
 import {
   grantRecord,
   grantRequest,
@@ -10,15 +10,15 @@ import {
   targetDetail,
   type TargetDetail,
   yankRequest,
-} from "../../contract/marketplace-api.ts";
-import type { TargetKind } from "../../contract/paths.ts";
-import { notFound } from "../errors.ts";
-import { importRelease } from "../import/import-release.ts";
+} from "../../contract/surfaces/marketplace.ts";
+import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import { notFound } from "../http/errors.ts";
+import { importRelease } from "../publications/import/import-release.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
 import { changeTarget, releaseRecord, setYanked } from "../records/targets.ts";
-import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "./documentation.ts";
+import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { archiveExists } from "./marketplace-publish.ts";
-import { releaseParams, targetAccess, targetParams } from "./target-access.ts";
+import { releaseParams, targetAccess, targetParams } from "../access/target-access.ts";
 
 /** What an owner does with a plugin or service beside publishing: import, yank, describe, hide, grant. */
 export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: TargetKind }> = async (app, options) => {

@@ -1,15 +1,15 @@
 import multipart from "@fastify/multipart";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { z } from "zod";
-import { errorBody } from "../../contract/devkeys-api.ts";
-import { ARCHIVE_PART, releaseFields, releaseRecord as releaseSchema } from "../../contract/marketplace-api.ts";
-import type { TargetKind } from "../../contract/paths.ts";
+import { errorBody } from "../../contract/surfaces/keys.ts";
+import { ARCHIVE_PART, releaseFields, releaseRecord as releaseSchema } from "../../contract/surfaces/marketplace.ts";
+import type { TargetKind } from "../../contract/surfaces/paths.ts";
 import { releaseRecord } from "../records/targets.ts";
-import { publishRelease } from "../releases.ts";
-import { receiveUpload } from "../upload.ts";
-import { faultsAnswer, parseOrRefuse, unvalidated } from "../validation.ts";
-import { errors, type MountOptions, security } from "./documentation.ts";
-import { targetAccess, targetParams } from "./target-access.ts";
+import { publishRelease } from "../publications/archive.ts";
+import { receiveUpload } from "../publications/receive.ts";
+import { faultsAnswer, parseOrRefuse, unvalidated } from "../http/validation.ts";
+import { errors, type MountOptions, security } from "../http/documentation.ts";
+import { targetAccess, targetParams } from "../access/target-access.ts";
 
 export const archiveExists = errorBody
   .extend({ content_sha256: z.string() })

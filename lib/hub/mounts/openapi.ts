@@ -1,7 +1,7 @@
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { jsonSchemaTransform } from "fastify-type-provider-zod";
-import { HEADERS } from "../../contract/headers.ts";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
 
 /** Collects the documentation of every route that is registered after it. */
 export async function documentRoutes(app: FastifyInstance, publicUrl: string | undefined): Promise<void> {

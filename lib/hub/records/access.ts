@@ -1,5 +1,5 @@
-import type { Principal } from "../principal.ts";
-import { scopesOf } from "../principal.ts";
+import type { Principal } from "../access/principal.ts";
+import { scopesOf } from "../access/principal.ts";
 import type { Row, Statements } from "./database.ts";
 
 /** The columns of a key that decide whether and what it may do. */

@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { GrantRecord } from "../../contract/marketplace-api.ts";
+import type { GrantRecord } from "../../contract/surfaces/marketplace.ts";
 import type { Schema } from "./schema.ts";
 
 /** Lets an owner's keys see a private target; granting twice keeps the first grant. */

@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from "kysely";
-import type { ApiKeyRecord, Scope } from "../../contract/devkeys-api.ts";
-import { hashOf, issue, recordId, shownPrefix } from "../credentials.ts";
+import type { ApiKeyRecord, Scope } from "../../contract/surfaces/keys.ts";
+import { hashOf, issue, recordId, shownPrefix } from "../access/credentials.ts";
 import type { ApiKeysTable, Schema } from "./schema.ts";
 
 export interface NewKey {

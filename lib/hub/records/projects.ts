@@ -1,5 +1,5 @@
 import type { Kysely, Selectable } from "kysely";
-import type { ProjectRecord } from "../../contract/devkeys-api.ts";
+import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
 import type { ProjectsTable, Schema } from "./schema.ts";
 
 export type Project = Selectable<ProjectsTable>;

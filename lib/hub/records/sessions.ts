@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import { hashOf, issue } from "../credentials.ts";
+import { hashOf, issue } from "../access/credentials.ts";
 import type { Schema } from "./schema.ts";
 
 /** How long a session lives (formats, section 5). Seconds. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Kysely, Selectable, Transaction } from "kysely";
-import type { ReleaseRecord, TargetDetail, TargetSummary } from "../../contract/marketplace-api.ts";
-import type { TargetKind } from "../../contract/paths.ts";
+import type { ReleaseRecord, TargetDetail, TargetSummary } from "../../contract/surfaces/marketplace.ts";
+import type { TargetKind } from "../../contract/surfaces/paths.ts";
 import { byPrecedence, latestOf } from "../../contract/versions.ts";
 import type { Project } from "./projects.ts";
 import type { ReleasesTable, Schema } from "./schema.ts";

@@ -1,6 +1,6 @@
-import type { TargetSummary } from "../../contract/marketplace-api.ts";
-import type { TargetKind } from "../../contract/paths.ts";
-import type { Principal } from "../principal.ts";
+import type { TargetSummary } from "../../contract/surfaces/marketplace.ts";
+import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import type { Principal } from "../access/principal.ts";
 import { type KeyRow, principalOf } from "./access.ts";
 import type { Row, Statements } from "./database.ts";
 import { targetSummary } from "./targets.ts";

@@ -1,4 +1,4 @@
-import type { RuntimeCode } from "../../contract/runtime-api.ts";
+import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 
 /** An error of the runtime as data: `code` is one of the contract's table and gives the HTTP status. */
 export class RuntimeFault extends Error {

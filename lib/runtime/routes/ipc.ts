@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { HEADERS } from "../../contract/headers.ts";
-import type { HealthAnswer, MetricsAnswer, StatusAnswer } from "../../contract/runtime-api.ts";
-import { type Calls, RateFault } from "../calls.ts";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
+import type { HealthAnswer, MetricsAnswer, StatusAnswer } from "../../contract/surfaces/runtime.ts";
+import { type Calls, RateFault } from "../calls/calls.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { mayPollute } from "../guest/json.ts";
-import type { Plugins } from "../plugins.ts";
-import { asFault, sendFault } from "../error-answer.ts";
+import type { Plugins } from "../lifecycle/plugins.ts";
+import { asFault, sendFault } from "./error-answer.ts";
 
 /** The system's routes of surface C, below `<prefix>/ipc` (interfaces.md, "Surface C"; formats, section 6). */
 

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { RuntimeCode } from "../../contract/runtime-api.ts";
+import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { cleanJson } from "../guest/json.ts";
-import type { CallFacts } from "../instance.ts";
+import type { CallFacts } from "../lifecycle/instance.ts";
 
 /** Calls that one process may have open. */
 const MAXIMUM_CALLS = 1024;

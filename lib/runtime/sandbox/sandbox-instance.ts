@@ -1,7 +1,7 @@
-import type { Integration } from "../../contract/integration.ts";
+import type { Integration } from "../../contract/files/integration.ts";
 import type { GuestFacts } from "../guest/context.ts";
 import { RuntimeFault, messageOf } from "../guest/fault.ts";
-import type { CallFacts, InstanceOptions, PluginInstance } from "../instance.ts";
+import type { CallFacts, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
 import { type SandboxUser, diskUsage } from "./folder-scan.ts";
 import { sandboxLaunch } from "./launch.ts";

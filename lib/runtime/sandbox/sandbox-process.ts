@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
-import { RUNTIME_CODES, type RuntimeCode } from "../../contract/runtime-api.ts";
+import { RUNTIME_CODES, type RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import type { InitFrame } from "../guest/bootstrap.ts";
 import type { LogLevel } from "../guest/context.ts";
 import { RuntimeFault, messageOf } from "../guest/fault.ts";
 import { type Frame, FrameError, FrameReader, encodeFrame } from "../guest/frames.ts";
 import { parseJson } from "../guest/json.ts";
-import type { CallFacts } from "../instance.ts";
+import type { CallFacts } from "../lifecycle/instance.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
 import type { SandboxUser } from "./folder-scan.ts";
 import type { Launch } from "./launch.ts";

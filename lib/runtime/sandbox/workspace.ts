@@ -1,8 +1,8 @@
 import { lchown, mkdir, opendir, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Descriptor } from "../../contract/descriptor.ts";
+import type { Descriptor } from "../../contract/files/descriptor.ts";
 import { RuntimeFault } from "../guest/fault.ts";
-import type { PluginLocation } from "../plugin-location.ts";
+import type { PluginLocation } from "../catalogue/plugin-location.ts";
 import { SHARED_READS, BOOTSTRAP } from "./launch.ts";
 import { type SandboxUser, checkFolder, checkReachable, isInside } from "./folder-scan.ts";
 

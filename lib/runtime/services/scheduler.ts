@@ -1,5 +1,5 @@
 import { usageError } from "../../contract/errors.ts";
-import type { JobConfiguration } from "../../contract/integration.ts";
+import type { JobConfiguration } from "../../contract/files/integration.ts";
 import type { Logger } from "../../support/logging.ts";
 import { messageOf } from "../guest/fault.ts";
 import { type CronSchedule, parseCron } from "./cron.ts";

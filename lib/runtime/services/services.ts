@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Integration } from "../../contract/integration.ts";
+import type { Integration } from "../../contract/files/integration.ts";
 import type { Logger } from "../../support/logging.ts";
 import type { Reaper } from "../sandbox/reaper.ts";
 import { MemoryCache } from "./cache-memory.ts";

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type JWTPayload, type JWTVerifyGetKey, type KeyObject, createRemoteJWKSet, jwtVerify } from "jose";
 import { usageError } from "../../contract/errors.ts";
-import type { JwtConfiguration } from "../../contract/integration.ts";
+import type { JwtConfiguration } from "../../contract/files/integration.ts";
 import { RuntimeFault, messageOf } from "../guest/fault.ts";
 
 /** The bearer tokens of plugin routes (formats, section 6): pinned algorithms, issuer, audience and expiry, always all of them. */

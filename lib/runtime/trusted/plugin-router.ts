@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController, fastify } from "fastify";
 import type { PluginContext } from "../../sdk/context.ts";
 import type { Logger } from "../../support/logging.ts";
-import { answerErrors } from "../error-answer.ts";
+import { answerErrors } from "../routes/error-answer.ts";
 import type { LoadedPlugin } from "../guest/definition.ts";
 import { RuntimeFault } from "../guest/fault.ts";
-import { nextRequestId } from "../request-id.ts";
-import type { Guard } from "../watchdog.ts";
+import { nextRequestId } from "../routes/request-id.ts";
+import type { Guard } from "../watchdog/watchdog.ts";
 import { type Claims, type TokenVerifier, missingPermissions } from "./bearer-token.ts";
 
 /**

@@ -1,15 +1,15 @@
 import { mkdir } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
-import { verifyPluginSignature } from "../../artifact/plugin-signature.ts";
+import { verifyPluginSignature } from "../../artifact/signatures/plugin-signature.ts";
 import type { PluginContext } from "../../sdk/context.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
 import { type CallScope, ContextFactory, type HostPort } from "../guest/context.ts";
 import { type LoadedPlugin, type PluginAction, askHealth, readPlugin } from "../guest/definition.ts";
 import { RuntimeFault, faultOfAction, messageOf } from "../guest/fault.ts";
 import { serialiseResult } from "../guest/json.ts";
-import type { CallFacts, InstanceOptions, PluginInstance } from "../instance.ts";
-import type { Guard } from "../watchdog.ts";
+import type { CallFacts, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
+import type { Guard } from "../watchdog/watchdog.ts";
 import type { TokenVerifier } from "./bearer-token.ts";
 import type { ModuleLoader } from "./module-loader.ts";
 import { type PluginRouter, createPluginRouter } from "./plugin-router.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
-import { factsOf } from "../../../commands/completion/facts.ts";
-import { placesOf, ROLES } from "../../../commands/completion/tree.ts";
-import { COMMANDS } from "../../../commands/index.ts";
+import { factsOf } from "../../../commands/shell/completion/facts.ts";
+import { placesOf, ROLES } from "../../../commands/shell/completion/tree.ts";
+import { COMMANDS } from "../../../commands/shell/registry.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 
 const facts = factsOf(COMMANDS);

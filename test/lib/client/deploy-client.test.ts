@@ -1,9 +1,9 @@
 import t from "tap";
 import { DeployClient } from "../../../lib/client/deploy-client.ts";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
-import { forgedArtifact, forgedSigner } from "../../support/forged-artifact.ts";
-import { type Route, startLyingHub } from "../../support/lying-hub.ts";
-import { hangUp, html, json } from "../../support/scripted-server.ts";
+import { forgedArtifact, forgedSigner } from "../../support/forged/artifact.ts";
+import { type Route, startLyingHub } from "../../support/hub/lying-hub.ts";
+import { hangUp, html, json } from "../../support/hub/scripted-server.ts";
 import {
   API_KEY,
   callers,
@@ -12,7 +12,7 @@ import {
   type OperationName,
   PROJECT,
   readAll,
-} from "../../support/surface-b.ts";
+} from "../../support/hub/surface-b.ts";
 
 const artifact = forgedArtifact(Buffer.alloc(300_000, 5), forgedSigner());
 const OPERATIONS: OperationName[] = ["auth", "latest", "location", "authorize", "report", "publish", "download"];

@@ -4,10 +4,10 @@ import type { ServerResponse } from "node:http";
 import t, { type Test } from "tap";
 import { DeployClient } from "../../../lib/client/deploy-client.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
-import { forgedSigner, signedFile } from "../../support/forged-artifact.ts";
-import { honestBytes, type LyingHub, startLyingHub } from "../../support/lying-hub.ts";
-import { type Answer, hangUp, html, json, redirect, stall } from "../../support/scripted-server.ts";
-import { API_KEY, PROJECT, readAll } from "../../support/surface-b.ts";
+import { forgedSigner, signedFile } from "../../support/forged/artifact.ts";
+import { honestBytes, type LyingHub, startLyingHub } from "../../support/hub/lying-hub.ts";
+import { type Answer, hangUp, html, json, redirect, stall } from "../../support/hub/scripted-server.ts";
+import { API_KEY, PROJECT, readAll } from "../../support/hub/surface-b.ts";
 
 const artifact = signedFile(randomBytes(1_500_000), forgedSigner());
 const bytes = artifact.file;

@@ -3,10 +3,10 @@ import { text } from "node:stream/consumers";
 import type { ServerResponse } from "node:http";
 import t, { type Test } from "tap";
 import { type FleetHost, type FleetMark, readFleet } from "../../../lib/client/fleet.ts";
-import { hangUp, html, json, redirect } from "../../support/scripted-server.ts";
-import { MARKETPLACE_KEY, type MarketplaceHub, startMarketplaceHub } from "../../support/marketplace-hub.ts";
-import { type Answer } from "../../support/scripted-server.ts";
-import { errorOf } from "../../support/surface-b.ts";
+import { hangUp, html, json, redirect } from "../../support/hub/scripted-server.ts";
+import { MARKETPLACE_KEY, type MarketplaceHub, startMarketplaceHub } from "../../support/hub/marketplace-hub.ts";
+import { type Answer } from "../../support/hub/scripted-server.ts";
+import { errorOf } from "../../support/hub/surface-b.ts";
 
 const startHub = (t: Test): Promise<MarketplaceHub> =>
   startMarketplaceHub(t, { version: "1.0.0", bytes: Buffer.alloc(0) });

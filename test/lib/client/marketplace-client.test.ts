@@ -2,18 +2,18 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { type InstallHeaders, MarketplaceClient } from "../../../lib/client/marketplace-client.ts";
-import type { TargetKind } from "../../../lib/contract/paths.ts";
-import { hangUp, html, json, redirect, stallInBody } from "../../support/scripted-server.ts";
+import type { TargetKind } from "../../../lib/contract/surfaces/paths.ts";
+import { hangUp, html, json, redirect, stallInBody } from "../../support/hub/scripted-server.ts";
 import {
   honestInstall,
   MARKETPLACE_KEY,
   type MarketplaceHub,
   signatureOf,
   startMarketplaceHub,
-} from "../../support/marketplace-hub.ts";
-import { type Answer } from "../../support/scripted-server.ts";
-import { marketplaceHost, SLUG } from "../../support/marketplace-host.ts";
-import { errorOf } from "../../support/surface-b.ts";
+} from "../../support/hub/marketplace-hub.ts";
+import { type Answer } from "../../support/hub/scripted-server.ts";
+import { marketplaceHost, SLUG } from "../../support/host/marketplace-host.ts";
+import { errorOf } from "../../support/hub/surface-b.ts";
 
 const RELEASE = { version: "1.0.0", bytes: Buffer.alloc(200_000, 7) };
 const OPERATIONS = ["detail", "install", "report"] as const;

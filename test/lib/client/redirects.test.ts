@@ -1,9 +1,9 @@
 import t from "tap";
-import { forgedArtifact, forgedSigner } from "../../support/forged-artifact.ts";
-import { needsProgram } from "../../support/independent.ts";
-import { startLyingHub, trustedCertificate } from "../../support/lying-hub.ts";
-import { json, redirect } from "../../support/scripted-server.ts";
-import { API_KEY, callers, CREDENTIAL, errorOf, type OperationName } from "../../support/surface-b.ts";
+import { forgedArtifact, forgedSigner } from "../../support/forged/artifact.ts";
+import { needsProgram } from "../../support/forged/independent.ts";
+import { startLyingHub, trustedCertificate } from "../../support/hub/lying-hub.ts";
+import { json, redirect } from "../../support/hub/scripted-server.ts";
+import { API_KEY, callers, CREDENTIAL, errorOf, type OperationName } from "../../support/hub/surface-b.ts";
 
 const artifact = forgedArtifact(Buffer.alloc(200_000, 5), forgedSigner());
 const OPERATIONS: OperationName[] = ["auth", "latest", "location", "authorize", "report", "publish", "download"];

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
 import { RuntimeClient } from "../../../lib/client/runtime-client.ts";
-import { type Answer, hangUp, html, json, redirect, stall } from "../../support/scripted-server.ts";
-import { errorOf } from "../../support/surface-b.ts";
+import { type Answer, hangUp, html, json, redirect, stall } from "../../support/hub/scripted-server.ts";
+import { errorOf } from "../../support/hub/surface-b.ts";
 
 const KEY = "the-plugin-key-of-the-runtime";
 

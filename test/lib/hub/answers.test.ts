@@ -4,7 +4,7 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
-import { type Answer, createProject, isErrorBody, publication, startHub } from "./harness.ts";
+import { type Answer, createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
 
 t.test("every error answer has the one body, also those of the framework", async (t) => {
   const hub = await startHub(t);

@@ -1,6 +1,6 @@
 /* eslint-disable @typescript-eslint/no-unsafe-argument -- answers are JSON of any shape */
 import t from "tap";
-import { createProject, isErrorBody, publication, sha256, startHub } from "./harness.ts";
+import { createProject, isErrorBody, publication, sha256, startHub } from "../../support/hub/harness.ts";
 
 const DEPLOY = "/app/deploy/v1";
 

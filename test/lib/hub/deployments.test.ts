@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import { removeReports } from "../../../lib/hub/records/report-history.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
-import { isErrorBody, type RunningHub, startHub } from "./harness.ts";
+import { isErrorBody, type RunningHub, startHub } from "../../support/hub/harness.ts";
 
 const REPORT = "/app/deployments/deployments/report";
 const HOSTS = "/app/deployments/deployments/plugin/tide/hosts";

@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { createProject, isErrorBody, type RunningHub, startHub } from "./harness.ts";
+import { createProject, isErrorBody, type RunningHub, startHub } from "../../support/hub/harness.ts";
 
 const issue = (hub: RunningHub, json: object, key?: string) =>
   hub.call("POST", "/devkeys/api-keys", { json: { name: "k", ...json }, ...(key !== undefined && { key }) });

@@ -1,5 +1,12 @@
 import t from "tap";
-import { createProject, isErrorBody, publication, type RunningHub, sha256, startHub } from "./harness.ts";
+import {
+  createProject,
+  isErrorBody,
+  publication,
+  type RunningHub,
+  sha256,
+  startHub,
+} from "../../support/hub/harness.ts";
 
 async function publishedArtifact(hub: RunningHub, size = 10_000) {
   const project = await createProject(hub);

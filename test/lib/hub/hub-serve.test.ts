@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import t, { type Test } from "tap";
-import { call } from "./harness.ts";
+import { call } from "../../support/hub/harness.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../../bin/sealift.ts");
 

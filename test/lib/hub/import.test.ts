@@ -3,11 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { HubError } from "../../../lib/hub/errors.ts";
+import { HubError } from "../../../lib/hub/http/errors.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
-import { SourceHosts, type SourceShape } from "../../../lib/hub/import/sources.ts";
-import { hmacOf, zipOf } from "./archives.ts";
-import { isErrorBody, type RunningHub, startHub } from "./harness.ts";
+import { SourceHosts, type SourceShape } from "../../../lib/hub/publications/import/sources.ts";
+import { hmacOf, zipOf } from "../../support/hub/archives.ts";
+import { isErrorBody, type RunningHub, startHub } from "../../support/hub/harness.ts";
 
 const SECRET = "a developer's own secret";
 const PLUGINS = "/app/marketplace/plugins";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import { createHub } from "../../../lib/hub/hub.ts";
-import { createProject, publication, startHub } from "./harness.ts";
+import { createProject, publication, startHub } from "../../support/hub/harness.ts";
 
 t.test("a hub that is started again knows everything, and keeps its administrator key", async (t) => {
   const hub = await startHub(t);

@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { hmacOf, zipOf } from "./archives.ts";
-import { type Answer, isErrorBody, type RunningHub, sha256, startHub } from "./harness.ts";
+import { hmacOf, zipOf } from "../../support/hub/archives.ts";
+import { type Answer, isErrorBody, type RunningHub, sha256, startHub } from "../../support/hub/harness.ts";
 
 const SECRET = "a developer's own secret";
 const PLUGINS = "/app/marketplace/plugins";

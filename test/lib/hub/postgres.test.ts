@@ -3,9 +3,9 @@ import t from "tap";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import { removeReports } from "../../../lib/hub/records/report-history.ts";
-import { hmacOf, zipOf } from "./archives.ts";
-import { createProject, isErrorBody, publication, startHub } from "./harness.ts";
-import { startPostgres } from "./postgres-server.ts";
+import { hmacOf, zipOf } from "../../support/hub/archives.ts";
+import { createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
+import { startPostgres } from "../../support/hub/postgres-server.ts";
 
 const DEPLOY = "/app/deploy/v1";
 

@@ -11,7 +11,7 @@ import {
   publishForm,
   type RunningHub,
   startHub,
-} from "./harness.ts";
+} from "../../support/hub/harness.ts";
 
 /** Every file of the blob store, those arriving included. */
 async function storedFiles({ dataDir }: RunningHub): Promise<string[]> {

@@ -13,7 +13,7 @@ import {
   publication,
   type RunningHub,
   startHub,
-} from "./harness.ts";
+} from "../../support/hub/harness.ts";
 
 const authorize = async (hub: RunningHub, project: ProjectAccess, bearer: string, what: Publication) => {
   const answer = await hub.call("POST", "/app/deploy/v1/deployments/authorize", {

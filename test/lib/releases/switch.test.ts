@@ -4,7 +4,7 @@ import t from "tap";
 import { recover } from "../../../lib/releases/recovery.ts";
 import { collectReleases, currentRelease, listReleases } from "../../../lib/releases/release.ts";
 import { commitSwitch, planSwitch, switchRelease, undoDeployment } from "../../../lib/releases/switch.ts";
-import { layoutOf, plant, plugin, prepareRelease } from "./project-root.ts";
+import { layoutOf, plant, plugin, prepareRelease } from "../../support/host/project-root.ts";
 
 const TARGET = "project-prj_0000000000";
 const read = (root: string, path: string): Promise<string> => readFile(join(root, path), "utf8");

@@ -3,7 +3,7 @@ import t from "tap";
 import { z } from "zod";
 import { PayloadError, defineAction, definePlugin } from "../../../lib/sdk/index.ts";
 import { readPlugin } from "../../../lib/runtime/guest/definition.ts";
-import { type PluginSource, sandboxed, startHost, trusted } from "./host.ts";
+import { type PluginSource, sandboxed, startHost, trusted } from "../../support/runtime/host.ts";
 
 /** What a plugin's author writes, in every form, run for real in both modes. */
 

@@ -1,6 +1,6 @@
 import t from "tap";
-import { healthAnswer, metricsAnswer, statusAnswer } from "../../../lib/contract/runtime-api.ts";
-import { KEY, actions, sandboxed, startHost, trusted } from "./host.ts";
+import { healthAnswer, metricsAnswer, statusAnswer } from "../../../lib/contract/surfaces/runtime.ts";
+import { KEY, actions, sandboxed, startHost, trusted } from "../../support/runtime/host.ts";
 
 /** Each line of interfaces.md, "Surface C", and of formats, section 6, over HTTP. */
 

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { createServer as createHttpServer } from "node:http";
 import { SignJWT, exportJWK } from "jose";
 import t from "tap";
-import { writePluginSignature } from "../../../lib/artifact/plugin-signature.ts";
-import { type Host, actions, sandboxed, startHost, trusted, until } from "./host.ts";
+import { writePluginSignature } from "../../../lib/artifact/signatures/plugin-signature.ts";
+import { type Host, actions, sandboxed, startHost, trusted, until } from "../../support/runtime/host.ts";
 
 const ECHO = actions(`echo: (payload) => payload`);
 

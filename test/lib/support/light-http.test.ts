@@ -24,7 +24,7 @@ t.test("an import of node:http does not load the WebSocket client, which stays w
 });
 
 t.test("commands that talk to a hub do without it", async (t) => {
-  const command = new URL("../../../commands/fleet.ts", import.meta.url).href;
+  const command = new URL("../../../commands/deploying/fleet.ts", import.meta.url).href;
   const client = new URL("../../../lib/client/http.ts", import.meta.url).href;
   const run = `
     import { Fleet } from ${JSON.stringify(command)};

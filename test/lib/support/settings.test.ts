@@ -56,7 +56,7 @@ t.test("an overriding secret replaces its other form, too", async (t) => {
 });
 
 t.test("standard input is read once, for one option, however often its settings are made", async (t) => {
-  const program = fileURLToPath(new URL("./read-secrets.ts", import.meta.url));
+  const program = fileURLToPath(new URL("../../support/programs/read-secrets.ts", import.meta.url));
   const child = spawn(process.execPath, [program], { env: { PATH: process.env.PATH } });
   let text = "";
   child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { followFleet } from "../../../lib/tui/fleet-feed.ts";
-import { FleetModel } from "../../../lib/tui/fleet-model.ts";
+import { FleetModel } from "../../../lib/models/fleet.ts";
 
 t.test(
   "a fleet is read whole once, then only what changes; an outage is shown and ends by itself",

@@ -4,10 +4,10 @@ import t from "tap";
 import { request } from "../../../../lib/agent/watch/requests.ts";
 import type { WatchAction } from "../../../../lib/agent/watch/events.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
-import { GIVEN_TARGET } from "../given-source.ts";
-import { temporaryFolder } from "../temporary-folder.ts";
-import { gate } from "./gate.ts";
-import { givenTarget, watching } from "./watching.ts";
+import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
+import { gate } from "../../../support/host/gate.ts";
+import { givenTarget, watching } from "../../../support/host/watching.ts";
 
 /** Long enough that only somebody who asks makes a check happen. */
 const NEVER_MS = 3_600_000;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { DeploymentQueue, realRoot } from "../../../../lib/agent/watch/deployment-queue.ts";
-import { temporaryFolder } from "../temporary-folder.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
 /** Counts what runs at once, in all and for each name. */
 function counting() {

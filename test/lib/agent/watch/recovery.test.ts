@@ -1,18 +1,18 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import type { SupervisorChoice } from "../../../../lib/agent/interrupted.ts";
-import { readReports } from "../../../../lib/agent/report.ts";
+import type { SupervisorChoice } from "../../../../lib/agent/deployment/interrupted.ts";
+import { readReports } from "../../../../lib/agent/reports/report.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { type Journal, readJournal, writeJournal } from "../../../../lib/releases/journal.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { acquireLock } from "../../../../lib/releases/lock.ts";
 import { commitSwitch, switchRelease } from "../../../../lib/releases/switch.ts";
-import { prepareRelease } from "../../releases/project-root.ts";
-import { GIVEN_TARGET } from "../given-source.ts";
-import { recordingProgram } from "../recording-program.ts";
-import { temporaryFolder } from "../temporary-folder.ts";
-import { givenTarget, watching } from "./watching.ts";
+import { prepareRelease } from "../../../support/host/project-root.ts";
+import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
+import { recordingProgram } from "../../../support/programs/recording-program.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
+import { givenTarget, watching } from "../../../support/host/watching.ts";
 
 const systemd: SupervisorChoice = { name: "systemd", make: () => systemdSupervisor({ scope: "system" }) };
 const running = (root: string): Promise<string> => readFile(join(root, "plugins/a/version"), "utf8");

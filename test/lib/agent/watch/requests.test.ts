@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { hasRequests, onRequests, request, takeRequests } from "../../../../lib/agent/watch/requests.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
-import { temporaryFolder } from "../temporary-folder.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
 t.test("what was asked of a target is taken once, in one order, and nobody else's", async (t) => {
   const layout = layoutOf(join(temporaryFolder(t), "not", "yet"));

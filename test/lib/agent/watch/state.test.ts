@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { WatchMemory } from "../../../../lib/agent/watch/state.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
-import { temporaryFolder } from "../temporary-folder.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
 const LATEST = { etag: '"1"', version: "1.0.0", identity: null, yanked: ["0.9.0"] };
 

@@ -5,15 +5,15 @@ import t from "tap";
 import { readJournal } from "../../../../lib/releases/journal.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { listReleases } from "../../../../lib/releases/release.ts";
-import { readQuarantine } from "../../../../lib/releases/target-state.ts";
+import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
 import { Watch } from "../../../../lib/agent/watch/watch.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { artifactError } from "../../../../lib/contract/errors.ts";
-import { GIVEN_TARGET, INSTALL, type Given } from "../given-source.ts";
-import { recordingProgram } from "../recording-program.ts";
-import { temporaryFolder } from "../temporary-folder.ts";
-import { type Gate, gate } from "./gate.ts";
-import { givenTarget, type GivenOptions, watching } from "./watching.ts";
+import { GIVEN_TARGET, INSTALL, type Given } from "../../../support/host/given-source.ts";
+import { recordingProgram } from "../../../support/programs/recording-program.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
+import { type Gate, gate } from "../../../support/host/gate.ts";
+import { givenTarget, type GivenOptions, watching } from "../../../support/host/watching.ts";
 
 const running = (root: string, plugin = "a"): Promise<string> =>
   readFile(join(root, "plugins", plugin, "version"), "utf8");

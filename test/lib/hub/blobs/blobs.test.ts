@@ -4,8 +4,8 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { openBlobs } from "../../../../lib/hub/blobs/open.ts";
 import type { Blobs } from "../../../../lib/hub/blobs/port.ts";
-import { recordId } from "../../../../lib/hub/credentials.ts";
-import { startS3 } from "../../../support/s3-server.ts";
+import { recordId } from "../../../../lib/hub/access/credentials.ts";
+import { startS3 } from "../../../support/hub/s3-server.ts";
 
 /** What the port promises, of each of its storages. */
 const storages: Record<string, (t: Test) => Promise<{ blobs: Blobs; incoming: string }>> = {

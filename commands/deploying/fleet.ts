@@ -1,0 +1,95 @@
+import { Command, Option } from "clipanion";
+import type { FleetHost, FleetTarget } from "../../lib/client/fleet.ts";
+import { usageError } from "../../lib/contract/errors.ts";
+import { printable } from "../../lib/support/printable.ts";
+import type { Settings } from "../../lib/support/settings.ts";
+import { EXIT } from "../../lib/contract/codes.ts";
+import { interruptible } from "../shell/base.ts";
+import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
+import { HubCommand, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../hub/hub-options.ts";
+
+export class Fleet extends HubCommand {
+  static override paths = [["fleet"]];
+  static override usage = Command.Usage({
+    category: "Deploying",
+    description: "Show who runs what",
+    details: `
+      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`. On a terminal the fleet is shown live: versions as bars, failing hosts first, with
+      search and filter (\`?\` lists the keys). Elsewhere, and with \`--no-tui\`, hosts are rows of a table as they arrive, so that a fleet may be as
+      large as it likes; the versions are summed up at the end. With \`--json\` each host is a line and the result carries the cursor for
+      \`--since\`.
+    `,
+    examples: [
+      ["A plugin's hosts", "$0 fleet plugin:tide-table"],
+      ["Only what has changed", "$0 fleet project:prj_… --since 1042 --json"],
+    ],
+  });
+
+  targets = Option.Rest({ name: "TARGET", required: 1 });
+  since = Option.String("--since", { description: "Only hosts that changed since this cursor" });
+
+  screenReader = Option.Boolean("--screen-reader", {
+    description: "The table instead of the picture [SEALIFT_SCREEN_READER]",
+  });
+  tui = Option.Boolean("--tui", { description: "--no-tui prints the table on a terminal, too" });
+
+  override async run(settings: Settings): Promise<number> {
+    const targets = this.targets.map(parseTarget);
+    if (this.since !== undefined && targets.length > 1)
+      throw usageError("usage", "--since goes with one target: each has a cursor of its own.");
+    const hub = hubConnection(settings, MARKETPLACE_TIMEOUT_MS);
+    const terminal = terminalOf(this.context);
+    if (terminal !== undefined && !this.json && this.since === undefined && wantsPicture(settings)) {
+      const { fleetDashboard } = await loadForProduction(() => import("../shell/output/fleet-dashboard.ts"));
+      await fleetDashboard(targets, hub, { ...terminal, screenReader: false });
+      return EXIT.done;
+    }
+    const { readFleet } = await import("../../lib/client/fleet.ts");
+    using interrupt = interruptible();
+    const connection = { ...hub, signal: interrupt.signal };
+    const summaries: Record<string, unknown>[] = [];
+    for (const target of targets) {
+      const name = `${target.kind}:${target.slug}`;
+      const view = await readFleet(target, connection, this.since === undefined ? {} : { cursor: this.since });
+      const versions = new Map<string, number>();
+      let hosts = 0;
+      let failing = 0;
+      if (!this.json && targets.length > 1) this.output.line(name);
+      for await (const host of view.hosts) {
+        hosts++;
+        versions.set(host.version, (versions.get(host.version) ?? 0) + 1);
+        if (host.status !== "success") failing++;
+        if (this.json) this.output.event({ event: "host", target: name, ...host });
+        else this.output.line(rowOf(host));
+      }
+      summaries.push({
+        target: name,
+        hosts,
+        failing,
+        versions: Object.fromEntries(versions),
+        cursor: view.mark.cursor ?? null,
+      });
+      this.note(
+        `${hosts} host${hosts === 1 ? "" : "s"}, ${failing} failing${[...versions].map(([version, count]) => `, ${version} on ${count}`).join("")}`,
+      );
+    }
+    return this.done({ fleets: summaries });
+  }
+}
+
+/** Rows of a table are what a screen reader can read. */
+const wantsPicture = (settings: Settings): boolean => settings.flag("tui", true) && !settings.flag("screen-reader");
+
+/** One line, whatever a host has put into its report. */
+function rowOf({ host_id: host, version, status, completed_at: time, error_message: why }: FleetHost): string {
+  const words = `${host.padEnd(32)} ${version.padEnd(20)} ${status.padEnd(11)} ${(time ?? "").slice(0, 19).padEnd(19)} ${why ?? ""}`;
+  return printable(words).trimEnd();
+}
+
+/** @throws UsageError `usage` */
+export function parseTarget(text: string): FleetTarget {
+  const match = /^(plugin|service|project):([A-Za-z0-9][A-Za-z0-9_.-]{0,127})$/.exec(text);
+  if (match === null)
+    throw usageError("usage", `TARGET is plugin:SLUG, service:SLUG or project:ID, not ${JSON.stringify(text)}.`);
+  return { kind: match[1] as FleetTarget["kind"], slug: match[2]! };
+}

@@ -1,0 +1,48 @@
+import { resolve } from "node:path";
+import { Command, Option } from "clipanion";
+import { WATCH_ACTIONS, type WatchAction } from "../../lib/agent/watch/events.ts";
+import { request } from "../../lib/agent/watch/requests.ts";
+import { usageError } from "../../lib/contract/errors.ts";
+import { layoutOf } from "../../lib/releases/layout.ts";
+import type { Settings } from "../../lib/support/settings.ts";
+import { SealiftCommand } from "../shell/base.ts";
+import { parseTarget } from "./fleet.ts";
+
+/** Asks a running watch for something, from another terminal or a script. */
+export class WatchControl extends SealiftCommand {
+  static override paths = WATCH_ACTIONS.map((action) => ["watch", action]);
+  static override usage = Command.Usage({
+    category: "Deploying",
+    description: "Ask a running watch to pause, resume, check, redeploy or retry a target",
+    details: `
+      \`pause\` keeps the running version, \`resume\` ends that; \`check\` asks the hub now; \`redeploy\` installs the latest version even if it runs already;
+      \`retry\` gives a version in quarantine another chance. The request is left in the project root: the watch takes it up at once, or when it
+      is started again.
+    `,
+    examples: [
+      ["Keep what runs", "$0 watch pause plugin:tide-table --project-root /srv/app"],
+      ["Try a version again", "$0 watch retry project:prj_… --project-root /srv/app"],
+    ],
+  });
+
+  targets = Option.Rest({ name: "TARGET", required: 1 });
+  projectRoot = Option.String("--project-root", {
+    description: "Folder that the target is deployed into (default: the current one)",
+  });
+
+  override async run(settings: Settings): Promise<number> {
+    const action = this.path.at(-1) as WatchAction;
+    const root = resolve(settings.text("project-root") ?? ".");
+    const layout = layoutOf(root);
+    const targets = this.targets.map(parseTarget);
+    const { existsSync } = await import("node:fs");
+    if (!existsSync(layout.sealift)) {
+      throw usageError("usage", `${root} is no project root: nothing was ever deployed or watched there.`, {
+        hint: "Name it with --project-root.",
+      });
+    }
+    for (const { kind, slug } of targets) await request(layout, `${kind}-${slug}`, action);
+    if (!this.json) this.output.line(`asked to ${action}: ${this.targets.join(", ")} in ${root}`);
+    return this.done({ action, targets: this.targets, project_root: root });
+  }
+}

@@ -1,0 +1,156 @@
+import { Command, Option } from "clipanion";
+import type { EmitWatch } from "../../lib/agent/watch/events.ts";
+import type { Watch } from "../../lib/agent/watch/watch.ts";
+import type { WatchFile } from "../../lib/agent/watch/watch-file.ts";
+import { EXIT, worstExit } from "../../lib/contract/codes.ts";
+import { asSealiftError, usageError } from "../../lib/contract/errors.ts";
+import type { WatchEntry } from "../../lib/contract/files/watch.ts";
+import type { Notifier } from "../../lib/support/systemd/notify.ts";
+import type { Settings } from "../../lib/support/settings.ts";
+import { AgentCommand } from "./agent-options.ts";
+import { interruptible, OPTION_NAMES } from "../shell/base.ts";
+import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
+import { marketplaceOptions, projectOptions } from "./source-options.ts";
+import type { WatchedDefinition } from "./watch-targets.ts";
+
+export class WatchCommand extends AgentCommand {
+  static override paths = [["watch"]];
+  static override usage = Command.Usage({
+    category: "Deploying",
+    description: "Follow the latest version of many targets, with a dashboard",
+    details: `
+      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`, from the arguments or from \`--config watch.yaml\`, where each may have its own
+      project root, credentials, plan, supervisor and interval. Every change of \`latest\` is deployed; versions that were rolled back or failed a
+      check wait for a newer one or for \`sealift watch retry\`. A hub that is away only makes the pauses longer.
+
+      On a terminal a dashboard is shown (\`?\` lists its keys), elsewhere lines, and events with \`--json\`. \`--once\` checks every target once,
+      deploys what is due, and ends with the worst exit code. SIGHUP reads the configuration again.
+    `,
+    examples: [
+      ["Follow one plugin", "$0 watch plugin:tide-table --install-plan install.yaml --project-root /srv/app"],
+      ["Many targets", "$0 watch --config /etc/sealift/watch.yaml"],
+      ["From cron", "$0 watch --config watch.yaml --once"],
+    ],
+  });
+
+  // Not sealift.yaml: the targets, and the options that they share.
+  override config = Option.String("--config", { description: "watch.yaml: targets and their options" });
+  targets = Option.Rest({ name: "TARGET" });
+  interval = Option.String("--interval", { description: "Time between two checks of a target (default: 60 s)" });
+  once = Option.Boolean("--once", { description: "Check and deploy once, then end" });
+  tui = Option.Boolean("--tui", { description: "--no-tui prints lines on a terminal, too" });
+  screenReader = Option.Boolean("--screen-reader", {
+    description: "A dashboard for screen readers: words instead of bars and columns [SEALIFT_SCREEN_READER]",
+  });
+  deploymentCredential = projectOptions.deploymentCredential();
+  deploymentCredentialFile = projectOptions.deploymentCredentialFile();
+  signerPublicKey = projectOptions.signerPublicKey();
+  trustOnFirstUse = projectOptions.trustOnFirstUse();
+  gitToken = projectOptions.gitToken();
+  signingSecret = marketplaceOptions.signingSecret();
+  signingSecretFile = marketplaceOptions.signingSecretFile();
+  installPlan = marketplaceOptions.installPlan();
+  symlinks = marketplaceOptions.symlinks();
+
+  #file: WatchFile | undefined;
+
+  protected override async loadSettings(): Promise<Settings> {
+    const { Settings } = await import("../../lib/support/settings.ts");
+    if (this.config === undefined) return Settings.load({ flags: this.flags(), known: OPTION_NAMES });
+    const { readWatchConfig } = await import("../../lib/agent/watch/watch-file.ts");
+    this.#file = await readWatchConfig(this.config);
+    return Settings.load({ flags: this.flags(), config: this.#file.shared, known: OPTION_NAMES });
+  }
+
+  override async run(settings: Settings): Promise<number> {
+    const definitions = await this.#definitions(settings);
+    const once = settings.flag("once");
+    const terminal = terminalOf(this.context);
+    if (terminal !== undefined && !this.json && !once && settings.flag("tui", true)) {
+      const { watchDashboard } = await loadForProduction(() => import("../shell/output/watch-dashboard.ts"));
+      const { deployments, failed } = await watchDashboard(definitions, {
+        ...terminal,
+        screenReader: settings.flag("screen-reader"),
+      });
+      this.output.line(`${deployments} deployment${deployments === 1 ? "" : "s"}, ${failed} failed`);
+      return EXIT.done;
+    }
+    using interrupt = interruptible();
+    const { Watch } = await import("../../lib/agent/watch/watch.ts");
+    const lines = await this.#renderer();
+    if (once) return this.#once(new Watch(definitions, lines), interrupt.signal);
+    const { systemdNotifier } = await import("../../lib/support/systemd/notify.ts");
+    using notifier = systemdNotifier({ warn: (message) => lines({ event: "watch.warning", message }) });
+    const emit = await telling(notifier, lines);
+    const watch = new Watch(definitions, emit);
+    const reload = (): void => void notifier.reload(() => this.#reload(watch, emit));
+    process.on("SIGHUP", reload);
+    interrupt.signal.addEventListener("abort", () => notifier.stopping("Finishing what is under way"), { once: true });
+    try {
+      await watch.run(interrupt.signal);
+    } finally {
+      process.off("SIGHUP", reload);
+    }
+    return this.done({});
+  }
+
+  /** Takes the configuration over as it is now; one that is not valid changes nothing. */
+  async #reload(watch: Watch, emit: EmitWatch): Promise<void> {
+    try {
+      await watch.replace(await this.#definitions(await this.loadSettings()));
+    } catch (thrown) {
+      const { message } = asSealiftError(thrown);
+      emit({ event: "watch.warning", message: `The configuration was not taken over: ${message}` });
+    }
+  }
+
+  async #definitions(settings: Settings): Promise<WatchedDefinition[]> {
+    const entries: WatchEntry[] = [
+      ...this.targets.map((target): WatchEntry => ({ target })),
+      ...(this.#file?.targets ?? []),
+    ];
+    if (entries.length === 0) {
+      throw usageError("usage", "There is nothing to watch.", {
+        hint: "Name targets such as plugin:tide-table, or give --config watch.yaml.",
+      });
+    }
+    const { watchTargets } = await import("./watch-targets.ts");
+    return watchTargets(entries, settings, this.#file?.unknownKeys);
+  }
+
+  async #renderer(): Promise<EmitWatch> {
+    if (this.json) return this.output.event;
+    const { watchLines } = await import("../shell/output/watch-lines.ts");
+    // The journal has times of its own.
+    return watchLines(this.output.line, process.env.JOURNAL_STREAM === undefined);
+  }
+
+  async #once(watch: Watch, signal: AbortSignal): Promise<number> {
+    const turns = await watch.once(signal);
+    const exit = worstExit(turns.map(({ exitCode }) => exitCode));
+    const targets = turns.map(({ target, outcome, version, error }) => ({
+      target,
+      outcome,
+      version,
+      ...(error !== undefined && { error: error.toJSON() }),
+    }));
+    if (this.json) {
+      const status = exit === EXIT.done ? "success" : "failed";
+      this.output.event({ event: "result", status, exit_code: exit, targets });
+    }
+    return exit;
+  }
+}
+
+/** The renderer's events, of which systemd hears the sum: readiness, and how the targets are. */
+async function telling(notifier: Notifier, lines: EmitWatch): Promise<EmitWatch> {
+  const { summaryOf, WatchModel } = await import("../../lib/models/watch.ts");
+  const model = new WatchModel();
+  return (event) => {
+    lines(event);
+    if (event.event === "fetch.progress") return;
+    model.apply(event, Date.now());
+    if (event.event === "watch.started") notifier.ready(summaryOf(model));
+    else notifier.status(summaryOf(model));
+  };
+}

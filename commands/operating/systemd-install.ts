@@ -1,0 +1,67 @@
+import { resolve } from "node:path";
+import { Command, Option } from "clipanion";
+import { usageError } from "../../lib/contract/errors.ts";
+import type { Settings } from "../../lib/support/settings.ts";
+import { SealiftCommand } from "../shell/base.ts";
+
+const DEFAULT_PROJECT_ROOT = "/srv/sealift";
+
+export class SystemdInstall extends SealiftCommand {
+  static override paths = [["systemd", "install"]];
+  static override usage = Command.Usage({
+    category: "Operating",
+    description: "Write the systemd units of the hub, the runtime and the watch",
+    details: `
+      Writes hardened units for this Node.js and this installation below \`/etc\`, and with them, for the runtime and the watch, a user, the
+      folders of the project root, and a polkit rule that lets the watch restart \`sealift-plugin-*\` and nothing else. Files that were
+      edited are not replaced without \`--force\`; changes belong in drop-ins. Prints the path of each file; nothing is started.
+    `,
+    examples: [
+      ["All three", "$0 systemd install"],
+      ["Look first", "$0 systemd install hub --dry-run"],
+      ["Into an image", "$0 systemd install watch --root ./image --project-root /srv/harbour"],
+    ],
+  });
+
+  services = Option.Rest({ name: "hub|runtime|watch" });
+  projectRoot = Option.String("--project-root", {
+    description: `What the watch deploys into and the runtime runs (${DEFAULT_PROJECT_ROOT})`,
+  });
+  root = Option.String("--root", "/", { description: "Write below this folder, for images that are being built (/)" });
+  dryRun = Option.Boolean("--dry-run", false, { description: "Print the files, write nothing" });
+  force = Option.Boolean("--force", false, { description: "Replace files that were edited" });
+
+  override async run(settings: Settings): Promise<number> {
+    const units = await import("../../lib/support/systemd/units.ts");
+    const unknown = this.services.filter((name) => !units.SYSTEMD_SERVICES.includes(name as never));
+    if (unknown.length > 0) {
+      throw usageError("usage", `There are units for ${units.SYSTEMD_SERVICES.join(", ")}, not ${unknown.join(", ")}.`);
+    }
+    const services = units.SYSTEMD_SERVICES.filter(
+      (name) => this.services.length === 0 || this.services.includes(name),
+    );
+    const options = {
+      services,
+      node: process.execPath,
+      packageFolder: units.packageFolder(),
+      projectRoot: resolve(settings.text("project-root") ?? DEFAULT_PROJECT_ROOT),
+      root: resolve(this.root),
+    };
+    const files = await units.planUnits(options);
+    const warnings = units.hiddenPaths(options);
+    for (const warning of warnings) this.note(`warning: ${warning}`);
+    if (this.dryRun) {
+      if (!this.json) for (const { target, content } of files) this.output.line(`# ${target}\n${content}`);
+      return this.done({
+        dry_run: true,
+        files: files.map(({ target, ...file }) => ({ ...file, path: target })),
+        warnings,
+      });
+    }
+    await units.writeUnits(files, { force: this.force });
+    const next = units.nextSteps(files, options);
+    if (!this.json) for (const { target } of files) this.output.line(target);
+    this.note(["Next:", ...next].join("\n  "));
+    return this.done({ files: files.map(({ target, state }) => ({ path: target, state })), warnings, next });
+  }
+}

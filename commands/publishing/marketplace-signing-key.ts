@@ -1,0 +1,61 @@
+import { Command, Option } from "clipanion";
+import { usageError } from "../../lib/contract/errors.ts";
+import type { Settings } from "../../lib/support/settings.ts";
+import { HubCommand, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../hub/hub-options.ts";
+
+export class MarketplaceSigningKey extends HubCommand {
+  static override paths = [["marketplace", "signing-key"]];
+  static override usage = Command.Usage({
+    category: "Publishing",
+    description: "Register your signing secret, for the archives that the hub imports",
+    details: `
+      \`marketplace publish --import\` has the hub fetch an archive and sign it in your name. The hub keeps the secret sealed under its
+      key-encryption key, in place of an earlier one, and never gives it out. Archives that you publish with \`--archive\` are signed on this
+      machine and need none of this.
+    `,
+    examples: [
+      ["Register it", "$0 marketplace signing-key --signing-secret-file secret.txt"],
+      ["Whether one is registered", "$0 marketplace signing-key --status"],
+      ["Have the hub forget it", "$0 marketplace signing-key --forget"],
+    ],
+  });
+
+  signingSecret = Option.String("--signing-secret", {
+    description: "Your signing secret; safer as [SEALIFT_SIGNING_SECRET] or --signing-secret-file",
+  });
+  signingSecretFile = Option.String("--signing-secret-file", {
+    description: "File with the signing secret; - is standard input",
+  });
+  status = Option.Boolean("--status", false, { description: "Only tell whether one is registered" });
+  forget = Option.Boolean("--forget", false, { description: "Remove it from the hub" });
+
+  override async run(settings: Settings): Promise<number> {
+    if (this.status && this.forget) throw usageError("usage", "Give either --status or --forget.");
+    const [{ DevkeysClient }, { signingKeyRequest }] = await Promise.all([
+      import("../../lib/client/devkeys-client.ts"),
+      import("../../lib/contract/surfaces/marketplace.ts"),
+    ]);
+    const client = new DevkeysClient(hubConnection(settings, MARKETPLACE_TIMEOUT_MS));
+    if (this.forget) {
+      await client.forgetSigningKey();
+      this.note("The hub has forgotten your signing secret; it can import nothing for you.");
+      return this.done({ registered: false });
+    }
+    if (this.status) {
+      const found = await client.signingKey();
+      if (this.json) return this.done({ registered: found !== undefined, ...found });
+      this.output.line(
+        found === undefined
+          ? "No signing secret is registered."
+          : `The signing secret of ${found.owner} is registered since ${found.created_at}.`,
+      );
+      return 0;
+    }
+    const secret = settings.requiredSecret("signing-secret");
+    if (!signingKeyRequest.safeParse({ secret }).success)
+      throw usageError("usage", "A signing secret has 16 to 4096 characters; this one has not.");
+    const record = await client.registerSigningKey(secret);
+    this.note(`The hub signs what it imports for ${record.owner} with this secret from now on.`);
+    return this.done({ registered: true, ...record });
+  }
+}

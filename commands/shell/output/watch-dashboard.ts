@@ -1,0 +1,74 @@
+import { resolve } from "node:path";
+import { readReports } from "../../../lib/agent/reports/report.ts";
+import type { EmitWatch } from "../../../lib/agent/watch/events.ts";
+import { Watch } from "../../../lib/agent/watch/watch.ts";
+import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";
+import { layoutOf } from "../../../lib/releases/layout.ts";
+import { DashboardStore } from "../../../lib/tui/dashboard-store.ts";
+import { showWatch, type Terminal } from "../../../lib/tui/show.tsx";
+import type { PastDeployment } from "../../../lib/models/watch.ts";
+import { interruptible } from "../base.ts";
+import type { WatchedDefinition } from "../../deploying/watch-targets.ts";
+import { endWithTerminal } from "./terminal.ts";
+
+/** Reports of earlier runs that the history starts with, for each target. */
+const PAST_REPORTS = 20;
+
+/** Watches with the dashboard until somebody quits or the terminal goes away. @returns how many deployments there were, and failed */
+export async function watchDashboard(
+  definitions: readonly WatchedDefinition[],
+  terminal: Terminal,
+): Promise<{ deployments: number; failed: number }> {
+  const store = new DashboardStore(await pastDeployments(definitions));
+  using interrupt = interruptible();
+  const stop = new AbortController();
+  using _terminal = endWithTerminal(stop, terminal);
+  const ended = { deployments: 0, failed: 0 };
+  const emit: EmitWatch = (event) => {
+    if (event.event === "deploy.done") {
+      ended.deployments++;
+      if (event.code !== null) ended.failed++;
+    }
+    store.emit(event);
+  };
+  const watch = new Watch(definitions, emit);
+  const picture = showWatch(
+    {
+      store,
+      fleets: new Map(definitions.map(({ name, fleet }) => [name, fleet])),
+      act: (target, action) => void watch.act(target, action),
+      quit: () => stop.abort(),
+    },
+    terminal,
+  );
+  try {
+    await watch.run(AbortSignal.any([interrupt.signal, stop.signal]));
+  } finally {
+    picture.unmount();
+    await picture.waitUntilExit();
+  }
+  return ended;
+}
+
+async function pastDeployments(definitions: readonly WatchedDefinition[]): Promise<PastDeployment[]> {
+  const past = await Promise.all(
+    definitions.map(async ({ name, source, options }) => {
+      const reports = await readReports(layoutOf(resolve(options.projectRoot)), source("latest").target, PAST_REPORTS);
+      return reports.map((report) => pastOf(name, report));
+    }),
+  );
+  return past.flat();
+}
+
+function pastOf(target: string, report: LocalReport): PastDeployment {
+  const at = Date.parse(report.completed_at);
+  return {
+    target,
+    at,
+    version: report.resolved_version,
+    status: report.status,
+    durationMs: at - Date.parse(report.started_at),
+    code: report.code,
+    message: report.error_message,
+  };
+}

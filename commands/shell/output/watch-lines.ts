@@ -1,0 +1,13 @@
+import type { WatchEvent } from "../../../lib/agent/watch/events.ts";
+import { watchSentences } from "../../../lib/agent/watch/sentences.ts";
+
+/** The loop's events as plain lines, each with its time and target. */
+export function watchLines(write: (line: string) => void, withTime: boolean): (event: WatchEvent) => void {
+  const sentenceOf = watchSentences();
+  return (event) => {
+    const sentence = sentenceOf(event);
+    if (sentence === undefined) return;
+    const time = withTime ? `${new Date().toISOString().slice(0, 19)}Z ` : "";
+    write(`${time}${"target" in event ? `${event.target}  ` : ""}${sentence}`);
+  };
+}

@@ -1,0 +1,53 @@
+import type { CommandClass } from "clipanion";
+import { Completion } from "./completion.ts";
+import { DeployMarketplace } from "../deploying/deploy-marketplace.ts";
+import { DeployProject } from "../deploying/deploy-project.ts";
+import { DeployPublish } from "../publishing/deploy-publish.ts";
+import { Doctor } from "../operating/doctor.ts";
+import { Fleet } from "../deploying/fleet.ts";
+import { HubRotateKek } from "../hub/hub-rotate-kek.ts";
+import { HubServe } from "../hub/hub-serve.ts";
+import { Keygen } from "../publishing/keygen.ts";
+import { KeysCreate, KeysList, KeysRevoke } from "../hub/keys.ts";
+import { MarketplacePublish, MarketplaceSearch, MarketplaceYank } from "../publishing/marketplace.ts";
+import { MarketplaceSigningKey } from "../publishing/marketplace-signing-key.ts";
+import { OpenArtifact } from "../publishing/open.ts";
+import { PlanInit, PlanValidate } from "../deploying/plan.ts";
+import { PluginInit } from "../plugins/plugin-init.ts";
+import { PluginTest } from "../plugins/plugin-test.ts";
+import { ProjectsCreate, ProjectsList } from "../hub/projects.ts";
+import { RuntimeServe } from "../plugins/runtime-serve.ts";
+import { SystemdInstall } from "../operating/systemd-install.ts";
+import { WatchControl } from "../deploying/watch-control.ts";
+import { WatchCommand } from "../deploying/watch.ts";
+
+/** Every command of `sealift`. Their modules are light: what they do is loaded when they run. */
+export const COMMANDS: readonly CommandClass[] = [
+  Completion,
+  DeployMarketplace,
+  DeployProject,
+  DeployPublish,
+  Doctor,
+  Fleet,
+  HubRotateKek,
+  HubServe,
+  Keygen,
+  KeysCreate,
+  KeysList,
+  KeysRevoke,
+  MarketplacePublish,
+  MarketplaceSearch,
+  MarketplaceSigningKey,
+  MarketplaceYank,
+  OpenArtifact,
+  PlanInit,
+  PlanValidate,
+  PluginInit,
+  PluginTest,
+  ProjectsCreate,
+  ProjectsList,
+  RuntimeServe,
+  SystemdInstall,
+  WatchCommand,
+  WatchControl,
+];

@@ -1,0 +1,40 @@
+import type { Notifier } from "../../lib/support/systemd/notify.ts";
+import { aborted, listenOn } from "./listen-option.ts";
+
+/** A hub or a runtime, ready to listen. */
+interface Service {
+  listen(): Promise<string>;
+  /** Lets what is in flight end. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves until the signal is aborted, tells systemd how it goes, and reloads on SIGHUP.
+ *
+ * @param announce says the URL on stdout
+ * @param reload must not throw
+ * @throws UsageError `usage` when the listener cannot start
+ */
+export async function serve(
+  service: Service,
+  options: {
+    signal: AbortSignal;
+    notifier: Notifier;
+    announce: (url: string) => void;
+    reload: () => Promise<void>;
+  },
+): Promise<void> {
+  const { signal, notifier } = options;
+  const reload = (): void => void notifier.reload(options.reload);
+  process.on("SIGHUP", reload);
+  try {
+    const url = await listenOn(service);
+    options.announce(url);
+    notifier.ready(`Serving at ${url}`);
+    await aborted(signal);
+    notifier.stopping("Letting the requests in flight end");
+  } finally {
+    await service.close();
+    process.off("SIGHUP", reload);
+  }
+}

@@ -1,0 +1,14 @@
+import { lstat, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { descriptor, type Descriptor, DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
+import { artifactError } from "../../contract/errors.ts";
+import { parseYaml } from "../../support/yaml-file.ts";
+
+/** @throws ArtifactError `descriptor_invalid` */
+export async function readDescriptor(folder: string): Promise<Descriptor> {
+  const invalid = (message: string, faults: string[]) => artifactError("descriptor_invalid", message, { faults });
+  const file = join(folder, DESCRIPTOR_FILE);
+  const stats = await lstat(file).catch(() => undefined);
+  if (stats?.isFile() !== true) throw invalid(`The plugin has no ${DESCRIPTOR_FILE}.`, []);
+  return parseYaml(await readFile(file, "utf8"), descriptor, DESCRIPTOR_FILE, invalid);
+}

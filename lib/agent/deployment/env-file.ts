@@ -1,0 +1,86 @@
+import { chmod, readFile, writeFile } from "node:fs/promises";
+import { parseEnv } from "node:util";
+import { deploymentError } from "../../contract/errors.ts";
+
+export interface EnvFileOptions {
+  plugin: string;
+  /** The release's template. */
+  template: string;
+  /** The host's own file; when it exists it is kept as it is. */
+  existing: string;
+  /** Where a new file is prepared (mode 0600) for the switch to put in place. */
+  prepared: string;
+  required: readonly string[];
+  environment: NodeJS.ProcessEnv;
+}
+
+/**
+ * Seeds a plugin's `.env` from its template when the host has none: values set in the process environment win. Then every required
+ * name must have a value, in the host's file or in the process environment (formats, section 2, `write_env`).
+ *
+ * The agent's own variables are never copied: a template cannot ask for `SEALIFT_API_KEY`.
+ *
+ * @returns true when a new file was prepared
+ * @throws DeploymentError `env_missing` with every empty name
+ */
+export async function prepareEnvFile(options: EnvFileOptions): Promise<boolean> {
+  const { plugin, required } = options;
+  const given = (name: string): string | undefined =>
+    name.startsWith("SEALIFT_") ? undefined : options.environment[name];
+  const existing = await readFile(options.existing, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  const content = existing ?? seeded(await readTemplate(options), required, given);
+  const values = parseEnv(content);
+  const empty = required.filter((name) => (values[name] ?? "") === "" && (given(name) ?? "") === "");
+  if (empty.length > 0) {
+    throw deploymentError("env_missing", `${plugin} needs values for ${empty.join(", ")}.`, {
+      hint: `Set them in ${options.existing} or in the environment of this command, and deploy again.`,
+    });
+  }
+  if (existing !== undefined) return false;
+  await writeFile(options.prepared, content, { flag: "wx", mode: 0o600 });
+  await chmod(options.prepared, 0o600);
+  return true;
+}
+
+async function readTemplate({ plugin, template }: EnvFileOptions): Promise<string> {
+  try {
+    return await readFile(template, "utf8");
+  } catch (cause) {
+    throw deploymentError(
+      "plan_invalid",
+      `The environment template of ${plugin} cannot be read: ${(cause as Error).message}.`,
+      {
+        cause,
+        hint: "Ask the publisher to correct the write_env step.",
+      },
+    );
+  }
+}
+
+/** The template line by line, comments kept, with the given values in place; required names that it lacks are added. */
+function seeded(template: string, required: readonly string[], given: (name: string) => string | undefined): string {
+  const seen = new Set<string>();
+  const lines = template.split(/\r?\n/).map((line) => {
+    const name = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=/.exec(line)?.[1];
+    if (name === undefined) return line;
+    seen.add(name);
+    const value = given(name);
+    return value === undefined ? line : `${name}=${quoted(value)}`;
+  });
+  while (lines.at(-1) === "") lines.pop();
+  for (const name of required) {
+    const value = seen.has(name) ? undefined : given(name);
+    if (value !== undefined) lines.push(`${name}=${quoted(value)}`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** A value as dotenv readers take it literally. */
+function quoted(value: string): string {
+  if (/^[A-Za-z0-9_./:@%+,-]*$/.test(value)) return value;
+  const mark = ["'", '"', "`"].find((candidate) => !value.includes(candidate));
+  return mark === undefined ? JSON.stringify(value) : `${mark}${value}${mark}`;
+}

@@ -1,0 +1,43 @@
+import type { StepOutcome } from "../../contract/surfaces/reports.ts";
+
+/**
+ * What the agent says while it works. Renderers (lines, NDJSON, dashboard) read these and nothing else. Names and fields are stable:
+ * NDJSON consumers depend on them (`"v": 1`).
+ */
+export type AgentEvent =
+  | {
+      event: "deploy.started";
+      kind: "project" | "plugin" | "service";
+      slug: string;
+      requested_version: string;
+      deployment_id: string;
+      project_root: string;
+    }
+  | { event: "lock.waiting"; holder: string }
+  | { event: "lock.acquired" }
+  | { event: "recovery.done"; version: string | null; deployment_id: string }
+  | { event: "auth.ok" }
+  | { event: "resolve.ok"; version: string; running_version: string | null }
+  | { event: "locate.ok"; size_bytes: number | null }
+  | { event: "authorize.ok" }
+  | { event: "fetch.started"; size_bytes: number | null }
+  | { event: "fetch.progress"; bytes: number; size_bytes: number | null; unpacked_bytes: number }
+  | { event: "fetch.resumed"; bytes: number; reason: string }
+  | { event: "fetch.done"; bytes: number; files: number; unpacked_bytes: number }
+  | { event: "verify.ok"; check: "signature" | "manifest" | "plan" | "hmac" | "archive" }
+  | { event: "source.fetched"; id: string; sha256: string }
+  | { event: "steps.planned"; steps: { id: string; action: string; after_switch: boolean }[] }
+  | { event: "step.started"; id: string; action: string; plugin: string | null }
+  | { event: "step.done"; outcome: StepOutcome }
+  | { event: "output"; source: string; line: string }
+  | { event: "switch.started"; release: string; previous: string | null }
+  | { event: "switch.done"; release: string }
+  | { event: "rollback.started"; reason: string }
+  | { event: "rollback.done"; release: string | null }
+  | { event: "commit.done"; release: string }
+  | { event: "collect.done"; removed: string[] }
+  | { event: "report.written"; path: string }
+  | { event: "report.sent" }
+  | { event: "warning"; message: string };
+
+export type Emit = (event: AgentEvent) => void;

@@ -1,0 +1,199 @@
+import {
+  artifactError,
+  deploymentError,
+  type ErrorFacts,
+  type SealiftError,
+  usageError,
+} from "../../contract/errors.ts";
+import { type InstallPlan, installPlan, type InstallStep } from "../../contract/files/install-plan.ts";
+import type { Item } from "../../releases/layout.ts";
+import { parseYaml } from "../../support/yaml-file.ts";
+
+/** Where a plan comes from decides the kind of its errors: the operator's own file is usage, a signed member is the artifact's. */
+export type PlanOrigin = "artifact" | "local";
+
+/** What a plan may name. */
+export interface PlanScope {
+  projectId: string;
+  plugins: ReadonlySet<string>;
+  extensions: ReadonlySet<string>;
+}
+
+const SUPERVISED = new Set<InstallStep["action"]>(["start", "stop", "restart", "healthcheck"]);
+const AFTER_SWITCH = new Set<InstallStep["action"]>(["start", "restart", "healthcheck"]);
+const FILLS_STAGING = new Set<InstallStep["action"]>([
+  "prepare",
+  "download",
+  "extract",
+  "configure_plugin",
+  "provision",
+  "install_plugin",
+  "install_extension",
+  "write_env",
+]);
+
+/** One step of the event `steps.planned`. */
+export interface PlannedStep {
+  id: string;
+  action: InstallStep["action"];
+  after_switch: boolean;
+}
+
+/** A plan in the order in which it is carried out. */
+export interface OrderedPlan {
+  /** In staging, before the switch. */
+  fill: InstallStep[];
+  /** `stop` steps that run just before the switch. */
+  stop: InstallStep[];
+  /** After the switch. */
+  after: InstallStep[];
+}
+
+const planError =
+  (origin: PlanOrigin) =>
+  (message: string, faults: string[] = []): SealiftError => {
+    const facts: ErrorFacts = {
+      faults,
+      hint:
+        origin === "local"
+          ? "Correct the file given with --install-plan."
+          : "Ask the publisher to correct deployment/install.yaml.",
+    };
+    return origin === "local"
+      ? usageError("config_invalid", message, facts)
+      : artifactError("plan_invalid", message, facts);
+  };
+
+/** Parses `install.yaml` (formats, section 2); unknown keys are errors. @throws `plan_invalid`, or `config_invalid` for a local file */
+export function parsePlan(text: string, name: string, origin: PlanOrigin): InstallPlan {
+  return parseYaml(text, installPlan, name, planError(origin));
+}
+
+/**
+ * Checks a plan against what it is for and orders it: topological, then as listed; staging, then stops, then the rest.
+ *
+ * @throws `plan_mismatch` for another project; `plan_invalid` (or `config_invalid`) with every fault: ids twice or unknown, a cycle, an unknown
+ *   plugin, an install that depends on a start, restart or healthcheck
+ */
+export function orderPlan(plan: InstallPlan, scope: PlanScope, origin: PlanOrigin): OrderedPlan {
+  if (plan.project_id !== scope.projectId) {
+    const message = `The install plan belongs to ${JSON.stringify(plan.project_id)}, not to ${scope.projectId}.`;
+    const hint = "Nothing was installed. Use the plan of this target.";
+    throw origin === "local"
+      ? usageError("config_invalid", message, { hint })
+      : artifactError("plan_mismatch", message, { hint });
+  }
+  const faults: string[] = [];
+  const byId = new Map<string, InstallStep>();
+  for (const step of plan.steps) {
+    if (byId.has(step.id)) faults.push(`the step id ${step.id} is used twice`);
+    byId.set(step.id, step);
+  }
+  const installed = new Set<string>();
+  for (const step of plan.steps) {
+    for (const id of step.depends_on)
+      if (!byId.has(id)) faults.push(`step ${step.id} depends on ${id}, which is no step`);
+    const named = namedBy(step);
+    if (named !== undefined && !scope[named.section].has(named.id)) {
+      faults.push(
+        `step ${step.id} names the ${named.section === "plugins" ? "plugin" : "extension"} ${named.id}, which is not in the artifact`,
+      );
+    }
+    if (step.action === "install_plugin" || step.action === "install_extension") {
+      const key = `${named!.section}/${named!.id}`;
+      if (installed.has(key)) faults.push(`step ${step.id} installs ${named!.id} a second time`);
+      installed.add(key);
+    }
+  }
+  const sorted = faults.length === 0 ? topological(plan.steps, byId, faults) : [];
+  const late = lateSteps(sorted, byId);
+  for (const step of sorted) {
+    if (FILLS_STAGING.has(step.action) && late.has(step.id)) {
+      faults.push(
+        `step ${step.id} (${step.action}) depends on a start, restart or healthcheck, which run after the switch`,
+      );
+    }
+  }
+  if (faults.length > 0) throw planError(origin)(`The install plan is not valid: ${faults.join("; ")}.`, faults);
+
+  const lastFill = sorted.findLastIndex((step) => FILLS_STAGING.has(step.action));
+  const ordered: OrderedPlan = { fill: [], stop: [], after: [] };
+  sorted.forEach((step, index) => {
+    if (late.has(step.id) || index > lastFill) ordered.after.push(step);
+    else if (step.action === "stop") ordered.stop.push(step);
+    else ordered.fill.push(step);
+  });
+  return ordered;
+}
+
+/** The plugin or extension that a step names, when it names one. */
+function namedBy(step: InstallStep): { section: "plugins" | "extensions"; id: string } | undefined {
+  if ("extension" in step) return { section: "extensions", id: step.extension };
+  if ("plugin" in step && step.plugin !== undefined) return { section: "plugins", id: step.plugin };
+  return undefined;
+}
+
+/** Depth first in listed order: dependencies come first, otherwise the order stays as written. */
+function topological(
+  steps: readonly InstallStep[],
+  byId: ReadonlyMap<string, InstallStep>,
+  faults: string[],
+): InstallStep[] {
+  const sorted: InstallStep[] = [];
+  const state = new Map<string, "open" | "done">();
+  const visit = (step: InstallStep, trail: readonly string[]): void => {
+    if (state.get(step.id) === "done") return;
+    if (state.get(step.id) === "open") {
+      faults.push(
+        `the steps ${[...trail.slice(trail.indexOf(step.id)), step.id].join(" → ")} depend on each other in a cycle`,
+      );
+      return;
+    }
+    state.set(step.id, "open");
+    for (const id of step.depends_on) visit(byId.get(id)!, [...trail, step.id]);
+    state.set(step.id, "done");
+    sorted.push(step);
+  };
+  for (const step of steps) visit(step, []);
+  return sorted;
+}
+
+/** Steps that run after the switch: starts, restarts and healthchecks, and whatever depends on one. */
+function lateSteps(sorted: readonly InstallStep[], byId: ReadonlyMap<string, InstallStep>): Set<string> {
+  const late = new Set<string>();
+  for (const step of sorted) {
+    if (AFTER_SWITCH.has(step.action) || step.depends_on.some((id) => late.has(byId.get(id)!.id))) late.add(step.id);
+  }
+  return late;
+}
+
+/**
+ * With no supervisor there is nobody to start or check anything (formats, section 2).
+ *
+ * @throws `needs_supervisor`
+ */
+export function checkSupervised(plan: InstallPlan, supervisor: string, origin: PlanOrigin): void {
+  const step = plan.steps.find(({ action }) => SUPERVISED.has(action));
+  if (supervisor !== "none" || step === undefined) return;
+  const message = `The install plan's step ${step.id} (${step.action}) needs a supervisor, and --supervisor is none.`;
+  const hint = "Choose one with --supervisor runtime, systemd, docker or kubernetes.";
+  throw origin === "local"
+    ? usageError("needs_supervisor", message, { hint })
+    : deploymentError("needs_supervisor", message, { hint });
+}
+
+/** The steps as they are told before the first one runs. */
+export function plannedSteps({ fill, stop, after }: OrderedPlan): PlannedStep[] {
+  const named = (steps: readonly InstallStep[], afterSwitch: boolean): PlannedStep[] =>
+    steps.map(({ id, action }) => ({ id, action, after_switch: afterSwitch }));
+  return [...named([...fill, ...stop], false), ...named(after, true)];
+}
+
+/** What the plan installs. */
+export function plannedItems({ fill }: OrderedPlan): Item[] {
+  return fill.flatMap((step): Item[] => {
+    if (step.action === "install_plugin") return [{ section: "plugins", id: step.plugin }];
+    if (step.action === "install_extension") return [{ section: "extensions", id: step.extension }];
+    return [];
+  });
+}

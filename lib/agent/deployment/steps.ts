@@ -1,0 +1,226 @@
+import { lstat, mkdir, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { deploymentError, isAbort, SealiftError } from "../../contract/errors.ts";
+import type { InstallStep, Notifiers, Provisioners } from "../../contract/files/install-plan.ts";
+import type { StepOutcome } from "../../contract/surfaces/reports.ts";
+import type { Journal } from "../../releases/journal.ts";
+import type { Item, Layout } from "../../releases/layout.ts";
+import { childEnvironment, describeFailure, runProgram } from "./child-program.ts";
+import { prepareEnvFile } from "./env-file.ts";
+import type { Emit } from "./events.ts";
+import type { Fetched } from "../sources/source.ts";
+import type { Supervisor } from "../supervisors/supervisor.ts";
+
+/** Milliseconds before the second attempt of a healthcheck; each further one waits longer. */
+const RETRY_DELAY_MS = 1_000;
+
+export interface StepContext {
+  layout: Layout;
+  journal: Journal;
+  /** The release's folder, not yet visible to anyone. */
+  release: string;
+  fetched: Fetched;
+  supervisor: Supervisor;
+  provisioners: Provisioners;
+  notifiers: Notifiers;
+  /** Plugin id → prepared `.env` file, filled by `write_env`. */
+  envFiles: Map<string, string>;
+  outcomes: StepOutcome[];
+  emit: Emit;
+  /** Notes a unit in the journal before it is touched. */
+  touch: (plugin: string | null) => Promise<void>;
+  signal: AbortSignal;
+}
+
+/** Carries out steps in order; the first failure ends them. Each is told about, before and after. @throws what the step throws */
+export async function runSteps(steps: readonly InstallStep[], context: StepContext): Promise<void> {
+  for (const step of steps) {
+    context.signal.throwIfAborted();
+    context.emit({ event: "step.started", id: step.id, action: step.action, plugin: pluginOf(step) });
+    const started = performance.now();
+    const finish = (status: StepOutcome["status"], message: string | null): void => {
+      const outcome = {
+        id: step.id,
+        action: step.action,
+        status,
+        duration_ms: Math.round(performance.now() - started),
+        error_message: message,
+      };
+      context.outcomes.push(outcome);
+      context.emit({ event: "step.done", outcome });
+    };
+    try {
+      await runStep(step, context);
+      finish("done", null);
+    } catch (error) {
+      finish("failed", error instanceof Error ? error.message : String(error));
+      throw error;
+    }
+  }
+}
+
+const pluginOf = (step: InstallStep): string | null =>
+  ("plugin" in step ? step.plugin : undefined) ?? ("extension" in step ? step.extension : undefined) ?? null;
+
+async function runStep(step: InstallStep, context: StepContext): Promise<void> {
+  const { supervisor, signal } = context;
+  switch (step.action) {
+    case "prepare":
+    case "download":
+    case "extract":
+    case "configure_plugin":
+    case "rollback":
+      // The root exists and the bytes are verified before any step; these mark progress (formats, section 2).
+      return;
+    case "install_plugin":
+      return install(
+        { section: "plugins", id: step.plugin },
+        step.source ?? context.fetched.plugins.get(step.plugin)!.folder,
+        context,
+      );
+    case "install_extension":
+      return install(
+        { section: "extensions", id: step.extension },
+        step.source ?? context.fetched.extensions.get(step.extension)!.folder,
+        context,
+      );
+    case "provision":
+      return provision(step.plugin, context);
+    case "write_env":
+      return writeEnv(step.plugin, step.from, context);
+    case "start":
+    case "stop":
+    case "restart":
+      await context.touch(step.plugin ?? null);
+      return supervisor[step.action](step.plugin ?? null, signal);
+    case "healthcheck":
+      return healthcheck(step, context);
+    case "notify":
+      return notify(step.event, step.message ?? "", context);
+  }
+}
+
+/** Moves an item from the verified tree to its place in the release. */
+async function install(item: Item, source: string, { fetched, release, journal }: StepContext): Promise<void> {
+  const from = join(fetched.tree, source);
+  const stats = await lstat(from).catch(() => undefined);
+  if (stats?.isDirectory() !== true) {
+    throw deploymentError(
+      "plan_invalid",
+      `The plan installs ${item.id} from ${source}, which is no folder of the artifact.`,
+      {
+        hint: "Correct the step's source.",
+      },
+    );
+  }
+  const to = join(release, item.section, item.id);
+  await mkdir(dirname(to), { recursive: true });
+  await rename(from, to);
+  journal.items.push(item);
+}
+
+async function provision(plugin: string, context: StepContext): Promise<void> {
+  const entry = context.provisioners[plugin];
+  if (entry === undefined) {
+    throw deploymentError(
+      "provisioner_missing",
+      `The plan provisions ${plugin}, and --provisioners-config has no entry for it.`,
+      {
+        hint: `Add ${plugin} with its command to provisioners.yaml.`,
+      },
+    );
+  }
+  const installed = join(context.release, "plugins", plugin);
+  const unpacked = join(context.fetched.tree, context.fetched.plugins.get(plugin)!.folder);
+  const cwd = (await lstat(installed).catch(() => undefined)) === undefined ? unpacked : installed;
+  const timeoutMs = entry.timeout * 1000;
+  const result = await runProgram({
+    command: entry.command as [string, ...string[]],
+    cwd,
+    env: childEnvironment({ ...entry.env, PROVISION_PLUGIN_ID: plugin }),
+    timeoutMs,
+    signal: context.signal,
+    onLine: (line) => context.emit({ event: "output", source: `provision ${plugin}`, line }),
+  });
+  context.signal.throwIfAborted();
+  if (result.code !== 0) {
+    throw deploymentError("provision_failed", `Provisioning ${plugin} failed: ${describeFailure(result, timeoutMs)}.`, {
+      hint: "Run the provisioner's command by hand to see why.",
+    });
+  }
+}
+
+async function writeEnv(plugin: string, from: string, context: StepContext): Promise<void> {
+  const { layout, fetched, release } = context;
+  const installed = join(release, "plugins", plugin, from);
+  const template =
+    (await lstat(installed).catch(() => undefined)) === undefined
+      ? await templateInTree(plugin, from, fetched)
+      : installed;
+  const prepared = join(release, `${plugin}.env`);
+  const isNew = await prepareEnvFile({
+    plugin,
+    template,
+    existing: layout.envFile(plugin),
+    prepared,
+    required: fetched.plugins.get(plugin)!.requiredEnvironment,
+    environment: process.env,
+  });
+  if (isNew) context.envFiles.set(plugin, prepared);
+}
+
+/** `from` is relative to the plugin's folder, or to the artifact's root. */
+async function templateInTree(plugin: string, from: string, fetched: Fetched): Promise<string> {
+  const own = join(fetched.tree, fetched.plugins.get(plugin)!.folder, from);
+  return (await lstat(own).catch(() => undefined)) === undefined ? join(fetched.tree, from) : own;
+}
+
+async function healthcheck(
+  step: Extract<InstallStep, { action: "healthcheck" }>,
+  { supervisor, emit, signal }: StepContext,
+): Promise<void> {
+  const plugin = step.plugin ?? null;
+  for (let attempt = 0; ; attempt++) {
+    const fault = await supervisor.check(plugin, step.timeout * 1000, signal);
+    signal.throwIfAborted();
+    if (fault === undefined) return;
+    emit({ event: "output", source: `healthcheck ${plugin ?? "project"}`, line: fault });
+    if (attempt >= step.retries) {
+      throw deploymentError(
+        "unhealthy",
+        `The healthcheck of ${plugin ?? "the project"} failed after ${attempt + 1} attempts: ${fault}.`,
+      );
+    }
+    await sleep(RETRY_DELAY_MS * Math.min(attempt + 1, 10), undefined, { signal });
+  }
+}
+
+/** Never fails a deployment (formats, section 2). */
+async function notify(event: string, message: string, context: StepContext): Promise<void> {
+  const entry = context.notifiers[event];
+  if (entry === undefined) {
+    context.emit({
+      event: "warning",
+      message: `Nobody is notified of ${event}: --notifiers-config has no entry for it.`,
+    });
+    return;
+  }
+  try {
+    const timeoutMs = entry.timeout * 1000;
+    const result = await runProgram({
+      command: entry.command as [string, ...string[]],
+      env: childEnvironment({ ...entry.env, NOTIFY_EVENT: event, NOTIFY_MESSAGE: message }),
+      timeoutMs,
+      signal: context.signal,
+    });
+    if (result.code !== 0)
+      context.emit({
+        event: "warning",
+        message: `The notifier of ${event} failed: ${describeFailure(result, timeoutMs)}.`,
+      });
+  } catch (error) {
+    if (isAbort(error) || error instanceof SealiftError) throw error;
+    context.emit({ event: "warning", message: `The notifier of ${event} failed: ${(error as Error).message}.` });
+  }
+}

@@ -1,0 +1,126 @@
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { unzip } from "../../artifact/zip/unzip.ts";
+import type { DeployClientOptions } from "../../client/deploy-client.ts";
+import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
+import { artifactError, usageError } from "../../contract/errors.ts";
+import type { InstallPlan } from "../../contract/files/install-plan.ts";
+import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import { readDescriptor } from "../deployment/descriptor-file.ts";
+import { checkSupervised, orderPlan, parsePlan } from "../deployment/plan.ts";
+import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
+import { spool } from "./spool.ts";
+
+export interface MarketplaceSourceOptions extends Omit<DeployClientOptions, "signal"> {
+  kind: TargetKind;
+  slug: string;
+  version: string;
+  /** The developer's own signing secret; the agent never fetches it (agent rule 1). */
+  signingSecret: string;
+  /** The operator's plan: an artifact never carries one (agent rule 4). */
+  installPlan: string;
+  symlinks: "refuse" | "skip";
+}
+
+/** A plugin or service from surface A: spooled with its HMAC running, verified, scanned whole, unpacked (agent rules 1 to 6). */
+export function marketplaceSource(options: MarketplaceSourceOptions): Source {
+  const { kind, slug } = options;
+  const clientFor = (signal: AbortSignal): MarketplaceClient =>
+    new MarketplaceClient(kind, slug, { ...options, signal });
+  const scope = {
+    projectId: slug,
+    plugins: new Set(kind === "plugin" ? [slug] : []),
+    extensions: new Set(kind === "service" ? [slug] : []),
+  };
+  let plan: InstallPlan | undefined;
+  let names: readonly string[] = [slug];
+  let version = options.version;
+
+  return {
+    kind,
+    slug,
+    target: `${kind}-${slug}`,
+    requestedVersion: options.version,
+
+    async precheck(supervisor) {
+      const text = await readFile(options.installPlan, "utf8").catch((error: NodeJS.ErrnoException) => {
+        throw usageError("config_invalid", `--install-plan cannot be read: ${error.message}.`);
+      });
+      plan = parsePlan(text, options.installPlan, "local");
+      orderPlan(plan, scope, "local");
+      checkSupervised(plan, supervisor, "local");
+    },
+
+    async resolve({ signal }): Promise<Resolved> {
+      const detail = await clientFor(signal).detail();
+      if (options.version === "latest") {
+        if (!detail.latest_version) {
+          throw artifactError("no_version", `No version of ${kind} ${slug} is published yet.`, {
+            hint: "Try again when one is.",
+          });
+        }
+        version = detail.latest_version;
+      }
+      if (detail.name !== undefined) names = [slug, detail.name];
+      const sha256 = detail.versions?.find((candidate) => candidate.version === version)?.sha256;
+      return { version, identity: sha256 === undefined ? null : `sha256:${sha256}` };
+    },
+
+    async fetch(context: FetchContext): Promise<Fetched> {
+      const { staging, emit, signal, limits } = context;
+      const archive = join(staging, "artifact.zip");
+      const { repo, ...spooled } = await clientFor(signal).install(version, async (headers, body) => {
+        checkNamed(headers.named, version, names);
+        const hmac = { secret: options.signingSecret, expected: headers.hmac };
+        return { repo: headers.repo ?? null, ...(await spool(archive, body, { size: headers.size, hmac }, context)) };
+      });
+      emit({ event: "verify.ok", check: "hmac" });
+      const tree = join(staging, "tree");
+      await mkdir(tree, { mode: 0o700 });
+      const unpacked = await unzip(archive, tree, {
+        limits,
+        symlinks: options.symlinks,
+        signal,
+        onScanned({ skippedLinks }) {
+          emit({ event: "verify.ok", check: "archive" });
+          for (const link of skippedLinks)
+            emit({ event: "warning", message: `Left out the symbolic link ${JSON.stringify(link)}.` });
+        },
+      });
+      await rm(archive);
+      emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files, unpacked_bytes: unpacked.bytes });
+      const described = kind === "plugin" ? await readDescriptor(tree) : undefined;
+      return {
+        plan: plan!,
+        planOrigin: "local",
+        tree,
+        plugins: new Map(
+          described === undefined ? [] : [[slug, { folder: ".", requiredEnvironment: described.environment.required }]],
+        ),
+        extensions: new Map(kind === "service" ? [[slug, { folder: "." }]] : []),
+        keep: [],
+        identity: `sha256:${spooled.sha256}`,
+        // The archive's own digest, its identity, says the same.
+        contentSha256: null,
+        bytes: spooled.bytes,
+        artifactSha256: spooled.sha256,
+        repo,
+      };
+    },
+
+    async report(report: LocalReport, signal: AbortSignal): Promise<void> {
+      await clientFor(signal).report({
+        kind,
+        slug,
+        version: report.resolved_version ?? report.requested_version,
+        status: report.status,
+        started_at: report.started_at,
+        completed_at: report.completed_at,
+        host_id: report.host_id,
+        repo: report.repo,
+        error_message: report.error_message,
+      });
+    },
+  };
+}

@@ -1,0 +1,149 @@
+import { lstat, mkdir, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { safeComponents } from "../../artifact/tree/safe-path.ts";
+import { unzip } from "../../artifact/zip/unzip.ts";
+import type { DeployClientOptions } from "../../client/deploy-client.ts";
+import { fetchGitArchive } from "../../client/git-archive.ts";
+import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
+import { artifactError, usageError } from "../../contract/errors.ts";
+import type { Manifest, PluginSource } from "../../contract/files/manifest.ts";
+import type { FetchContext } from "./source.ts";
+import { spool, type Spooled } from "./spool.ts";
+
+export interface SourcePluginOptions extends Omit<DeployClientOptions, "signal"> {
+  /** Developers' signing secret for entries from the marketplace. */
+  signingSecret?: string;
+  /** Host (with port, where it is not the usual one) → token. */
+  gitTokens: ReadonlyMap<string, string>;
+}
+
+interface SourceEntry {
+  id: string;
+  what: "plugin" | "extension";
+  folder: string;
+  sha256: string;
+  source: PluginSource;
+}
+
+/**
+ * Plugins that a project names instead of embedding them (formats, section 1): each is pinned by the manifest's `sha256`, which covers
+ * the tree that is fetched; links are refused, because the digest does not see them.
+ *
+ * @throws ArtifactError `source_unpinned`, `plugin_digest_mismatch`, and what archives and hubs can do wrong
+ * @returns bytes fetched
+ */
+export async function fetchSourcePlugins(
+  manifest: Manifest,
+  tree: string,
+  options: SourcePluginOptions,
+  context: FetchContext,
+): Promise<number> {
+  const entries = sourceEntries(manifest);
+  let bytes = 0;
+  for (const entry of entries) {
+    const destination = join(tree, entry.folder);
+    if ((await lstat(destination).catch(() => undefined)) !== undefined) {
+      throw artifactError(
+        "manifest_invalid",
+        `The ${entry.what} ${entry.id} is both embedded and fetched from a source.`,
+      );
+    }
+    const file = join(context.staging, "source.zip");
+    bytes += (await fetchEntry(entry, file, options, context)).bytes;
+    await unpackEntry(entry, file, destination, context);
+    await rm(file, { force: true });
+    context.emit({ event: "source.fetched", id: entry.id, sha256: entry.sha256 });
+  }
+  return bytes;
+}
+
+function sourceEntries(manifest: Manifest): SourceEntry[] {
+  const all = [
+    ...manifest.plugins.map((plugin) => ({
+      ...plugin,
+      what: "plugin" as const,
+      folder: `${manifest.plugins_dirname}/${plugin.id}`,
+    })),
+    ...manifest.extensions.map((extension) => ({
+      ...extension,
+      what: "extension" as const,
+      folder: `extensions/${extension.id}`,
+    })),
+  ];
+  return all.flatMap(({ id, what, folder, sha256, source }) => {
+    if (source === null) return [];
+    if (sha256 === null) {
+      throw artifactError(
+        "source_unpinned",
+        `The manifest fetches the ${what} ${id} from a source without saying its sha256.`,
+        {
+          hint: "Nothing was installed. Ask the publisher to pin it.",
+        },
+      );
+    }
+    return [{ id, what, folder, sha256, source }];
+  });
+}
+
+async function fetchEntry(
+  entry: SourceEntry,
+  file: string,
+  options: SourcePluginOptions,
+  context: FetchContext,
+): Promise<Spooled> {
+  const { source } = entry;
+  const { signal } = context;
+  if (source.url !== null) {
+    const { timeoutMs, gitTokens } = options;
+    return fetchGitArchive(source.url, source.ref ?? "HEAD", { timeoutMs, signal, tokens: gitTokens }, (size, body) =>
+      spool(file, body, { size }, context),
+    );
+  }
+  const slug = source.marketplace_slug!;
+  const secret = options.signingSecret;
+  if (secret === undefined) {
+    throw usageError(
+      "usage",
+      `The project fetches ${entry.id} from the marketplace, and --signing-secret is missing.`,
+      {
+        hint: "Give its developer's signing secret as SEALIFT_SIGNING_SECRET or --signing-secret-file.",
+      },
+    );
+  }
+  const client = new MarketplaceClient(source.marketplace_kind, slug, { ...options, signal });
+  const detail = await client.detail();
+  const wanted = source.marketplace_version ?? "latest";
+  const version = wanted === "latest" ? detail.latest_version : wanted;
+  if (!version) throw artifactError("no_version", `No version of ${source.marketplace_kind} ${slug} is published yet.`);
+  return client.install(version, (headers, body) => {
+    checkNamed(headers.named, version, detail.name === undefined ? [slug] : [slug, detail.name]);
+    return spool(file, body, { size: headers.size, hmac: { secret, expected: headers.hmac } }, context);
+  });
+}
+
+async function unpackEntry(
+  entry: SourceEntry,
+  file: string,
+  destination: string,
+  { staging, limits, signal, emit }: FetchContext,
+): Promise<void> {
+  const unpacked = join(staging, "source");
+  await mkdir(unpacked, { mode: 0o700 });
+  const { tree } = await unzip(file, unpacked, { limits, symlinks: "refuse", digests: true, signal });
+  const subdirectory =
+    entry.source.subdirectory === null ? "" : safeComponents(entry.source.subdirectory, limits).join("/");
+  const digest = subdirectory === "" ? tree.digest() : tree.digestOfFolder(subdirectory);
+  if (digest !== entry.sha256) {
+    throw artifactError(
+      "plugin_digest_mismatch",
+      `The ${entry.what} ${entry.id} that was fetched has the digest ${digest ?? "of nothing"}, the manifest says ${entry.sha256}.`,
+      {
+        hint: "Nothing was installed. The source has changed since the project was published.",
+      },
+    );
+  }
+  emit({ event: "verify.ok", check: "archive" });
+  await mkdir(dirname(destination), { recursive: true });
+  await rename(join(unpacked, subdirectory), destination);
+  await rm(unpacked, { recursive: true, force: true });
+}

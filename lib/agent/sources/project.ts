@@ -1,0 +1,161 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
+import { openArtifact } from "../../artifact/project/open.ts";
+import { DeployClient, type DeployClientOptions } from "../../client/deploy-client.ts";
+import type { ArtifactLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
+import { artifactError } from "../../contract/errors.ts";
+import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
+import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import { parsePlan } from "../deployment/plan.ts";
+import { throttled } from "../deployment/progress.ts";
+import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
+import type { SourcePluginOptions } from "./pinned-plugins.ts";
+import { type SignerTrust, trustedSigner } from "./trust.ts";
+
+export interface ProjectSourceOptions extends Omit<DeployClientOptions, "signal"> {
+  projectId: string;
+  version: string;
+  deploymentCredential: string;
+  trust: SignerTrust;
+  /** For plugins that the manifest fetches from elsewhere. */
+  sources?: Pick<SourcePluginOptions, "signingSecret" | "gitTokens">;
+}
+
+/** A project from surface B: authenticate, resolve, locate, authorize, then one pass (formats, section 5). */
+export function projectSource(options: ProjectSourceOptions): Source {
+  const { projectId } = options;
+  let location: ArtifactLocation | undefined;
+  let version = options.version;
+  let manifest: Manifest | undefined;
+  const clientFor = (signal: AbortSignal): DeployClient => new DeployClient(projectId, { ...options, signal });
+  let client: DeployClient | undefined;
+
+  return {
+    kind: "project",
+    slug: projectId,
+    target: `project-${projectId}`,
+    requestedVersion: options.version,
+
+    async resolve({ emit, signal }): Promise<Resolved> {
+      client = clientFor(signal);
+      await client.authenticate();
+      emit({ event: "auth.ok" });
+      if (options.version === "latest") version = await client.latestVersion();
+      location = await client.locate(version);
+      return { version, identity: location.signature };
+    },
+
+    async fetch(context: FetchContext): Promise<Fetched> {
+      const found = location!;
+      const { layout, target, emit, signal, limits, staging } = context;
+      emit({ event: "locate.ok", size_bytes: found.size_bytes ?? null });
+      const signer = await trustedSigner(layout, target, options.trust, Buffer.from(found.signer_public_key, "base64"));
+      const dek = await client!.authorize(options.deploymentCredential, found.signature);
+      emit({ event: "authorize.ok" });
+      const tree = join(staging, "tree");
+      await mkdir(tree, { mode: 0o700 });
+      let bytes = 0;
+      let size = found.size_bytes ?? null;
+      let unpackedBytes = 0;
+      const progress = throttled(emit, () => ({
+        event: "fetch.progress",
+        bytes,
+        size_bytes: size,
+        unpacked_bytes: unpackedBytes,
+      }));
+      emit({ event: "fetch.started", size_bytes: size });
+      const download = client!.download(version, found, {
+        maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES,
+        onReceived: (received, total) => {
+          bytes = received;
+          size ??= total ?? null;
+          progress();
+        },
+        onResumed: (received, reason) => emit({ event: "fetch.resumed", bytes: received, reason }),
+      });
+      const opened = await openArtifact(download, {
+        dek,
+        signature: Buffer.from(found.signature, "base64"),
+        signerPublicKey: signer.publicKey,
+        staging: tree,
+        limits,
+        signal,
+        onUnpacked: (unpacked) => {
+          unpackedBytes = unpacked;
+          progress();
+        },
+        onVerified: () => emit({ event: "verify.ok", check: "signature" }),
+      });
+      manifest = opened.manifest;
+      emit({ event: "fetch.done", bytes, files: opened.files, unpacked_bytes: opened.bytes });
+      checkManifest(manifest, projectId, version);
+      emit({ event: "verify.ok", check: "manifest" });
+      if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {
+        // Most projects embed all of their plugins: what fetches others is loaded for those that do not.
+        const { fetchSourcePlugins } = await import("./pinned-plugins.ts");
+        const { sources = { gitTokens: new Map() } } = options;
+        bytes += await fetchSourcePlugins(manifest, tree, { ...options, ...sources }, context);
+      }
+      await signer.remember?.();
+      return {
+        plan: await readPlan(tree),
+        planOrigin: "artifact",
+        tree,
+        plugins: new Map(
+          manifest.plugins.map(({ id, environment }) => [
+            id,
+            { folder: `${manifest!.plugins_dirname}/${id}`, requiredEnvironment: environment?.required ?? [] },
+          ]),
+        ),
+        extensions: new Map(manifest.extensions.map(({ id }) => [id, { folder: `extensions/${id}` }])),
+        keep: [MANIFEST_FILE, INTEGRATION_FILE],
+        identity: found.signature,
+        contentSha256: manifest.content_sha256,
+        bytes,
+        artifactSha256: found.artifact_sha256 ?? null,
+        repo: null,
+      };
+    },
+
+    async report(report: LocalReport, signal: AbortSignal): Promise<void> {
+      const body: ProjectReport = {
+        project_id: projectId,
+        deployment_id: report.deployment_id,
+        // Surface B knows two states: a rolled-back deployment reports `failed` and says so beside it.
+        status: report.status === "success" ? "success" : "failed",
+        version: report.resolved_version ?? report.requested_version,
+        started_at: report.started_at,
+        completed_at: report.completed_at,
+        plugins: manifest?.plugins ?? [],
+        host_id: report.host_id,
+        error_message: report.error_message,
+        rolled_back: report.status === "rolled_back",
+      };
+      await clientFor(signal).report(body);
+    },
+  };
+}
+
+/** @throws ArtifactError `manifest_mismatch` */
+function checkManifest(manifest: Manifest, projectId: string, version: string): void {
+  const mismatch = (what: string, found: string, wanted: string) =>
+    artifactError("manifest_mismatch", `The artifact's manifest is for ${what} ${found}, not ${wanted}.`, {
+      hint: "Nothing was installed. Ask the publisher and the hub's operator how it came here.",
+    });
+  if (manifest.project_id !== projectId) throw mismatch("project", manifest.project_id, projectId);
+  if (manifest.version !== version) throw mismatch("version", manifest.version, version);
+}
+
+async function readPlan(tree: string) {
+  let text: string;
+  try {
+    text = await readFile(join(tree, PLAN_FILE), "utf8");
+  } catch (cause) {
+    throw artifactError("plan_missing", `The artifact has no ${PLAN_FILE}.`, {
+      cause,
+      hint: "Ask the publisher to add one.",
+    });
+  }
+  return parsePlan(text, PLAN_FILE, "artifact");
+}

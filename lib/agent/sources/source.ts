@@ -1,0 +1,57 @@
+import type { Limits } from "../../artifact/limits.ts";
+import type { InstallPlan } from "../../contract/files/install-plan.ts";
+import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import type { Layout, Target } from "../../releases/layout.ts";
+import type { Emit } from "../deployment/events.ts";
+import type { PlanOrigin } from "../deployment/plan.ts";
+
+/** A version that a source has found, before any of its bytes. */
+export interface Resolved {
+  version: string;
+  /** Tells two artifacts of one version apart; the same one is not installed twice. Null when only the bytes can tell. */
+  identity: string | null;
+}
+
+/** What a source has put into staging, verified. */
+export interface Fetched {
+  plan: InstallPlan;
+  planOrigin: PlanOrigin;
+  /** The unpacked tree. */
+  tree: string;
+  /** Id → default folder in the tree, and the names that its environment must have. */
+  plugins: Map<string, { folder: string; requiredEnvironment: readonly string[] }>;
+  extensions: Map<string, { folder: string }>;
+  /** Files of the tree's root that the release keeps, for people to read. */
+  keep: readonly string[];
+  identity: string;
+  contentSha256: string | null;
+  /** Bytes downloaded. */
+  bytes: number;
+  artifactSha256: string | null;
+  repo: string | null;
+}
+
+export interface FetchContext {
+  layout: Layout;
+  target: Target;
+  /** An empty folder of mode 0700. */
+  staging: string;
+  limits: Limits;
+  emit: Emit;
+  signal: AbortSignal;
+}
+
+/** Where a deployment comes from: surface A or surface B. The pipeline behind it is one. */
+export interface Source {
+  kind: LocalReport["kind"];
+  slug: string;
+  target: Target;
+  requestedVersion: string;
+  /** Refuses what can be refused before any request. */
+  precheck?(supervisor: string): Promise<void>;
+  resolve(context: { emit: Emit; signal: AbortSignal }): Promise<Resolved>;
+  /** Fetches, verifies and unpacks the resolved version. */
+  fetch(context: FetchContext): Promise<Fetched>;
+  /** Tells the hub how it went. Best effort: a failure is a warning. */
+  report(report: LocalReport, signal: AbortSignal): Promise<void>;
+}

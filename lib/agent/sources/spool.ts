@@ -1,0 +1,76 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import type { Readable } from "node:stream";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { MAX_PLAINTEXT_BYTES } from "../../artifact/limits.ts";
+import { installError } from "../../client/marketplace-client.ts";
+import { artifactError } from "../../contract/errors.ts";
+import { paceBuffers } from "../../support/buffer-pacing.ts";
+import type { AgentEvent } from "../deployment/events.ts";
+import { throttled } from "../deployment/progress.ts";
+import type { FetchContext } from "./source.ts";
+
+/** Bytes that may wait for the disk: with less, the connection stands still while a piece is written. */
+const WAITING_BYTES = 1024 * 1024;
+
+export interface SpoolOptions {
+  /** Bytes, when the server says so. */
+  size: number | undefined;
+  /** Compared in constant time with the HMAC of the bytes, when given. */
+  hmac?: { secret: string; expected: string };
+}
+
+export interface Spooled {
+  bytes: number;
+  sha256: string;
+}
+
+/**
+ * Writes an archive to disk while its SHA-256 and, where it has one, its HMAC run: a ZIP needs its end before its start can be read.
+ *
+ * @throws ArtifactError `signature_invalid`, `limit_exceeded`, `download_incomplete`
+ */
+export async function spool(
+  file: string,
+  body: Readable,
+  { size, hmac }: SpoolOptions,
+  { emit, signal, limits }: Pick<FetchContext, "emit" | "signal" | "limits">,
+): Promise<Spooled> {
+  const maxBytes = Math.min(limits.maxTotalBytes, MAX_PLAINTEXT_BYTES);
+  const mac = hmac && createHmac("sha256", Buffer.from(hmac.secret, "utf8"));
+  const sha256 = createHash("sha256");
+  const pace = paceBuffers();
+  let bytes = 0;
+  emit({ event: "fetch.started", size_bytes: size ?? null });
+  const progress = throttled(emit, (): AgentEvent => ({
+    event: "fetch.progress",
+    bytes,
+    size_bytes: size ?? null,
+    unpacked_bytes: 0,
+  }));
+  const measure = new Transform({
+    highWaterMark: WAITING_BYTES,
+    transform(chunk: Buffer, _encoding, callback) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) {
+        callback(installError("limit_exceeded", `the artifact is larger than ${maxBytes} bytes.`));
+        return;
+      }
+      mac?.update(chunk);
+      sha256.update(chunk);
+      pace(chunk.length);
+      progress();
+      callback(null, chunk);
+    },
+  });
+  await pipeline(body, measure, createWriteStream(file, { mode: 0o600, highWaterMark: WAITING_BYTES }), { signal });
+  if (size !== undefined && bytes !== size)
+    throw installError("download_incomplete", `it ended after ${bytes} of ${size} bytes.`);
+  if (mac !== undefined && !timingSafeEqual(mac.digest(), Buffer.from(hmac!.expected, "hex"))) {
+    throw artifactError("signature_invalid", "The HMAC of the artifact is not the one in X-Signature.", {
+      hint: "Nothing was installed. Either --signing-secret is not the developer's, or these are not the developer's bytes.",
+    });
+  }
+  return { bytes, sha256: sha256.digest("hex") };
+}

@@ -1,0 +1,99 @@
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { artifactError } from "../../contract/errors.ts";
+import { type Manifest, MANIFEST_FILE, manifest } from "../../contract/files/manifest.ts";
+import { faultsOf } from "../../support/yaml-file.ts";
+import { OpeningCipher } from "./cipher.ts";
+import { Ed25519Verifier } from "../signatures/ed25519.ts";
+import type { Limits } from "../limits.ts";
+import { type Unpacked, Unpacker } from "./unpacker.ts";
+
+export interface OpenOptions {
+  dek: Uint8Array;
+  signature: Uint8Array;
+  /** The key that the operator trusts, not merely the one that came along. */
+  signerPublicKey: Uint8Array;
+  /** An empty folder of mode 0700 to unpack into; its owner removes it when this fails. */
+  staging: string;
+  limits: Limits;
+  signal?: AbortSignal;
+  /** Called now and then with the bytes of files unpacked so far. */
+  onUnpacked?: (bytes: number) => void;
+  /** Called when signature and tag hold, before the tree's own checks. */
+  onVerified?: () => void;
+}
+
+export interface OpenedArtifact extends Unpacked {
+  manifest: Manifest;
+}
+
+/**
+ * Opens an artifact in one pass: verify, decrypt, decompress, unpack and hash while its bytes arrive. Nothing in the staging
+ * folder is parsed before signature and tag hold; it is good for use only when this returns.
+ *
+ * @throws ArtifactError with the codes of exit 4 (formats, sections 1 and 8); whatever the source throws
+ */
+export async function openArtifact(source: Readable, options: OpenOptions): Promise<OpenedArtifact> {
+  await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);
+  const cipher = new OpeningCipher(options.dek, new Ed25519Verifier(options.signerPublicKey, options.signature));
+  await pipeline(source, cipher, unpacker, options.signal === undefined ? {} : { signal: options.signal });
+  options.onVerified?.();
+  const unpacked = unpacker.result();
+  const found = await readManifest(options.staging);
+  await checkDigests(unpacker, found);
+  return { ...unpacked, manifest: found };
+}
+
+/** @throws ArtifactError `manifest_missing`, `manifest_invalid` */
+async function readManifest(staging: string): Promise<Manifest> {
+  let text: string;
+  try {
+    text = await readFile(join(staging, MANIFEST_FILE), "utf8");
+  } catch (cause) {
+    throw artifactError("manifest_missing", `The artifact has no ${MANIFEST_FILE}.`, { cause });
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw artifactError("manifest_invalid", `The artifact's ${MANIFEST_FILE} is not JSON.`, { cause });
+  }
+  const result = manifest.safeParse(value);
+  if (result.success) return result.data;
+  const faults = faultsOf(result.error);
+  throw artifactError("manifest_invalid", `The artifact's manifest is not valid: ${faults.join("; ")}.`, { faults });
+}
+
+/** @throws ArtifactError `digest_mismatch`, `plugin_digest_mismatch`, `plugin_missing` */
+async function checkDigests(unpacker: Unpacker, found: Manifest): Promise<void> {
+  const embedded = [
+    ...found.plugins.map((plugin) => ({ ...plugin, folder: `${found.plugins_dirname}/${plugin.id}`, what: "plugin" })),
+    ...found.extensions.map((extension) => ({ ...extension, folder: `extensions/${extension.id}`, what: "extension" })),
+  ].filter(({ source }) => source === null);
+  const digests = await unpacker.digests(
+    MANIFEST_FILE,
+    embedded.map(({ folder }) => folder),
+  );
+  if (digests.content !== found.content_sha256) {
+    throw artifactError(
+      "digest_mismatch",
+      `The tree's digest is ${digests.content}, its manifest says ${found.content_sha256}.`,
+      {
+        hint: "Ask the publisher to publish a new version.",
+      },
+    );
+  }
+  for (const { folder, id, sha256, what } of embedded) {
+    const digest = digests.folders[folder];
+    if (digest === null)
+      throw artifactError("plugin_missing", `The manifest names the ${what} ${id}, but ${folder}/ holds no file.`);
+    if (sha256 !== null && digest !== sha256) {
+      throw artifactError(
+        "plugin_digest_mismatch",
+        `The ${what} ${id} has the digest ${digest}, the manifest says ${sha256}.`,
+      );
+    }
+  }
+}

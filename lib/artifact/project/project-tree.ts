@@ -1,0 +1,203 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { z } from "zod";
+import { usageError } from "../../contract/errors.ts";
+import {
+  environmentNames,
+  INTEGRATION_FILE,
+  type Manifest,
+  manifest,
+  PLAN_FILE,
+  type PluginSource,
+  projectSources,
+  SOURCES_FILE,
+} from "../../contract/files/manifest.ts";
+import { installPlan } from "../../contract/files/install-plan.ts";
+import { faultsOf, parseYaml } from "../../support/yaml-file.ts";
+import type { Limits } from "../limits.ts";
+import { quoted } from "../tree/safe-path.ts";
+import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
+import { MemberReader } from "./tar.ts";
+import { TreeDigest } from "../tree/tree-digest.ts";
+
+const READ_BYTES = 1024 * 1024;
+/** Bytes that are read before the event loop has its turn. */
+const TURN_BYTES = 8 * 1024 * 1024;
+
+export interface ProjectOptions {
+  projectId: string;
+  projectName: string;
+  version: string;
+  include?: readonly string[];
+  limits: Limits;
+  /** Seconds since the epoch: mtime of every member, and `built_at` (formats, section 1). */
+  sourceDateEpoch?: number;
+  signal?: AbortSignal;
+  /** Called with the bytes hashed so far and in all. */
+  onHashed?: (done: number, total: number) => void;
+}
+
+/** A source tree ready to be sealed: what is in it, its digests, its manifest. */
+export interface Project {
+  tree: SourceTree;
+  manifest: Manifest;
+  /** The manifest as it will stand in the artifact. */
+  manifestBytes: Buffer;
+  /** Seconds. */
+  mtime: number;
+}
+
+/** What the publisher needs of a plugin's descriptor; the runtime checks all of it. */
+const descriptorFacts = z.looseObject({ version: z.coerce.string().min(1), environment: environmentNames.optional() });
+const integrationFacts = z.looseObject({ plugins: z.looseObject({ directory: z.string().optional() }).optional() });
+
+const sourceInvalid = (message: string, faults: string[] = []) => usageError("source_invalid", message, { faults });
+
+/**
+ * Lists and hashes a source tree and computes its manifest. Nothing is written into the tree.
+ *
+ * @throws UsageError `source_*` when the tree cannot become an artifact; PublishError `source_changed`
+ */
+export async function readProject(root: string, options: ProjectOptions): Promise<Project> {
+  const tree = listSourceTree(root, { limits: options.limits, ...(options.include && { include: options.include }) });
+  const paths = new Set(tree.members.map(({ path }) => path));
+  const pluginsFolder = pluginsDirname(root, paths);
+  checkPlan(root, paths, options.projectId);
+  const sources = readSources(root, paths);
+  const files = await hashFiles(tree, options);
+
+  const folders = (parent: string): string[] =>
+    tree.members
+      .filter(
+        ({ path, type }) =>
+          type === "folder" && path.startsWith(`${parent}/`) && !path.slice(parent.length + 1).includes("/"),
+      )
+      .map(({ path }) => path.slice(parent.length + 1))
+      .filter((id) => !id.startsWith("_"));
+  const now = options.sourceDateEpoch === undefined ? new Date() : new Date(options.sourceDateEpoch * 1000);
+
+  const result = manifest.safeParse({
+    format_version: "1",
+    project_id: options.projectId,
+    project_name: options.projectName,
+    version: options.version,
+    built_at: now.toISOString(),
+    plugins: [
+      ...folders(pluginsFolder).map((id) => {
+        const facts = descriptorOf(root, `${pluginsFolder}/${id}/plugin.yaml`, paths);
+        const sha256 = files.digestOfFolder(`${pluginsFolder}/${id}`) ?? null;
+        return { id, version: facts.version, sha256, environment: facts.environment ?? null, source: null };
+      }),
+      ...Object.entries(sources.plugins).map(([id, { version, sha256, environment, source }]) => ({
+        id,
+        version,
+        sha256,
+        environment: environment ?? null,
+        source: sourceOf(source, "plugin"),
+      })),
+    ],
+    extensions: [
+      ...folders("extensions").map((id) => ({
+        id,
+        sha256: files.digestOfFolder(`extensions/${id}`) ?? null,
+        source: null,
+      })),
+      ...Object.entries(sources.extensions).map(([id, { sha256, source }]) => ({
+        id,
+        sha256,
+        source: sourceOf(source, "service"),
+      })),
+    ],
+    plugins_dirname: pluginsFolder,
+    content_sha256: files.digest(),
+  });
+  if (!result.success) {
+    const faults = faultsOf(result.error);
+    throw sourceInvalid(`${root} does not make a valid manifest: ${faults.join("; ")}.`, faults);
+  }
+  return {
+    tree,
+    manifest: result.data,
+    manifestBytes: Buffer.from(JSON.stringify(result.data)),
+    mtime: options.sourceDateEpoch ?? 0,
+  };
+}
+
+function pluginsDirname(root: string, paths: ReadonlySet<string>): string {
+  if (!paths.has(INTEGRATION_FILE)) return "plugins";
+  const file = join(root, INTEGRATION_FILE);
+  const facts = parseYaml(readFileSync(file, "utf8"), integrationFacts, file, sourceInvalid);
+  return (facts.plugins?.directory ?? "plugins").replace(/^\.\//, "").replace(/\/$/, "");
+}
+
+function descriptorOf(root: string, path: string, paths: ReadonlySet<string>): z.output<typeof descriptorFacts> {
+  if (!paths.has(path))
+    throw sourceInvalid(`${quoted(path)} is missing: every plugin has a descriptor with its version.`);
+  return parseYaml(readFileSync(join(root, path), "utf8"), descriptorFacts, join(root, path), sourceInvalid);
+}
+
+type Sources = z.output<typeof projectSources>;
+
+function readSources(root: string, paths: ReadonlySet<string>): Sources {
+  if (!paths.has(SOURCES_FILE)) return { plugins: {}, extensions: {} };
+  const file = join(root, SOURCES_FILE);
+  return parseYaml(readFileSync(file, "utf8"), projectSources, file, sourceInvalid);
+}
+
+const sourceOf = (
+  source: Sources["extensions"][string]["source"],
+  kind: PluginSource["marketplace_kind"],
+): PluginSource => ({
+  marketplace_slug: source.marketplace_slug ?? null,
+  marketplace_version: source.marketplace_version ?? null,
+  marketplace_kind: source.marketplace_kind ?? kind,
+  url: source.url ?? null,
+  ref: source.ref ?? null,
+  subdirectory: source.subdirectory ?? null,
+});
+
+/** A publisher learns of a bad plan now, not each of its hosts later. */
+function checkPlan(root: string, paths: ReadonlySet<string>, projectId: string): void {
+  const file = join(root, PLAN_FILE);
+  if (!paths.has(PLAN_FILE)) {
+    const why = existsSync(file) ? "is left out by an exclusion" : "is missing";
+    throw sourceInvalid(`${quoted(PLAN_FILE)} ${why}: it says what a host does with the project.`);
+  }
+  const plan = parseYaml(readFileSync(file, "utf8"), installPlan, file, sourceInvalid);
+  if (plan.project_id !== projectId) {
+    throw sourceInvalid(
+      `${file} belongs to project ${quoted(plan.project_id)}, not to ${projectId}: agents would refuse it.`,
+    );
+  }
+}
+
+async function hashFiles(tree: SourceTree, { signal, onHashed }: ProjectOptions): Promise<TreeDigest> {
+  const digests = new TreeDigest();
+  const total = tree.members.reduce((sum, { size }) => sum + size, 0);
+  let done = 0;
+  let sinceTurn = 0;
+  const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+  for (const member of tree.members) {
+    if (member.type === "folder") continue;
+    using reader = new MemberReader(tree.root, member);
+    const digest = createHash("sha256");
+    for (let bytes = reader.read(buffer); bytes > 0; bytes = reader.read(buffer)) {
+      digest.update(buffer.subarray(0, bytes));
+      done += bytes;
+      sinceTurn += bytes;
+      if (sinceTurn < TURN_BYTES) continue;
+      // Reading is synchronous: let signals and progress through now and then.
+      sinceTurn = 0;
+      onHashed?.(done, total);
+      await nextTurn();
+      signal?.throwIfAborted();
+    }
+    reader.finish();
+    sinceTurn += 4096;
+    digests.add(member.path, digest.digest("hex"));
+  }
+  onHashed?.(total, total);
+  return digests;
+}

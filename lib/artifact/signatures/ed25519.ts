@@ -1,0 +1,170 @@
+import { createHash, type Hash, timingSafeEqual } from "node:crypto";
+import type { FileHandle } from "node:fs/promises";
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { publishError } from "../../contract/errors.ts";
+
+/** Lengths in bytes (RFC 8032). */
+export const SEED_BYTES = 32;
+export const PUBLIC_KEY_BYTES = 32;
+export const SIGNATURE_BYTES = 64;
+
+const { Point } = ed25519;
+const ORDER = Point.Fn.ORDER;
+
+const littleEndian = (bytes: Uint8Array): bigint => {
+  let value = 0n;
+  for (let i = bytes.length - 1; i >= 0; i--) value = (value << 8n) | BigInt(bytes[i]!);
+  return value;
+};
+
+const toLittleEndian = (value: bigint): Uint8Array => {
+  const bytes = new Uint8Array(32);
+  for (let i = 0; i < 32; i++, value >>= 8n) bytes[i] = Number(value & 0xffn);
+  return bytes;
+};
+
+/** Decodes a point strictly: canonical encoding, on the curve, not of low order. `undefined` for anything else. */
+function strictPoint(bytes: Uint8Array): InstanceType<typeof Point> | undefined {
+  try {
+    const point = Point.fromBytes(bytes, false);
+    return point.isSmallOrder() ? undefined : point;
+  } catch {
+    return undefined;
+  }
+}
+
+/** True when 32 bytes are a public key that a strict verifier can accept at all. */
+export function isUsablePublicKey(publicKey: Uint8Array): boolean {
+  return publicKey.length === PUBLIC_KEY_BYTES && strictPoint(publicKey) !== undefined;
+}
+
+/**
+ * Ed25519 verification while the message passes: R and A are known before the first byte, so SHA-512(R ‖ A ‖ M) runs
+ * incrementally and one equation, [S]B = R + [k]A, ends it. Strict: S < L, canonical encodings, no low-order A or R.
+ */
+export class Ed25519Verifier {
+  readonly #hash: Hash;
+  readonly #a: InstanceType<typeof Point> | undefined;
+  readonly #r: InstanceType<typeof Point> | undefined;
+  readonly #s: bigint;
+
+  /**
+   * @param publicKey 32 bytes
+   * @param signature 64 bytes; whatever is wrong with either makes {@link verify} answer false
+   */
+  constructor(publicKey: Uint8Array, signature: Uint8Array) {
+    const sized = publicKey.length === PUBLIC_KEY_BYTES && signature.length === SIGNATURE_BYTES;
+    const r = signature.subarray(0, 32);
+    this.#s = littleEndian(signature.subarray(32, 64));
+    this.#a = sized ? strictPoint(publicKey) : undefined;
+    this.#r = sized ? strictPoint(r) : undefined;
+    this.#hash = createHash("sha512").update(r).update(publicKey);
+  }
+
+  update(chunk: Uint8Array): this {
+    this.#hash.update(chunk);
+    return this;
+  }
+
+  /** Ends the message; call it once. */
+  verify(): boolean {
+    const digest = this.#hash.digest();
+    if (this.#a === undefined || this.#r === undefined || this.#s >= ORDER) return false;
+    const k = littleEndian(digest) % ORDER;
+    return Point.BASE.multiplyUnsafe(this.#s).subtract(this.#a.multiplyUnsafe(k)).equals(this.#r);
+  }
+}
+
+/** The public key of a 32-byte seed. */
+export function publicKeyOf(seed: Uint8Array): Uint8Array {
+  return ed25519.getPublicKey(seed);
+}
+
+/**
+ * Pure Ed25519 signing in two passes over a message that is never in memory: `first` sees every byte once, then `second` sees
+ * the same bytes again. The caller guarantees that both passes see the same bytes (see {@link signFile}).
+ */
+export class TwoPassSigner {
+  readonly #scalar: bigint;
+  readonly #publicKey: Uint8Array;
+  readonly #nonceHash: Hash;
+  #challenge: { hash: Hash; r: bigint; encodedR: Uint8Array } | undefined;
+
+  constructor(seed: Uint8Array) {
+    const { prefix, scalar, pointBytes } = ed25519.utils.getExtendedPublicKey(seed);
+    this.#scalar = scalar;
+    this.#publicKey = pointBytes;
+    this.#nonceHash = createHash("sha512").update(prefix);
+  }
+
+  first(chunk: Uint8Array): void {
+    this.#nonceHash.update(chunk);
+  }
+
+  second(chunk: Uint8Array): void {
+    this.#beginSecondPass().hash.update(chunk);
+  }
+
+  /** @returns the 64 bytes of the signature */
+  sign(): Uint8Array {
+    const { hash, r, encodedR } = this.#beginSecondPass();
+    const k = littleEndian(hash.digest()) % ORDER;
+    const s = (r + k * this.#scalar) % ORDER;
+    const signature = new Uint8Array(SIGNATURE_BYTES);
+    signature.set(encodedR);
+    signature.set(toLittleEndian(s), 32);
+    return signature;
+  }
+
+  #beginSecondPass() {
+    if (this.#challenge === undefined) {
+      const r = littleEndian(this.#nonceHash.digest()) % ORDER;
+      const encodedR = Point.BASE.multiply(r).toBytes();
+      const hash = createHash("sha512").update(encodedR).update(this.#publicKey);
+      this.#challenge = { hash, r, encodedR };
+    }
+    return this.#challenge;
+  }
+}
+
+/** Reads a file from its start in chunks of `size` bytes into one reused buffer: use each chunk before asking for the next. */
+export async function* readChunks(file: FileHandle, signal?: AbortSignal, size = 1024 * 1024): AsyncGenerator<Buffer> {
+  const buffer = Buffer.allocUnsafe(size);
+  for (let position = 0; ;) {
+    signal?.throwIfAborted();
+    const { bytesRead } = await file.read(buffer, 0, size, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+/**
+ * Ends a signature over an open file whose first pass has been made already (or makes both).
+ *
+ * Two signatures with one nonce over different bytes would give the key away, so a file that changes between the passes is an
+ * error and no signature leaves this function.
+ *
+ * @throws PublishError `source_changed`
+ */
+export async function signFile(
+  file: FileHandle,
+  signer: TwoPassSigner,
+  options: { firstPassDone?: boolean; signal?: AbortSignal } = {},
+): Promise<Uint8Array> {
+  const before = await file.stat({ bigint: true });
+  if (!options.firstPassDone) for await (const chunk of readChunks(file, options.signal)) signer.first(chunk);
+  for await (const chunk of readChunks(file, options.signal)) signer.second(chunk);
+  const after = await file.stat({ bigint: true });
+  if (before.size !== after.size || before.mtimeNs !== after.mtimeNs) {
+    throw publishError("source_changed", "The artifact changed while it was being signed.", {
+      hint: "Make sure that nothing else writes to it and publish again.",
+    });
+  }
+  return signer.sign();
+}
+
+/** Compares two byte strings without telling where they differ. */
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,126 @@
+import { artifactError, type SealiftError } from "../../contract/errors.ts";
+import type { Limits } from "../limits.ts";
+
+/** Device names that Windows holds in every folder, with or without an extension. */
+const RESERVED = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$/i;
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+/** Names in messages: quoted, control characters escaped, cut. */
+export function quoted(name: string): string {
+  return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name);
+}
+
+const unsafe = (name: string, why: string): SealiftError =>
+  artifactError("member_unsafe", `The archive's member ${quoted(name)} ${why}.`, {
+    hint: "Do not install this archive; ask its publisher for one without such a member.",
+  });
+
+/**
+ * The one gate between an archive's names and this machine's paths. Gives the components of a member's name, or throws.
+ * A leading `./` and a trailing `/` are allowed; the root itself is the empty list.
+ *
+ * @throws ArtifactError `member_unsafe` (absolute, `..`, backslash, drive letter, control characters, reserved or ambiguous
+ *   names), `limit_exceeded` (too deep, too long)
+ */
+export function safeComponents(name: string, limits: Pick<Limits, "maxDepth" | "maxNameBytes">): string[] {
+  if (name === "") throw unsafe(name, "has no name");
+  if (!name.isWellFormed() || name.includes("\ufffd")) throw unsafe(name, "has a name that is not valid Unicode");
+  if (CONTROL.test(name)) throw unsafe(name, "has control characters in its name");
+  if (name.includes("\\")) throw unsafe(name, "has a backslash in its name");
+  if (name.startsWith("/")) throw unsafe(name, "has an absolute name");
+  let path = name === "." ? "" : name.startsWith("./") ? name.slice(2) : name;
+  if (path.endsWith("/")) path = path.slice(0, -1);
+  if (path === "") return [];
+  const components = path.split("/");
+  for (const component of components) {
+    if (component === "" || component === ".") throw unsafe(name, "has an empty component in its name");
+    if (component === "..") throw unsafe(name, "would leave its folder through ..");
+    if (/^[A-Za-z]:/.test(component)) throw unsafe(name, "has a drive letter in its name");
+    if (/[. ]$/.test(component)) throw unsafe(name, "has a component that ends with a dot or a space");
+    if (RESERVED.test(component)) throw unsafe(name, "has a name that some systems reserve for devices");
+    if (Buffer.byteLength(component) > 255) throw unsafe(name, "has a component of more than 255 bytes");
+  }
+  if (components.length > limits.maxDepth) {
+    throw exceeded(
+      `The member ${quoted(name)} is ${components.length} folders deep, the limit is ${limits.maxDepth}.`,
+      "--max-depth",
+    );
+  }
+  if (Buffer.byteLength(path) > limits.maxNameBytes) {
+    throw exceeded(
+      `The member ${quoted(name)} has a name of more than ${limits.maxNameBytes} bytes.`,
+      "--max-name-length",
+    );
+  }
+  return components;
+}
+
+/** An archive that goes past one of its limits, with the flag that raises it. */
+export function exceeded(message: string, flag: string): SealiftError {
+  return artifactError("limit_exceeded", message, {
+    hint: `If you trust this publisher and expect such an archive, raise ${flag}.`,
+  });
+}
+
+const ASCII = /^[\u0000-\u007f]*$/;
+
+/** What case-folding, normalising file systems hold equal has one key. */
+const fold = (path: string): string =>
+  ASCII.test(path) ? path.toLowerCase() : path.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");
+
+/**
+ * Remembers every path of one archive and refuses what would land on another member: duplicates, names equal but for case or
+ * Unicode normalisation, a file where a folder must be.
+ */
+export class NameRegistry {
+  /** Folded path → path as first spelled, and whether it is a folder that only its children implied. */
+  readonly #seen = new Map<string, { path: string; type: "file" | "folder" | "implied" }>();
+
+  /** Folders that something lies in, as spelled: all of theirs above are here, too. */
+  readonly #parents = new Set<string>([""]);
+
+  /** @returns the path @throws ArtifactError `member_duplicate` */
+  add(components: readonly string[], type: "file" | "folder"): string {
+    this.#addParents(components);
+    const path = components.join("/");
+    if (components.length > 0) this.#claim(path, type);
+    return path;
+  }
+
+  #addParents(components: readonly string[]): void {
+    const parent = components.slice(0, -1);
+    const path = parent.join("/");
+    if (this.#parents.has(path)) return;
+    this.#addParents(parent);
+    this.#claim(path, "implied");
+    this.#parents.add(path);
+  }
+
+  #claim(path: string, type: "file" | "folder" | "implied"): void {
+    const key = fold(path);
+    const earlier = this.#seen.get(key);
+    if (earlier === undefined) {
+      this.#seen.set(key, { path, type });
+      return;
+    }
+    if (earlier.path !== path) {
+      throw duplicate(
+        `The members ${quoted(earlier.path)} and ${quoted(path)} have names that some file systems hold equal.`,
+      );
+    }
+    if (type === "implied") {
+      if (earlier.type === "file") throw duplicate(`The member ${quoted(path)} is a file and a folder at once.`);
+      return;
+    }
+    if (earlier.type === "implied" && type === "folder") {
+      earlier.type = "folder";
+      return;
+    }
+    throw duplicate(`The archive has the member ${quoted(path)} twice, or as a file and a folder.`);
+  }
+}
+
+const duplicate = (message: string): SealiftError =>
+  artifactError("member_duplicate", message, {
+    hint: "Do not install this archive; ask its publisher for one with distinct names.",
+  });

@@ -1,0 +1,125 @@
+import { hash } from "node:crypto";
+import { paceBuffers } from "../../support/buffer-pacing.ts";
+import { FileWindow } from "./file-window.ts";
+import { writeNewFile } from "../tree/new-file.ts";
+import { smallContent } from "./unzip-member.ts";
+import type { ZipMember } from "./directory.ts";
+
+/** Bytes that are unpacked before the event loop has its turn, and before a thread asks for more. */
+const BATCH_BYTES = 1024 * 1024;
+/** What a small file counts for beside its bytes. */
+const FILE_COST_BYTES = 16 * 1024;
+/**
+ * Inflated bytes between two collections, which are full ones: an inflater and its output hang on a handle that a young collection holds to be
+ * in use (docs/decisions/0005-buffer-pacing.md).
+ */
+const INFLATED_BYTES = 5 * 1024 * 1024;
+/** Bytes that are read from the archive at a time. */
+const WINDOW_BYTES = 256 * 1024;
+
+/** Members from one index up to another. */
+export type Batch = readonly [from: number, to: number];
+
+/** A file's SHA-256 in lower-case hex. */
+export type FileDigest = readonly [path: string, sha256: string];
+
+/** What two threads unpack together. */
+export interface UnzipJob {
+  /** The archive. */
+  path: string;
+  /** Where to; every folder of it is there already. */
+  folder: string;
+  /** Characters that are left away at the start of each path. */
+  strip: number;
+  /** Small ones. */
+  members: readonly ZipMember[];
+  batches: readonly Batch[];
+  /** Whether the files' digests are wanted. */
+  digests: boolean;
+}
+
+/** Neighbours in the archive, about a mebibyte together. */
+export function batchesOf(members: readonly ZipMember[]): Batch[] {
+  const batches: Batch[] = [];
+  let from = 0;
+  let cost = 0;
+  for (const [index, { uncompressedSize }] of members.entries()) {
+    cost += uncompressedSize + FILE_COST_BYTES;
+    if (cost < BATCH_BYTES && index < members.length - 1) continue;
+    batches.push([from, index + 1]);
+    from = index + 1;
+    cost = 0;
+  }
+  return batches;
+}
+
+const NEXT = 0;
+const HELPER_BYTES = 1;
+const CLOSED = 2;
+
+/** Which batch is next, for all threads. */
+export class BatchQueue {
+  readonly shared: BigInt64Array<SharedArrayBuffer>;
+  readonly #batches: readonly Batch[];
+
+  constructor(batches: readonly Batch[], shared = new BigInt64Array(new SharedArrayBuffer(24))) {
+    this.#batches = batches;
+    this.shared = shared;
+  }
+
+  take(): Batch | undefined {
+    return this.#batches[Number(Atomics.add(this.shared, NEXT, 1n))];
+  }
+
+  /** Nobody takes another batch. */
+  close(): void {
+    Atomics.store(this.shared, CLOSED, 1n);
+    Atomics.store(this.shared, NEXT, BigInt(this.#batches.length));
+  }
+
+  /** True when it was closed, rather than emptied: there may be batches that nobody took. */
+  get closed(): boolean {
+    return Atomics.load(this.shared, CLOSED) === 1n;
+  }
+
+  /** Bytes of files that the second thread has written so far. */
+  get helperBytes(): number {
+    return Number(Atomics.load(this.shared, HELPER_BYTES));
+  }
+
+  set helperBytes(bytes: number) {
+    Atomics.store(this.shared, HELPER_BYTES, BigInt(bytes));
+  }
+}
+
+/**
+ * Unpacks batches until there are no more.
+ *
+ * @param descriptor of the archive
+ * @param digests where the digests of the files go, if the job wants them
+ * @yields the bytes of files written, after each batch
+ * @throws ArtifactError `zip_invalid`
+ */
+export function* unpackBatches(
+  descriptor: number,
+  job: UnzipJob,
+  queue: BatchQueue,
+  digests: FileDigest[],
+): Generator<number> {
+  const archive = new FileWindow(descriptor, WINDOW_BYTES);
+  const pace = paceBuffers({ fullEvery: 1, intervalBytes: INFLATED_BYTES });
+  for (let batch = queue.take(); batch !== undefined; batch = queue.take()) {
+    let bytes = 0;
+    for (let index = batch[0]; index < batch[1]; index++) {
+      const member = job.members[index]!;
+      const content = smallContent(archive, member);
+      const name = member.path.slice(job.strip);
+      writeNewFile(`${job.folder}/${name}`, content, member.executable);
+      if (job.digests) digests.push([name, hash("sha256", content)]);
+      bytes += content.length;
+      // Stored bytes stay in the window.
+      if (member.method !== 0) pace(content.length);
+    }
+    yield bytes;
+  }
+}

@@ -1,0 +1,65 @@
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+import type { Code } from "../../contract/codes.ts";
+import { artifactError, type ErrorKind, SealiftError } from "../../contract/errors.ts";
+import type { BatchQueue, FileDigest, UnzipJob } from "./unzip-batches.ts";
+
+export interface UnzipWorkerData {
+  job: UnzipJob;
+  shared: BatchQueue["shared"];
+}
+
+/** What `unzip-worker.ts` says, once. */
+export type FromUnzipWorker =
+  | { type: "done"; digests: FileDigest[] }
+  | { type: "failed"; error: { kind: ErrorKind; code: Code; message: string; hint?: string } };
+
+/** A second thread that unpacks batches of the same archive into the same folder. */
+export class UnzipHelper implements AsyncDisposable {
+  readonly #worker: Worker;
+  readonly #queue: BatchQueue;
+  readonly #exit: Promise<unknown>;
+  #answer: FromUnzipWorker | undefined;
+  #failure: SealiftError | undefined;
+
+  constructor(job: UnzipJob, queue: BatchQueue) {
+    this.#queue = queue;
+    this.#worker = new Worker(new URL(`./unzip-worker${extname(import.meta.url)}`, import.meta.url), {
+      workerData: { job, shared: queue.shared } satisfies UnzipWorkerData,
+      // The worker needs no secret of the process's environment, and no hooks of a test runner.
+      env: {},
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 },
+    });
+    this.#worker.on("message", (message: FromUnzipWorker) => {
+      this.#answer = message;
+      if (message.type === "failed") {
+        const { kind, code, message: text, hint } = message.error;
+        this.#failure = new SealiftError(kind, code, text, hint === undefined ? {} : { hint });
+      }
+    });
+    this.#worker.on("error", (error: Error) => {
+      this.#failure ??= artifactError("internal", `Unpacking failed: ${error.message}`, { cause: error });
+    });
+    this.#exit = new Promise((resolve) => this.#worker.once("exit", resolve));
+  }
+
+  /** @throws ArtifactError when the thread has failed already */
+  check(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** The digests of the files that the thread has unpacked, when no batch is left. @throws ArtifactError */
+  async digests(): Promise<FileDigest[]> {
+    await this.#exit;
+    this.check();
+    if (this.#answer?.type !== "done") throw artifactError("internal", "The unpacking thread ended early.");
+    return this.#answer.digests;
+  }
+
+  /** Resolves when the thread writes nothing any more, so that its folder may be removed. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#queue.close();
+    await this.#exit;
+  }
+}

@@ -1,0 +1,107 @@
+import { createReadStream } from "node:fs";
+import { Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { crc32, createInflateRaw, inflateRawSync } from "node:zlib";
+import { artifactError } from "../../contract/errors.ts";
+import { paceBuffers } from "../../support/buffer-pacing.ts";
+import type { FileWindow } from "./file-window.ts";
+import { quoted } from "../tree/safe-path.ts";
+import type { ZipMember } from "./directory.ts";
+
+/** Files up to this size are inflated with one call. */
+const SMALL_FILE_BYTES = 1024 * 1024;
+
+/** True for a member that is unpacked with one call. */
+export const isSmall = ({ compressedSize, uncompressedSize }: ZipMember): boolean =>
+  Math.max(compressedSize, uncompressedSize) <= SMALL_FILE_BYTES;
+
+/** A member whose bytes are not what the archive says of them. */
+const lies = (member: ZipMember, why: string, cause?: unknown) =>
+  artifactError("zip_invalid", `The archive's entry ${quoted(member.path)} ${why}.`, {
+    ...(cause !== undefined && { cause }),
+    hint: "Nothing was installed. Ask the publisher for a proper archive.",
+  });
+
+/**
+ * The content of a small member, with its size and CRC checked on what comes out.
+ *
+ * @returns bytes that the window's next reading may overwrite
+ * @throws ArtifactError `zip_invalid`
+ */
+export function smallContent(archive: FileWindow, member: ZipMember): Buffer {
+  const packed = archive.read(member.dataOffset, member.compressedSize);
+  if (packed.length < member.compressedSize) throw lies(member, "ends early");
+  const content = member.method === 0 ? packed : inflated(packed, member);
+  if (content.length !== member.uncompressedSize) throw lies(member, "has another size than it says");
+  if (crc32(content) !== member.crc32) throw lies(member, "has another CRC than it says");
+  return content;
+}
+
+function inflated(packed: Buffer, member: ZipMember): Buffer {
+  try {
+    const { buffer, engine } = inflateRawSync(packed, {
+      maxOutputLength: Math.max(member.uncompressedSize, 1),
+      // One buffer of the right size: the last byte is for finding the end.
+      chunkSize: Math.max(member.uncompressedSize + 1, 64),
+      info: true,
+    }) as unknown as { buffer: Buffer; engine: { bytesWritten: number } };
+    if (engine.bytesWritten !== packed.length) throw lies(member, "has bytes behind its end");
+    return buffer;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw lies(member, "is longer than it says");
+    if ((error as NodeJS.ErrnoException).code?.startsWith("Z_") === true)
+      throw lies(member, "cannot be decompressed", error);
+    throw error;
+  }
+}
+
+/**
+ * Gives a member's content to `write` piece by piece, with its size and CRC checked on what comes out. Whoever takes the pieces
+ * may have written more than is right when it throws.
+ *
+ * @throws ArtifactError `zip_invalid`
+ */
+export async function largeContent(
+  path: string,
+  member: ZipMember,
+  write: (chunk: Buffer) => void,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (member.compressedSize === 0) throw lies(member, "cannot be decompressed");
+  let checksum = 0;
+  let received = 0;
+  const pace = paceBuffers();
+  const sink = new Writable({
+    write(chunk: Buffer, _encoding, callback) {
+      try {
+        received += chunk.length;
+        if (received > member.uncompressedSize) throw lies(member, "is longer than it says");
+        checksum = crc32(chunk, checksum);
+        write(chunk);
+        pace(chunk.length);
+        callback();
+      } catch (error) {
+        callback(error as Error);
+      }
+    },
+  });
+  const source = createReadStream(path, {
+    start: member.dataOffset,
+    end: member.dataOffset + member.compressedSize - 1,
+    highWaterMark: 256 * 1024,
+  });
+  const options = signal === undefined ? {} : { signal };
+  const inflate = member.method === 0 ? undefined : createInflateRaw({ chunkSize: 256 * 1024 });
+  try {
+    if (inflate === undefined) await pipeline(source, sink, options);
+    else await pipeline(source, inflate, sink, options);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code?.startsWith("Z_") === true)
+      throw lies(member, "cannot be decompressed", error);
+    throw error;
+  }
+  if (inflate !== undefined && inflate.bytesWritten !== member.compressedSize)
+    throw lies(member, "has bytes behind its end");
+  if (received !== member.uncompressedSize) throw lies(member, "is shorter than it says");
+  if (checksum !== member.crc32) throw lies(member, "has another CRC than it says");
+}

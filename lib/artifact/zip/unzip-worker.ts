@@ -1,0 +1,25 @@
+/** The second thread of a ZIP that is unpacked; `unzip-helper.ts` is its other end. */
+import { closeSync, openSync } from "node:fs";
+import { parentPort, workerData } from "node:worker_threads";
+import { asSealiftError } from "../../contract/errors.ts";
+import { BatchQueue, type FileDigest, unpackBatches } from "./unzip-batches.ts";
+import type { FromUnzipWorker, UnzipWorkerData } from "./unzip-helper.ts";
+
+function unpack({ job, shared }: UnzipWorkerData): FromUnzipWorker {
+  const queue = new BatchQueue(job.batches, shared);
+  const digests: FileDigest[] = [];
+  const descriptor = openSync(job.path, "r");
+  try {
+    let written = 0;
+    for (const bytes of unpackBatches(descriptor, job, queue, digests)) queue.helperBytes = written += bytes;
+    return { type: "done", digests };
+  } catch (error) {
+    queue.close();
+    const { kind, code, message, hint } = asSealiftError(error, "ArtifactError");
+    return { type: "failed", error: { kind, code, message, ...(hint !== undefined && { hint }) } };
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+parentPort!.postMessage(unpack(workerData as UnzipWorkerData));

@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync, openSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { artifactError } from "../../contract/errors.ts";
+import { NewFile } from "../tree/new-file.ts";
+import { TreeDigest } from "../tree/tree-digest.ts";
+import { BatchQueue, batchesOf, type FileDigest, unpackBatches, type UnzipJob } from "./unzip-batches.ts";
+import { UnzipHelper } from "./unzip-helper.ts";
+import { isSmall, largeContent } from "./unzip-member.ts";
+import { type ScanOptions, scanZip, type ZipIndex, type ZipMember } from "./directory.ts";
+
+/** With fewer batches the start of a thread takes longer than what it would do. */
+const HELPED_BATCHES = 16;
+
+export interface UnzipOptions extends ScanOptions {
+  /** Whether the files' digests are wanted. */
+  digests?: boolean;
+  signal?: AbortSignal;
+  /** Called when every check of the archive as a whole has passed, before the first byte is unpacked. */
+  onScanned?: (index: ZipIndex) => void;
+  /** Called now and then with the bytes of files written so far. */
+  onUnpacked?: (bytes: number) => void;
+}
+
+export interface Unzipped {
+  files: number;
+  bytes: number;
+  /** Digests of the files by the paths that they have now; empty unless they are wanted. */
+  tree: TreeDigest;
+}
+
+/**
+ * Checks an archive as a whole (`scanZip`) and unpacks it into an empty, private folder; a single top folder is flattened. Sizes and CRCs are
+ * checked on what comes out. Small files are unpacked in batches, many of them by two threads.
+ *
+ * @throws ArtifactError what `scanZip` throws, and `zip_invalid` for bytes that are not what the archive says
+ */
+export async function unzip(path: string, folder: string, options: UnzipOptions): Promise<Unzipped> {
+  const { signal, onUnpacked } = options;
+  const index = await scanZip(path, options);
+  signal?.throwIfAborted();
+  options.onScanned?.(index);
+  const strip = index.topFolder === undefined ? 0 : index.topFolder.length + 1;
+  for (const name of index.folders)
+    if (name.length > strip) mkdirSync(`${folder}/${name.slice(strip)}`, { mode: 0o755 });
+
+  const members = index.files.filter(isSmall);
+  const batches = batchesOf(members);
+  const queue = new BatchQueue(batches);
+  const job = { path, folder, strip, members, batches, digests: options.digests ?? false };
+  const helped = batches.length >= HELPED_BATCHES && availableParallelism() > 1;
+  const digests: FileDigest[] = [];
+  const tree = new TreeDigest();
+  let written = 0;
+  await using helper = helped ? new UnzipHelper(job, queue) : undefined;
+  const turn = async (bytes: number): Promise<void> => {
+    written += bytes;
+    onUnpacked?.(written + queue.helperBytes);
+    await nextTurn();
+    signal?.throwIfAborted();
+    helper?.check();
+  };
+  const descriptor = openSync(path, "r");
+  try {
+    for (const member of index.files) {
+      if (isSmall(member)) continue;
+      await unpackLarge(job, member, digests, signal);
+      await turn(member.uncompressedSize);
+    }
+    // Writing is synchronous: signals and progress come through now and then.
+    for (const bytes of unpackBatches(descriptor, job, queue, digests)) await turn(bytes);
+    for (const found of [digests, (await helper?.digests()) ?? []]) for (const file of found) tree.add(...file);
+  } finally {
+    closeSync(descriptor);
+  }
+  if (queue.closed) throw artifactError("internal", "Unpacking ended before its last file.");
+  const bytes = written + queue.helperBytes;
+  onUnpacked?.(bytes);
+  return { files: index.files.length, bytes, tree };
+}
+
+async function unpackLarge(
+  { path, folder, strip, digests: wanted }: UnzipJob,
+  member: ZipMember,
+  digests: FileDigest[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const name = member.path.slice(strip);
+  const hash = wanted ? createHash("sha256") : undefined;
+  using file = new NewFile(`${folder}/${name}`, member.executable);
+  const write = (chunk: Buffer): void => {
+    hash?.update(chunk);
+    file.write(chunk);
+  };
+  await largeContent(path, member, write, signal);
+  if (hash !== undefined) digests.push([name, hash.digest("hex")]);
+}

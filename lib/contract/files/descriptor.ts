@@ -1,0 +1,113 @@
+import { z } from "zod";
+import { envName } from "../identifiers.ts";
+import { executionMode } from "../surfaces/runtime.ts";
+
+/** `plugin.yaml` (formats, section 6, "Descriptor"). */
+
+export const DESCRIPTOR_FILE = "plugin.yaml";
+
+/** A plugin's name: it is a path segment of the runtime and a label of its metrics. */
+export const pluginName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/,
+    "must be 1 to 128 letters, digits, _, . and -, starting with a letter or digit",
+  );
+
+const relativePath = z
+  .string()
+  .min(1)
+  .max(1024)
+  .refine(
+    (path) => !path.startsWith("/") && !/[\\\0]/.test(path) && !path.split("/").includes(".."),
+    "must be a path inside the plugin's folder",
+  );
+
+const text = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+
+/** A rule on one resource: `database:main`, `cache`, `events`, `extension:geo`, `plugin:other`, with `*` as a wildcard. */
+export const permissionRule = z.strictObject({
+  resource: z.string().min(1).max(256),
+  actions: z.array(z.string().min(1).max(128)).min(1),
+  effect: z.enum(["allow", "deny"]).default("allow"),
+});
+export type PermissionRule = z.infer<typeof permissionRule>;
+
+const requirement = z.union([
+  pluginName.transform((name) => ({ name, version: "*" })),
+  z.strictObject({ name: pluginName, version: z.string().min(1).max(128).default("*") }),
+]);
+
+const resources = z.strictObject({
+  timeout_seconds: z.number().positive().max(3600).default(10),
+  max_memory_mb: z.int().min(16).max(1_048_576).default(128),
+  max_disk_mb: z.number().positive().max(1_048_576).default(50),
+  rate_limit: z
+    .strictObject({
+      calls: z.int().positive().default(100),
+      period_seconds: z.number().positive().max(86_400).default(60),
+    })
+    .optional(),
+});
+
+const runtime = z.strictObject({
+  health_check: z
+    .strictObject({
+      enabled: z.boolean().default(true),
+      interval_seconds: z.number().positive().max(86_400).default(30),
+      timeout_seconds: z.number().positive().max(600).default(3),
+    })
+    .prefault({}),
+  retry: z
+    .strictObject({
+      /** How often a call is tried in all: 1 means once. */
+      max_attempts: z.int().min(1).max(10).default(1),
+      backoff_seconds: z.number().min(0).max(60).default(0),
+    })
+    .prefault({}),
+});
+
+/** What a sandboxed plugin gets when its descriptor states no rate limit. */
+export const DEFAULT_RATE_LIMIT = { calls: 100, period_seconds: 60 } as const;
+
+const described = z.object({
+  name: pluginName,
+  version: z.string().min(1).max(128),
+  author: z.string().max(1024).optional(),
+  description: z.string().max(4096).optional(),
+  framework_version: z.string().max(128).optional(),
+  entry_point: relativePath.default("src/main.js"),
+  execution_mode: executionMode.default("sandboxed"),
+  requires: z.array(requirement).default([]),
+  permissions: z.array(permissionRule).default([]),
+  env: z.record(envName, text).default({}),
+  envconfiguration: z
+    .strictObject({ inject: z.boolean().default(true), env_file: relativePath.optional() })
+    .prefault({}),
+  environment: z
+    .strictObject({ required: z.array(envName).default([]), optional: z.array(envName).default([]) })
+    .prefault({}),
+  resources: resources.prefault({}),
+  runtime: runtime.prefault({}),
+  filesystem: z
+    .strictObject({
+      /** What may be written, inside the plugin's folder. */
+      allowed_paths: z.array(relativePath).default(["data/"]),
+      /** What may never be written. */
+      denied_paths: z.array(relativePath).default(["src/"]),
+    })
+    .prefault({}),
+  /** `true` only asks; `plugins.grants.<name>.network` of the configuration grants. */
+  network: z.boolean().default(false),
+});
+
+const KNOWN = new Set(Object.keys(described.shape));
+
+/** The descriptor with its defaults; keys that are not the contract's reach the plugin as its `config`. */
+export const descriptor = z.looseObject(described.shape).transform((document) => {
+  const known: Record<string, unknown> = {};
+  const config: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(document)) (KNOWN.has(key) ? known : config)[key] = value;
+  return { ...(known as z.output<typeof described>), config };
+});
+export type Descriptor = z.output<typeof descriptor>;

@@ -1,0 +1,83 @@
+import { z } from "zod";
+import { pluginId } from "../identifiers.ts";
+
+const stepId = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "must be 1 to 64 of a-z, 0-9, _ and -");
+
+const relativePath = z
+  .string()
+  .min(1)
+  .max(1024)
+  .refine(
+    (path) => !path.startsWith("/") && !/[\\\0]/.test(path) && !path.split("/").includes(".."),
+    "must be a relative path without ..",
+  );
+
+/** Seconds, as a number or as "30s", "5m", "1h". */
+const seconds = z
+  .union([z.int(), z.string().regex(/^\d+[smh]?$/, 'must be seconds, or a text such as "30s" or "5m"')])
+  .transform((value) => {
+    if (typeof value === "number") return value;
+    const unit = { s: 1, m: 60, h: 3600 }[value.at(-1) as "s" | "m" | "h"];
+    return unit === undefined ? Number(value) : Number(value.slice(0, -1)) * unit;
+  })
+  .pipe(z.int().min(1).max(600));
+
+const common = {
+  id: stepId,
+  depends_on: z.array(stepId).default([]),
+  /** A marker only: any failure returns the whole deployment to what ran before. */
+  snapshot: z.boolean().default(false),
+};
+
+const step = <A extends string, F extends z.core.$ZodLooseShape>(action: A, fields: F) =>
+  z.strictObject({ ...common, action: z.literal(action), ...fields });
+
+/** One step of the plan. There is no shell action, on purpose (formats, section 2). */
+export const installStep = z.discriminatedUnion("action", [
+  step("prepare", {}),
+  step("download", {}),
+  step("extract", {}),
+  step("configure_plugin", { plugin: pluginId }),
+  step("provision", { plugin: pluginId }),
+  step("install_plugin", { plugin: pluginId, source: relativePath.optional() }),
+  step("install_extension", { extension: pluginId, source: relativePath.optional() }),
+  step("write_env", { plugin: pluginId, from: relativePath }),
+  step("start", { plugin: pluginId.optional() }),
+  step("stop", { plugin: pluginId.optional() }),
+  step("restart", { plugin: pluginId.optional() }),
+  step("healthcheck", {
+    plugin: pluginId.optional(),
+    timeout: seconds.default(30),
+    retries: z.int().min(0).max(20).default(3),
+  }),
+  step("notify", { event: z.string().min(1).max(128), message: z.string().max(4096).optional() }),
+  step("rollback", { to: z.string().max(128).optional() }),
+]);
+
+/** `install.yaml`: on surface B a signed member of the artifact, on surface A the operator's own file. */
+export const installPlan = z.strictObject({
+  format_version: z.literal("1"),
+  project_id: z.string().min(1).max(128),
+  version: z.string().min(1).max(128),
+  steps: z.array(installStep).min(1).max(1000),
+});
+
+export type InstallPlan = z.infer<typeof installPlan>;
+export type InstallStep = z.infer<typeof installStep>;
+
+const operatorCommand = (timeout: number) =>
+  z.strictObject({
+    command: z.array(z.string().min(1)).min(1),
+    env: z.record(z.string(), z.string()).default({}),
+    /** Seconds. */
+    timeout: z.number().positive().max(86_400).default(timeout),
+  });
+
+/** `provisioners.yaml`: plugin id → the operator's command for it. */
+export const provisioners = z.record(pluginId, operatorCommand(300));
+/** `notifiers.yaml`: event → the operator's command for it. */
+export const notifiers = z.record(z.string().min(1).max(128), operatorCommand(30));
+
+export type OperatorCommand = z.infer<ReturnType<typeof operatorCommand>>;
+export type Provisioners = z.infer<typeof provisioners>;
+export type Notifiers = z.infer<typeof notifiers>;

@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { envName, pluginId, projectId, semverLabel, sha256Hex, slug, versionLabel } from "../identifiers.ts";
+
+/** Where a plugin comes from that is fetched at deployment time instead of being embedded (formats, section 1). */
+export const pluginSource = z
+  .strictObject({
+    marketplace_slug: slug.nullable(),
+    marketplace_version: versionLabel.or(z.literal("latest")).nullable(),
+    marketplace_kind: z.enum(["plugin", "service"]),
+    url: z.url({ protocol: /^https?$/ }).nullable(),
+    ref: z.string().max(255).nullable(),
+    subdirectory: z.string().max(1024).nullable(),
+  })
+  .refine((source) => (source.marketplace_slug === null) !== (source.url === null), {
+    message: "names either a marketplace slug or a url",
+  });
+
+export const environmentNames = z.strictObject({
+  required: z.array(envName).default([]),
+  optional: z.array(envName).default([]),
+});
+
+export const manifestPlugin = z.strictObject({
+  id: pluginId,
+  version: z.string().min(1).max(128),
+  sha256: sha256Hex.nullable(),
+  environment: environmentNames.nullable(),
+  source: pluginSource.nullable(),
+});
+
+export const manifestExtension = z.strictObject({
+  id: pluginId,
+  sha256: sha256Hex.nullable(),
+  source: pluginSource.nullable(),
+});
+
+const uniqueIds = (entries: readonly { id: string }[]): boolean =>
+  new Set(entries.map(({ id }) => id)).size === entries.length;
+
+/** `manifest.json` at the root of a project artifact: every key present, no others (formats, section 1). */
+export const manifest = z.strictObject({
+  format_version: z.literal("1"),
+  project_id: projectId,
+  project_name: z.string().min(1).max(255),
+  version: semverLabel,
+  built_at: z.iso.datetime({ offset: true }),
+  plugins: z.array(manifestPlugin).min(1).refine(uniqueIds, "has two entries with one id"),
+  extensions: z.array(manifestExtension).refine(uniqueIds, "has two entries with one id"),
+  plugins_dirname: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, "must be one plain folder name"),
+  content_sha256: sha256Hex,
+});
+
+export type Manifest = z.infer<typeof manifest>;
+export type ManifestPlugin = z.infer<typeof manifestPlugin>;
+export type ManifestExtension = z.infer<typeof manifestExtension>;
+export type PluginSource = z.infer<typeof pluginSource>;
+
+/**
+ * `deployment/sources.yaml` in a source tree: what the publisher names in the manifest instead of embedding it. Our own form; what is not
+ * said is null in the manifest.
+ */
+const sourceFields = {
+  sha256: sha256Hex,
+  source: z.strictObject({
+    marketplace_slug: slug.optional(),
+    marketplace_version: versionLabel.or(z.literal("latest")).optional(),
+    marketplace_kind: z.enum(["plugin", "service"]).optional(),
+    url: z.url({ protocol: /^https?$/ }).optional(),
+    ref: z.string().max(255).optional(),
+    subdirectory: z.string().max(1024).optional(),
+  }),
+};
+export const projectSources = z.strictObject({
+  plugins: z
+    .record(
+      pluginId,
+      z.strictObject({
+        version: z.string().min(1).max(128),
+        environment: environmentNames.optional(),
+        ...sourceFields,
+      }),
+    )
+    .default({}),
+  extensions: z.record(pluginId, z.strictObject(sourceFields)).default({}),
+});
+export const SOURCES_FILE = "deployment/sources.yaml";
+
+/** The manifest's name at the artifact's root. */
+export const MANIFEST_FILE = "manifest.json";
+/** The install plan of a project artifact. */
+export const PLAN_FILE = "deployment/install.yaml";
+/** The optional project configuration that names the plugins folder. */
+export const INTEGRATION_FILE = "integration.yaml";

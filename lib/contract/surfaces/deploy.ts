@@ -1,0 +1,95 @@
+import { z } from "zod";
+import { hostId, projectId, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
+
+/** Surface B on the wire (interfaces.md, "Surface B"; formats, section 5). Binary fields are base64. */
+
+/** Strict standard base64 of `bytes` bytes. */
+export const base64Of = (bytes: number) =>
+  z.base64().refine((text) => Buffer.from(text, "base64").length === bytes, `must be the base64 of ${bytes} bytes`);
+
+export const authRequest = z.object({ xdevkey: z.string().min(1).max(512), project_id: z.string().min(1).max(64) });
+export const authAnswer = z.object({
+  access_token: z.string().min(1).max(8192),
+  /** Seconds; ours adds it. */
+  expires_in: z.int().positive().optional(),
+});
+
+/** A label as hubs store it: it goes into paths, file names and messages. */
+export const latestAnswer = z.object({ version: versionLabel });
+
+export const locationAnswer = z.object({
+  download_url: z.url({ protocol: /^https?$/ }),
+  signature: base64Of(64),
+  signer_public_key: base64Of(32),
+  /** Added by our hub: of the ciphertext. Informative; the signature is what counts. */
+  artifact_sha256: sha256Hex.optional(),
+  content_sha256: sha256Hex.optional(),
+  size_bytes: z.int().nonnegative().optional(),
+});
+export type ArtifactLocation = z.infer<typeof locationAnswer>;
+
+export const authorizeRequest = z.object({
+  deployment_credential: z.string().min(1).max(512),
+  artifact_signature: base64Of(64),
+});
+export const authorizeAnswer = z.object({ dek: base64Of(32) });
+
+/** Independent agents send empty strings. */
+const timestampOrEmpty = z.union([timestamp, z.literal("")]);
+
+export const projectReport = z.object({
+  project_id: projectId,
+  deployment_id: z.string().max(128),
+  status: z.enum(["success", "failed"]),
+  version: z.string().max(128),
+  started_at: timestampOrEmpty,
+  completed_at: timestampOrEmpty,
+  plugins: z.array(z.record(z.string(), z.unknown())).max(10_000),
+  host_id: hostId.optional(),
+  error_message: z.string().max(4096).nullish(),
+  rolled_back: z.boolean().optional(),
+});
+export type ProjectReport = z.infer<typeof projectReport>;
+export const projectReportAnswer = z.object({ deployment_id: z.string() });
+
+/** The text fields of the publish form; the file part is `artifact`. */
+export const publishFields = z.object({
+  version: versionLabel,
+  project_name: z.string().min(1).max(255),
+  content_sha256: sha256Hex,
+  dek: base64Of(32),
+  signature: base64Of(64),
+  signer_public_key: base64Of(32),
+});
+export type PublishFields = z.infer<typeof publishFields>;
+
+export const ARTIFACT_PART = {
+  name: "artifact",
+  filename: "artifact.xdeploy",
+  contentType: "application/octet-stream",
+} as const;
+
+export const publishResult = z.object({
+  artifact_id: z.string(),
+  project_id: z.string(),
+  version: z.string(),
+  content_sha256: z.string(),
+  size_bytes: z.int().nonnegative(),
+  created_at: z.string(),
+  /** Of the ciphertext; ours adds it. */
+  artifact_sha256: sha256Hex.optional(),
+});
+export type PublishResult = z.infer<typeof publishResult>;
+
+/** One host of a project's fleet, under its host id. */
+export const projectHost = z.object({
+  host_id: z.string(),
+  deployment_id: z.string(),
+  version: z.string(),
+  status: z.enum(["success", "failed", "rolled_back"]),
+  error_message: z.string().nullable(),
+  started_at: z.string(),
+  completed_at: z.string(),
+  created_at: z.string(),
+});
+export type ProjectHost = z.infer<typeof projectHost>;

@@ -1,0 +1,61 @@
+import { z } from "zod";
+import { slug, timestamp } from "../identifiers.ts";
+
+/** The key service (formats, section 4). */
+
+export const scope = z.enum(["admin", "keys", "projects", "publish", "deploy", "report", "read"]);
+export type Scope = z.infer<typeof scope>;
+export const SCOPES = scope.options;
+
+/** What a key gets when its creator names no scopes: what a host needs. */
+export const DEFAULT_SCOPES: readonly Scope[] = ["deploy", "report", "read"];
+
+export const createKeyRequest = z.strictObject({
+  name: z.string().min(1).max(255),
+  owner: z.string().min(1).max(255).optional(),
+  scopes: z.array(scope).min(1).optional(),
+  project_id: z.string().min(1).max(64).nullish(),
+  expires_at: timestamp.nullish(),
+});
+export type CreateKeyRequest = z.infer<typeof createKeyRequest>;
+
+export const apiKeyRecord = z.object({
+  id: z.string(),
+  name: z.string(),
+  owner: z.string(),
+  scopes: z.array(scope),
+  project_id: z.string().nullable(),
+  /** The first characters of the key, to recognise it by. */
+  prefix: z.string(),
+  expires_at: z.string().nullable(),
+  revoked_at: z.string().nullable(),
+  created_at: z.string(),
+});
+export type ApiKeyRecord = z.infer<typeof apiKeyRecord>;
+
+/** The answer of creation: the only time that the secrets are shown. */
+export const createdKey = apiKeyRecord.extend({ key: z.string(), deployment_credential: z.string().optional() });
+export type CreatedKey = z.infer<typeof createdKey>;
+
+export const projectKind = z.enum(["plugin", "service", "project"]);
+
+export const createProjectRequest = z.strictObject({
+  name: z.string().min(1).max(255),
+  kind: projectKind,
+  slug: slug.optional(),
+});
+
+export const projectRecord = z.object({
+  id: z.string(),
+  name: z.string(),
+  kind: projectKind,
+  slug: z.string(),
+  created_at: z.string(),
+});
+export type ProjectRecord = z.infer<typeof projectRecord>;
+
+/** Every error body of ours (formats, section 3): `detail` for readers of surface A, `error` for those of surface B. */
+export const errorBody = z.object({ error: z.string(), detail: z.string(), code: z.string() });
+
+/** Lists are pages by key: `next` is the cursor of the following page, or null. */
+export const page = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), next: z.string().nullable() });

@@ -1,0 +1,122 @@
+import { z } from "zod";
+import { hostId, sha256Hex, slug, versionLabel } from "../identifiers.ts";
+import { deploymentStatus } from "./reports.ts";
+
+/** Surface A on the wire (interfaces.md, "Surface A"; formats, section 3). */
+
+export const targetKind = z.enum(["plugin", "service"]);
+
+export const visibility = z.enum(["public", "private"]);
+export type Visibility = z.infer<typeof visibility>;
+
+/** The value of X-Signature: exact, lower case. */
+export const hmacSignature = z
+  .string()
+  .regex(/^hmac_sha256:[0-9a-f]{64}$/, "must be hmac_sha256: and 64 lower-case hexadecimal digits");
+
+/** The value of X-Repo, `owner/repo@ref`; some source hosts nest groups before the repository. */
+export const repoReference = z
+  .string()
+  .max(512)
+  .regex(
+    /^[A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)+@[A-Za-z0-9_][A-Za-z0-9_./+-]*$/,
+    "must be owner/repo@tag, such as acme/tide-table@v1.4.0",
+  )
+  .refine((text) => !/(^|[/@])\.{1,2}(\/|@|$)/.test(text), "must not have . or .. as a part");
+
+export const releaseRecord = z.object({
+  version: z.string(),
+  created_at: z.string(),
+  size_bytes: z.int().nonnegative(),
+  sha256: sha256Hex,
+  is_yanked: z.boolean(),
+  yanked_reason: z.string().nullable(),
+  repo: z.string().nullable(),
+});
+export type ReleaseRecord = z.infer<typeof releaseRecord>;
+
+export const targetSummary = z.object({
+  id: z.string(),
+  name: z.string(),
+  slug: z.string(),
+  kind: targetKind,
+  description: z.string().nullable(),
+  homepage: z.string().nullable(),
+  repository: z.string().nullable(),
+  visibility,
+  owner: z.string(),
+  /** Empty when no version has been published. */
+  latest_version: z.string(),
+  created_at: z.string(),
+});
+export type TargetSummary = z.infer<typeof targetSummary>;
+
+/** The detail record; its versions are best first, as "latest" ranks them. */
+export const targetDetail = targetSummary.extend({ versions: z.array(releaseRecord) });
+export type TargetDetail = z.infer<typeof targetDetail>;
+
+/** What of a target its owner may change. */
+export const targetChanges = z.strictObject({
+  name: z.string().min(1).max(255).optional(),
+  description: z.string().max(4096).nullish(),
+  homepage: z
+    .url({ protocol: /^https?$/ })
+    .max(1024)
+    .nullish(),
+  repository: z
+    .url({ protocol: /^https?$/ })
+    .max(1024)
+    .nullish(),
+  visibility: visibility.optional(),
+});
+export type TargetChanges = z.infer<typeof targetChanges>;
+
+/** The text fields of a marketplace publication; the file part is `archive`. */
+export const releaseFields = z.object({
+  version: versionLabel,
+  signature: hmacSignature,
+  repo: repoReference.optional(),
+  visibility: visibility.optional(),
+});
+export type ReleaseFields = z.infer<typeof releaseFields>;
+
+export const ARCHIVE_PART = { name: "archive", contentType: "application/zip" } as const;
+
+/** Asks the hub to fetch the archive from a source host itself. */
+export const importRequest = z.strictObject({
+  version: versionLabel,
+  repo: repoReference,
+  /** One of the hub's source hosts; the first one when left out. */
+  host: z.string().min(1).max(255).optional(),
+  visibility: visibility.optional(),
+});
+export type ImportRequest = z.infer<typeof importRequest>;
+
+export const yankRequest = z.strictObject({ reason: z.string().max(1024).nullish() });
+
+export const grantRequest = z.strictObject({ owner: z.string().min(1).max(255) });
+export const grantRecord = z.object({ owner: z.string(), created_at: z.string() });
+export type GrantRecord = z.infer<typeof grantRecord>;
+
+/** A stored deployment report, which is also a host's record in the fleet view. */
+export const reportRecord = z.object({
+  id: z.string(),
+  /** The owner of the key that reported. */
+  deployer_id: z.string(),
+  kind: targetKind,
+  slug,
+  version: z.string(),
+  host_id: hostId,
+  status: deploymentStatus,
+  repo: z.string().nullable(),
+  error_message: z.string().nullable(),
+  started_at: z.string(),
+  completed_at: z.string(),
+  created_at: z.string(),
+});
+export type ReportRecord = z.infer<typeof reportRecord>;
+
+/** The signing secret goes in and never comes out. */
+export const signingKeyRequest = z.strictObject({ secret: z.string().min(16).max(4096) });
+export const signingKeyRecord = z.object({ owner: z.string(), created_at: z.string() });
+export type SigningKeyRecord = z.infer<typeof signingKeyRecord>;

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { hostId, slug, timestamp } from "../identifiers.ts";
+
+export const deploymentStatus = z.enum(["success", "failed", "rolled_back"]);
+export type DeploymentStatus = z.infer<typeof deploymentStatus>;
+
+/** Request body of surface A's report route (interfaces.md, "Deployment report"). */
+export const deploymentReport = z.object({
+  kind: z.enum(["plugin", "service"]),
+  slug,
+  version: z.string().max(128),
+  status: deploymentStatus,
+  started_at: timestamp,
+  completed_at: timestamp,
+  host_id: hostId.default("default"),
+  repo: z
+    .string()
+    .max(512)
+    .nullish()
+    .transform((repo) => repo || null),
+  error_message: z
+    .string()
+    .max(4096)
+    .nullish()
+    .transform((text) => text ?? null),
+});
+export type DeploymentReport = z.infer<typeof deploymentReport>;
+
+export const stepOutcome = z.object({
+  id: z.string(),
+  action: z.string(),
+  status: z.enum(["done", "failed", "skipped"]),
+  /** Milliseconds. */
+  duration_ms: z.number(),
+  error_message: z.string().nullable(),
+});
+export type StepOutcome = z.infer<typeof stepOutcome>;
+
+/** The agent's local JSON report (formats, section 3): the contract's keys first, then our own. */
+export const localReport = z.object({
+  slug: z.string(),
+  kind: z.enum(["plugin", "service", "project"]),
+  status: deploymentStatus,
+  requested_version: z.string(),
+  resolved_version: z.string().nullable(),
+  repo: z.string().nullable(),
+  started_at: timestamp,
+  completed_at: timestamp,
+  error_message: z.string().nullable(),
+  host_id: z.string(),
+  deployment_id: z.string(),
+  code: z.string().nullable(),
+  steps: z.array(stepOutcome),
+  bytes: z.int().nonnegative(),
+  artifact_sha256: z.string().nullable(),
+  warnings: z.array(z.string()),
+});
+export type LocalReport = z.infer<typeof localReport>;

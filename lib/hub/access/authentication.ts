@@ -1,0 +1,117 @@
+import type {} from "@fastify/rate-limit";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
+import type { HubContext } from "../context.ts";
+import { hashOf } from "./credentials.ts";
+import { HubError, keyMissing, keyRejected } from "../http/errors.ts";
+import type { Principal } from "./principal.ts";
+import { findKey, findSession, type Session } from "../records/access.ts";
+
+const API_KEY = HEADERS.apiKey.toLowerCase();
+/** Longer than anything the hub issues; what is longer need not be hashed. */
+const MAX_CREDENTIAL = 512;
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** SHA-256 of the credential that the request carries, computed once: rate limit, key and session lookup share it. */
+    credentialHash: string | null;
+  }
+}
+
+const keyOf = (request: FastifyRequest): string | undefined => {
+  const value = request.headers[API_KEY];
+  return typeof value === "string" && value !== "" ? value : undefined;
+};
+
+const bearerOf = (request: FastifyRequest): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
+
+/** The hash of the request's credential, or undefined when it carries none. */
+export function credentialHash(request: FastifyRequest): string | undefined {
+  if (request.credentialHash !== null) return request.credentialHash;
+  const secret = keyOf(request) ?? bearerOf(request);
+  if (secret === undefined || secret.length > MAX_CREDENTIAL) return undefined;
+  return (request.credentialHash = hashOf(secret));
+}
+
+type SecurityRequirement = Record<string, string[]>;
+
+/**
+ * Refuses requests without any credential before their body is looked at, on every route whose documented security asks for one:
+ * whoever is nobody is told 401, not what is wrong with their fields.
+ */
+export function refuseAnonymous(app: FastifyInstance): void {
+  app.addHook("onRoute", (route) => {
+    const requirements = (route.schema as { security?: SecurityRequirement[] } | undefined)?.security;
+    if (requirements === undefined || requirements.some((requirement) => Object.keys(requirement).length === 0)) return;
+    const takes = (scheme: string): boolean => requirements.some((requirement) => scheme in requirement);
+    const check = async (request: FastifyRequest): Promise<void> => {
+      if (takes("apiKey") && keyOf(request) !== undefined) return;
+      if (takes("session") && bearerOf(request) !== undefined) return;
+      throw takes("apiKey") ? keyMissing() : keyMissing("a session's access token in Authorization: Bearer");
+    };
+    route.onRequest = [...[route.onRequest ?? []].flat(), check];
+  });
+}
+
+/** Who is asking: the API key in X-API-Key, or the session in Authorization. */
+export interface Authentication {
+  /** @throws 401 without a live key */
+  key(request: FastifyRequest): Promise<Principal>;
+  /** @throws 401 without a live session, or when its key is revoked or has expired */
+  session(request: FastifyRequest): Promise<Session>;
+  /** A session, or else a key. */
+  sessionOrKey(request: FastifyRequest): Promise<{ principal: Principal; projectId: string | null }>;
+  /** Counts a failed authentication of this address and gives the error to throw: `error`, or 429 beyond the limit. */
+  rejected(request: FastifyRequest, error: HubError): Promise<HubError>;
+}
+
+/** @param app carries @fastify/rate-limit when there are limits */
+export function createAuthentication(app: FastifyInstance, context: HubContext): Authentication {
+  const { statements } = context.database;
+  const failures =
+    context.rateLimit === undefined
+      ? undefined
+      : app.createRateLimit({
+          max: context.rateLimit.failures,
+          timeWindow: 60_000,
+          keyGenerator: (request) => `failed:${request.ip}`,
+        });
+
+  const rejected = async (request: FastifyRequest, error: HubError): Promise<HubError> => {
+    const limit = await failures?.(request);
+    if (limit === undefined || limit.isAllowed || !limit.isExceeded) return error;
+    return new HubError(429, "rate_limited", `Too many failed authentications; try again in ${limit.ttlInSeconds} s.`, {
+      headers: { "retry-after": String(limit.ttlInSeconds) },
+    });
+  };
+
+  const key = async (request: FastifyRequest): Promise<Principal> => {
+    if (keyOf(request) === undefined) throw keyMissing();
+    const hash = credentialHash(request);
+    const principal = hash === undefined ? undefined : await findKey(statements, hash, context.now());
+    if (principal === undefined) throw await rejected(request, keyRejected());
+    return principal;
+  };
+
+  const session = async (request: FastifyRequest): Promise<Session> => {
+    const token = bearerOf(request);
+    if (token === undefined) throw keyMissing("a session's access token in Authorization: Bearer");
+    // The cached hash is the API key's when the request carries both.
+    const hash = keyOf(request) === undefined ? credentialHash(request) : hashOf(token.slice(0, MAX_CREDENTIAL));
+    const found = hash === undefined ? undefined : await findSession(statements, hash, context.now());
+    if (found === undefined) throw await rejected(request, keyRejected("access token"));
+    return found;
+  };
+
+  return {
+    key,
+    session,
+    async sessionOrKey(request) {
+      if (bearerOf(request) !== undefined) return session(request);
+      const principal = await key(request);
+      return { principal, projectId: principal.projectId };
+    },
+    rejected,
+  };
+}

@@ -1,0 +1,44 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { paths } from "../../contract/surfaces/paths.ts";
+import { HubError } from "../http/errors.ts";
+
+/** How long a download URL lives. Milliseconds. */
+export const DOWNLOAD_LIFETIME = 15 * 60 * 1000;
+
+const forbiddenUrl = (message: string) => new HubError(403, "forbidden", message);
+
+/** Makes and checks URLs that carry their own expiring authorisation (formats, section 5). */
+export class DownloadUrls {
+  readonly #key: Buffer;
+  /** Milliseconds. */
+  readonly lifetime: number;
+
+  /** @param key 32 bytes, shared by every hub of one database */
+  constructor(key: Buffer, lifetime = DOWNLOAD_LIFETIME) {
+    this.#key = key;
+    this.lifetime = lifetime;
+  }
+
+  #signature(artifactId: string, expires: string): Buffer {
+    return createHmac("sha256", this.#key).update(`${artifactId}\n${expires}`).digest();
+  }
+
+  /** @param publicUrl the hub's root as configured; never what a request's Host says */
+  create(publicUrl: string, artifactId: string, now: number): string {
+    const expires = String(Math.floor((now + this.lifetime) / 1000));
+    const signature = this.#signature(artifactId, expires).toString("hex");
+    return `${publicUrl}${paths.download(artifactId)}?expires=${expires}&signature=${signature}`;
+  }
+
+  /** @throws 403 for a forged or expired URL */
+  check(artifactId: string, { expires, signature }: { expires: string; signature: string }, now: number): void {
+    const given = Buffer.from(signature, "hex");
+    const expected = this.#signature(artifactId, expires);
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
+      throw forbiddenUrl("The download URL's signature does not verify.");
+    }
+    if (Number(expires) * 1000 <= now) {
+      throw forbiddenUrl("The download URL has expired; ask for the artifact's location again.");
+    }
+  }
+}

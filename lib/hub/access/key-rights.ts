@@ -1,0 +1,51 @@
+import { type CreateKeyRequest, DEFAULT_SCOPES, type Scope } from "../../contract/surfaces/keys.ts";
+import { forbidden, unprocessable } from "../http/errors.ts";
+import { isAdministrator, may, type Principal } from "./principal.ts";
+import type { NewKey } from "../records/keys.ts";
+
+type GrantableKey = Omit<NewKey, "withCredential">;
+
+function grantableScopes(principal: Principal, wanted: readonly Scope[] | undefined): Scope[] {
+  const scopes = wanted ?? DEFAULT_SCOPES.filter((scope) => may(principal, scope));
+  const missing = scopes.filter((scope) => !may(principal, scope));
+  if (missing.length > 0) throw forbidden(`Your key lacks the scope ${missing.join(", ")} and cannot give it.`);
+  if (scopes.length === 0) throw forbidden("Your key has none of the default scopes to give; name the scopes.");
+  return [...new Set(scopes)];
+}
+
+function grantableProject(principal: Principal, wanted: string | null | undefined): string | null {
+  if (principal.projectId === null) return wanted ?? null;
+  if (wanted !== undefined && wanted !== null && wanted !== principal.projectId) {
+    throw forbidden("Your key is bound to another project.");
+  }
+  return principal.projectId;
+}
+
+function grantableExpiry(principal: Principal, wanted: string | null | undefined, now: string): string | null {
+  const expiresAt = wanted === undefined || wanted === null ? null : new Date(wanted).toISOString();
+  if (expiresAt !== null && expiresAt <= now) throw unprocessable("expires_at: lies in the past.");
+  if (principal.expiresAt === null) return expiresAt;
+  if (expiresAt === null) return principal.expiresAt;
+  if (expiresAt > principal.expiresAt) throw forbidden("The new key would outlive yours.");
+  return expiresAt;
+}
+
+/**
+ * What a key may hand on (formats, section 4): no scope that it lacks, no other project, no longer life, no other owner. What the
+ * request leaves out is inherited.
+ *
+ * @param now ISO 8601
+ * @throws 403 for more than the own rights, 422 for an expiry in the past
+ */
+export function grantableKey(principal: Principal, wanted: CreateKeyRequest, now: string): GrantableKey {
+  if (wanted.owner !== undefined && wanted.owner !== principal.owner && !isAdministrator(principal)) {
+    throw forbidden("Only an administrator creates keys of another owner.");
+  }
+  return {
+    name: wanted.name,
+    owner: wanted.owner ?? principal.owner,
+    scopes: grantableScopes(principal, wanted.scopes),
+    projectId: grantableProject(principal, wanted.project_id),
+    expiresAt: grantableExpiry(principal, wanted.expires_at, now),
+  };
+}

@@ -1,0 +1,72 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { Scope } from "../../contract/surfaces/keys.ts";
+import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import { credentialHash } from "./authentication.ts";
+import { forbidden, keyMissing, keyRejected, notFound } from "../http/errors.ts";
+import { controls, requireScope } from "./principal.ts";
+import {
+  findVisibleRelease,
+  findVisibleTarget,
+  type Question,
+  type VisibleTarget,
+} from "../records/visible-targets.ts";
+import type { MountOptions } from "../http/documentation.ts";
+
+export const targetParams = z.object({ slug: z.string() });
+export const releaseParams = targetParams.extend({ version: z.string() });
+
+/** The one answer for a hidden target and for one that does not exist. It says nothing of the request, so the bytes are the same. */
+export const noSuchTarget = (kind: TargetKind) =>
+  notFound(`There is no such ${kind}, or none that the caller may see.`);
+
+/** Looking at targets of one kind in the caller's name. */
+export interface TargetAccess {
+  /** The detail record for anyone who may see it; a key is optional, but a bad one is refused. */
+  detail(request: FastifyRequest, slug: string): Promise<{ detail: string; etag: string }>;
+  /** A release for a key with one of the scopes. */
+  release(request: FastifyRequest, slug: string, version: string | undefined): ReturnType<typeof findVisibleRelease>;
+  /** The target, for a key that may change it. @throws 403 when it may only see it */
+  controlled(request: FastifyRequest, slug: string, ...scopes: Scope[]): Promise<VisibleTarget>;
+  question(request: FastifyRequest, slug: string): Question;
+}
+
+export function targetAccess(kind: TargetKind, { hub, authentication }: MountOptions): TargetAccess {
+  const { statements } = hub.database;
+  const carriesKey = (request: FastifyRequest) => request.headers["x-api-key"] !== undefined;
+
+  const question = (request: FastifyRequest, slug: string): Question => ({
+    kind,
+    slug,
+    // A session is no key of the marketplace.
+    credentialHash: carriesKey(request) ? credentialHash(request) : undefined,
+    now: hub.now(),
+  });
+
+  return {
+    question,
+    async detail(request, slug) {
+      const { principal, target } = await findVisibleTarget(statements, question(request, slug));
+      if (principal === undefined && carriesKey(request)) throw await authentication.rejected(request, keyRejected());
+      if (target === undefined) throw noSuchTarget(kind);
+      return target;
+    },
+    async release(request, slug, version) {
+      if (!carriesKey(request)) throw keyMissing();
+      const found = await findVisibleRelease(statements, { ...question(request, slug), version });
+      if (found.principal === undefined) throw await authentication.rejected(request, keyRejected());
+      requireScope(found.principal, "deploy", "read");
+      if (found.target === undefined) throw noSuchTarget(kind);
+      return found;
+    },
+    async controlled(request, slug, ...scopes) {
+      if (!carriesKey(request)) throw keyMissing();
+      const { principal, target } = await findVisibleTarget(statements, question(request, slug));
+      if (principal === undefined) throw await authentication.rejected(request, keyRejected());
+      requireScope(principal, ...scopes);
+      if (target === undefined) throw noSuchTarget(kind);
+      if (!controls(principal, target)) throw forbidden(`The key may not change this ${kind}.`);
+      return target;
+    },
+  };
+}

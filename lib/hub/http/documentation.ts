@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { errorBody } from "../../contract/surfaces/keys.ts";
+import type { Authentication } from "../access/authentication.ts";
+import type { HubContext } from "../context.ts";
+
+/** What every mount is registered with. */
+export interface MountOptions {
+  hub: HubContext;
+  authentication: Authentication;
+}
+
+const MEANINGS: Record<number, string> = {
+  304: "Not changed since the representation that If-None-Match names.",
+  400: "A malformed field, or a signature that does not verify.",
+  401: "The key or token is missing, unknown, revoked or has expired.",
+  403: "The key is valid but may not do this.",
+  404: "There is no such thing, or none that the caller may know of.",
+  409: "It contradicts what the hub already holds.",
+  413: "Larger than the hub accepts.",
+  415: "Not the content type that the route takes.",
+  416: "The range lies outside the bytes.",
+  422: "A field is missing or has the wrong form; the message names it.",
+  429: "Too many requests; Retry-After says when to come back.",
+  500: "A defect of the hub; its log says more under the request id.",
+  502: "The source host does not answer as one does.",
+  503: "Overloaded or not ready; try again later.",
+};
+
+const documentedErrors = new Map<number, z.ZodType>();
+
+function errorSchema(status: number): z.ZodType {
+  let schema = documentedErrors.get(status);
+  if (schema === undefined) {
+    schema = errorBody.describe(MEANINGS[status] ?? "An error.");
+    documentedErrors.set(status, schema);
+  }
+  return schema;
+}
+
+/** The error answers of a route, for the documentation; every route can also answer 429, 500 and 503. */
+export function errors(...statuses: (keyof typeof MEANINGS)[]): Record<number, z.ZodType> {
+  return Object.fromEntries([...statuses, 429, 500, 503].map((status) => [status, errorSchema(Number(status))]));
+}
+
+/** A body of bytes, as documentation. */
+export const bytes = (description: string, contentType = "application/octet-stream") => ({
+  description,
+  content: { [contentType]: { schema: z.string().meta({ format: "binary" }) } },
+});
+
+export const notModified = z.null().describe(MEANINGS[304] ?? "");
+export const noContent = z.null().describe("Done; there is nothing to say.");
+
+/** OpenAPI's names of the credentials, as @fastify/swagger is told them. */
+export const security = {
+  key: [{ apiKey: [] }],
+  session: [{ session: [] }],
+  keyOrSession: [{ apiKey: [] }, { session: [] }],
+  optionalKey: [{}, { apiKey: [] }],
+};
+
+/** Pages by key: the answer's `next` is the next request's `cursor`. */
+export const pageQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  cursor: z.string().max(300).default(""),
+});
+
+/** Cuts a list that was read with `limit + 1` into a page. */
+export function pageOf<T>(
+  items: T[],
+  limit: number,
+  cursorOf: (item: T) => string,
+): { items: T[]; next: string | null } {
+  const shown = items.slice(0, limit);
+  const last = shown.at(-1);
+  return { items: shown, next: items.length > limit && last !== undefined ? cursorOf(last) : null };
+}

@@ -1,0 +1,95 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Code } from "../../contract/codes.ts";
+import type { Logger } from "../../support/logging.ts";
+import { HubError } from "./errors.ts";
+
+const CODE_OF_STATUS: Record<number, Code> = {
+  400: "bad_request",
+  401: "key_rejected",
+  403: "forbidden",
+  404: "not_found",
+  408: "hub_unavailable",
+  409: "conflict",
+  413: "too_large",
+  414: "bad_request",
+  415: "unsupported_media_type",
+  422: "unprocessable",
+  429: "rate_limited",
+  431: "bad_request",
+  503: "hub_unavailable",
+};
+
+/** What PostgreSQL says of a text that it cannot store; SQLite takes them all. */
+const POSTGRES_BAD_TEXT = "22021";
+
+interface ErrorBody {
+  error: string;
+  detail: string;
+  code: Code;
+}
+
+/** `detail` for readers of surface A, `error` for those of surface B (formats, section 3). */
+const bodyOf = (message: string, code: Code): ErrorBody => ({ error: message, detail: message, code });
+
+const codeOf = (status: number): Code => CODE_OF_STATUS[status] ?? (status < 500 ? "hub_refused" : "hub_unavailable");
+
+/** What a client hears of an error that is not a {@link HubError}: a framework's refusal by its message, a defect by its request id. */
+function answerOf(error: FastifyError, request: FastifyRequest): HubError {
+  const status = error.statusCode ?? 500;
+  if (error.code === POSTGRES_BAD_TEXT) return new HubError(422, "unprocessable", "A text holds a NUL character.");
+  if (status === 429) return new HubError(429, "rate_limited", error.message);
+  if (status >= 400 && status < 500)
+    return new HubError(status, codeOf(status), `${error.message.replace(/\.$/, "")}.`);
+  if (status === 503) {
+    return new HubError(503, "hub_unavailable", "The hub is overloaded; try again later.", {
+      headers: { "retry-after": "10" },
+    });
+  }
+  return new HubError(500, "internal", `The hub failed to answer; its log says why under request id ${request.id}.`);
+}
+
+/** Sends an error as every route does. */
+export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply, logger?: Logger): void {
+  const answer = error instanceof HubError ? error : answerOf(error, request);
+  if (answer.statusCode >= 500) {
+    logger?.error({ requestId: request.id, method: request.method, path: pathOf(request.url), err: error }, "failed");
+  }
+  void reply
+    .code(answer.statusCode)
+    .removeHeader("etag")
+    .header("cache-control", "no-store")
+    .header("content-type", "application/json; charset=utf-8")
+    .headers(answer.headers)
+    .serializer(JSON.stringify)
+    .send({ ...bodyOf(answer.message, answer.code), ...answer.fields });
+}
+
+/** The path of a URL: queries can carry signatures, and stay out of logs. */
+export function pathOf(url: string): string {
+  const query = url.indexOf("?");
+  return query === -1 ? url : url.slice(0, query);
+}
+
+/** The answer to bytes that are not an HTTP request. */
+export function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : error.code === "HPE_HEADER_OVERFLOW" ? 431 : 400;
+  const body = JSON.stringify(bodyOf("The request is not valid HTTP.", codeOf(status)));
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** Gives every error of the app, also those of unknown routes, the one body that the contract's clients read. */
+export function answerErrors(app: FastifyInstance, logger: Logger | undefined): void {
+  app.setErrorHandler<FastifyError>((error, request, reply) => sendError(error, request, reply, logger));
+  app.setNotFoundHandler((request) => {
+    throw new HubError(404, "not_found", `There is no route ${request.method} ${pathOf(request.url)}.`);
+  });
+}

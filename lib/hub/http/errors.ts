@@ -1,0 +1,40 @@
+import type { Code } from "../../contract/codes.ts";
+
+/** What an answer with an error carries beside its three fields. */
+export interface HubErrorFacts {
+  /** Further fields of the body; only the conflict answer of publishing has one. */
+  fields?: Record<string, string>;
+  headers?: Record<string, string>;
+  cause?: unknown;
+}
+
+/** An error that is an answer: its status, its stable code and its message go to the client as they are. */
+export class HubError extends Error {
+  readonly statusCode: number;
+  readonly code: Code;
+  readonly fields: Record<string, string>;
+  readonly headers: Record<string, string>;
+
+  constructor(statusCode: number, code: Code, message: string, { fields, headers, cause }: HubErrorFacts = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "HubError";
+    this.statusCode = statusCode;
+    this.code = code;
+    this.fields = fields ?? {};
+    this.headers = headers ?? {};
+  }
+}
+
+export const keyMissing = (what = "an API key in X-API-Key") =>
+  new HubError(401, "key_missing", `This route needs ${what}.`);
+
+/** One answer for unknown, revoked and expired: which of them it is, is not a stranger's business. */
+export const keyRejected = (what = "API key") =>
+  new HubError(401, "key_rejected", `The ${what} is unknown, revoked or has expired.`);
+
+export const forbidden = (message: string) => new HubError(403, "forbidden", message);
+export const notFound = (message: string) => new HubError(404, "not_found", message);
+export const badRequest = (message: string) => new HubError(400, "bad_request", message);
+export const unprocessable = (message: string) => new HubError(422, "unprocessable", message);
+export const tooLarge = (message: string) => new HubError(413, "too_large", message);
+export const conflict = (message: string) => new HubError(409, "conflict", message);

@@ -1,0 +1,120 @@
+import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { countBuffered } from "../buffer-collection.ts";
+import { unprocessable } from "./errors.ts";
+import { matchesEtag } from "./ranges.ts";
+import type { Statements } from "../records/database.ts";
+
+/** Hosts of one database page: what a fleet view holds in memory. */
+const PAGE = 100;
+
+/** Characters of rows, members and text that are made for each one of the answer, roughly: they are collected before they gather. */
+const GARBAGE_PER_CHARACTER = 6;
+
+/** The header that carries the cursor for the next `?since=`. */
+export const CURSOR_HEADER = "X-Cursor";
+
+export const fleetQuery = z.object({
+  since: z
+    .string()
+    .max(32)
+    .optional()
+    .describe(`Gives only hosts that changed since an earlier answer; its value is that answer's ${CURSOR_HEADER}.`),
+});
+
+const VIEW = "SELECT changes FROM views WHERE holder = ? AND target = ?";
+const HOSTS = `SELECT host_id, record FROM hosts WHERE holder = ? AND target = ? AND host_id > ?
+  ORDER BY host_id LIMIT ${PAGE}`;
+const CHANGED = `SELECT host_id, record FROM hosts WHERE holder = ? AND target = ? AND change > ?
+  ORDER BY change LIMIT ${PAGE + 1}`;
+const CHANGED_HOSTS = `SELECT host_id, record FROM hosts WHERE holder = ? AND target = ? AND host_id > ? AND change > ?
+  ORDER BY host_id LIMIT ${PAGE}`;
+
+interface HostRow {
+  host_id: string;
+  record: string;
+}
+
+export interface View {
+  holder: string;
+  target: string;
+}
+
+const member = ({ host_id, record }: HostRow) => `${JSON.stringify(host_id)}:${record}`;
+
+/** Bytewise order of the UTF-8 text, as the databases sort. */
+const inHostOrder = (a: HostRow, b: HostRow) => Buffer.compare(Buffer.from(a.host_id), Buffer.from(b.host_id));
+
+/** Keyset pages: the next one starts after the last host of the one before, so nothing stays open while the client reads. */
+async function* hostPages(statements: Statements, { holder, target }: View, since: number): AsyncGenerator<HostRow[]> {
+  if (since > 0) {
+    // A refresh costs what changed: few changes are one page of the change index, many are a walk through all hosts.
+    const changed = (await statements.all(CHANGED, [holder, target, since])) as unknown as HostRow[];
+    if (changed.length <= PAGE) {
+      yield changed.sort(inHostOrder);
+      return;
+    }
+  }
+  for (let after = ""; ;) {
+    const page = (since > 0
+      ? await statements.all(CHANGED_HOSTS, [holder, target, after, since])
+      : await statements.all(HOSTS, [holder, target, after])) as unknown as HostRow[];
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    if (page.length < PAGE) return;
+    after = last.host_id;
+  }
+}
+
+/** The view as JSON text: an object keyed by host id, in host-id order, piece by piece. */
+async function* fleetText(statements: Statements, view: View, since: number): AsyncGenerator<string> {
+  let opening = "{";
+  for await (const page of hostPages(statements, view, since)) {
+    if (page.length === 0) continue;
+    const text = opening + page.map(member).join(",");
+    opening = ",";
+    yield text;
+    // A client that reads as fast as we write would otherwise keep every other request waiting until the last host.
+    await setImmediate();
+    countBuffered(text.length * GARBAGE_PER_CHARACTER);
+  }
+  yield opening === "{" ? "{}" : "}";
+}
+
+function cursorOf(since: string | undefined, changes: number): number {
+  if (since === undefined || since === "") return 0;
+  const cursor = /^\d{1,15}$/.test(since) ? Number(since) : undefined;
+  if (cursor === undefined) throw unprocessable(`since: must be the ${CURSOR_HEADER} of an earlier answer.`);
+  // The cursor of another database's past: everything is new.
+  return cursor > changes ? 0 : cursor;
+}
+
+/**
+ * Answers with a fleet view, streamed from the database; unchanged ones cost one row (304).
+ *
+ * @param ifEmpty decides what a view without any report is; it may throw 404
+ */
+export async function sendFleetView(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  statements: Statements,
+  view: View,
+  { since, ifEmpty }: { since: string | undefined; ifEmpty?: () => Promise<void> },
+): Promise<FastifyReply> {
+  const row = await statements.first(VIEW, [view.holder, view.target]);
+  const changes = row === undefined ? 0 : Number(row["changes"]);
+  if (changes === 0) await ifEmpty?.();
+  const cursor = cursorOf(since, changes);
+  const etag = cursor === 0 ? `"fleet-${changes}"` : `"fleet-${changes}-since-${cursor}"`;
+  reply.headers({ etag, "cache-control": "private, no-cache", [CURSOR_HEADER.toLowerCase()]: String(changes) });
+  if (matchesEtag(request.headers["if-none-match"], etag)) return reply.code(304).send();
+  reply.header("content-type", "application/json; charset=utf-8");
+  if (request.method === "HEAD") return reply.send();
+  if (changes === 0 || cursor === changes) return reply.send("{}");
+  return reply.send(
+    Readable.from(fleetText(statements, view, cursor), { objectMode: false, highWaterMark: 64 * 1024 }),
+  );
+}

@@ -1,0 +1,87 @@
+import type { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import parseRange from "range-parser";
+import type { Blobs, ByteRange } from "../blobs/port.ts";
+import { HubError } from "./errors.ts";
+
+/** A representation with a strong validator. */
+export interface Representation {
+  /** Bytes. */
+  size: number;
+  /** SHA-256 of the bytes, hexadecimal; the ETag is made of it. */
+  sha256: string;
+  /** The bytes, or the range of them; a text is all of them in UTF-8. */
+  read(range: ByteRange | undefined): Promise<Readable> | Buffer | string;
+}
+
+/** Stored bytes as a representation. */
+export const blobBytes = (
+  blobs: Blobs,
+  { id, size, sha256 }: { id: string; size: number; sha256: string },
+): Representation => ({ size, sha256, read: (range) => (size === 0 ? Buffer.alloc(0) : blobs.read(id, range)) });
+
+/** A text in memory as a representation. It stays a text: Node writes one together with the headers, and bytes after them. */
+export function textBytes(text: string, sha256: string): Representation {
+  return {
+    size: Buffer.byteLength(text),
+    sha256,
+    read: (range) => (range ? Buffer.from(text).subarray(range.start, range.end + 1) : text),
+  };
+}
+
+/** True when `If-None-Match` names the tag (RFC 9110, 13.1.2: weak comparison, `*` matches everything). */
+export function matchesEtag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  if (header === etag || header.trim() === "*") return true;
+  const strong = (tag: string) => tag.trim().replace(/^W\//, "");
+  return header.split(",").some((tag) => strong(tag) === strong(etag));
+}
+
+/**
+ * Which bytes a request asks for (RFC 9110, 13.1.5 and 14): a range only when `If-Range` is absent or names this very
+ * representation; several ranges or a malformed header give the whole.
+ *
+ * @throws 416 when the range lies outside
+ */
+export function rangeOf(headers: FastifyRequest["headers"], size: number, etag: string): ByteRange | undefined {
+  const { range } = headers;
+  const condition = headers["if-range"];
+  if (range === undefined || (condition !== undefined && condition !== etag)) return undefined;
+  if (!/^bytes=/.test(range)) return undefined;
+  const ranges = parseRange(size, range);
+  if (ranges === -2) return undefined;
+  if (ranges === -1) {
+    throw new HubError(416, "bad_request", `The range lies outside the ${size} bytes.`, {
+      headers: { "content-range": `bytes */${size}`, "accept-ranges": "bytes" },
+    });
+  }
+  const only = ranges.length === 1 ? ranges[0] : undefined;
+  return only && { start: only.start, end: only.end };
+}
+
+/**
+ * Answers GET and HEAD with bytes: conditional requests, one range, strong ETag, exact length. Every route that serves artifacts or
+ * detail records goes through here.
+ *
+ * @param headers further headers of the representation, Content-Type among them
+ */
+export async function sendBytes(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  representation: Representation,
+  headers: Record<string, string>,
+): Promise<FastifyReply> {
+  const { size, sha256 } = representation;
+  const etag = `"sha256-${sha256}"`;
+  reply.headers({ etag, "accept-ranges": "bytes", "cache-control": "private", ...headers });
+  if (matchesEtag(request.headers["if-none-match"], etag)) return reply.code(304).removeHeader("content-type").send();
+
+  const range = rangeOf(request.headers, size, etag);
+  const length = range === undefined ? size : range.end - range.start + 1;
+  reply.header("content-length", String(length));
+  if (range !== undefined) {
+    reply.code(206).header("content-range", `bytes ${range.start}-${range.end}/${size}`);
+  }
+  if (request.method === "HEAD") return reply.send();
+  return reply.send(await representation.read(range));
+}

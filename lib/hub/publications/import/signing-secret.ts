@@ -1,0 +1,13 @@
+import type { HubContext } from "../../context.ts";
+import { HubError } from "../../http/errors.ts";
+import { openSecret } from "../../keys/hub-secret.ts";
+
+/** The name under which an owner's signing secret is sealed; it is part of what the sealing binds. */
+export const signingSecretName = (owner: string) => `signing-key/${owner}`;
+
+/** @throws 409 when the owner has registered none */
+export async function signingSecretOf(hub: HubContext, owner: string): Promise<Buffer> {
+  const secret = await openSecret(hub.database.kysely, hub.keyring, signingSecretName(owner));
+  if (secret !== undefined) return secret;
+  throw new HubError(409, "conflict", "The owner has registered no signing secret; see POST /devkeys/signing-key.");
+}

@@ -1,0 +1,158 @@
+import type { FleetHost } from "../client/fleet.ts";
+import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
+import { printable } from "../support/printable.ts";
+
+/** A host as it is kept: a fleet may have a hundred thousand of them. */
+export interface HostRow {
+  id: string;
+  version: string;
+  status: DeploymentStatus;
+  /** Milliseconds since 1970, or 0 when nobody knows. */
+  at: number;
+  error: string | null;
+}
+
+export const FLEET_FILTERS = ["all", "failing", "not latest"] as const;
+export type FleetFilter = (typeof FLEET_FILTERS)[number];
+
+export interface FleetQuery {
+  /** Part of a host id, a version or an error. */
+  search: string;
+  filter: FleetFilter;
+  /** What "not latest" compares with. */
+  latest: string | null;
+}
+
+export interface VersionShare {
+  version: string;
+  hosts: number;
+  failing: number;
+}
+
+/** An error's text is shown in one line. */
+const ERROR_LENGTH = 300;
+
+/** The hosts of one target, searchable. Hosts of the hub come in host-id order; later ones are put into place. */
+export class FleetModel {
+  /** Grows with every change. */
+  revision = 0;
+  /** True when everything that the hub knew was read once. */
+  complete = false;
+  error: string | undefined;
+  readonly #hosts = new Map<string, HostRow>();
+  #order: HostRow[] = [];
+  #texts = new Map<string, string>();
+  #failing = 0;
+  #versions = new Map<string, VersionShare>();
+  #found: { key: string; rows: readonly HostRow[] } | undefined;
+
+  get size(): number {
+    return this.#order.length;
+  }
+
+  get failing(): number {
+    return this.#failing;
+  }
+
+  /** Takes hosts in or changes them. */
+  apply(hosts: readonly FleetHost[]): void {
+    for (const host of hosts) {
+      const row: HostRow = {
+        id: owned(host.host_id),
+        version: this.#shared(host.version),
+        status: this.#shared(host.status) as DeploymentStatus,
+        at: Date.parse(host.completed_at ?? "") || 0,
+        error: host.error_message ? this.#shared(printable(host.error_message).slice(0, ERROR_LENGTH)) : null,
+      };
+      const before = this.#hosts.get(row.id);
+      if (before === undefined) this.#insert(row);
+      else {
+        this.#count(before, -1);
+        Object.assign(before, row);
+        this.#count(before, 1);
+      }
+    }
+    this.revision++;
+  }
+
+  /** Forgets every host: the hub sends all of them anew. */
+  clear(): void {
+    this.#hosts.clear();
+    this.#order = [];
+    this.#versions.clear();
+    this.#failing = 0;
+    this.complete = false;
+    this.revision++;
+  }
+
+  /** Versions, most hosts first. */
+  versions(): VersionShare[] {
+    return [...this.#versions.values()].filter(({ hosts }) => hosts > 0).toSorted((a, b) => b.hosts - a.hosts);
+  }
+
+  /** The hosts that a query finds: failing ones first, then in host-id order. */
+  rows(query: FleetQuery): readonly HostRow[] {
+    const key = JSON.stringify([this.revision, query]);
+    if (this.#found?.key === key) return this.#found.rows;
+    const search = query.search.toLowerCase();
+    const failing: HostRow[] = [];
+    const others: HostRow[] = [];
+    for (const row of this.#order) {
+      const fails = row.status !== "success";
+      if (query.filter === "failing" && !fails) continue;
+      if (query.filter === "not latest" && row.version === query.latest) continue;
+      if (search !== "" && !matches(row, search)) continue;
+      (fails ? failing : others).push(row);
+    }
+    const rows = failing.length === 0 ? others : failing.concat(others);
+    this.#found = { key, rows };
+    return rows;
+  }
+
+  #insert(row: HostRow): void {
+    this.#hosts.set(row.id, row);
+    this.#count(row, 1);
+    const last = this.#order.at(-1);
+    if (last === undefined || last.id < row.id) this.#order.push(row);
+    else this.#order.splice(this.#place(row.id), 0, row);
+  }
+
+  #place(id: string): number {
+    let [low, high] = [0, this.#order.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#order[middle]!.id < id) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #count(row: HostRow, by: 1 | -1): void {
+    const share = this.#versions.get(row.version) ?? { version: row.version, hosts: 0, failing: 0 };
+    share.hosts += by;
+    if (row.status !== "success") {
+      share.failing += by;
+      this.#failing += by;
+    }
+    this.#versions.set(row.version, share);
+  }
+
+  /** One copy of a text that many hosts share: versions, statuses, the same error everywhere. */
+  #shared(text: string): string {
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    if (this.#texts.size > 10_000) this.#texts.clear();
+    const kept = owned(text);
+    this.#texts.set(kept, kept);
+    return kept;
+  }
+}
+
+/** A copy: V8 would otherwise keep the piece of the answer that the parser has cut the text from. */
+const owned = (text: string): string => Buffer.from(text).toString();
+
+const matches = (row: HostRow, search: string): boolean =>
+  row.id.toLowerCase().includes(search) ||
+  row.version.toLowerCase().includes(search) ||
+  row.status.includes(search) ||
+  (row.error !== null && row.error.toLowerCase().includes(search));

@@ -1,0 +1,137 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Limits } from "../artifact/limits.ts";
+import { writeOpeningKeys } from "../artifact/project/open-file.ts";
+import { type Project, readProject } from "../artifact/project/project-tree.ts";
+import { type SealedArtifact, sealProject } from "../artifact/project/seal.ts";
+import type { PublishResult } from "../contract/surfaces/deploy.ts";
+import { SealiftError } from "../contract/errors.ts";
+import { type DeployClientOptions, publishArtifact, storedContentSha256 } from "../client/deploy-client.ts";
+
+/** What a publication says while it works. */
+export type PublishEvent =
+  | { event: "scan.progress"; bytes: number; total_bytes: number }
+  | { event: "scan.done"; files: number; bytes: number; content_sha256: string; left_out: number }
+  | { event: "pack.progress"; bytes: number; total_bytes: number }
+  | { event: "pack.done"; artifact_bytes: number }
+  | { event: "sign.done"; signer_public_key: string }
+  | { event: "upload.progress"; bytes: number; total_bytes: number }
+  | { event: "upload.done"; artifact_id: string };
+
+export interface BuildOptions {
+  sourceRoot: string;
+  projectId: string;
+  projectName: string;
+  version: string;
+  include: readonly string[];
+  limits: Limits;
+  /** Seconds. */
+  sourceDateEpoch?: number;
+  signal: AbortSignal;
+  emit: (event: PublishEvent) => void;
+}
+
+export interface PublishProjectOptions extends BuildOptions {
+  seed: Uint8Array;
+  level: number;
+  /** Where the artifact is kept; without it a temporary file is used and removed. */
+  output?: string;
+  /** Without it the artifact is only built, for which `output` is needed. */
+  hub?: Omit<DeployClientOptions, "signal">;
+}
+
+export interface Publication {
+  outcome: "published" | "unchanged" | "built";
+  project: Project;
+  artifact: SealedArtifact;
+  record?: PublishResult;
+}
+
+/** Lists, hashes and describes what would be published (deploy-publish --dry-run). @throws UsageError `source_*` */
+export async function buildProject(options: BuildOptions): Promise<Project> {
+  const { emit } = options;
+  const project = await readProject(options.sourceRoot, {
+    projectId: options.projectId,
+    projectName: options.projectName,
+    version: options.version,
+    include: options.include,
+    limits: options.limits,
+    signal: options.signal,
+    ...(options.sourceDateEpoch !== undefined && { sourceDateEpoch: options.sourceDateEpoch }),
+    onHashed: (bytes, total) => emit({ event: "scan.progress", bytes, total_bytes: total }),
+  });
+  const files = project.tree.members.filter(({ type }) => type === "file");
+  emit({
+    event: "scan.done",
+    files: files.length,
+    bytes: files.reduce((sum, { size }) => sum + size, 0),
+    content_sha256: project.manifest.content_sha256,
+    left_out: project.tree.leftOut.length,
+  });
+  return project;
+}
+
+/**
+ * Builds, signs and uploads a project. The same tree under the same version again is `unchanged`: keys and nonces are random, so the hub
+ * answers 409, and the digests tell that nothing differs.
+ *
+ * @throws UsageError for a tree that cannot be published; AuthenticationError and PublishError of the hub
+ */
+export async function publishProject(options: PublishProjectOptions): Promise<Publication> {
+  const { emit, signal } = options;
+  const project = await buildProject(options);
+  const folder = options.output === undefined ? await mkdtemp(join(tmpdir(), "sealift-publish-")) : undefined;
+  const output = options.output ?? join(folder!, "artifact.xdeploy");
+  try {
+    const artifact = await sealProject(project, {
+      output,
+      seed: options.seed,
+      level: options.level,
+      signal,
+      onPacked: (bytes, total) => emit({ event: "pack.progress", bytes, total_bytes: total }),
+      onSigning: (bytes) => emit({ event: "pack.done", artifact_bytes: bytes }),
+    });
+    emit({ event: "sign.done", signer_public_key: Buffer.from(artifact.signerPublicKey).toString("hex") });
+    if (options.output !== undefined) await writeOpeningKeys(artifact);
+    if (options.hub === undefined) return { outcome: "built", project, artifact };
+    return await upload(project, artifact, options, options.hub);
+  } finally {
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function upload(
+  project: Project,
+  artifact: SealedArtifact,
+  options: PublishProjectOptions,
+  hub: Omit<DeployClientOptions, "signal">,
+): Promise<Publication> {
+  const { emit, signal } = options;
+  const { manifest } = project;
+  const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
+  try {
+    const record = await publishArtifact({
+      ...hub,
+      signal,
+      projectId: manifest.project_id,
+      file: artifact.path,
+      fields: {
+        version: manifest.version,
+        project_name: manifest.project_name,
+        content_sha256: manifest.content_sha256,
+        dek: base64(artifact.dek),
+        signature: base64(artifact.signature),
+        signer_public_key: base64(artifact.signerPublicKey),
+      },
+      onUploaded: (bytes, total) => emit({ event: "upload.progress", bytes, total_bytes: total }),
+    });
+    emit({ event: "upload.done", artifact_id: record.artifact_id });
+    return { outcome: "published", project, artifact, record };
+  } catch (error) {
+    if (error instanceof SealiftError && storedContentSha256(error) === manifest.content_sha256) {
+      return { outcome: "unchanged", project, artifact };
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,127 @@
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { DESCRIPTOR_FILE, pluginName } from "../../contract/files/descriptor.ts";
+import { usageError } from "../../contract/errors.ts";
+import type { ExecutionMode } from "../../contract/surfaces/runtime.ts";
+import { TRIAL_FILE } from "./trial.ts";
+
+export interface ScaffoldOptions {
+  name: string;
+  /** Must be absent or empty. */
+  folder: string;
+  language: "typescript" | "javascript";
+  mode: ExecutionMode;
+}
+
+const descriptorText = ({ name, mode }: ScaffoldOptions, entry: string): string => `name: ${name}
+version: 0.1.0
+description: Greets.
+entry_point: ${entry}
+execution_mode: ${mode}
+# What the plugin may use besides its own data/: services, events, other plugins.
+permissions:
+  - resource: cache
+    actions: [get, set]
+resources:
+  timeout_seconds: 10
+  max_memory_mb: 128
+  rate_limit: { calls: 1000, period_seconds: 60 }
+# Keys of your own reach the plugin as context.config.
+greeting: Hello
+`;
+
+const ROUTES = `  // Served below /plugin/<name>; permissions are checked against the bearer token before the handler runs.
+  routes: [{ method: "GET", path: "/greetings", permissions: ["greetings:read"], handler: () => ({ greetings: ["Hello"] }) }],
+`;
+
+const sourceText = ({ language, mode }: ScaffoldOptions): string => {
+  const typed = language === "typescript";
+  return `import { defineAction, definePlugin } from "sealift/sdk";
+import { z } from "zod";
+${typed ? "\ninterface Config {\n  greeting: string;\n}\n" : ""}
+export default definePlugin${typed ? "<Config>" : ""}({
+  actions: {
+    greet: defineAction({
+      payload: z.object({ name: z.string().min(1) }),
+      handler: async ({ name }, { config, services, logger }${typed ? ": PluginContext<Config>" : ""}) => {
+        const times = ((await services.cache.get${typed ? "<number>" : ""}(name)) ?? 0) + 1;
+        await services.cache.set(name, times);
+        logger.info("greeted", { name, times });
+        return { text: \`\${config.greeting}, \${name}!\`, times };
+      },
+    }),
+  },
+${mode === "trusted" ? ROUTES : ""}});
+`.replace(
+    'import { defineAction, definePlugin } from "sealift/sdk";',
+    typed
+      ? 'import { type PluginContext, defineAction, definePlugin } from "sealift/sdk";'
+      : 'import { defineAction, definePlugin } from "sealift/sdk";',
+  );
+};
+
+const TRIALS = `# \`sealift plugin test\` makes these calls in a throw-away runtime.
+- name: greets by name
+  action: greet
+  payload: { name: Ada }
+  result: { text: "Hello, Ada!", times: 1 }
+- name: wants a name
+  action: greet
+  payload: {}
+  code: payload_invalid
+`;
+
+const TSCONFIG = {
+  compilerOptions: {
+    target: "es2024",
+    module: "nodenext",
+    moduleResolution: "nodenext",
+    strict: true,
+    noEmit: true,
+    erasableSyntaxOnly: true,
+    allowImportingTsExtensions: true,
+    verbatimModuleSyntax: true,
+    skipLibCheck: true,
+  },
+  include: ["src"],
+};
+
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+/** The files of a new plugin, by path. */
+export function scaffoldFiles(options: ScaffoldOptions): Record<string, string> {
+  const { name, language } = options;
+  const entry = language === "typescript" ? "src/main.ts" : "src/main.js";
+  return {
+    [DESCRIPTOR_FILE]: descriptorText(options, entry),
+    [entry]: sourceText(options),
+    [TRIAL_FILE]: TRIALS,
+    "package.json": json({ name, version: "0.1.0", private: true, type: "module" }),
+    ".gitignore": "node_modules/\ndata/\n",
+    ...(language === "typescript" && { "tsconfig.json": json(TSCONFIG) }),
+  };
+}
+
+/**
+ * Writes a new plugin that works as it is.
+ * @returns the paths written, relative to the folder
+ * @throws UsageError `usage` for a name that is none, or a folder that is not empty
+ */
+export async function scaffoldPlugin(options: ScaffoldOptions): Promise<string[]> {
+  const named = pluginName.safeParse(options.name);
+  if (!named.success)
+    throw usageError("usage", `The name ${options.name} ${named.error.issues[0]?.message ?? "is not valid"}.`);
+  await mkdir(options.folder, { recursive: true });
+  if ((await readdir(options.folder)).length > 0) {
+    throw usageError("usage", `The folder ${options.folder} is not empty.`, {
+      hint: "Choose another with --directory.",
+    });
+  }
+  const files = scaffoldFiles(options);
+  for (const [path, content] of Object.entries(files)) {
+    const file = join(options.folder, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, content);
+  }
+  return Object.keys(files);
+}

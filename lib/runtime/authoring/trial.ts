@@ -1,0 +1,144 @@
+import { randomBytes } from "node:crypto";
+import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
+import { DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
+import { deploymentError, usageError } from "../../contract/errors.ts";
+import { type HealthCheck, RUNTIME_CODES, runtimePaths } from "../../contract/surfaces/runtime.ts";
+import type { Logger } from "../../support/logging.ts";
+import { parseYaml, readYamlFile } from "../../support/yaml-file.ts";
+import { createRuntime } from "../runtime.ts";
+
+/** Runs one plugin in a throw-away runtime, over HTTP like every caller, and makes the calls of its `plugin.test.yaml`. */
+
+export const TRIAL_FILE = "plugin.test.yaml";
+
+const trialCase = z
+  .strictObject({
+    name: z.string().min(1).optional(),
+    action: z.string().min(1),
+    payload: z.unknown().optional(),
+    /** What the call must return. */
+    result: z.unknown().optional(),
+    /** The code that the call must fail with. */
+    code: z.enum(Object.keys(RUNTIME_CODES) as [string, ...string[]]).optional(),
+  })
+  .refine((entry) => !(entry.code !== undefined && entry.result !== undefined), "has either result or code");
+export type TrialCase = z.input<typeof trialCase>;
+
+export interface TrialOptions {
+  /** The plugin's folder; it is copied, so its data/ stays as it is. */
+  folder: string;
+  /** Calls to make instead of those in `plugin.test.yaml`. */
+  cases?: readonly TrialCase[];
+  /** `integration.yaml` whose services and grants the plugin gets. */
+  configFile?: string;
+  logger: Logger;
+}
+
+export interface TrialOutcome {
+  name: string;
+  passed: boolean;
+  /** What the call answered: its result, or its error body. */
+  answer: unknown;
+  /** Why it did not pass. */
+  reason?: string;
+  duration_ms: number;
+}
+
+export interface TrialReport {
+  plugin: string;
+  version: string;
+  mode: string;
+  health: HealthCheck;
+  outcomes: TrialOutcome[];
+}
+
+const described = z.looseObject({ name: z.string() });
+const anyMapping = z.record(z.string(), z.unknown());
+const COPIED = (path: string): boolean => ![".git", "data"].includes(basename(path));
+
+async function casesOf({ cases, folder }: TrialOptions): Promise<z.output<typeof trialCase>[]> {
+  if (cases) return z.array(trialCase).parse(cases);
+  const file = join(folder, TRIAL_FILE);
+  try {
+    return parseYaml(await readFile(file, "utf8"), z.array(trialCase), file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** The operator's services and grants, with a key and a place of its own; signatures are not asked of work in progress. */
+async function configurationOf({ configFile }: TrialOptions, key: string): Promise<Record<string, unknown>> {
+  const given = configFile === undefined ? {} : await readYamlFile(configFile, anyMapping);
+  const plugins = (given["plugins"] ?? {}) as Record<string, unknown>;
+  const sandbox = (plugins["sandbox"] ?? {}) as Record<string, unknown>;
+  return {
+    ...given,
+    app: { name: "trial", secret_key: key, server: { port: 0, drain_seconds: 1 } },
+    plugins: { ...plugins, directory: "plugins", strict_trusted: false, sandbox: { ...sandbox, change_user: false } },
+  };
+}
+
+function judge(entry: z.output<typeof trialCase>, status: number, body: Record<string, unknown>): string | undefined {
+  if (entry.code !== undefined) {
+    return body["code"] === entry.code ? undefined : `expected the code ${entry.code}, got ${JSON.stringify(body)}`;
+  }
+  if (status !== 200) return `failed: ${String(body["code"])}: ${String(body["msg"])}`;
+  if (!("result" in entry) || isDeepStrictEqual(body["result"], entry.result)) return undefined;
+  return `expected ${JSON.stringify(entry.result)}, got ${JSON.stringify(body["result"])}`;
+}
+
+/**
+ * @returns what every call gave; whoever runs the trial decides what a failed one means
+ * @throws UsageError for a folder without a descriptor; DeploymentError `unhealthy` for a plugin that does not load
+ */
+export async function tryPlugin(options: TrialOptions): Promise<TrialReport> {
+  const folder = resolve(options.folder);
+  const { name } = await readYamlFile(join(folder, DESCRIPTOR_FILE), described, (message, faults) =>
+    usageError("usage", message, { faults }),
+  );
+  const cases = await casesOf(options);
+  const root = await mkdtemp(join(tmpdir(), "sealift-trial-"));
+  const key = randomBytes(24).toString("hex");
+  try {
+    await cp(folder, join(root, "plugins", basename(folder)), { recursive: true, filter: COPIED });
+    const configuration = await configurationOf(options, key);
+    const runtime = await createRuntime({ configuration, root, logger: options.logger });
+    try {
+      const url = await runtime.listen();
+      const slot = runtime.plugins.find(name);
+      const status = slot?.status();
+      if (slot === undefined || status?.state !== "loaded") {
+        throw deploymentError("unhealthy", `The plugin ${name} does not load: ${status?.error ?? "it was not found"}`);
+      }
+      const headers = { "x-plugin-key": key, "content-type": "application/json" };
+      const ask = async (path: string, init: RequestInit = {}) => fetch(url + path, { ...init, headers });
+      const { checks } = (await (await ask(runtimePaths().health())).json()) as { checks: Record<string, HealthCheck> };
+      const outcomes: TrialOutcome[] = [];
+      for (const entry of cases) {
+        const started = performance.now();
+        const body = JSON.stringify({ payload: entry.payload ?? {} });
+        const answer = await ask(runtimePaths().call(name, entry.action), { method: "POST", body });
+        const answered = (await answer.json()) as Record<string, unknown>;
+        const reason = judge(entry, answer.status, answered);
+        outcomes.push({
+          name: entry.name ?? entry.action,
+          passed: reason === undefined,
+          answer: answer.status === 200 ? answered["result"] : answered,
+          ...(reason !== undefined && { reason }),
+          duration_ms: Math.round((performance.now() - started) * 10) / 10,
+        });
+      }
+      const health = checks[`plugin:${name}`] ?? { status: "healthy", message: "ok", duration_ms: 0 };
+      return { plugin: name, version: status.version ?? "", mode: status.mode ?? "", health, outcomes };
+    } finally {
+      await runtime.close();
+    }
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}

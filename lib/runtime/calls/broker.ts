@@ -1,0 +1,116 @@
+import type { Descriptor } from "../../contract/files/descriptor.ts";
+import { RequestFault, RuntimeFault, messageOf } from "../guest/fault.ts";
+import { parseJson } from "../guest/json.ts";
+import type { CallFacts, InstanceHost, PluginInstance } from "../lifecycle/instance.ts";
+import { isPermitted } from "./permissions.ts";
+import type { Service } from "../services/service.ts";
+
+/** How many plugins may call each other in one chain. */
+const MAXIMUM_DEPTH = 16;
+
+/** How many events one plugin may listen to. */
+const MAXIMUM_EVENTS = 256;
+
+/** One instance of a plugin, from before it is loaded until after it is gone. */
+export interface Caller {
+  descriptor: Descriptor;
+  /** True once the instance serves; until then, and afterwards, it gets no events. */
+  isActive(): boolean;
+  instance(): PluginInstance | undefined;
+}
+
+type CallPlugin = (plugin: string, action: string, payload: unknown, facts: CallFacts) => string | Promise<string>;
+
+/**
+ * Everything that a plugin asks of the runtime, of either mode, comes through here: services, events and other plugins. Permissions
+ * are checked in this one place.
+ */
+export class Broker {
+  readonly #services: ReadonlyMap<string, Service>;
+  readonly #callPlugin: CallPlugin;
+  readonly #heard = new WeakMap<Caller, number>();
+  readonly #listeners = new Map<string, Set<Caller>>();
+
+  /** @param services by target: `cache`, `database:<name>`, `extension:<name>` */
+  constructor(services: ReadonlyMap<string, Service>, callPlugin: CallPlugin) {
+    this.#services = services;
+    this.#callPlugin = callPlugin;
+  }
+
+  /** @throws RequestFault `permission_denied`, `service_unavailable`, `call_too_deep`, or with the code that a call failed with */
+  async request(
+    caller: Caller,
+    ...[target, method, parameters, call]: Parameters<InstanceHost["request"]>
+  ): Promise<unknown> {
+    try {
+      return await this.#perform(caller, target, method, parameters, call);
+    } catch (error) {
+      const { code, message } =
+        error instanceof RuntimeFault ? error : { code: "internal" as const, message: messageOf(error) };
+      throw new RequestFault(code, message, { cause: error });
+    }
+  }
+
+  async #perform(
+    caller: Caller,
+    target: string,
+    method: string,
+    parameters: unknown[],
+    call: CallFacts | undefined,
+  ): Promise<unknown> {
+    const { name, permissions, execution_mode } = caller.descriptor;
+    if (!isPermitted(permissions, execution_mode, target, actionOf(target, method))) {
+      throw new RuntimeFault("permission_denied", `${name} has no permission for ${method} on ${target}.`);
+    }
+    const separator = target.indexOf(":");
+    const kind = separator === -1 ? target : target.slice(0, separator);
+    const rest = target.slice(separator + 1);
+    if (kind === "plugin") return this.#call(rest, method, parameters[0], call);
+    if (kind === "events") return this.#event(caller, rest, method, parameters[0]);
+    const service = this.#services.get(target);
+    if (service === undefined) throw new RuntimeFault("service_unavailable", `The configuration has no ${target}.`);
+    return service.request(method, parameters, name);
+  }
+
+  /** Forgets what an instance listens to. */
+  forget(caller: Caller): void {
+    for (const [event, listeners] of this.#listeners) {
+      if (listeners.delete(caller) && listeners.size === 0) this.#listeners.delete(event);
+    }
+  }
+
+  async #call(plugin: string, action: string, payload: unknown, call: CallFacts | undefined): Promise<unknown> {
+    const depth = (call?.depth ?? 0) + 1;
+    if (depth > MAXIMUM_DEPTH) {
+      throw new RuntimeFault("call_too_deep", `Plugins call each other more than ${MAXIMUM_DEPTH} deep.`);
+    }
+    // A copy: the called plugin must not hold on to what the caller goes on changing.
+    const copy: unknown = payload === undefined ? {} : parseJson(JSON.stringify(payload) ?? "{}");
+    return parseJson(await this.#callPlugin(plugin, action, copy, { requestId: call?.requestId, depth }));
+  }
+
+  #event(caller: Caller, event: string, method: string, payload: unknown): null {
+    if (method === "listen") {
+      const heard = (this.#heard.get(caller) ?? 0) + 1;
+      if (heard > MAXIMUM_EVENTS)
+        throw new RuntimeFault("service_unavailable", `A plugin listens to ${MAXIMUM_EVENTS} events.`);
+      this.#heard.set(caller, heard);
+      const listeners = this.#listeners.get(event) ?? new Set();
+      this.#listeners.set(event, listeners.add(caller));
+      return null;
+    }
+    if (method !== "emit") throw new RuntimeFault("service_unavailable", `Events have no method ${method}.`);
+    const text = JSON.stringify(payload) ?? "null";
+    for (const listener of this.#listeners.get(event) ?? []) {
+      if (!listener.isActive()) continue;
+      listener.instance()?.deliver(event, parseJson(text), caller.descriptor.name);
+    }
+    return null;
+  }
+}
+
+/** Databases are permitted by what a method does to them. */
+function actionOf(target: string, method: string): string {
+  if (!target.startsWith("database:")) return method;
+  return method === "query" ? "read" : "write";
+}

@@ -1,0 +1,107 @@
+import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
+import { RuntimeFault, messageOf } from "../guest/fault.ts";
+import type { CallFacts } from "../lifecycle/instance.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { Retry } from "../lifecycle/plugin-slot.ts";
+import type { Plugins } from "../lifecycle/plugins.ts";
+
+/** Failures that another attempt may cure (descriptor, `runtime.retry`); a time-out has used up the caller's patience. */
+const RETRIED: ReadonlySet<RuntimeCode> = new Set([
+  "action_failed",
+  "plugin_crashed",
+  "memory_exceeded",
+  "service_unavailable",
+]);
+
+/** A call was refused for its rate; the caller may come back after so many seconds. */
+export class RateFault extends RuntimeFault {
+  readonly retryAfter: number;
+
+  constructor(plugin: string, retryAfter: number) {
+    super("rate_limited", `${plugin} is called more often than its rate limit allows.`);
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** The one way to an action, for callers over HTTP, other plugins and scheduled jobs. */
+export class Calls {
+  readonly #plugins: Plugins;
+  readonly #metrics: Metrics;
+  #inFlight = 0;
+
+  constructor(plugins: Plugins, metrics: Metrics) {
+    this.#plugins = plugins;
+    this.#metrics = metrics;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /**
+   * Runs an action and returns its result as JSON text: at once when nothing has to be waited for.
+   * @throws RuntimeFault, at once or as the promise's rejection
+   */
+  call(plugin: string, action: string, payload: unknown, facts: CallFacts): string | Promise<string> {
+    const slot = this.#plugins.find(plugin);
+    if (slot === undefined) throw new RuntimeFault("plugin_not_found", `There is no plugin ${plugin}.`);
+    const { instance } = slot;
+    if (instance === undefined) {
+      const why = slot.fault ? `: ${slot.fault.message}` : ".";
+      throw new RuntimeFault("not_loaded", `The plugin ${slot.name} is not loaded${why}`);
+    }
+    if (!instance.actions.has(action)) {
+      throw new RuntimeFault("action_not_found", `The plugin ${slot.name} has no action ${action}.`);
+    }
+    const started = performance.now();
+    const { name } = slot;
+    let result: string | Promise<string>;
+    try {
+      const wait = slot.rateLimit?.take() ?? 0;
+      if (wait > 0) throw new RateFault(name, wait);
+      const { retry } = slot;
+      result =
+        retry === undefined
+          ? instance.call(action, payload, facts)
+          : this.#repeat(retry, async () => (slot.instance ?? instance).call(action, payload, facts));
+    } catch (error) {
+      throw this.#note(name, action, error, started);
+    }
+    if (typeof result === "string") {
+      this.#metrics.called(name, action, "ok", performance.now() - started);
+      return result;
+    }
+    return this.#wait(name, action, result, started);
+  }
+
+  async #wait(name: string, action: string, result: Promise<string>, started: number): Promise<string> {
+    this.#inFlight++;
+    try {
+      const text = await result;
+      this.#metrics.called(name, action, "ok", performance.now() - started);
+      return text;
+    } catch (error) {
+      throw this.#note(name, action, error, started);
+    } finally {
+      this.#inFlight--;
+    }
+  }
+
+  #note(name: string, action: string, error: unknown, started: number): RuntimeFault {
+    const fault =
+      error instanceof RuntimeFault ? error : new RuntimeFault("internal", messageOf(error), { cause: error });
+    this.#metrics.called(name, action, fault.code, performance.now() - started);
+    return fault;
+  }
+
+  async #repeat({ max_attempts, backoff_seconds }: Retry, attempt: () => Promise<string>): Promise<string> {
+    for (let left = max_attempts - 1; ; left--) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (left === 0 || !(error instanceof RuntimeFault) || !RETRIED.has(error.code)) throw error;
+        if (backoff_seconds > 0) await new Promise((resolve) => setTimeout(resolve, backoff_seconds * 1000));
+      }
+    }
+  }
+}

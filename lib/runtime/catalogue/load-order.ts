@@ -1,0 +1,71 @@
+import inRange from "semver/functions/satisfies.js";
+import valid from "semver/functions/valid.js";
+import type { Descriptor } from "../../contract/files/descriptor.ts";
+import { RuntimeFault } from "../guest/fault.ts";
+
+type Facts = Pick<Descriptor, "name" | "version" | "requires">;
+
+export interface LoadOrder {
+  /** Plugins of one wave may load at the same time; each wave needs only earlier ones. */
+  waves: string[][];
+  /** Plugins that cannot load, whatever happens. The others do not wait for them. */
+  failed: Map<string, RuntimeFault>;
+}
+
+/** Whether a version is in a range; labels that are not semver satisfy only `*` and themselves. */
+export function satisfies(version: string, range: string): boolean {
+  if (range === "*" || range === version) return true;
+  return valid(version) !== null && inRange(version, range, { includePrerelease: true });
+}
+
+/** @returns why the requirements do not hold, given what is there */
+export function missingRequirement(
+  { name, requires }: Facts,
+  versionOf: (name: string) => string | undefined,
+): RuntimeFault | undefined {
+  for (const { name: required, version: range } of requires) {
+    const version = versionOf(required);
+    if (version === undefined) {
+      return new RuntimeFault("requirement_missing", `${name} requires ${required}, which is not there or has failed.`);
+    }
+    if (!satisfies(version, range)) {
+      const message = `${name} requires ${required} in version ${range}, and ${version} is there.`;
+      return new RuntimeFault("requirement_missing", message);
+    }
+  }
+  return undefined;
+}
+
+/** Orders plugins by `requires`: what lacks a requirement, or is part of a cycle, fails alone with those that need it. */
+export function loadOrder(plugins: readonly Facts[]): LoadOrder {
+  const failed = new Map<string, RuntimeFault>();
+  const waiting = new Map(plugins.map((plugin) => [plugin.name, plugin]));
+  const placed = new Map<string, string>();
+  const waves: string[][] = [];
+  // Requirements that no plugin can ever meet, and then all who wait for such a plugin.
+  for (let changed = true; changed;) {
+    changed = false;
+    for (const plugin of [...waiting.values()]) {
+      const fault = missingRequirement(plugin, (name) => waiting.get(name)?.version);
+      if (fault === undefined) continue;
+      failed.set(plugin.name, fault);
+      waiting.delete(plugin.name);
+      changed = true;
+    }
+  }
+  while (waiting.size > 0) {
+    const wave = [...waiting.values()].filter(({ requires }) => requires.every(({ name }) => placed.has(name)));
+    if (wave.length === 0) break;
+    for (const { name, version } of wave) {
+      placed.set(name, version);
+      waiting.delete(name);
+    }
+    waves.push(wave.map(({ name }) => name));
+  }
+  for (const { name, requires } of waiting.values()) {
+    const others = requires.map((requirement) => requirement.name).filter((required) => waiting.has(required));
+    const message = `${name} is part of, or waits for, a circle of requirements: ${name} → ${others.join(", ")} → …`;
+    failed.set(name, new RuntimeFault("requirement_cycle", message));
+  }
+  return { waves, failed };
+}

@@ -1,0 +1,61 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Descriptor } from "../../contract/files/descriptor.ts";
+import type { ExecutionMode, RuntimeCode } from "../../contract/surfaces/runtime.ts";
+import type { HealthReport } from "../../sdk/definition.ts";
+import type { Logger } from "../../support/logging.ts";
+import type { PluginLocation } from "../catalogue/plugin-location.ts";
+
+/** One generation of a plugin in memory, whichever way it runs. The lifecycle swaps instances; callers see only this. */
+export interface PluginInstance {
+  readonly mode: ExecutionMode;
+  readonly actions: ReadonlySet<string>;
+  /** Calls that have not ended. */
+  readonly inFlight: number;
+  /** For status: what is particular to the mode. */
+  facts(): { pid?: number; restarts?: number; memory_mb?: number };
+  /**
+   * Runs an action and returns its result as JSON text: at once when the action needs no promise.
+   * @throws RuntimeFault, at once or as the promise's rejection
+   */
+  call(action: string, payload: unknown, facts: CallFacts): string | Promise<string>;
+  /** @param timeout milliseconds */
+  health(timeout: number): Promise<Required<HealthReport>>;
+  deliver(event: string, payload: unknown, source: string): void;
+  /** Serves a route of the plugin; absent where there are none. */
+  handle?: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Resolves when nothing is in flight any more, or after `timeout` milliseconds. */
+  drain(timeout: number): Promise<void>;
+  /** Unloads the plugin; what is still in flight fails. */
+  stop(): Promise<void>;
+}
+
+export interface CallFacts {
+  requestId: string | undefined;
+  /** How many plugins called each other up to here; a caller from outside is 0. */
+  depth: number;
+}
+
+/** What an instance is made from. */
+export interface InstanceOptions {
+  location: PluginLocation;
+  descriptor: Descriptor;
+  /** Real path of the entry point. */
+  entry: string;
+  env: Record<string, string>;
+  /** An older instance still serves. */
+  replaces: boolean;
+  logger: Logger;
+  host: InstanceHost;
+}
+
+/** What an instance asks of, and tells, the runtime. */
+export interface InstanceHost {
+  /** A service, an event or another plugin; permissions are checked behind it. */
+  request(target: string, method: string, parameters: unknown[], call: CallFacts | undefined): Promise<unknown>;
+  /** A frame of a sandbox was dropped. */
+  dropped(reason: string): void;
+  /** The instance restarted its process. */
+  restarted(): void;
+  /** The instance has given up; it serves no call any more. */
+  failed(code: RuntimeCode, message: string): void;
+}

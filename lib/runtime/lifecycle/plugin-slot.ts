@@ -1,0 +1,76 @@
+import { DEFAULT_RATE_LIMIT, type Descriptor } from "../../contract/files/descriptor.ts";
+import type { PluginState, PluginStatus } from "../../contract/surfaces/runtime.ts";
+import type { RuntimeFault } from "../guest/fault.ts";
+import type { PluginInstance } from "./instance.ts";
+import type { PluginLocation } from "../catalogue/plugin-location.ts";
+import { RateLimit } from "../calls/rate-limit.ts";
+import { ModuleLoader } from "../trusted/module-loader.ts";
+
+export type Retry = Descriptor["runtime"]["retry"];
+
+/** One plugin on disk and, while it is loaded, the instance that serves its calls. */
+export class PluginSlot {
+  location: PluginLocation;
+  /** As last read and found valid. */
+  descriptor: Descriptor | undefined;
+  instance: PluginInstance | undefined;
+  /** Why the plugin is not loaded, or why the last reload of a loaded one failed. */
+  fault: RuntimeFault | undefined;
+  rateLimit: RateLimit | undefined;
+  /** Absent when a call is tried once. */
+  retry: Retry | undefined;
+  /** Its code lives in this process for as long as the process does. */
+  readonly loader = new ModuleLoader();
+  #loadedAt = 0;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(location: PluginLocation) {
+    this.location = location;
+  }
+
+  /** The descriptor's name; the folder's until there is one. */
+  get name(): string {
+    return this.descriptor?.name ?? this.location.id;
+  }
+
+  get state(): PluginState {
+    if (this.instance) return "loaded";
+    return this.fault ? "error" : "idle";
+  }
+
+  /** Lets an instance serve from now on. */
+  adopt(instance: PluginInstance, descriptor: Descriptor, location: PluginLocation): void {
+    this.instance = instance;
+    this.descriptor = descriptor;
+    this.location = location;
+    this.fault = undefined;
+    this.#loadedAt = performance.now();
+    const { rate_limit } = descriptor.resources;
+    // Without a limit of its own only a sandboxed plugin gets the default: trusted code is not confined.
+    const limit = rate_limit ?? (descriptor.execution_mode === "sandboxed" ? DEFAULT_RATE_LIMIT : undefined);
+    this.rateLimit = limit && new RateLimit(limit);
+    this.retry = descriptor.runtime.retry.max_attempts > 1 ? descriptor.runtime.retry : undefined;
+  }
+
+  /** Runs one change of the plugin's life after the other. */
+  exclusively<T>(change: () => Promise<T>): Promise<T> {
+    const result = this.#queue.then(change);
+    this.#queue = result.catch(() => undefined);
+    return result;
+  }
+
+  status(): PluginStatus {
+    const { held } = this.loader;
+    const uptime = this.instance ? (performance.now() - this.#loadedAt) / 1000 : 0;
+    return {
+      name: this.name,
+      version: this.descriptor?.version ?? null,
+      mode: this.instance?.mode ?? this.descriptor?.execution_mode ?? null,
+      state: this.state,
+      uptime_seconds: Math.round(uptime * 1000) / 1000,
+      ...this.instance?.facts(),
+      ...(this.fault && { error: this.fault.message, error_code: this.fault.code }),
+      ...(held.generations > 0 && { generations: held.generations, generation_bytes: held.bytes }),
+    };
+  }
+}

@@ -1,0 +1,21 @@
+import type { Logger } from "../../support/logging.ts";
+import type { Metrics } from "../observability/metrics.ts";
+
+/**
+ * Keeps the runtime running when a trusted plugin throws where nobody catches: a plugin must never hurt another. Such an error is
+ * logged and counted. Returns what takes the guard away.
+ */
+export function guardProcess(logger: Logger, metrics: Metrics): () => void {
+  const note = (kind: string) => (error: unknown) => {
+    metrics.uncaught();
+    logger.error({ err: error }, `${kind} in the runtime's process, most likely in a trusted plugin`);
+  };
+  const exception = note("an uncaught exception");
+  const rejection = note("an unhandled rejection");
+  process.on("uncaughtException", exception);
+  process.on("unhandledRejection", rejection);
+  return () => {
+    process.off("uncaughtException", exception);
+    process.off("unhandledRejection", rejection);
+  };
+}

@@ -1,0 +1,112 @@
+import type { HealthAnswer, HealthCheck, HealthStatus } from "../../contract/surfaces/runtime.ts";
+import { messageOf } from "../guest/fault.ts";
+import type { PluginSlot } from "../lifecycle/plugin-slot.ts";
+import type { Service } from "../services/service.ts";
+import type { Watchdog } from "../watchdog/watchdog.ts";
+
+/** Milliseconds that a database or the cache has to answer. */
+const SERVICE_TIMEOUT = 3000;
+/** Milliseconds for which a past blockage of the event loop degrades health. */
+const BLOCKED_FOR = 60_000;
+const SYNC_TOLERANCE = 1;
+
+export interface HealthSources {
+  services: ReadonlyMap<string, Service>;
+  slots: () => PluginSlot[];
+  watchdog: Watchdog;
+  maxGenerationBytes: number;
+}
+
+type Finding = Omit<HealthCheck, "duration_ms">;
+
+async function timed(check: () => Finding | Promise<Finding>): Promise<HealthCheck> {
+  const started = performance.now();
+  let finding: Finding;
+  try {
+    finding = await check();
+  } catch (error) {
+    finding = { status: "unhealthy", message: messageOf(error) };
+  }
+  const elapsed = performance.now() - started;
+  return { ...finding, duration_ms: elapsed < SYNC_TOLERANCE ? 0 : Math.round(elapsed * 10) / 10 };
+}
+
+async function checkServices(services: [string, Service][]): Promise<Finding> {
+  if (services.length === 0) return { status: "healthy", message: "none is configured" };
+  const faults = await Promise.all(
+    services.map(async ([target, service]) => {
+      const { promise: expired, reject } = Promise.withResolvers<never>();
+      const timer = setTimeout(
+        () => reject(new Error(`no answer within ${SERVICE_TIMEOUT / 1000} s`)),
+        SERVICE_TIMEOUT,
+      );
+      try {
+        await Promise.race([service.check?.(), expired]);
+        return [];
+      } catch (error) {
+        return [`${target.replace(/^database:/, "")}: ${messageOf(error)}`];
+      } finally {
+        clearTimeout(timer);
+      }
+    }),
+  );
+  const messages = faults.flat();
+  if (messages.length > 0) return { status: "unhealthy", message: messages.join("; ") };
+  return { status: "healthy", message: "ok" };
+}
+
+async function checkPlugin({ instance, fault, descriptor }: PluginSlot): Promise<Finding> {
+  if (instance === undefined) {
+    return fault ? { status: "unhealthy", message: fault.message } : { status: "healthy", message: "idle" };
+  }
+  const { enabled = true, timeout_seconds = 3 } = descriptor?.runtime.health_check ?? {};
+  if (!enabled) return { status: "healthy", message: "loaded; its health check is switched off" };
+  const finding = await instance.health(timeout_seconds * 1000);
+  if (fault && finding.status === "healthy") return { status: "degraded", message: fault.message };
+  return finding;
+}
+
+function checkLoop({ last }: Watchdog): Finding {
+  if (last === undefined || performance.now() - last.at > BLOCKED_FOR) return { status: "healthy", message: "ok" };
+  const who = last.plugin === undefined ? "" : ` while the trusted plugin ${last.plugin} ran`;
+  return { status: "degraded", message: `the event loop was blocked for ${last.seconds} s${who}` };
+}
+
+function checkModules(slots: PluginSlot[], limit: number): Finding {
+  const bytes = slots.reduce((sum, { loader }) => sum + loader.held.bytes, 0);
+  const generations = slots.reduce((sum, { loader }) => sum + loader.held.generations, 0);
+  const held = `${generations} generations of trusted ES modules hold ${bytes} bytes of source`;
+  if (bytes <= limit) return { status: "healthy", message: held };
+  const advice = "Node never frees them: restart the runtime when it suits";
+  return { status: "degraded", message: `${held}, more than the limit of ${limit}. ${advice}` };
+}
+
+/** A failed database or cache makes the runtime unhealthy; a failed plugin only degrades it, because the others serve. */
+function overall(checks: Record<string, HealthCheck>): HealthStatus {
+  if (checks["database"]?.status === "unhealthy" || checks["cache"]?.status === "unhealthy") return "unhealthy";
+  return Object.values(checks).every(({ status }) => status === "healthy") ? "healthy" : "degraded";
+}
+
+/** The global diagnostic of surface C: databases, cache, event loop, held modules, each extension and plugin, all at the same time. */
+export async function diagnose({
+  services,
+  slots,
+  watchdog,
+  maxGenerationBytes,
+}: HealthSources): Promise<HealthAnswer> {
+  const all = [...services];
+  const plugins = slots();
+  const checks: [string, () => Finding | Promise<Finding>][] = [
+    ["database", () => checkServices(all.filter(([target]) => target.startsWith("database:")))],
+    ["cache", () => checkServices(all.filter(([target]) => target === "cache"))],
+    ["event_loop", () => checkLoop(watchdog)],
+    ["modules", () => checkModules(plugins, maxGenerationBytes)],
+    ...all
+      .filter(([target]) => target.startsWith("extension:"))
+      .map((extension): [string, () => Promise<Finding>] => [extension[0], () => checkServices([extension])]),
+    ...plugins.map((slot): [string, () => Promise<Finding>] => [`plugin:${slot.name}`, () => checkPlugin(slot)]),
+  ];
+  const results = await Promise.all(checks.map(async ([name, check]) => [name, await timed(check)] as const));
+  const answered = Object.fromEntries(results);
+  return { status: overall(answered), checks: answered };
+}

@@ -1,0 +1,42 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { RUNTIME_CODES, type RuntimeErrorBody } from "../../contract/surfaces/runtime.ts";
+import { RuntimeFault } from "../guest/fault.ts";
+
+/** The body and status of every error that surface C answers (formats, section 6). */
+
+export function errorBody({ code, message }: RuntimeFault): RuntimeErrorBody {
+  return { status: "error", msg: message, code, error: message };
+}
+
+/** Fastify's own errors, and anything else that was thrown, as a fault of the contract. */
+export function asFault(error: FastifyError | RuntimeFault | Error): RuntimeFault {
+  if (error instanceof RuntimeFault) return error;
+  const { code, statusCode } = error as FastifyError;
+  if (statusCode === 413) return new RuntimeFault("payload_too_large", "The body is larger than the runtime accepts.");
+  // Fastify's reader: malformed JSON, an empty body that says it is JSON, a content length that does not fit, a forbidden key.
+  if (error instanceof SyntaxError || code === "FST_ERR_CTP_INVALID_JSON_BODY") {
+    return new RuntimeFault("bad_json", `The body is not valid JSON: ${error.message}`);
+  }
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return new RuntimeFault("bad_request", error.message);
+  }
+  return new RuntimeFault("internal", "The runtime failed to answer; its log says why.", { cause: error });
+}
+
+export function sendFault(reply: FastifyReply, fault: RuntimeFault): FastifyReply {
+  reply.header(HEADERS.requestId, reply.request.id);
+  return reply.code(RUNTIME_CODES[fault.code].status).send(errorBody(fault));
+}
+
+/** Gives an app the contract's error bodies for unknown routes and for whatever is thrown. */
+export function answerErrors(app: FastifyInstance): void {
+  app.setErrorHandler((error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+    const fault = asFault(error);
+    if (fault.code === "internal") request.log.error({ requestId: request.id, err: error }, "a request failed");
+    return sendFault(reply, fault);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    return sendFault(reply, new RuntimeFault("not_found", `There is no route ${request.method} ${request.url}.`));
+  });
+}

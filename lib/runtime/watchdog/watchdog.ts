@@ -1,0 +1,91 @@
+import { Worker } from "node:worker_threads";
+import { OWN_EXTENSION } from "../guest/sdk-resolution.ts";
+import { NAMES, NAME_SIZE, SLOT, SLOTS, type WatchdogData } from "./watchdog-slots.ts";
+
+/** Milliseconds. */
+const PERIOD = 50;
+
+export interface Blockage {
+  seconds: number;
+  /** The trusted plugin whose synchronous code ran, when one did. */
+  plugin: string | undefined;
+  /** Milliseconds of `performance.now()` when it was over. */
+  at: number;
+}
+
+export type Guard = <T>(work: () => T) => T;
+
+/**
+ * Notices that trusted code blocks the event loop. It cannot stop that code: it names it, in the log at once and in health and
+ * metrics as soon as the loop turns again.
+ */
+export class Watchdog {
+  last: Blockage | undefined;
+  readonly #slots = new Int32Array(new SharedArrayBuffer(SLOTS * 4));
+  readonly #names = new Uint8Array(new SharedArrayBuffer(NAMES * NAME_SIZE));
+  readonly #numbers = new Map<string, number>();
+  readonly #worker: Worker;
+  readonly #timer: NodeJS.Timeout;
+  #seen = 0;
+
+  constructor(options: { thresholdMs: number; announce: boolean; onBlocked: (blockage: Blockage) => void }) {
+    const data: WatchdogData = {
+      shared: this.#slots.buffer,
+      names: this.#names.buffer,
+      period: PERIOD,
+      threshold: options.thresholdMs,
+      announce: options.announce,
+    };
+    const url = new URL(`./watchdog-worker${OWN_EXTENSION}`, import.meta.url);
+    // Nothing of the parent's flags or NODE_OPTIONS concerns this thread.
+    this.#worker = new Worker(url, { workerData: data, execArgv: ["--disable-warning=ExperimentalWarning"], env: {} });
+    this.#worker.unref();
+    this.#timer = setInterval(() => {
+      Atomics.add(this.#slots, SLOT.pulse, 1);
+      this.#notice(options.onBlocked);
+    }, PERIOD).unref();
+  }
+
+  /** Makes what runs a plugin's synchronous work, so that a blockage meanwhile bears its name. */
+  guardOf(plugin: string): Guard {
+    const slots = this.#slots;
+    const number = this.#numberOf(plugin);
+    return (work) => {
+      const before = Atomics.exchange(slots, SLOT.running, number);
+      try {
+        return work();
+      } finally {
+        Atomics.store(slots, SLOT.running, before);
+      }
+    };
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#worker.ref();
+    await this.#worker.terminate();
+  }
+
+  #notice(onBlocked: (blockage: Blockage) => void): void {
+    const count = Atomics.load(this.#slots, SLOT.count);
+    if (count === this.#seen) return;
+    this.#seen = count;
+    const number = Atomics.load(this.#slots, SLOT.culprit);
+    const plugin = [...this.#numbers].find(([, known]) => known === number)?.[0];
+    const seconds = Atomics.load(this.#slots, SLOT.lastMilliseconds) / 1000;
+    this.last = { seconds, plugin, at: performance.now() };
+    onBlocked(this.last);
+  }
+
+  #numberOf(plugin: string): number {
+    const known = this.#numbers.get(plugin);
+    if (known !== undefined) return known;
+    const number = this.#numbers.size + 1;
+    if (number > NAMES) return 0;
+    this.#numbers.set(plugin, number);
+    const start = (number - 1) * NAME_SIZE;
+    this.#names[start] = plugin.length;
+    this.#names.set(Buffer.from(plugin, "latin1"), start + 1);
+    return number;
+  }
+}

@@ -1,0 +1,181 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { lstat, mkdir, readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { usageError } from "../../contract/errors.ts";
+import { writeFileAtomic } from "../files.ts";
+
+export const SYSTEMD_SERVICES = ["hub", "runtime", "watch"] as const;
+export type SystemdService = (typeof SYSTEMD_SERVICES)[number];
+
+export interface UnitOptions {
+  services: readonly SystemdService[];
+  /** The Node that the units run; an absolute path, as the next two. */
+  node: string;
+  /** This package, with its `dist/` and its templates in `scripts/systemd/`. */
+  packageFolder: string;
+  /** What the watch deploys into and the runtime runs. */
+  projectRoot: string;
+  /** What all files are written below: `/`, or an image that is being built. */
+  root: string;
+}
+
+/** A file as it will be, and what stands in its place: `edited` is whatever was not written by us, or changed since. */
+export interface UnitFile {
+  /** Where it belongs on the host. */
+  path: string;
+  /** Where it is written: the same below the root. */
+  target: string;
+  content: string;
+  state: "new" | "unchanged" | "outdated" | "edited";
+}
+
+const UNITS = "/etc/systemd/system";
+const TEMPLATES: readonly { template: string; path: string; services: readonly SystemdService[] }[] = [
+  { template: "sealift-hub.service", path: `${UNITS}/sealift-hub.service`, services: ["hub"] },
+  { template: "sealift-runtime.service", path: `${UNITS}/sealift-runtime.service`, services: ["runtime"] },
+  { template: "sealift-watch@.service", path: `${UNITS}/sealift-watch@.service`, services: ["watch"] },
+  { template: "sealift.sysusers.conf", path: "/etc/sysusers.d/sealift.conf", services: ["runtime", "watch"] },
+  { template: "sealift.tmpfiles.conf", path: "/etc/tmpfiles.d/sealift.conf", services: ["runtime", "watch"] },
+  {
+    template: "50-sealift-watch.rules",
+    path: "/etc/polkit-1/rules.d/50-sealift-watch.rules",
+    services: ["watch"],
+  },
+];
+
+const PROGRAMS: Record<SystemdService, string> = {
+  hub: "dist/bin/hub-serve.js",
+  runtime: "dist/bin/runtime-serve.js",
+  watch: "dist/bin/watch.js",
+};
+
+const UNIT_NAMES: Record<SystemdService, string> = {
+  hub: "sealift-hub",
+  runtime: "sealift-runtime",
+  watch: "sealift-watch@NAME",
+};
+
+/** The folder of this package: above the sources, or above `dist/`. */
+export function packageFolder(): string {
+  const candidates = ["../../..", "../../../.."].map((path) => resolve(import.meta.dirname, path));
+  return candidates.find((folder) => existsSync(join(folder, "package.json")))!;
+}
+
+/**
+ * Renders the templates of these services, and compares them with what is installed. Writes nothing.
+ *
+ * @throws UsageError `usage` when a path cannot stand in a unit, or this package is not built
+ */
+export async function planUnits(options: UnitOptions): Promise<UnitFile[]> {
+  const { services, root } = options;
+  const values = {
+    node: unitPath(options.node),
+    package: unitPath(options.packageFolder),
+    project_root: unitPath(options.projectRoot),
+  };
+  const unbuilt = services.find((service) => !existsSync(join(options.packageFolder, PROGRAMS[service])));
+  if (unbuilt !== undefined) {
+    throw usageError("usage", `${join(options.packageFolder, PROGRAMS[unbuilt])} is missing.`, {
+      hint: "Build the checkout first: npm run build.",
+    });
+  }
+  const wanted = TEMPLATES.filter((file) => file.services.some((service) => services.includes(service)));
+  return Promise.all(
+    wanted.map(async ({ template, path }) => {
+      const text = await readFile(join(options.packageFolder, "scripts/systemd", template), "utf8");
+      const content = sealed(render(text, values), template.endsWith(".rules") ? "//" : "#");
+      const target = join(root, path);
+      return { path, target, content, state: await stateOf(target, content) };
+    }),
+  );
+}
+
+/**
+ * Writes what {@link planUnits} has planned, each file at once or not at all.
+ *
+ * @throws UsageError `usage`, before anything is written, when files were edited and `force` is not set
+ */
+export async function writeUnits(files: readonly UnitFile[], { force }: { force: boolean }): Promise<void> {
+  const edited = files.filter(({ state }) => state === "edited").map(({ target }) => target);
+  if (edited.length > 0 && !force) {
+    throw usageError("usage", `Not written by this command, or edited since: ${edited.join(", ")}.`, {
+      faults: edited,
+      hint: "Move the changes to a drop-in (systemctl edit), which upgrades keep; --force replaces the files.",
+    });
+  }
+  for (const { target, content, state } of files) {
+    if (state === "unchanged") continue;
+    await mkdir(dirname(target), { recursive: true });
+    await writeFileAtomic(target, content);
+  }
+}
+
+/** Paths that a unit cannot see as it is hardened, in words. */
+export function hiddenPaths({ node, packageFolder, projectRoot }: UnitOptions): string[] {
+  const hidden = /^\/(?:home|root|run\/user|tmp|var\/tmp)(?:\/|$)/;
+  return [
+    { what: "Node.js", path: node },
+    { what: "Sealift", path: packageFolder },
+    { what: "the project root", path: projectRoot },
+  ]
+    .filter(({ path }) => hidden.test(path))
+    .map(({ what, path }) => `The units cannot see ${what} at ${path}: they run with ProtectHome= and PrivateTmp=.`);
+}
+
+/** The commands that make the files count, in order. */
+export function nextSteps(files: readonly UnitFile[], { services, root }: UnitOptions): string[] {
+  const names = services.map((service) => UNIT_NAMES[service]);
+  if (resolve(root) !== "/") return names.map((name) => `systemctl --root=${root} enable ${name}`);
+  const isReplaced = (service: SystemdService): boolean =>
+    files.some(
+      ({ path, state }) => path.includes(`/sealift-${service}`) && (state === "outdated" || state === "edited"),
+    );
+  const hasUser = services.some((service) => service !== "hub");
+  return [
+    ...(hasUser ? ["systemd-sysusers", "systemd-tmpfiles --create"] : []),
+    "systemctl daemon-reload",
+    ...services
+      .filter(isReplaced)
+      .map((service) => `systemctl try-restart '${UNIT_NAMES[service].replace("NAME", "*")}'`),
+    ...names.map((name) => `systemctl enable --now ${name}`),
+  ];
+}
+
+/** @throws UsageError `usage` when a unit file would read the path as something else */
+function unitPath(path: string): string {
+  // Spaces end words, % begins specifiers, $ variables, and quotes and backslashes quote.
+  if (/^(?:\/[\p{L}\p{N}._+@,=~-]+)+$/u.test(path)) return path;
+  throw usageError("usage", `The path ${JSON.stringify(path)} cannot stand in a unit file.`, {
+    hint: "Use an absolute path of letters, digits and ._+@,=~- in it.",
+  });
+}
+
+function render(template: string, values: Readonly<Record<string, string>>): string {
+  return template.replace(/\{\{(\w+)\}\}/g, (_match, name: string) => {
+    const value = values[name];
+    if (value === undefined) throw new Error(`the template names ${name}, which has no value`);
+    return value;
+  });
+}
+
+const SEAL = /^(?:#|\/\/) Written by `sealift systemd install`; .* \(sha256 ([0-9a-f]{64})\)\n/;
+
+const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** The text under a line with its digest: so an edit is seen. */
+const sealed = (text: string, comment: "#" | "//"): string =>
+  `${comment} Written by \`sealift systemd install\`; changes belong in a drop-in (sha256 ${digest(text)})\n${text}`;
+
+async function stateOf(path: string, content: string): Promise<UnitFile["state"]> {
+  try {
+    if (!(await lstat(path)).isFile()) return "edited";
+    const found = await readFile(path, "utf8");
+    if (found === content) return "unchanged";
+    const seal = SEAL.exec(found);
+    return seal !== null && digest(found.slice(seal[0].length)) === seal[1] ? "outdated" : "edited";
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "new";
+    throw error;
+  }
+}

@@ -1,7 +1,0 @@
-/** The runtime's commands as one program, from the sources: what `bin/` does for the built product. */
-import { runProgram } from "../../commands/main.ts";
-import { PluginInit } from "../../commands/plugin-init.ts";
-import { PluginTest } from "../../commands/plugin-test.ts";
-import { RuntimeServe } from "../../commands/runtime-serve.ts";
-
-process.exitCode = await runProgram("sealift", [RuntimeServe, PluginInit, PluginTest], process.argv.slice(2));

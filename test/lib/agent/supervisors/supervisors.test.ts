@@ -1,0 +1,135 @@
+import t from "tap";
+import { dockerSupervisor } from "../../../../lib/agent/supervisors/docker.ts";
+import { kubernetesSupervisor } from "../../../../lib/agent/supervisors/kubernetes.ts";
+import { unitName } from "../../../../lib/agent/supervisors/supervisor.ts";
+import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
+import { recordingProgram } from "../../../support/programs/recording-program.ts";
+
+t.test("unit names come from the template", async (t) => {
+  t.equal(unitName(undefined, "tides"), "sealift-plugin-tides");
+  t.equal(unitName(undefined, null), "sealift-project");
+  t.equal(unitName("harbour-<id>.service", "tides"), "harbour-tides.service");
+  t.equal(unitName("harbour-<id>.service", null), "sealift-project");
+  t.equal(unitName("harbour.service", null), "harbour.service");
+});
+
+t.test("systemd", async (t) => {
+  await t.test("starts, stops and restarts units in its scope", async (t) => {
+    const calls = await recordingProgram(t, "systemctl", "exit 0");
+    const supervisor = systemdSupervisor({ scope: "user" });
+    await supervisor.start("tides");
+    await supervisor.stop("tides");
+    await supervisor.restart(null);
+    t.same(await calls(), [
+      "--user --no-ask-password start sealift-plugin-tides",
+      "--user --no-ask-password stop sealift-plugin-tides",
+      "--user --no-ask-password restart sealift-project",
+    ]);
+  });
+  await t.test("a failing systemctl fails the step with what it said", async (t) => {
+    await recordingProgram(t, "systemctl", "echo 'Unit not found.' >&2; exit 5");
+    await t.rejects(systemdSupervisor({ scope: "system" }).start("tides"), {
+      code: "supervisor_failed",
+      message: /Unit not found/,
+    });
+  });
+  const states: [string, string, RegExp | undefined][] = [
+    [
+      "active in both samples is healthy",
+      "echo LoadState=loaded; echo ActiveState=active; echo NRestarts=4",
+      undefined,
+    ],
+    [
+      "a failed unit is not",
+      "echo LoadState=loaded; echo ActiveState=failed; echo SubState=failed; echo Result=exit-code; echo NRestarts=0",
+      /failed/,
+    ],
+    ["an unknown unit is not", "echo LoadState=not-found; echo ActiveState=inactive; echo NRestarts=0", /not-found/],
+    [
+      "a crash loop is not, however active it looks",
+      "echo x >> $STATE/n; echo LoadState=loaded; echo ActiveState=active; echo NRestarts=$(wc -l < $STATE/n)",
+      /restarted 1 times/,
+    ],
+    ["an unreachable systemd is not", "exit 1", /exit code 1/],
+  ];
+  for (const [title, script, fault] of states) {
+    await t.test(title, async (t) => {
+      await recordingProgram(t, "systemctl", script);
+      const found = await systemdSupervisor({ scope: "system" }).check("tides", 5_000);
+      if (fault === undefined) t.equal(found, undefined);
+      else t.match(found, fault);
+    });
+  }
+  await t.test("a check that hangs ends with its time-out", async (t) => {
+    await recordingProgram(t, "systemctl", "sleep 30");
+    const started = Date.now();
+    t.match(await systemdSupervisor({ scope: "system" }).check("tides", 300), /longer than 0.3 s/);
+    t.ok(Date.now() - started < 7_000);
+  });
+});
+
+t.test("docker", async (t) => {
+  const inspect = (state: object, restarts = "0"): string =>
+    `echo '{"State":${JSON.stringify(state)},"RestartCount":'${restarts}'}'`;
+  const running = { Status: "running", Running: true, Restarting: false };
+  const states: [string, string, RegExp | undefined][] = [
+    ["healthy by its own health check", inspect({ ...running, Health: { Status: "healthy" } }), undefined],
+    ["running without a health check", inspect(running), undefined],
+    ["unhealthy by its own health check", inspect({ ...running, Health: { Status: "unhealthy" } }), /unhealthy/],
+    ["still starting", inspect({ ...running, Health: { Status: "starting" } }), /starting/],
+    ["exited", inspect({ Status: "exited", Running: false }), /exited/],
+    ["in a crash loop", `echo x >> $STATE/n; ${inspect(running, '$(wc -l < $STATE/n | tr -d " ")')}`, /restarted/],
+    ["no container", "echo 'No such container' >&2; exit 1", /No such container/],
+    ["nonsense", "echo nonsense", /unknown answer/],
+  ];
+  for (const [title, script, fault] of states) {
+    await t.test(title, async (t) => {
+      const calls = await recordingProgram(t, "docker", script);
+      const found = await dockerSupervisor({}).check("tides", 5_000);
+      if (fault === undefined) t.equal(found, undefined);
+      else t.match(found, fault);
+      t.equal((await calls())[0], "inspect --type container --format {{json .}} sealift-plugin-tides");
+    });
+  }
+  await t.test("starts, stops and restarts containers", async (t) => {
+    const calls = await recordingProgram(t, "docker", "exit 0");
+    const supervisor = dockerSupervisor({ containerTemplate: "c-<id>" });
+    await supervisor.start("a");
+    await supervisor.stop("a");
+    await supervisor.restart("a");
+    t.same(await calls(), ["start c-a", "stop c-a", "restart c-a"]);
+  });
+});
+
+t.test("kubernetes", async (t) => {
+  const script = `case "$*" in
+    *"{.spec.replicas}"*) cat $STATE/replicas 2>/dev/null || echo 3 ;;
+    *annotations*) cat $STATE/before 2>/dev/null ;;
+    *annotate*) echo 3 > $STATE/before ;;
+    *--replicas=*) echo "$*" | sed 's/.*--replicas=//' > $STATE/replicas ;;
+  esac`;
+  await t.test("a stop remembers the replicas and a start brings them back", async (t) => {
+    const calls = await recordingProgram(t, "kubectl", script);
+    const supervisor = kubernetesSupervisor({ namespace: "harbour", context: "prod" });
+    await supervisor.stop("tides");
+    await supervisor.start("tides");
+    const said = await calls();
+    t.ok(said.every((line) => line.startsWith("--context prod --namespace harbour ")));
+    t.ok(said.some((line) => line.endsWith("scale deployment/sealift-plugin-tides --replicas=0")));
+    t.ok(said.at(-1)?.endsWith("scale deployment/sealift-plugin-tides --replicas=3"));
+  });
+  await t.test("restart is a rollout, and health its status", async (t) => {
+    const calls = await recordingProgram(t, "kubectl", "exit 0");
+    const supervisor = kubernetesSupervisor({});
+    await supervisor.restart("tides");
+    t.equal(await supervisor.check("tides", 30_000), undefined);
+    t.same(await calls(), [
+      "rollout restart deployment/sealift-plugin-tides",
+      "rollout status deployment/sealift-plugin-tides --timeout=30s",
+    ]);
+  });
+  await t.test("a rollout that does not finish is unhealthy", async (t) => {
+    await recordingProgram(t, "kubectl", "echo 'exceeded its progress deadline' >&2; exit 1");
+    t.match(await kubernetesSupervisor({}).check("tides", 1_000), /progress deadline/);
+  });
+});

@@ -1,0 +1,110 @@
+import { execFileSync } from "node:child_process";
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import t from "tap";
+import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
+import { generateSigner, parsePrivateKey, parsePublicKey } from "../../../../lib/artifact/signatures/key-files.ts";
+import type { SealiftError } from "../../../../lib/contract/errors.ts";
+import { needsProgram } from "../../../support/forged/independent.ts";
+
+const SEED = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
+const PUBLIC = Buffer.from(publicKeyOf(SEED));
+const privateKey = createPrivateKey({
+  key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), SEED]),
+  format: "der",
+  type: "pkcs8",
+});
+
+/** One key in every form that a file may have. */
+const forms = (bytes: Buffer, pem: string) => ({
+  raw: bytes,
+  hex: Buffer.from(bytes.toString("hex")),
+  "upper-case hex with a newline": Buffer.from(`${bytes.toString("hex").toUpperCase()}\n`),
+  base64: Buffer.from(bytes.toString("base64")),
+  "base64 with CRLF": Buffer.from(`${bytes.toString("base64")}\r\n`),
+  base64url: Buffer.from(bytes.toString("base64url")),
+  PEM: Buffer.from(pem),
+  "PEM with blank lines around": Buffer.from(`\n\n${pem}\n`),
+});
+
+t.test("a private key is read from every form, recognised by content", async (t) => {
+  const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+  for (const [form, content] of Object.entries(forms(SEED, pem)))
+    t.strictSame(Buffer.from(parsePrivateKey(content, "k")), SEED, form);
+});
+
+t.test("a public key is read from every form, and from text", async (t) => {
+  const pem = createPublicKey(privateKey).export({ format: "pem", type: "spki" }).toString();
+  for (const [form, content] of Object.entries(forms(PUBLIC, pem)))
+    t.strictSame(Buffer.from(parsePublicKey(content, "k")), PUBLIC, form);
+  t.strictSame(Buffer.from(parsePublicKey(PUBLIC.toString("hex"), "k")), PUBLIC);
+});
+
+t.test("anything else is refused, and no message shows what the file holds", async (t) => {
+  const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const x25519 = generateKeyPairSync("x25519");
+  const secret = "c2VjcmV0LXNlY3JldC1zZWNyZXQ";
+  const contents = [
+    Buffer.alloc(0),
+    Buffer.alloc(31, 1),
+    Buffer.alloc(33, 1),
+    Buffer.alloc(64, 1),
+    Buffer.from(secret),
+    Buffer.from(SEED.toString("hex").slice(1)),
+    Buffer.from(`${SEED.toString("hex")}00`),
+    Buffer.from("-----BEGIN PRIVATE KEY-----\nnonsense\n-----END PRIVATE KEY-----\n"),
+    Buffer.from(rsa.privateKey.export({ format: "pem", type: "pkcs8" }).toString()),
+    Buffer.from(x25519.privateKey.export({ format: "pem", type: "pkcs8" }).toString()),
+  ];
+  for (const content of contents) {
+    for (const parse of [parsePrivateKey, parsePublicKey]) {
+      try {
+        parse(content, "my.key");
+        t.fail("accepted");
+      } catch (error) {
+        t.match(error, { kind: "UsageError", code: "key_file_invalid" });
+        const { message, hint, cause } = error as SealiftError;
+        t.ok(message.includes("my.key"), "names the file");
+        const shown = `${message} ${hint} ${JSON.stringify(cause ?? "")}`;
+        if (content.length > 8) t.notOk(shown.includes(content.toString("latin1").slice(0, 20)), "shows no content");
+      }
+    }
+  }
+});
+
+t.test("a public key that no strict verifier accepts is refused", async (t) => {
+  for (const hex of ["00".repeat(32), `01${"00".repeat(31)}`, "ff".repeat(32)])
+    t.throws(() => parsePublicKey(hex, "k"), { code: "key_file_invalid" });
+});
+
+t.test("keys that openssl makes are taken", { skip: needsProgram("openssl", "version") }, async (t) => {
+  const folder = t.testdir({});
+  const key = join(folder, "k.pem");
+  execFileSync("openssl", ["genpkey", "-algorithm", "ed25519", "-out", key]);
+  const pub = execFileSync("openssl", ["pkey", "-in", key, "-pubout"]);
+  const seed = parsePrivateKey(await readFile(key), key);
+  t.strictSame(Buffer.from(parsePublicKey(pub, "pub")), Buffer.from(publicKeyOf(seed)));
+});
+
+t.test("generateSigner makes a private file and its public key, and never replaces one", async (t) => {
+  const folder = join(t.testdir({}), "new", "keys");
+  const made = await generateSigner(folder);
+  t.equal((await stat(made.privateKeyFile)).mode & 0o777, 0o600);
+  t.equal((await stat(folder)).mode & 0o777, 0o700);
+  const seed = await readFile(made.privateKeyFile);
+  t.equal(seed.length, 32);
+  t.strictSame(
+    Buffer.from(parsePublicKey(await readFile(made.publicKeyFile), "pub")),
+    Buffer.from(publicKeyOf(parsePrivateKey(seed, "key"))),
+  );
+  t.equal(made.publicKey, Buffer.from(publicKeyOf(seed)).toString("hex"));
+  await t.rejects(generateSigner(folder), { code: "usage" });
+  t.strictSame(await readFile(made.privateKeyFile), seed, "unchanged");
+});
+
+t.test("generateSigner leaves no private key behind when a public key stands in its way", async (t) => {
+  const folder = t.testdir({ "signer.pub": "somebody's" });
+  await t.rejects(generateSigner(folder), { code: "usage" });
+  await t.rejects(stat(join(folder, "signer.key")), { code: "ENOENT" });
+});

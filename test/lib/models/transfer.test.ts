@@ -1,0 +1,19 @@
+import t from "tap";
+import { Transfer } from "../../../lib/models/transfer.ts";
+
+t.test("the speed is that of the last seconds, and tells the time that is left", async (t) => {
+  const transfer = new Transfer();
+  t.equal(transfer.rate, undefined, "nothing is known at first");
+  transfer.add(0, 0);
+  transfer.add(100, 1000);
+  t.equal(transfer.rate, undefined, "too little is known of a tenth of a second");
+  transfer.add(1000, 10_000);
+  t.equal(transfer.rate, 10_000);
+  t.equal(transfer.remaining(30_000), 2000);
+  t.equal(transfer.remaining(null), undefined, "nobody can tell without a size");
+  for (let second = 2; second <= 20; second++) transfer.add(second * 1000, 10_000);
+  t.equal(transfer.rate, 0, "a line that stalled is not as fast as it once was");
+  t.equal(transfer.remaining(30_000), undefined);
+  transfer.add(21_000, 40_000);
+  t.equal(transfer.remaining(30_000), 0, "more than was announced leaves nothing");
+});

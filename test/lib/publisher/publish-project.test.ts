@@ -1,0 +1,219 @@
+import { randomBytes } from "node:crypto";
+import { createServer } from "node:http";
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import t from "tap";
+import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
+import { publishArtifact } from "../../../lib/client/deploy-client.ts";
+import { DevkeysClient } from "../../../lib/client/devkeys-client.ts";
+import { buildProject, type PublishEvent, publishProject } from "../../../lib/publisher/publish-project.ts";
+import type { SealiftError } from "../../../lib/contract/errors.ts";
+import { forgedSigner, planText, signedFile } from "../../support/forged/artifact.ts";
+import { startLyingHub } from "../../support/hub/lying-hub.ts";
+import { json, redirect, stall } from "../../support/hub/scripted-server.ts";
+import { API_KEY, callers, errorOf } from "../../support/hub/surface-b.ts";
+import { createProject, startHub } from "../../support/hub/real-hub.ts";
+
+const large = signedFile(randomBytes(12 * 1024 * 1024), forgedSigner());
+
+t.test("a hub that refuses a large upload before it has read it is heard", async (t) => {
+  for (const [status, kind] of [
+    [413, "PublishError"],
+    [401, "AuthenticationError"],
+    [403, "AuthenticationError"],
+  ] as const) {
+    const server = createServer((request, response) => {
+      response.writeHead(status, { "content-type": "application/json" });
+      response.end(JSON.stringify({ error: "no need to go on" }));
+      // As servers that linger: the rest arrives and is thrown away.
+      request.resume();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.teardown(() => server.close());
+    const hubUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const error = await errorOf(callers(t, { hubUrl, artifact: large }).publish());
+    t.match(error, { kind, status, message: /no need to go on/ }, `${status}`);
+  }
+});
+
+t.test("a hub that cuts the connection in the middle of an upload is a connection error", async (t) => {
+  const server = createServer((request) => {
+    request.once("data", () => setTimeout(() => request.socket.destroy(), 20));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => server.close());
+  const hubUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const error = await errorOf(callers(t, { hubUrl, artifact: large }).publish());
+  t.match(error, { kind: "PublishError", code: "connection_failed", exitCode: 75 });
+});
+
+t.test("a hub that is silent after an upload, or stops reading it, ends at the time-out", async (t) => {
+  const hub = await startLyingHub(t, { artifact: large });
+  hub.answer("publish", stall);
+  const options = { artifact: large, timeoutMs: 700 };
+  t.match(await errorOf(callers(t, { hubUrl: hub.url, ...options }).publish()), {
+    kind: "PublishError",
+    code: "timed_out",
+    exitCode: 75,
+  });
+  const deaf = createServer((request) => request.pause());
+  await new Promise<void>((resolve) => deaf.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => {
+    deaf.closeAllConnections();
+    deaf.close();
+  });
+  const hubUrl = `http://127.0.0.1:${(deaf.address() as AddressInfo).port}`;
+  t.match(await errorOf(callers(t, { hubUrl, ...options }).publish()), { code: "timed_out" });
+});
+
+t.test("a redirected publication sends the whole file again", async (t) => {
+  const hub = await startLyingHub(t, { artifact: large });
+  hub.answer("publish", redirect(307, "/elsewhere/publish"));
+  const publish = callers(t, { hubUrl: hub.url, artifact: large }).publish;
+  hub.answer(
+    "publish",
+    redirect(307, ({ path }) => `/elsewhere${path}`),
+    json(201, { artifact_id: "a", project_id: "p", version: "v", content_sha256: "c", size_bytes: 1, created_at: "n" }),
+  );
+  await publish();
+  const bodies = hub.to("publish").map(({ body }) => body);
+  t.equal(bodies.length, 2);
+  for (const body of bodies) t.ok(body.includes(large.file), `${body.length} bytes`);
+});
+
+t.test("a file that is gone ends the publication with an error, not with silence", async (t) => {
+  const hub = await startLyingHub(t, { artifact: large });
+  const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
+  const publishing = publishArtifact({
+    hubUrl: hub.url,
+    apiKey: API_KEY,
+    timeoutMs: 3000,
+    projectId: "prj_0123456789abcdef",
+    file: join(t.testdir({}), "nowhere.xdeploy"),
+    fields: {
+      version: "1.0.0",
+      project_name: "Demo",
+      content_sha256: "0".repeat(64),
+      dek: base64(large.dek),
+      signature: base64(large.signature),
+      signer_public_key: base64(large.publicKey),
+    },
+  });
+  await t.rejects(publishing);
+});
+
+function source(folder: string, projectId: string, files: Record<string, string | Uint8Array> = {}): string {
+  const root = join(folder, "source");
+  const all: Record<string, string | Uint8Array> = {
+    "deployment/install.yaml": planText(projectId, "  - { id: install, action: install_plugin, plugin: demo }\n"),
+    "plugins/demo/plugin.yaml": "name: demo\nversion: 1.0.0\n",
+    "plugins/demo/.env": "SECRET=1\n",
+    ...files,
+  };
+  for (const [path, content] of Object.entries(all)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  }
+  return root;
+}
+
+const temporaries = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("sealift-publish-"));
+
+t.test("a project is published, is unchanged the second time, and is refused with other content", async (t) => {
+  const folder = t.testdir({});
+  const hub = await startHub(t, { dataDir: join(folder, "hub") });
+  const project = await createProject(hub);
+  const root = source(folder, project.id, { "plugins/demo/data.bin": randomBytes(2_000_000) });
+  const events: PublishEvent[] = [];
+  const before = temporaries();
+  const { signal } = new AbortController();
+  const options = {
+    sourceRoot: root,
+    projectId: project.id,
+    projectName: "Demo",
+    version: "1.0.0",
+    include: [],
+    limits: DEFAULT_LIMITS,
+    signal,
+    emit: (event: PublishEvent) => events.push(event),
+    seed: randomBytes(32),
+    level: 3,
+    hub: { hubUrl: hub.url, apiKey: project.key, timeoutMs: 10_000 },
+  };
+  const first = await publishProject(options);
+  t.match(first, { outcome: "published", record: { version: "1.0.0", project_id: project.id } });
+  t.equal(first.record?.content_sha256, first.project.manifest.content_sha256);
+  for (const name of ["scan.done", "pack.done", "sign.done", "upload.progress", "upload.done"])
+    t.ok(
+      events.some(({ event }) => event === name),
+      name,
+    );
+  const progress = events.filter((event) => event.event === "upload.progress");
+  t.ok(
+    progress.every(({ bytes, total_bytes }) => bytes <= total_bytes),
+    "never more than all",
+  );
+  t.strictSame(first.project.tree.leftOut, [{ path: "plugins/demo/.env", pattern: ".env" }]);
+
+  t.match(await publishProject(options), { outcome: "unchanged" });
+  writeFileSync(join(root, "plugins/demo/more.txt"), "changed");
+  const refused = await publishProject(options).then(
+    () => undefined,
+    (error: SealiftError) => error,
+  );
+  t.match(refused, { kind: "PublishError", code: "version_exists", status: 409, exitCode: 5 });
+  const stranger = await publishProject({ ...options, hub: { ...options.hub, apiKey: "slk_wrong" } }).then(
+    () => undefined,
+    (error: SealiftError) => error,
+  );
+  t.match(stranger, { kind: "AuthenticationError", code: "key_rejected", status: 401, exitCode: 3 });
+  t.strictSame(temporaries(), before, "nothing is left in the temporary folder");
+});
+
+t.test("--output keeps the artifact and its keys, --dry-run writes nothing", async (t) => {
+  const root = source(t.testdir({}), "prj_0123456789abcdef");
+  const output = join(dirname(root), "kept.xdeploy");
+  const options = {
+    sourceRoot: root,
+    projectId: "prj_0123456789abcdef",
+    projectName: "Demo",
+    version: "1.0.0",
+    include: [".env"],
+    limits: DEFAULT_LIMITS,
+    signal: new AbortController().signal,
+    emit: () => {},
+  };
+  const dry = await buildProject(options);
+  t.strictSame(dry.tree.broughtBack, [{ path: "plugins/demo/.env", pattern: ".env" }]);
+  t.strictSame(readdirSync(dirname(root)), ["source"]);
+  t.match(await publishProject({ ...options, seed: randomBytes(32), level: 3, output }), { outcome: "built" });
+  t.ok(existsSync(output));
+  t.equal(statSync(`${output}.json`).mode & 0o777, 0o600);
+  chmodSync(output, 0o600);
+  rmSync(output);
+});
+
+t.test("keys and projects are made, listed page by page and revoked through the key service", async (t) => {
+  const folder = t.testdir({});
+  const hub = await startHub(t, { dataDir: join(folder, "hub") });
+  const client = new DevkeysClient({ hubUrl: `${hub.url}/`, apiKey: hub.adminKey, timeoutMs: 5000 });
+  const project = await client.createProject({ name: "Demo", kind: "project" });
+  t.match(project, { kind: "project", slug: /^prj_/ });
+  const key = await client.createKey({ name: "hosts", project_id: project.slug, scopes: ["deploy"] });
+  t.type(key.deployment_credential, "string");
+  const names: string[] = [];
+  for await (const listed of client.listKeys()) {
+    names.push(listed.name);
+    t.notOk(JSON.stringify(listed).includes(key.key), "no secret is listed");
+  }
+  t.ok(names.includes("hosts"));
+  const projects: string[] = [];
+  for await (const listed of client.listProjects()) projects.push(listed.slug);
+  t.ok(projects.includes(project.slug));
+  await client.revokeKey(key.id);
+  const own = new DevkeysClient({ hubUrl: hub.url, apiKey: key.key, timeoutMs: 5000 });
+  t.match(await errorOf(own.listKeys().next()), { kind: "AuthenticationError", code: "key_rejected" });
+  t.match(await errorOf(client.revokeKey("key_unknown")), { kind: "DeploymentError", code: "not_found" });
+});

@@ -1,2 +1,0 @@
-/** The hub itself, for tests of its clients: their folder may not reach into the hub's. */
-export { createProject, startHub } from "../lib/hub/harness.ts";
