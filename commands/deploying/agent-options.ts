@@ -6,7 +6,7 @@ import type { Settings } from "../../lib/support/settings.ts";
 import { HubCommand } from "../hub/hub-options.ts";
 import { limitOptions, limitsFrom } from "../shell/limit-options.ts";
 
-/** The shared agent options of the design's table. */
+/** The options that deploy-project, deploy-marketplace and watch share. */
 export abstract class AgentCommand extends HubCommand {
   projectRoot = Option.String("--project-root", { description: "Folder to deploy into (default: the current one)" });
   hostId = Option.String("--host-id", {

@@ -38,6 +38,6 @@ export function hubConnection(
   return { hubUrl, apiKey: settings.requiredSecret("api-key"), timeoutMs };
 }
 
-/** Silence that is tolerated on surface A and on surface B, in milliseconds (interfaces.md, "Limits"). */
+/** Silence that is tolerated on surface A and on surface B, in milliseconds (docs/contract/README.md#limits). */
 export const MARKETPLACE_TIMEOUT_MS = 60_000;
 export const DEPLOY_TIMEOUT_MS = 30_000;

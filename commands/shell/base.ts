@@ -89,7 +89,7 @@ export const OPTION_NAMES: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** What a command prints on stdout; stderr is everything else (design, section 6). */
+/** What a command prints on stdout; stderr is everything else (docs/options.md). */
 export interface Output {
   /** One line of data, without what a terminal would obey: it may hold words of hubs, hosts and plugins. */
   line: (text: string) => void;

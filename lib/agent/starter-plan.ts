@@ -4,7 +4,7 @@ import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
 import type { TargetKind } from "../contract/surfaces/paths.ts";
 import type { PlanScope } from "./deployment/plan.ts";
 
-/** The text of an install plan to start from (formats, section 2), with the comment that editors find its schema by. */
+/** The text of an install plan to start from (docs/contract/install-plan.md), with the comment that editors find its schema by. */
 export function starterPlan({
   slug,
   kind,

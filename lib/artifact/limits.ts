@@ -29,7 +29,7 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
 /** A small archive may be as compressible as it likes: it cannot fill a disk. */
 export const RATIO_FREE_BYTES = 64 * MIB;
 
-/** A GCM message holds at most 2^36 - 32 bytes (formats, section 1). */
+/** A GCM message holds at most 2^36 - 32 bytes (docs/contract/project-artifact.md). */
 export const MAX_PLAINTEXT_BYTES = 2 ** 36 - 32;
 
 /** Bytes of an artifact beyond its ciphertext: nonce and tag. */

@@ -182,7 +182,7 @@ export function storedContentSha256(error: SealiftError): string | undefined {
 }
 
 /**
- * Publishes an artifact (interfaces.md, "B publish"): the fields first, then the file as a stream, opened again for each redirect.
+ * Publishes an artifact (docs/contract/deploy.md#publish): the fields first, then the file as a stream, opened again for each redirect.
  *
  * @throws AuthenticationError on 401 and 403, PublishError otherwise; see {@link storedContentSha256} for 409
  */

@@ -18,7 +18,7 @@ import { statusError } from "./answers.ts";
 import { call } from "./json-request.ts";
 import { type HttpRequest, send } from "./http.ts";
 
-/** The key service (formats, section 4). @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
+/** The key service (docs/contract/keys.md). @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
 export class DevkeysClient {
   readonly #options: DeployClientOptions;
   readonly #base: string;

@@ -37,7 +37,7 @@ const failure = (code: "artifact_changed" | "download_incomplete" | "limit_excee
 
 /**
  * The bytes of a download as one stream, whatever happens to its connections: a lost one is taken up again with Range and If-Range on
- * the same ETag (formats, section 3). Ends only when as many bytes have come as the server promised.
+ * the same ETag (docs/contract/marketplace.md). Ends only when as many bytes have come as the server promised.
  *
  * @throws ArtifactError, through the stream: `download_incomplete`, `artifact_changed`, the transport's and the status's codes
  */

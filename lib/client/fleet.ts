@@ -40,7 +40,7 @@ export interface FleetView {
 }
 
 /**
- * Who runs what: the hosts of a target, in memory that does not grow with their number (design, section 5, stream-json).
+ * Who runs what: the hosts of a target, in memory that does not grow with their number (docs/architecture.md).
  *
  * @throws DeploymentError; AuthenticationError on 401 and 403
  */

@@ -5,7 +5,7 @@ import type { Code } from "../contract/codes.ts";
 import { type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
 import { type Operation, OPERATIONS } from "./error-wording.ts";
 
-/** Redirects are followed on every route, this many at the most (formats, section 3). */
+/** Redirects are followed on every route, this many at the most (docs/contract/marketplace.md). */
 const MAX_REDIRECTS = 10;
 
 export interface Transport {

@@ -22,7 +22,7 @@ import { header, type HttpRequest, operationError, send, transportError } from "
 import { withRetries } from "./retry.ts";
 
 /**
- * What a client needs of a detail record. Only `latest_version` is the contract's (interfaces.md, "Plugin or service detail"): what other hubs
+ * What a client needs of a detail record. Only `latest_version` is the contract's (docs/contract/marketplace.md#detail): what other hubs
  * put into the rest, in whatever form, is left aside when it is not ours.
  */
 const detailAnswer = z.looseObject({
@@ -212,7 +212,7 @@ function parseSignature(value: string | undefined): string {
   );
 }
 
-/** Checks that X-Plugin or X-Service names what was asked for (formats, section 3). @throws ArtifactError `header_mismatch` */
+/** Checks that X-Plugin or X-Service names what was asked for (docs/contract/marketplace.md). @throws ArtifactError `header_mismatch` */
 export function checkNamed(named: string | undefined, version: string, names: readonly string[]): void {
   if (named === undefined) return;
   const at = named.lastIndexOf("@");

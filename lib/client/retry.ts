@@ -10,7 +10,7 @@ const RETRIES = 3;
 const FIRST_DELAY_MS = 500;
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Milliseconds that the hub asked to wait before the next try, at most 60 s of them (formats, section 3). */
+/** Milliseconds that the hub asked to wait before the next try, at most 60 s of them (docs/contract/marketplace.md). */
 export function askedWait(error: object): number | undefined {
   const wait = retryAfterOf(error);
   return wait === undefined ? undefined : Math.min(wait, MAX_RETRY_AFTER_MS);
@@ -22,7 +22,7 @@ const TRANSIENT = new Set<Code>(["connection_failed", "timed_out", "rate_limited
 export const isTransient = (error: unknown): boolean => error instanceof SealiftError && TRANSIENT.has(error.code);
 
 /**
- * The one retry rule (formats, section 3): GETs are tried three times more after 408, 429, 5xx and connection errors (and 404, where the
+ * The one retry rule (docs/contract/marketplace.md): GETs are tried three times more after 408, 429, 5xx and connection errors (and 404, where the
  * operation says that a release may still be propagating), with exponential delays from 0.5 s and jitter; `Retry-After` is
  * honoured up to 60 s. Everything else is tried once.
  */

@@ -3,7 +3,7 @@
  * `docs/errors.md` and the exit codes are made from this table.
  */
 
-/** Exit codes of every program (design, section 6). */
+/** Exit codes of every program (docs/errors.md). */
 export const EXIT = {
   done: 0,
   failed: 1,
@@ -18,7 +18,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Worst last: what says most about several targets at once (design, section 6). */
+/** Worst last: what says most about several targets at once (docs/errors.md). */
 const BY_SEVERITY: readonly ExitCode[] = [
   EXIT.done,
   EXIT.tryAgain,

@@ -1,6 +1,6 @@
 import { CODES, type Code, type ExitCode } from "./codes.ts";
 
-/** The error kinds of interfaces.md ("Client-side error kinds of the agent"), and `UsageError` for what never reached a hub. */
+/** The error kinds of docs/contract/README.md#errors, and `UsageError` for what never reached a hub. */
 export type ErrorKind = "AuthenticationError" | "ArtifactError" | "DeploymentError" | "PublishError" | "UsageError";
 
 export interface ErrorFacts {

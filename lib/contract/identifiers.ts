@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Surface B's project id (formats, section 1): `prj_` and 10 to 40 letters or digits. */
+/** Surface B's project id (docs/contract/project-artifact.md): `prj_` and 10 to 40 letters or digits. */
 export const projectId = z
   .string()
   .regex(/^prj_[A-Za-z0-9]{10,40}$/, "must be prj_ followed by 10 to 40 letters or digits");

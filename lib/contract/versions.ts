@@ -19,7 +19,7 @@ const newestFirst = (a: VersionFacts, b: VersionFacts): number =>
 
 const rank = (label: string): number => (!isSemver(label) ? 0 : prerelease(label) ? 1 : 2);
 
-/** Orders versions best first: stable semver, then pre-releases, then other labels, newest first (formats, section 3). */
+/** Orders versions best first: stable semver, then pre-releases, then other labels, newest first (docs/contract/marketplace.md). */
 export function byPrecedence(a: VersionFacts, b: VersionFacts): number {
   const ranks = rank(b.version) - rank(a.version);
   if (ranks !== 0) return ranks;

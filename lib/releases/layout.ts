@@ -11,10 +11,10 @@ export interface Item {
 
 export const sameItem = (a: Item, b: Item): boolean => a.section === b.section && a.id === b.id;
 
-/** Names a target in paths: `project-<id>`, `plugin-<slug>` or `service-<slug>` (design, section 4). */
+/** Names a target in paths: `project-<id>`, `plugin-<slug>` or `service-<slug>` (docs/contract/host.md). */
 export type Target = `${"project" | "plugin" | "service"}-${string}`;
 
-/** Every path below a project root (design, section 4). Ids, targets and release names are checked where they come from. */
+/** Every path below a project root (docs/contract/host.md). Ids, targets and release names are checked where they come from. */
 export interface Layout {
   root: string;
   sealift: string;

@@ -14,7 +14,7 @@ export type QuarantineEntry = z.infer<typeof quarantineEntry>;
 
 const targetState = z.object({ quarantine: z.array(quarantineEntry).default([]) });
 
-/** Versions that were rolled back or failed a check, newest last (design, section 4). */
+/** Versions that were rolled back or failed a check, newest last (docs/contract/host.md). */
 export async function readQuarantine(layout: Layout, target: Target): Promise<QuarantineEntry[]> {
   return (await readJsonFile(layout.state(target), targetState))?.quarantine ?? [];
 }

@@ -5,7 +5,7 @@ import { undoDeployment } from "./switch.ts";
 
 /**
  * Brings a project root back to whole releases after a crash: an interrupted deployment is undone, leftovers go. Only under the lock, by
- * whoever uses the root next (design, section 4).
+ * whoever uses the root next (docs/contract/host.md).
  *
  * @returns the interrupted deployment, whose touched units may still run what was undone
  */

@@ -62,7 +62,7 @@ export async function planSwitch(layout: Layout, target: Target, items: readonly
 }
 
 /**
- * The switch (design, section 4): the journal first, then the adoption of real folders, data, environment files and links of new ids, and
+ * The switch (docs/contract/host.md): the journal first, then the adoption of real folders, data, environment files and links of new ids, and
  * at last the one rename. Everything before that rename changes nothing that runs.
  *
  * @param entry the journal's entry in phase `staging`; it is updated and written

@@ -7,7 +7,7 @@ import { faultsOf } from "../support/yaml-file.ts";
 import { z } from "zod";
 import { parseYaml } from "../support/yaml-file.ts";
 
-/** Reads `integration.yaml` (formats, section 6, "Configuration"). */
+/** Reads `integration.yaml` (docs/contract/runtime.md#configuration). */
 
 export interface Configuration {
   settings: Integration;

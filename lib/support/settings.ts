@@ -22,7 +22,7 @@ const configKey = (option: string): string => option.replaceAll("-", "_");
 
 /**
  * One command's settings: flags beat the environment (`SEALIFT_HUB_URL`) beat the configuration file (`hub_url:`) beat defaults
- * (design, section 6). Secrets may also be files, standard input or systemd credentials.
+ * (docs/options.md). Secrets may also be files, standard input or systemd credentials.
  */
 export class Settings {
   readonly #flags: Flags;

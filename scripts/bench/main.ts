@@ -1,5 +1,5 @@
 /**
- * `npm run bench`: the budgets of the design as ratios against their rivals in one run. Prints a table and writes bench-results.json.
+ * `npm run bench`: the budgets as ratios against their rivals in one run. Prints a table and writes bench-results.json.
  * Arguments name the groups to run (default: all); BENCH_RUNS says how often each measurement is taken (3), BENCH_GIB how large the
  * memory check's artifact is (4), BENCH_DISK and BENCH_TMPFS where.
  */

@@ -7,7 +7,7 @@ import { openHub } from "./stage.ts";
 
 const SECRET = "bench-secret";
 
-/** deploy-marketplace of a ZIP with 10,000 files against curl, openssl and unzip (design, section 8). */
+/** deploy-marketplace of a ZIP with 10,000 files against curl, openssl and unzip (docs/performance.md). */
 export async function marketplaceRows(folder: string, place: string, runs: number): Promise<Row[]> {
   await using hub = await openHub(folder);
   const secrets = { ...hub.admin, SEALIFT_SIGNING_SECRET: SECRET };

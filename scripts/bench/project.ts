@@ -151,7 +151,7 @@ class Rivals implements Disposable {
 const seconds = (ours: Measured, theirs: Measured): string =>
   `${ours.wall.toFixed(2)} s against ${theirs.wall.toFixed(2)} s`;
 
-/** deploy-project and deploy-publish against what an operator would type (design, section 8). */
+/** deploy-project and deploy-publish against what an operator would type (docs/performance.md). */
 export async function projectRows(folder: string, place: string, runs: number): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [what, fill, equal] of [
@@ -189,7 +189,7 @@ export async function projectRows(folder: string, place: string, runs: number): 
   return rows;
 }
 
-/** Peak memory of hub, publisher and agent with one artifact of some GiB (design, section 8). */
+/** Peak memory of hub, publisher and agent with one artifact of some GiB (docs/performance.md). */
 export async function memoryRows(folder: string, gib: number, level: string): Promise<Row[]> {
   await using stage = await openStage(join(folder, "stage"));
   const source = join(stage.folder, "source");

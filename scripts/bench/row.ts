@@ -1,4 +1,4 @@
-/** One line of the benchmark: a measurement as a ratio to its rival (design, section 8). */
+/** One line of the benchmark: a measurement as a ratio to its rival (docs/performance.md). */
 export interface Row {
   name: string;
   against: string;

@@ -1,7 +1,7 @@
 import { best, program, run } from "./measure.ts";
 import { atMost, type Row } from "./row.ts";
 
-/** `--help` of every program against Node's own start (design, section 8). */
+/** `--help` of every program against Node's own start (docs/performance.md). */
 export async function startupRows(runs: number): Promise<Row[]> {
   const node = await best(runs * 3, () => run(process.execPath, ["-e", "0"]));
   const rows: Row[] = [];

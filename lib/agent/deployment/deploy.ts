@@ -164,7 +164,7 @@ class Deployment {
     return this.#options.reinstall !== true && running?.identity === identity && running.version === version;
   }
 
-  /** A lower `latest` is not followed unasked; a version that failed before is tried again because somebody asked (design, section 4). */
+  /** A lower `latest` is not followed unasked; a version that failed before is tried again because somebody asked (docs/contract/host.md). */
   async #checkVersion(version: string, identity: string | null): Promise<void> {
     const running = this.#running?.version;
     const asked = this.#source.requestedVersion !== "latest" || this.#options.allowDowngrade === true;
@@ -328,7 +328,7 @@ class Deployment {
     });
   }
 
-  /** Bytes that failed a check and versions that were rolled back stay out of the loop; hub and network errors do not (design, section 4). */
+  /** Bytes that failed a check and versions that were rolled back stay out of the loop; hub and network errors do not (docs/contract/host.md). */
   async #quarantine(journal: Journal, error: SealiftError, switched: boolean): Promise<void> {
     const failedCheck = error.exitCode === EXIT.verification;
     if (!failedCheck && !(switched && error.code !== "interrupted")) return;
@@ -352,7 +352,7 @@ class Deployment {
     }
   }
 
-  /** The local report always, the hub's report if possible (agent rules 6 and 7). */
+  /** The local report always, the hub's report if possible (docs/contract/agent.md, rules 6 and 7). */
   async #conclude(result: Pick<DeployResult, "outcome" | "release" | "error">): Promise<DeployResult> {
     const { error, outcome } = result;
     const status = outcome === "deployed" || outcome === "unchanged" ? "success" : outcome;

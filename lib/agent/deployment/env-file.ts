@@ -16,7 +16,7 @@ export interface EnvFileOptions {
 
 /**
  * Seeds a plugin's `.env` from its template when the host has none: values set in the process environment win. Then every required
- * name must have a value, in the host's file or in the process environment (formats, section 2, `write_env`).
+ * name must have a value, in the host's file or in the process environment (docs/contract/install-plan.md#write_env).
  *
  * The agent's own variables are never copied: a template cannot ask for `SEALIFT_API_KEY`.
  *

@@ -64,7 +64,7 @@ const planError =
       : artifactError("plan_invalid", message, facts);
   };
 
-/** Parses `install.yaml` (formats, section 2); unknown keys are errors. @throws `plan_invalid`, or `config_invalid` for a local file */
+/** Parses `install.yaml` (docs/contract/install-plan.md); unknown keys are errors. @throws `plan_invalid`, or `config_invalid` for a local file */
 export function parsePlan(text: string, name: string, origin: PlanOrigin): InstallPlan {
   return parseYaml(text, installPlan, name, planError(origin));
 }
@@ -168,7 +168,7 @@ function lateSteps(sorted: readonly InstallStep[], byId: ReadonlyMap<string, Ins
 }
 
 /**
- * With no supervisor there is nobody to start or check anything (formats, section 2).
+ * With no supervisor there is nobody to start or check anything (docs/contract/install-plan.md).
  *
  * @throws `needs_supervisor`
  */

@@ -71,7 +71,7 @@ async function runStep(step: InstallStep, context: StepContext): Promise<void> {
     case "extract":
     case "configure_plugin":
     case "rollback":
-      // The root exists and the bytes are verified before any step; these mark progress (formats, section 2).
+      // The root exists and the bytes are verified before any step; these mark progress (docs/contract/install-plan.md).
       return;
     case "install_plugin":
       return install(
@@ -196,7 +196,7 @@ async function healthcheck(
   }
 }
 
-/** Never fails a deployment (formats, section 2). */
+/** Never fails a deployment (docs/contract/install-plan.md). */
 async function notify(event: string, message: string, context: StepContext): Promise<void> {
   const entry = context.notifiers[event];
   if (entry === undefined) {

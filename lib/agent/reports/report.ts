@@ -17,7 +17,7 @@ export const ARCHIVE_FILE = "archive.ndjson.gz";
 const isReport = (name: string): boolean => /^\d{8}T\d{9}Z-.*\.json$/.test(name);
 
 /**
- * Writes the local report of one run at once or not at all (agent rule 6). Names sort by time.
+ * Writes the local report of one run at once or not at all (docs/contract/agent.md, rule 6). Names sort by time.
  *
  * @returns its path
  */
@@ -68,7 +68,7 @@ export async function rotateReports(layout: Layout, target: Target, keep: number
 const LATE_REPORT_LIMIT_MS = 10_000;
 
 /**
- * The local report always, the hub's report if possible (agent rules 6 and 7): neither changes how a run has ended.
+ * The local report always, the hub's report if possible (docs/contract/agent.md, rules 6 and 7): neither changes how a run has ended.
  *
  * @param keep local reports that stay files
  * @returns the local report's path, or null when it could not be written

@@ -16,14 +16,14 @@ export interface MarketplaceSourceOptions extends Omit<DeployClientOptions, "sig
   kind: TargetKind;
   slug: string;
   version: string;
-  /** The developer's own signing secret; the agent never fetches it (agent rule 1). */
+  /** The developer's own signing secret; the agent never fetches it (docs/contract/agent.md, rule 1). */
   signingSecret: string;
-  /** The operator's plan: an artifact never carries one (agent rule 4). */
+  /** The operator's plan: an artifact never carries one (docs/contract/agent.md, rule 4). */
   installPlan: string;
   symlinks: "refuse" | "skip";
 }
 
-/** A plugin or service from surface A: spooled with its HMAC running, verified, scanned whole, unpacked (agent rules 1 to 6). */
+/** A plugin or service from surface A: spooled with its HMAC running, verified, scanned whole, unpacked (docs/contract/agent.md, rules 1 to 6). */
 export function marketplaceSource(options: MarketplaceSourceOptions): Source {
   const { kind, slug } = options;
   const clientFor = (signal: AbortSignal): MarketplaceClient =>

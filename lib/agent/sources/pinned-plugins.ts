@@ -26,7 +26,7 @@ interface SourceEntry {
 }
 
 /**
- * Plugins that a project names instead of embedding them (formats, section 1): each is pinned by the manifest's `sha256`, which covers
+ * Plugins that a project names instead of embedding them (docs/contract/project-artifact.md): each is pinned by the manifest's `sha256`, which covers
  * the tree that is fetched; links are refused, because the digest does not see them.
  *
  * @throws ArtifactError `source_unpinned`, `plugin_digest_mismatch`, and what archives and hubs can do wrong

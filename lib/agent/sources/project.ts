@@ -22,7 +22,7 @@ export interface ProjectSourceOptions extends Omit<DeployClientOptions, "signal"
   sources?: Pick<SourcePluginOptions, "signingSecret" | "gitTokens">;
 }
 
-/** A project from surface B: authenticate, resolve, locate, authorize, then one pass (formats, section 5). */
+/** A project from surface B: authenticate, resolve, locate, authorize, then one pass (docs/contract/deploy.md). */
 export function projectSource(options: ProjectSourceOptions): Source {
   const { projectId } = options;
   let location: ArtifactLocation | undefined;

@@ -1,7 +1,7 @@
 import { deploymentError } from "../../contract/errors.ts";
 import type { Supervisor } from "./supervisor.ts";
 
-/** Nobody: plans that need a supervisor are refused before they get here (formats, section 2). */
+/** Nobody: plans that need a supervisor are refused before they get here (docs/contract/install-plan.md). */
 export function noSupervisor(): Supervisor {
   const refuse = () =>
     Promise.reject(

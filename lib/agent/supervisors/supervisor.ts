@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../../contract/errors.ts";
 import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../deployment/child-program.ts";
 
-/** Starts, stops, restarts and checks what an installation runs (formats, section 2). A `plugin` of null is the project's own unit. */
+/** Starts, stops, restarts and checks what an installation runs (docs/contract/install-plan.md). A `plugin` of null is the project's own unit. */
 export interface Supervisor {
   start(plugin: string | null, signal?: AbortSignal): Promise<void>;
   stop(plugin: string | null, signal?: AbortSignal): Promise<void>;

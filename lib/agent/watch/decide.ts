@@ -29,7 +29,7 @@ export type Decision =
   | { do: "deploy"; version: string; reinstall: boolean };
 
 /**
- * What to do about the latest version (design, section 4): follow every change, but a lower one only when the running one is yanked or
+ * What to do about the latest version (docs/contract/host.md): follow every change, but a lower one only when the running one is yanked or
  * `allowDowngrade` says so, and none that is in quarantine unless a person asks.
  */
 export function decide({ running, latest, quarantine, paused, allowDowngrade, asked }: Facts): Decision {

@@ -2,7 +2,7 @@ import type { Code } from "../../contract/codes.ts";
 import type { DeployResult } from "../deployment/deploy.ts";
 import type { AgentEvent } from "../deployment/events.ts";
 
-/** Why a new version is not followed (design, section 4). */
+/** Why a new version is not followed (docs/contract/host.md). */
 export type HoldReason = "paused" | "quarantined" | "downgrade";
 
 /** What a person may ask of a watched target. */

@@ -18,7 +18,7 @@ interface Running {
 }
 
 /**
- * The watch loop (agent rule 9): many targets in one process, each with its own rhythm, never two deployments at once in one project root. A
+ * The watch loop (docs/contract/agent.md, rule 9): many targets in one process, each with its own rhythm, never two deployments at once in one project root. A
  * hub that is away only makes the pauses longer; nothing ends the loop but its signal.
  */
 export class Watch {

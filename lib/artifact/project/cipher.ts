@@ -11,7 +11,7 @@ const ALGORITHM = "aes-256-gcm";
 export const newDek = (): Buffer => randomBytes(DEK_BYTES);
 
 /**
- * Plaintext in, `nonce ‖ ciphertext ‖ tag` out (formats, section 1).
+ * Plaintext in, `nonce ‖ ciphertext ‖ tag` out (docs/contract/project-artifact.md).
  *
  * @param nonce only tests give it: a nonce is never used twice with one key
  * @throws UsageError `artifact_too_large` beyond 2^36 - 32 bytes of plaintext

@@ -33,7 +33,7 @@ export interface OpenedArtifact extends Unpacked {
  * Opens an artifact in one pass: verify, decrypt, decompress, unpack and hash while its bytes arrive. Nothing in the staging
  * folder is parsed before signature and tag hold; it is good for use only when this returns.
  *
- * @throws ArtifactError with the codes of exit 4 (formats, sections 1 and 8); whatever the source throws
+ * @throws ArtifactError with the codes of exit 4 (docs/contract/project-artifact.md, docs/contract/vectors.md); whatever the source throws
  */
 export async function openArtifact(source: Readable, options: OpenOptions): Promise<OpenedArtifact> {
   await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);

@@ -32,7 +32,7 @@ export interface ProjectOptions {
   version: string;
   include?: readonly string[];
   limits: Limits;
-  /** Seconds since the epoch: mtime of every member, and `built_at` (formats, section 1). */
+  /** Seconds since the epoch: mtime of every member, and `built_at` (docs/contract/project-artifact.md). */
   sourceDateEpoch?: number;
   signal?: AbortSignal;
   /** Called with the bytes hashed so far and in all. */

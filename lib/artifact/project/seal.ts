@@ -35,7 +35,7 @@ export interface SealedArtifact {
 
 /**
  * Seals a project: tar → zstd → AES-256-GCM → file in one pass, the first pass of the signature beside it, then its second pass
- * over the file (formats, section 1). The file is 0600, synced, and gone again when anything fails.
+ * over the file (docs/contract/project-artifact.md). The file is 0600, synced, and gone again when anything fails.
  */
 export async function sealProject(project: Project, options: SealOptions): Promise<SealedArtifact> {
   const { output, seed, level, signal } = options;

@@ -18,7 +18,7 @@ const PIECES = 2;
 
 const padded = (bytes: number): number => Math.ceil(bytes / BLOCK) * BLOCK;
 
-/** A member's name inside the tar: `./…`, folders with a trailing slash (formats, section 1). */
+/** A member's name inside the tar: `./…`, folders with a trailing slash (docs/contract/project-artifact.md). */
 const memberName = (path: string, folder: boolean): string => `./${path}${folder ? "/" : ""}`;
 
 /**

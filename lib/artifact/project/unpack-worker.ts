@@ -91,7 +91,7 @@ archive.on("entry", (header: Header, stream, next) => {
   });
 });
 
-/** Regular files and folders only; pax may describe neither a sparse file nor a link (formats, section 1). */
+/** Regular files and folders only; pax may describe neither a sparse file nor a link (docs/contract/project-artifact.md). */
 function checkMember(header: Header): void {
   // tar-stream gives null for a size it cannot read, and would wait for its bytes for ever.
   if (!Number.isSafeInteger(header.size) || header.size < 0)

@@ -4,7 +4,7 @@ const MAGIC = 0xfd2fb528;
 const MAX_HEADER_BYTES = 18;
 const BLOCK_HEADER_BYTES = 3;
 const CHECKSUM_BYTES = 4;
-/** The largest window a reader accepts (formats, section 1). */
+/** The largest window a reader accepts (docs/contract/project-artifact.md). */
 export const MAX_WINDOW_LOG = 25;
 const MAX_WINDOW = 2 ** MAX_WINDOW_LOG;
 

@@ -5,7 +5,7 @@ import { SIGNATURE_PREFIX } from "../../contract/surfaces/headers.ts";
 import { readChunks } from "./ed25519.ts";
 
 /**
- * The value of X-Signature for an archive: HMAC-SHA256 over its bytes, keyed with the secret's UTF-8 text (formats, section 3).
+ * The value of X-Signature for an archive: HMAC-SHA256 over its bytes, keyed with the secret's UTF-8 text (docs/contract/marketplace.md).
  *
  * @throws UsageError `usage` when the file cannot be read
  */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { isUsablePublicKey, PUBLIC_KEY_BYTES, publicKeyOf, SEED_BYTES } from "./ed25519.ts";
 
-/** The forms of an Ed25519 key of 32 bytes: raw, hexadecimal, base64 or PEM, recognised by content (formats, section 1). */
+/** The forms of an Ed25519 key of 32 bytes: raw, hexadecimal, base64 or PEM, recognised by content (docs/contract/project-artifact.md). */
 function decodeKey(
   content: Uint8Array,
   fromPem: (text: string) => KeyObject,

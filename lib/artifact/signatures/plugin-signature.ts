@@ -5,7 +5,7 @@ import { join, posix } from "node:path";
 import { z } from "zod";
 import { writeFileAtomic } from "../../support/files.ts";
 
-/** `plugin.sig` (formats, section 3): what a runtime with `strict_trusted` asks of a trusted plugin. */
+/** `plugin.sig` (docs/contract/marketplace.md): what a runtime with `strict_trusted` asks of a trusted plugin. */
 
 export const PLUGIN_SIGNATURE_FILE = "plugin.sig";
 const ALGORITHM = "HMAC-SHA256";

@@ -7,7 +7,7 @@ import type { Limits } from "../limits.ts";
 import { NameRegistry, quoted, safeComponents } from "./safe-path.ts";
 import { comparePaths } from "./tree-digest.ts";
 
-/** Shell globs over single path components that are never packed (formats, section 1). */
+/** Shell globs over single path components that are never packed (docs/contract/project-artifact.md). */
 export const NEVER_PACKED = [
   ".venv",
   "venv",

@@ -15,7 +15,7 @@ function compareCodePoints(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Orders paths by their components compared by code point: `a/b` comes before `a-b/c` (formats, section 1). */
+/** Orders paths by their components compared by code point: `a/b` comes before `a-b/c` (docs/contract/project-artifact.md). */
 export function comparePaths(a: string, b: string): number {
   if (a === b) return 0;
   const left = a.split("/");
@@ -28,7 +28,7 @@ export function comparePaths(a: string, b: string): number {
   return left.length - right.length;
 }
 
-/** The digest of a tree from its files' digests (formats, section 1, "Tree digest"). Memory grows with the number of files only. */
+/** The digest of a tree from its files' digests (docs/contract/project-artifact.md#tree-digest). Memory grows with the number of files only. */
 export class TreeDigest {
   readonly #files: [path: string, sha256: string][] = [];
 

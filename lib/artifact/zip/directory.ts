@@ -43,7 +43,7 @@ export interface ZipIndex {
   folders: string[];
   /** Symbolic links that were left out on request. */
   skippedLinks: string[];
-  /** The single folder that holds everything, or undefined (agent rule 3: it is flattened). */
+  /** The single folder that holds everything, or undefined (docs/contract/agent.md, rule 3: it is flattened). */
   topFolder: string | undefined;
   /** Bytes of all files. */
   bytes: number;
@@ -57,7 +57,7 @@ export interface ScanOptions {
 
 /**
  * Checks the whole central directory of a ZIP before a byte is unpacked: names, links, duplicates and collisions, methods, encryption, sizes,
- * ratio, overlaps, and that every local header says the same (design, section 3).
+ * ratio, overlaps, and that every local header says the same (docs/architecture.md).
  *
  * @throws ArtifactError `zip_invalid`, `member_unsafe`, `member_type`, `member_duplicate`, `limit_exceeded`, naming the entry
  */

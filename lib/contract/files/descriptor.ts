@@ -2,7 +2,7 @@ import { z } from "zod";
 import { envName } from "../identifiers.ts";
 import { executionMode } from "../surfaces/runtime.ts";
 
-/** `plugin.yaml` (formats, section 6, "Descriptor"). */
+/** `plugin.yaml` (docs/contract/runtime.md#descriptor). */
 
 export const DESCRIPTOR_FILE = "plugin.yaml";
 

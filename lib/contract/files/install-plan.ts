@@ -32,7 +32,7 @@ const common = {
 const step = <A extends string, F extends z.core.$ZodLooseShape>(action: A, fields: F) =>
   z.strictObject({ ...common, action: z.literal(action), ...fields });
 
-/** One step of the plan. There is no shell action, on purpose (formats, section 2). */
+/** One step of the plan. There is no shell action, on purpose (docs/contract/install-plan.md). */
 export const installStep = z.discriminatedUnion("action", [
   step("prepare", {}),
   step("download", {}),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { pluginName } from "./descriptor.ts";
 
-/** `integration.yaml` (formats, section 6, "Configuration"). Values have their `${VAR}` replaced before they are parsed. */
+/** `integration.yaml` (docs/contract/runtime.md#configuration). Values have their `${VAR}` replaced before they are parsed. */
 
 const port = z.coerce.number().pipe(z.int().min(0).max(65_535));
 const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((word) => word === "true")]);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { envName, pluginId, projectId, semverLabel, sha256Hex, slug, versionLabel } from "../identifiers.ts";
 
-/** Where a plugin comes from that is fetched at deployment time instead of being embedded (formats, section 1). */
+/** Where a plugin comes from that is fetched at deployment time instead of being embedded (docs/contract/project-artifact.md). */
 export const pluginSource = z
   .strictObject({
     marketplace_slug: slug.nullable(),
@@ -37,7 +37,7 @@ export const manifestExtension = z.strictObject({
 const uniqueIds = (entries: readonly { id: string }[]): boolean =>
   new Set(entries.map(({ id }) => id)).size === entries.length;
 
-/** `manifest.json` at the root of a project artifact: every key present, no others (formats, section 1). */
+/** `manifest.json` at the root of a project artifact: every key present, no others (docs/contract/project-artifact.md). */
 export const manifest = z.strictObject({
   format_version: z.literal("1"),
   project_id: projectId,

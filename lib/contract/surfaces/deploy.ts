@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { hostId, projectId, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 
-/** Surface B on the wire (interfaces.md, "Surface B"; formats, section 5). Binary fields are base64. */
+/** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
 
 /** Strict standard base64 of `bytes` bytes. */
 export const base64Of = (bytes: number) =>

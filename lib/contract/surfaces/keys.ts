@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { slug, timestamp } from "../identifiers.ts";
 
-/** The key service (formats, section 4). */
+/** The key service (docs/contract/keys.md). */
 
 export const scope = z.enum(["admin", "keys", "projects", "publish", "deploy", "report", "read"]);
 export type Scope = z.infer<typeof scope>;
@@ -54,7 +54,7 @@ export const projectRecord = z.object({
 });
 export type ProjectRecord = z.infer<typeof projectRecord>;
 
-/** Every error body of ours (formats, section 3): `detail` for readers of surface A, `error` for those of surface B. */
+/** Every error body of ours (docs/contract/marketplace.md): `detail` for readers of surface A, `error` for those of surface B. */
 export const errorBody = z.object({ error: z.string(), detail: z.string(), code: z.string() });
 
 /** Lists are pages by key: `next` is the cursor of the following page, or null. */

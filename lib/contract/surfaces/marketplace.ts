@@ -2,7 +2,7 @@ import { z } from "zod";
 import { hostId, sha256Hex, slug, versionLabel } from "../identifiers.ts";
 import { deploymentStatus } from "./reports.ts";
 
-/** Surface A on the wire (interfaces.md, "Surface A"; formats, section 3). */
+/** Surface A on the wire (docs/contract/marketplace.md). */
 
 export const targetKind = z.enum(["plugin", "service"]);
 

@@ -4,7 +4,7 @@ import { hostId, slug, timestamp } from "../identifiers.ts";
 export const deploymentStatus = z.enum(["success", "failed", "rolled_back"]);
 export type DeploymentStatus = z.infer<typeof deploymentStatus>;
 
-/** Request body of surface A's report route (interfaces.md, "Deployment report"). */
+/** Request body of surface A's report route (docs/contract/marketplace.md#reports). */
 export const deploymentReport = z.object({
   kind: z.enum(["plugin", "service"]),
   slug,
@@ -36,7 +36,7 @@ export const stepOutcome = z.object({
 });
 export type StepOutcome = z.infer<typeof stepOutcome>;
 
-/** The agent's local JSON report (formats, section 3): the contract's keys first, then our own. */
+/** The agent's local JSON report (docs/contract/marketplace.md): the contract's keys first, then our own. */
 export const localReport = z.object({
   slug: z.string(),
   kind: z.enum(["plugin", "service", "project"]),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Surface C on the wire (interfaces.md, "Surface C"; formats, section 6). */
+/** Surface C on the wire (docs/contract/runtime.md). */
 
 interface RuntimeCodeEntry {
   status: 400 | 401 | 403 | 404 | 413 | 429 | 500 | 503;
@@ -64,7 +64,7 @@ export const RUNTIME_CODES = {
 
 export type RuntimeCode = keyof typeof RUNTIME_CODES;
 
-/** Words after a plugin's name that are the runtime's own and win over actions of the same name (formats, section 6). */
+/** Words after a plugin's name that are the runtime's own and win over actions of the same name (docs/contract/runtime.md). */
 export const LIFECYCLE_WORDS = ["load", "reload", "unload"] as const;
 /** The segment under the prefix that holds the system's routes; no plugin can have this name. */
 export const IPC_SEGMENT = "ipc";

@@ -7,7 +7,7 @@ export const DOWNLOAD_LIFETIME = 15 * 60 * 1000;
 
 const forbiddenUrl = (message: string) => new HubError(403, "forbidden", message);
 
-/** Makes and checks URLs that carry their own expiring authorisation (formats, section 5). */
+/** Makes and checks URLs that carry their own expiring authorisation (docs/contract/deploy.md). */
 export class DownloadUrls {
   readonly #key: Buffer;
   /** Milliseconds. */

@@ -31,7 +31,7 @@ function grantableExpiry(principal: Principal, wanted: string | null | undefined
 }
 
 /**
- * What a key may hand on (formats, section 4): no scope that it lacks, no other project, no longer life, no other owner. What the
+ * What a key may hand on (docs/contract/keys.md): no scope that it lacks, no other project, no longer life, no other owner. What the
  * request leaves out is inherited.
  *
  * @param now ISO 8601

@@ -30,7 +30,7 @@ interface ErrorBody {
   code: Code;
 }
 
-/** `detail` for readers of surface A, `error` for those of surface B (formats, section 3). */
+/** `detail` for readers of surface A, `error` for those of surface B (docs/contract/marketplace.md). */
 const bodyOf = (message: string, code: Code): ErrorBody => ({ error: message, detail: message, code });
 
 const codeOf = (status: number): Code => CODE_OF_STATUS[status] ?? (status < 500 ? "hub_refused" : "hub_unavailable");

@@ -2,7 +2,7 @@ import type { FastifySchemaCompiler } from "fastify";
 import type { z } from "zod";
 import { badRequest, type HubError, unprocessable } from "./errors.ts";
 
-/** Fields that carry bytes: a malformed one is 400 (formats, section 5), every other fault of a field is 422. */
+/** Fields that carry bytes: a malformed one is 400 (docs/contract/deploy.md), every other fault of a field is 422. */
 const BINARY_FIELDS: ReadonlySet<PropertyKey> = new Set([
   "dek",
   "signature",

@@ -33,6 +33,6 @@ export function unseal({ sealed }: Sealed, kek: Kek, context: readonly string[])
   return Buffer.concat([decipher.update(bytes.subarray(NONCE, bytes.length - TAG)), decipher.final()]);
 }
 
-/** What an artifact's DEK is bound to (formats, section 5). */
+/** What an artifact's DEK is bound to (docs/contract/deploy.md). */
 export const dekContext = (projectId: string, artifactId: string) => ["dek", projectId, artifactId] as const;
 export const secretContext = (name: string) => ["secret", name] as const;

@@ -26,7 +26,7 @@ const viewOf = (principal: Principal): KeyView => ({
   projectId: principal.projectId,
 });
 
-/** The key service (formats, section 4): API keys and projects. */
+/** The key service (docs/contract/keys.md): API keys and projects. */
 export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
   const db = hub.database.kysely;
 

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { hashOf, issue } from "../access/credentials.ts";
 import type { Schema } from "./schema.ts";
 
-/** How long a session lives (formats, section 5). Seconds. */
+/** How long a session lives (docs/contract/deploy.md). Seconds. */
 export const SESSION_SECONDS = 3600;
 
 /** Opens a session and forgets those that have expired. The token is only in the answer. */

@@ -12,7 +12,7 @@ import { isInside } from "../sandbox/folder-scan.ts";
 
 const clean = (path: string): string => posix.normalize(path).replace(/\/+$/, "");
 
-/** Node has no list of denied paths: what is allowed must not touch what is denied (formats, section 6). */
+/** Node has no list of denied paths: what is allowed must not touch what is denied (docs/contract/runtime.md). */
 function checkFilesystem({ filesystem }: Descriptor): void {
   for (const allowed of filesystem.allowed_paths.map(clean)) {
     for (const denied of filesystem.denied_paths.map(clean)) {

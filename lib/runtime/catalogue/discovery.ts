@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { PluginLocation } from "./plugin-location.ts";
 
 /**
- * The plugins on disk: every folder, or link to one, in the plugins folder (design, section 4). Names that start with `_` or `.`
+ * The plugins on disk: every folder, or link to one, in the plugins folder (docs/contract/host.md). Names that start with `_` or `.`
  * are passed by, and so are links that lead nowhere: a release that is being removed.
  */
 export async function discoverPlugins(directory: string): Promise<PluginLocation[]> {

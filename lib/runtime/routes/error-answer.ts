@@ -3,7 +3,7 @@ import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { RUNTIME_CODES, type RuntimeErrorBody } from "../../contract/surfaces/runtime.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 
-/** The body and status of every error that surface C answers (formats, section 6). */
+/** The body and status of every error that surface C answers (docs/contract/runtime.md). */
 
 export function errorBody({ code, message }: RuntimeFault): RuntimeErrorBody {
   return { status: "error", msg: message, code, error: message };

@@ -7,7 +7,7 @@ import { mayPollute } from "../guest/json.ts";
 import type { Plugins } from "../lifecycle/plugins.ts";
 import { asFault, sendFault } from "./error-answer.ts";
 
-/** The system's routes of surface C, below `<prefix>/ipc` (interfaces.md, "Surface C"; formats, section 6). */
+/** The system's routes of surface C, below `<prefix>/ipc` (docs/contract/runtime.md). */
 
 export interface IpcOptions {
   plugins: Plugins;
@@ -100,7 +100,7 @@ export function addIpcRoutes(
       const msg = await change(request.params.plugin);
       return { status: "ok", msg };
     };
-  // Static segments win over `:action`, so an action called `load` is never reached (formats, section 7).
+  // Static segments win over `:action`, so an action called `load` is never reached (docs/contract/README.md).
   app.post(
     "/:plugin/load",
     lifecycle((name) => plugins.load(name)),

@@ -3,7 +3,7 @@ import type { FastifyRequest } from "fastify";
 import { RuntimeFault } from "../guest/fault.ts";
 
 /**
- * The check of X-Plugin-Key (interfaces.md, "Authentication"). As many bytes as the key has are compared, in constant time, whatever
+ * The check of X-Plugin-Key (docs/contract/README.md#authentication). As many bytes as the key has are compared, in constant time, whatever
  * was sent: a refusal takes as long for a near miss as for any other key.
  */
 export function pluginKeyCheck(key: string): (request: FastifyRequest) => RuntimeFault | undefined {

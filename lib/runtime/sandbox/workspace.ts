@@ -27,7 +27,7 @@ async function giveTo(user: SandboxUser, folder: string): Promise<void> {
 }
 
 /**
- * `data/` may be a link into the host's own store (design, section 4), where it survives upgrades; a link anywhere else is refused.
+ * `data/` may be a link into the host's own store (docs/contract/host.md), where it survives upgrades; a link anywhere else is refused.
  * @returns the real path, after the folder was made when it was missing
  */
 async function writableFolder(location: PluginLocation, relative: string): Promise<string> {

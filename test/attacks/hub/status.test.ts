@@ -14,7 +14,7 @@ const CODES: Record<number, [code: string, exitCode: number]> = {
   500: ["hub_unavailable", 75],
 };
 
-/** interfaces.md, "Client-side error kinds of the agent". */
+/** docs/contract/README.md#errors. */
 const kindOf = (route: string, status: number): ErrorKind => {
   if ((route === "auth" || route === "authorize") && (status === 401 || status === 403)) return "AuthenticationError";
   return route === "auth" ? "DeploymentError" : "ArtifactError";

@@ -1,4 +1,4 @@
-/** Plugins that a project only names, fetched while it is deployed (formats, section 1). */
+/** Plugins that a project only names, fetched while it is deployed (docs/contract/project-artifact.md). */
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -17,7 +17,7 @@ import {
 const artifact = forgedArtifact(Buffer.alloc(300_000, 5), forgedSigner());
 const OPERATIONS: OperationName[] = ["auth", "latest", "location", "authorize", "report", "publish", "download"];
 
-/** interfaces.md, "Client-side error kinds of the agent". */
+/** docs/contract/README.md#errors. */
 function kindOf(operation: OperationName, status: number): ErrorKind {
   const rejected = status === 401 || status === 403;
   switch (operation) {
@@ -36,7 +36,7 @@ function kindOf(operation: OperationName, status: number): ErrorKind {
   }
 }
 
-/** Status → code and exit code; publishing has its own for some (design, section 6). */
+/** Status → code and exit code; publishing has its own for some (docs/errors.md). */
 const EXPECTED: Record<number, { code: string; exit: number; publish?: { code: string; exit: number } }> = {
   400: { code: "hub_refused", exit: 1, publish: { code: "publish_refused", exit: 5 } },
   401: { code: "key_rejected", exit: 3 },

@@ -47,7 +47,7 @@ const calls = (client: MarketplaceClient): Record<Name, () => Promise<unknown>> 
   report: () => client.report(REPORT),
 });
 
-/** Status → code and exit code (design, section 6). */
+/** Status → code and exit code (docs/options.md). */
 const EXPECTED: Record<number, [code: string, exit: number]> = {
   400: ["hub_refused", 1],
   401: ["key_rejected", 3],

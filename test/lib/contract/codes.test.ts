@@ -2,7 +2,7 @@ import t from "tap";
 import { CODES, EXIT } from "../../../lib/contract/codes.ts";
 import { asSealiftError, isAbort, SealiftError } from "../../../lib/contract/errors.ts";
 
-t.test("every code has a meaning and one of the design's exit codes", async (t) => {
+t.test("every code has a meaning and one of the documented exit codes", async (t) => {
   const exits = new Set<number>(Object.values(EXIT));
   for (const [code, { exit, meaning }] of Object.entries(CODES)) {
     t.ok(exits.has(exit), code);
@@ -12,7 +12,7 @@ t.test("every code has a meaning and one of the design's exit codes", async (t) 
   }
 });
 
-t.test("exit codes are the table of the design, section 6", async (t) => {
+t.test("exit codes are the table of docs/errors.md", async (t) => {
   t.strictSame(EXIT, {
     ...{ done: 0, failed: 1, usage: 2, rejected: 3, verification: 4, refused: 5, rolledBack: 6 },
     ...{ tryAgain: 75, interrupted: 130 },

@@ -2,7 +2,7 @@ import t from "tap";
 import { healthAnswer, metricsAnswer, statusAnswer } from "../../../lib/contract/surfaces/runtime.ts";
 import { KEY, actions, sandboxed, startHost, trusted } from "../../support/runtime/host.ts";
 
-/** Each line of interfaces.md, "Surface C", and of formats, section 6, over HTTP. */
+/** Each line of docs/contract/runtime.md, over HTTP. */
 
 const ECHO = actions(`
   echo: (payload) => payload,

@@ -172,7 +172,7 @@ function order(a: string, b: string): number {
   return left!.length - right!.length;
 }
 
-/** The tree digest of path → content (formats, section 1), written once more. */
+/** The tree digest of path → content (docs/contract/project-artifact.md), written once more. */
 export function treeDigest(files: ReadonlyMap<string, Uint8Array | string>): string {
   const lines = [...files].toSorted(([a], [b]) => order(a, b)).map(([path, content]) => `${path}:${sha256(content)}`);
   return sha256(lines.join("\n"));

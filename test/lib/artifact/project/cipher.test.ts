@@ -47,7 +47,7 @@ function cut(bytes: Buffer, lengths: readonly number[]): Buffer[] {
   return [...pieces, bytes.subarray(at)];
 }
 
-t.test("the vector of formats, section 8", async (t) => {
+t.test("the vector of docs/contract/vectors.md", async (t) => {
   t.strictSame(await through(new SealingCipher(KEY, NONCE), [Buffer.from("hello")]), VECTOR);
   t.equal((await opened(KEY, [VECTOR])).toString(), "hello");
 });
@@ -75,7 +75,7 @@ t.test("every AES-GCM vector of wycheproof that an artifact can be", { skip: nee
   let checked = 0;
   for (const { keySize, ivSize, tagSize, tests } of testGroups) {
     if (keySize !== 256 || ivSize !== 96 || tagSize !== 128) continue;
-    // Artifacts have no AAD (formats, section 1): vectors with one cannot be expressed.
+    // Artifacts have no AAD (docs/contract/project-artifact.md): vectors with one cannot be expressed.
     for (const { tcId, key, iv, msg, ct, tag, result } of tests.filter(({ aad }) => aad === "")) {
       const file = Buffer.from(iv + ct + tag, "hex");
       const dek = Buffer.from(key, "hex");

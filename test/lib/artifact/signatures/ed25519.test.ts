@@ -76,7 +76,7 @@ function malleable(signature: Buffer): Buffer {
   return Buffer.concat([signature.subarray(0, 32), bytes]);
 }
 
-t.test("the vector of formats, section 8: public key, signature, verification", async (t) => {
+t.test("the vector of docs/contract/vectors.md: public key, signature, verification", async (t) => {
   t.strictSame(Buffer.from(publicKeyOf(SEED)), PUBLIC);
   t.strictSame(signed(SEED, FILE), SIGNATURE);
   t.ok(verifies(PUBLIC, SIGNATURE, FILE));

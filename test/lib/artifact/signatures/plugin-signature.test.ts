@@ -7,7 +7,7 @@ import {
   writePluginSignature,
 } from "../../../../lib/artifact/signatures/plugin-signature.ts";
 
-/** Tree T of formats, section 8. */
+/** Tree T of docs/contract/vectors.md. */
 const tree = () => ({
   a: { b: "2\n" },
   "a-b": { c: "1\n" },

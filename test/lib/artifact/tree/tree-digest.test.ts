@@ -4,7 +4,7 @@ import t from "tap";
 import { comparePaths, TreeDigest } from "../../../../lib/artifact/tree/tree-digest.ts";
 import { treeDigest } from "../../../support/forged/artifact.ts";
 
-/** Tree T of formats, section 8. */
+/** Tree T of docs/contract/vectors.md. */
 const T: Record<string, string> = {
   "a/b": "2\n",
   "a-b/c": "1\n",
@@ -25,7 +25,7 @@ const digestOf = (files: Record<string, string>): TreeDigest => {
   return digest;
 };
 
-t.test("the vectors of formats, section 8", async (t) => {
+t.test("the vectors of docs/contract/vectors.md", async (t) => {
   const digest = digestOf(T);
   t.equal(
     digest.digest((path) => path !== "manifest.json"),
