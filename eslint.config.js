@@ -1,5 +1,6 @@
 import js from "@eslint/js";
 import boundaries from "eslint-plugin-boundaries";
+import importSort from "eslint-plugin-simple-import-sort";
 import tseslint from "typescript-eslint";
 
 /** What each room may import: arrows point one way (docs/decisions/0001-rooms.md). `support` and `contract` carry everyone. */
@@ -31,7 +32,7 @@ export default tseslint.config(
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: { allowDefaultProject: ["eslint.config.js"] } } },
-    plugins: { boundaries },
+    plugins: { boundaries, "import-sort": importSort },
     settings: {
       "import/resolver": { node: { extensions: [".ts", ".tsx", ".js"] } },
       "boundaries/elements": [
@@ -66,7 +67,20 @@ export default tseslint.config(
       "no-control-regex": "off",
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
       eqeqeq: "error",
+      "no-duplicate-imports": ["error", { allowSeparateTypeImports: true }],
+      "import-sort/imports": ["error", { groups: [["^\\u0000", "^node:", "^@?\\w", "^", "^\\."]] }],
     },
+  },
+  {
+    // A file holds one idea. A longer one has to read as a list of steps, and is named here.
+    files: ["bin/**", "commands/**", "lib/**", "scripts/**"],
+    ignores: [
+      "lib/agent/deployment/deploy.ts",
+      "lib/agent/watch/target-loop.ts",
+      "lib/runtime/lifecycle/plugins.ts",
+      "lib/runtime/sandbox/sandbox-process.ts",
+    ],
+    rules: { "max-lines": ["error", { max: 300 }] },
   },
   {
     files: ["**/*.js"],

@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 import { type CommandFacts, factsOf, type OptionFacts } from "../commands/shell/completion/facts.ts";
 import { ROLES } from "../commands/shell/completion/tree.ts";
 import { COMMANDS } from "../commands/shell/registry.ts";
-import packageJson from "../package.json" with { type: "json" };
 import { EXIT } from "../lib/contract/codes.ts";
+import packageJson from "../package.json" with { type: "json" };
 import { EXIT_MEANINGS } from "./exit-meanings.ts";
 
 /** Words in angle brackets are tags in Markdown. */

@@ -1,8 +1,8 @@
 import { Command, Option } from "clipanion";
 import type { Settings } from "../../lib/support/settings.ts";
+import { showDeployment } from "../shell/output/deployment.ts";
 import { AgentCommand } from "./agent-options.ts";
 import { marketplaceOptions } from "./source-options.ts";
-import { showDeployment } from "../shell/output/deployment.ts";
 
 export class DeployMarketplace extends AgentCommand {
   static override paths = [["deploy-marketplace"]];

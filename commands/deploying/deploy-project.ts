@@ -1,8 +1,8 @@
 import { Command, Option } from "clipanion";
 import type { Settings } from "../../lib/support/settings.ts";
+import { showDeployment } from "../shell/output/deployment.ts";
 import { AgentCommand } from "./agent-options.ts";
 import { marketplaceOptions, projectOptions } from "./source-options.ts";
-import { showDeployment } from "../shell/output/deployment.ts";
 
 export class DeployProject extends AgentCommand {
   static override paths = [["deploy-project"]];

@@ -5,8 +5,8 @@ import { usageError } from "../../lib/contract/errors.ts";
 import { projectId, slug as slugForm, versionLabel } from "../../lib/contract/identifiers.ts";
 import type { TargetKind } from "../../lib/contract/surfaces/paths.ts";
 import type { Settings } from "../../lib/support/settings.ts";
-import { agentOptions } from "./agent-options.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../hub/hub-options.ts";
+import { agentOptions } from "./agent-options.ts";
 
 /** What the settings say of one target: where its versions come from, and how they are deployed here. */
 export interface DeployTarget {

@@ -1,12 +1,12 @@
 import { Command, Option } from "clipanion";
 import type { FleetHost, FleetTarget } from "../../lib/client/fleet.ts";
+import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { printable } from "../../lib/support/printable.ts";
 import type { Settings } from "../../lib/support/settings.ts";
-import { EXIT } from "../../lib/contract/codes.ts";
+import { HubCommand, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../hub/hub-options.ts";
 import { interruptible } from "../shell/base.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
-import { HubCommand, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../hub/hub-options.ts";
 
 export class Fleet extends HubCommand {
   static override paths = [["fleet"]];

@@ -5,11 +5,11 @@ import type { WatchFile } from "../../lib/agent/watch/watch-file.ts";
 import { EXIT, worstExit } from "../../lib/contract/codes.ts";
 import { asSealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { WatchEntry } from "../../lib/contract/files/watch.ts";
-import type { Notifier } from "../../lib/support/systemd/notify.ts";
 import type { Settings } from "../../lib/support/settings.ts";
-import { AgentCommand } from "./agent-options.ts";
+import type { Notifier } from "../../lib/support/systemd/notify.ts";
 import { interruptible, OPTION_NAMES } from "../shell/base.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
+import { AgentCommand } from "./agent-options.ts";
 import { marketplaceOptions, projectOptions } from "./source-options.ts";
 import type { WatchedDefinition } from "./watch-targets.ts";
 

@@ -1,6 +1,6 @@
 import { Command, Option } from "clipanion";
-import type { Scope } from "../../lib/contract/surfaces/keys.ts";
 import { usageError } from "../../lib/contract/errors.ts";
+import type { Scope } from "../../lib/contract/surfaces/keys.ts";
 import type { Settings } from "../../lib/support/settings.ts";
 import { DEPLOY_TIMEOUT_MS, HubCommand, hubConnection } from "./hub-options.ts";
 

@@ -2,8 +2,8 @@ import { Command, Option } from "clipanion";
 import type { DoctorOptions, Finding } from "../../lib/agent/doctor.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import type { Settings } from "../../lib/support/settings.ts";
-import { interruptible } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, HubCommand, hubConnection } from "../hub/hub-options.ts";
+import { interruptible } from "../shell/base.ts";
 
 const SIGNS: Record<Finding["status"], string> = { ok: "ok     ", warning: "warning", failed: "FAILED " };
 

@@ -1,7 +1,7 @@
 import { Command, Option } from "clipanion";
 import type { RuntimeOptions } from "../../lib/runtime/runtime.ts";
 import type { Settings } from "../../lib/support/settings.ts";
-import { SealiftCommand, interruptible } from "../shell/base.ts";
+import { interruptible, SealiftCommand } from "../shell/base.ts";
 import { parseListen } from "../shell/listen-option.ts";
 import { serve } from "../shell/serve.ts";
 

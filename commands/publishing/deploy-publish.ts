@@ -1,9 +1,9 @@
 import { Command, Option } from "clipanion";
-import type { BuildOptions, PublishEvent } from "../../lib/publisher/publish-project.ts";
 import { usageError } from "../../lib/contract/errors.ts";
+import type { BuildOptions, PublishEvent } from "../../lib/publisher/publish-project.ts";
 import type { Settings } from "../../lib/support/settings.ts";
-import { interruptible } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, HubCommand, hubConnection } from "../hub/hub-options.ts";
+import { interruptible } from "../shell/base.ts";
 import { limitOptions, limitsFrom } from "../shell/limit-options.ts";
 
 export class DeployPublish extends HubCommand {

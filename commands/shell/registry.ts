@@ -1,25 +1,25 @@
 import type { CommandClass } from "clipanion";
-import { Completion } from "./completion.ts";
 import { DeployMarketplace } from "../deploying/deploy-marketplace.ts";
 import { DeployProject } from "../deploying/deploy-project.ts";
-import { DeployPublish } from "../publishing/deploy-publish.ts";
-import { Doctor } from "../operating/doctor.ts";
 import { Fleet } from "../deploying/fleet.ts";
+import { PlanInit, PlanValidate } from "../deploying/plan.ts";
+import { WatchCommand } from "../deploying/watch.ts";
+import { WatchControl } from "../deploying/watch-control.ts";
 import { HubRotateKek } from "../hub/hub-rotate-kek.ts";
 import { HubServe } from "../hub/hub-serve.ts";
-import { Keygen } from "../publishing/keygen.ts";
 import { KeysCreate, KeysList, KeysRevoke } from "../hub/keys.ts";
+import { ProjectsCreate, ProjectsList } from "../hub/projects.ts";
+import { Doctor } from "../operating/doctor.ts";
+import { SystemdInstall } from "../operating/systemd-install.ts";
+import { PluginInit } from "../plugins/plugin-init.ts";
+import { PluginTest } from "../plugins/plugin-test.ts";
+import { RuntimeServe } from "../plugins/runtime-serve.ts";
+import { DeployPublish } from "../publishing/deploy-publish.ts";
+import { Keygen } from "../publishing/keygen.ts";
 import { MarketplacePublish, MarketplaceSearch, MarketplaceYank } from "../publishing/marketplace.ts";
 import { MarketplaceSigningKey } from "../publishing/marketplace-signing-key.ts";
 import { OpenArtifact } from "../publishing/open.ts";
-import { PlanInit, PlanValidate } from "../deploying/plan.ts";
-import { PluginInit } from "../plugins/plugin-init.ts";
-import { PluginTest } from "../plugins/plugin-test.ts";
-import { ProjectsCreate, ProjectsList } from "../hub/projects.ts";
-import { RuntimeServe } from "../plugins/runtime-serve.ts";
-import { SystemdInstall } from "../operating/systemd-install.ts";
-import { WatchControl } from "../deploying/watch-control.ts";
-import { WatchCommand } from "../deploying/watch.ts";
+import { Completion } from "./completion.ts";
 
 /** Every command of `sealift`. Their modules are light: what they do is loaded when they run. */
 export const COMMANDS: readonly CommandClass[] = [

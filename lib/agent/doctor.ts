@@ -8,8 +8,8 @@ import { asSealiftError } from "../contract/errors.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
 import { readJournal } from "../releases/journal.ts";
 import { type Layout, layoutOf, type Target } from "../releases/layout.ts";
-import { currentRelease } from "../releases/release.ts";
 import { readQuarantine } from "../releases/quarantine.ts";
+import { currentRelease } from "../releases/release.ts";
 import { sizeText } from "./deployment/sentences.ts";
 import type { SupervisorName } from "./supervisors/supervisor.ts";
 

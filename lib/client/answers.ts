@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { SealiftError } from "../contract/errors.ts";
 import { printable } from "../support/printable.ts";
 import { faultsOf } from "../support/yaml-file.ts";
-import { discard, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";
 import { OPERATIONS } from "./error-wording.ts";
+import { discard, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";
 
 /** An answer that is not an artifact is small; more than this is not read. Bytes. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;

@@ -2,6 +2,8 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { type Readable, Transform } from "node:stream";
 import type FormData from "form-data";
+import type { z } from "zod";
+import { SealiftError } from "../contract/errors.ts";
 import {
   ARTIFACT_PART,
   type ArtifactLocation,
@@ -15,15 +17,13 @@ import {
   type PublishResult,
   publishResult,
 } from "../contract/surfaces/deploy.ts";
-import { SealiftError } from "../contract/errors.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
-import type { z } from "zod";
 import { paceBuffers } from "../support/buffer-pacing.ts";
-import { download, type DownloadOptions } from "./download.ts";
 import { answerOf, readJson } from "./answers.ts";
-import { call, callIfChanged, type Conditional } from "./json-request.ts";
+import { download, type DownloadOptions } from "./download.ts";
 import { type HttpRequest, send, type Transport, transportError } from "./http.ts";
+import { call, callIfChanged, type Conditional } from "./json-request.ts";
 
 export interface DeployClientOptions extends Transport {
   /** The hub's bare root; a trailing slash is ignored. */

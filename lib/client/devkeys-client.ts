@@ -1,4 +1,6 @@
 import type { z } from "zod";
+import { SealiftError } from "../contract/errors.ts";
+import { HEADERS } from "../contract/surfaces/headers.ts";
 import {
   type ApiKeyRecord,
   apiKeyRecord,
@@ -9,14 +11,12 @@ import {
   type ProjectRecord,
   projectRecord,
 } from "../contract/surfaces/keys.ts";
-import { SealiftError } from "../contract/errors.ts";
-import { HEADERS } from "../contract/surfaces/headers.ts";
 import { type SigningKeyRecord, signingKeyRecord } from "../contract/surfaces/marketplace.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
-import type { DeployClientOptions } from "./deploy-client.ts";
 import { statusError } from "./answers.ts";
-import { call } from "./json-request.ts";
+import type { DeployClientOptions } from "./deploy-client.ts";
 import { type HttpRequest, send } from "./http.ts";
+import { call } from "./json-request.ts";
 
 /** The key service (docs/contract/keys.md). @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
 export class DevkeysClient {

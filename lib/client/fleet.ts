@@ -8,8 +8,8 @@ import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, paths, type TargetKind } from "../contract/surfaces/paths.ts";
 import { deploymentStatus } from "../contract/surfaces/reports.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
-import type { DeployClientOptions } from "./deploy-client.ts";
 import { statusError } from "./answers.ts";
+import type { DeployClientOptions } from "./deploy-client.ts";
 import { discard, header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 
 /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */

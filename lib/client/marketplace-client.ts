@@ -3,8 +3,9 @@ import { stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type FormData from "form-data";
 import { z } from "zod";
-import type { DeployClientOptions } from "./deploy-client.ts";
+import { artifactError, SealiftError } from "../contract/errors.ts";
 import { HEADERS, SIGNATURE_PREFIX } from "../contract/surfaces/headers.ts";
+import { page } from "../contract/surfaces/keys.ts";
 import {
   ARCHIVE_PART,
   type ImportRequest,
@@ -12,13 +13,12 @@ import {
   releaseRecord,
   targetSummary,
 } from "../contract/surfaces/marketplace.ts";
-import { page } from "../contract/surfaces/keys.ts";
 import { baseUrl, paths, type TargetKind } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
-import { artifactError, SealiftError } from "../contract/errors.ts";
 import { readJson, statusError } from "./answers.ts";
-import { call, callIfChanged, type Conditional } from "./json-request.ts";
+import type { DeployClientOptions } from "./deploy-client.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
+import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { withRetries } from "./retry.ts";
 
 /**

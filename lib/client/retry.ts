@@ -3,8 +3,8 @@ import pRetry from "p-retry";
 import type { Code } from "../contract/codes.ts";
 import { SealiftError } from "../contract/errors.ts";
 import { retryAfterOf } from "./answers.ts";
-import type { HttpRequest, Transport } from "./http.ts";
 import { OPERATIONS } from "./error-wording.ts";
+import type { HttpRequest, Transport } from "./http.ts";
 
 const RETRIES = 3;
 const FIRST_DELAY_MS = 500;

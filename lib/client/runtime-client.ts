@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
-import { call } from "./json-request.ts";
 import { type Transport } from "./http.ts";
+import { call } from "./json-request.ts";
 
 export interface RuntimeClientOptions extends Transport {
   /** The runtime's root, for example `http://127.0.0.1:8000`. */

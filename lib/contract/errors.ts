@@ -1,4 +1,4 @@
-import { CODES, type Code, type ExitCode } from "./codes.ts";
+import { type Code, CODES, type ExitCode } from "./codes.ts";
 
 /** The error kinds of docs/contract/README.md#errors, and `UsageError` for what never reached a hub. */
 export type ErrorKind = "AuthenticationError" | "ArtifactError" | "DeploymentError" | "PublishError" | "UsageError";

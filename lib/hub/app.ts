@@ -7,20 +7,20 @@ import { HEADERS } from "../contract/surfaces/headers.ts";
 import { MOUNTS } from "../contract/surfaces/paths.ts";
 import { createAuthentication, credentialHash, refuseAnonymous } from "./access/authentication.ts";
 import type { HubContext } from "./context.ts";
+import type { MountOptions } from "./http/documentation.ts";
 import { answerErrors, onClientError, pathOf, sendError } from "./http/error-answers.ts";
+import { validatorCompiler } from "./http/validation.ts";
 import { deploy } from "./mounts/deploy.ts";
 import { deployments } from "./mounts/deployments.ts";
 import { devkeys } from "./mounts/devkeys.ts";
-import type { MountOptions } from "./http/documentation.ts";
 import { downloads } from "./mounts/downloads.ts";
 import { health } from "./mounts/health.ts";
+import { marketplace } from "./mounts/marketplace.ts";
 import { marketplaceManage } from "./mounts/marketplace-manage.ts";
 import { marketplacePublish } from "./mounts/marketplace-publish.ts";
-import { marketplace } from "./mounts/marketplace.ts";
 import { documentRoutes, openapi } from "./mounts/openapi.ts";
 import { publish } from "./mounts/publish.ts";
 import { signingKey } from "./mounts/signing-key.ts";
-import { validatorCompiler } from "./http/validation.ts";
 
 /** Bytes of a JSON body: a project report names up to 10,000 plugins. */
 const BODY_LIMIT = 8 * 1024 * 1024;

@@ -1,10 +1,10 @@
 import type { Logger } from "../support/logging.ts";
-import type { CheckArchive } from "./publications/archive-check.ts";
-import type { Blobs } from "./blobs/port.ts";
 import type { DownloadUrls } from "./access/download-urls.ts";
-import type { SourceHosts } from "./publications/import/sources.ts";
+import type { Blobs } from "./blobs/port.ts";
 import type { Keyring } from "./keys/keyring.ts";
 import type { RateLimit } from "./options.ts";
+import type { CheckArchive } from "./publications/archive-check.ts";
+import type { SourceHosts } from "./publications/import/sources.ts";
 import type { Database } from "./records/database.ts";
 
 /** What every mount works with. */

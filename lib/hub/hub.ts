@@ -2,20 +2,20 @@ import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { baseUrl } from "../contract/surfaces/paths.ts";
+import { DownloadUrls } from "./access/download-urls.ts";
 import { createApp } from "./app.ts";
-import { checkArchive } from "./publications/archive-check.ts";
 import { openBlobs } from "./blobs/open.ts";
 import type { HubContext } from "./context.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
-import { DownloadUrls } from "./access/download-urls.ts";
 import { prepareAdminKey, prepareDataDir, prepareKekFile } from "./first-start.ts";
-import { SourceHosts } from "./publications/import/sources.ts";
 import { hubKey } from "./keys/hub-secret.ts";
 import { Keyring, registerKeks } from "./keys/keyring.ts";
-import { startRetention } from "./retention.ts";
 import { DEFAULTS, type HubOptions, type RateLimit } from "./options.ts";
+import { checkArchive } from "./publications/archive-check.ts";
+import { SourceHosts } from "./publications/import/sources.ts";
 import { knownBlobs } from "./records/artifacts.ts";
 import { type Database, openDatabase } from "./records/database.ts";
+import { startRetention } from "./retention.ts";
 
 export type { HubOptions } from "./options.ts";
 

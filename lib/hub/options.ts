@@ -1,6 +1,6 @@
+import type { Logger } from "../support/logging.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
 import type { SourceHost } from "./publications/import/sources.ts";
-import type { Logger } from "../support/logging.ts";
 
 export interface RateLimit {
   /** Requests per minute of one key, or of one address without a key. */

@@ -1,8 +1,8 @@
 import type { HoldReason, WatchedTarget, WatchEvent } from "../agent/watch/events.ts";
 import { watchSentences } from "../agent/watch/sentences.ts";
 import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
-import { DeploymentModel } from "./deployment.ts";
 import { printable } from "../support/printable.ts";
+import { DeploymentModel } from "./deployment.ts";
 
 /** Events and past deployments that are kept to look back at. */
 const EVENTS_KEPT = 500;

@@ -5,9 +5,9 @@ import type { Limits } from "../artifact/limits.ts";
 import { writeOpeningKeys } from "../artifact/project/open-file.ts";
 import { type Project, readProject } from "../artifact/project/project-tree.ts";
 import { type SealedArtifact, sealProject } from "../artifact/project/seal.ts";
-import type { PublishResult } from "../contract/surfaces/deploy.ts";
-import { SealiftError } from "../contract/errors.ts";
 import { type DeployClientOptions, publishArtifact, storedContentSha256 } from "../client/deploy-client.ts";
+import { SealiftError } from "../contract/errors.ts";
+import type { PublishResult } from "../contract/surfaces/deploy.ts";
 
 /** What a publication says while it works. */
 export type PublishEvent =

@@ -1,11 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { parse as parseYamlText } from "yaml";
+import { z } from "zod";
 import { usageError } from "../contract/errors.ts";
 import { type Integration, integration } from "../contract/files/integration.ts";
 import { systemdCredential } from "../support/systemd/credential.ts";
-import { faultsOf } from "../support/yaml-file.ts";
-import { z } from "zod";
-import { parseYaml } from "../support/yaml-file.ts";
+import { faultsOf, parseYaml } from "../support/yaml-file.ts";
 
 /** Reads `integration.yaml` (docs/contract/runtime.md#configuration). */
 

@@ -1,10 +1,10 @@
 import type { ReactNode } from "react";
 import { sizeText } from "../agent/deployment/sentences.ts";
 import type { DeploymentModel, Stage, StepView } from "../models/deployment.ts";
+import type { TargetView } from "../models/watch.ts";
 import { Line, type Part } from "./line.tsx";
 import { bar, clock, fit, percent, span } from "./text.ts";
 import type { Theme } from "./theme.ts";
-import type { TargetView } from "../models/watch.ts";
 
 interface Props {
   target: TargetView | undefined;

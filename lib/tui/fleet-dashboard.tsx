@@ -1,15 +1,15 @@
 import { Box, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
-import { Footer, Header, Help, TooSmall } from "./frame.tsx";
 import type { FleetQuery } from "../models/fleet.ts";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
+import { Footer, Header, Help, TooSmall } from "./frame.tsx";
 import { SMALLEST, windowStart } from "./layout.ts";
 import { Line, Title } from "./line.tsx";
 import type { Navigation } from "./navigation.ts";
 import type { Pictures } from "./pictures.ts";
+import { useClock } from "./use-clock.ts";
 import { type FleetSource, useFleet } from "./use-fleet.ts";
 import { useNavigation } from "./use-navigation.ts";
-import { useClock } from "./use-clock.ts";
 
 export interface FleetDashboardProps {
   /** Fleets by their names, in the order in which they were asked for. */

@@ -3,8 +3,8 @@ import { nextDelay } from "../agent/watch/schedule.ts";
 import type { DeployClientOptions } from "../client/deploy-client.ts";
 import { type FleetHost, type FleetMark, type FleetTarget, readFleet } from "../client/fleet.ts";
 import { asSealiftError } from "../contract/errors.ts";
-import { collectGarbage } from "../support/buffer-pacing.ts";
 import type { FleetModel } from "../models/fleet.ts";
+import { collectGarbage } from "../support/buffer-pacing.ts";
 import { printable } from "../support/printable.ts";
 
 /** Milliseconds between two looks at a fleet; an unchanged one costs the hub one row. */

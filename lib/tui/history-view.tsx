@@ -1,8 +1,8 @@
 import type { ReactNode } from "react";
+import type { EventLine, PastDeployment } from "../models/watch.ts";
 import { Line, type Part } from "./line.tsx";
 import { columns, moment, span } from "./text.ts";
 import type { Theme } from "./theme.ts";
-import type { EventLine, PastDeployment } from "../models/watch.ts";
 
 const LOOKS: Record<PastDeployment["status"], readonly [word: string, look: keyof Theme]> = {
   success: ["deployed", "good"],

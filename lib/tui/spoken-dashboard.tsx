@@ -1,8 +1,8 @@
 import { Box, Text } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
+import { stateOf, type TargetView } from "../models/watch.ts";
 import type { Navigation } from "./navigation.ts";
 import { useNavigation } from "./use-navigation.ts";
-import { stateOf, type TargetView } from "../models/watch.ts";
 import type { WatchDashboardProps } from "./watch-dashboard.tsx";
 
 /** The dashboard in sentences, for screen readers: no bars, no columns, no clock; it changes only when something has changed. */

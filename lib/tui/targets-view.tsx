@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
+import { stateOf, type TargetView } from "../models/watch.ts";
 import { windowStart } from "./layout.ts";
 import { Line, type Part, Title } from "./line.tsx";
 import { bar, fit, percent, span } from "./text.ts";
 import type { Theme } from "./theme.ts";
-import { stateOf, type TargetView } from "../models/watch.ts";
 
 interface Props {
   targets: readonly TargetView[];

@@ -1,5 +1,5 @@
-import { collectGarbage } from "../support/buffer-pacing.ts";
 import { useEffect, useState } from "react";
+import { collectGarbage } from "../support/buffer-pacing.ts";
 
 /** Seconds between two collections of what pictures and polls have left. */
 const COLLECT_EVERY = 120;

@@ -1,8 +1,8 @@
 import { useEffect, useRef } from "react";
 import type { DeployClientOptions } from "../client/deploy-client.ts";
 import type { FleetTarget } from "../client/fleet.ts";
-import { followFleet } from "./fleet-feed.ts";
 import { FleetModel } from "../models/fleet.ts";
+import { followFleet } from "./fleet-feed.ts";
 
 /** Whose fleet to read, and how. */
 export interface FleetSource {

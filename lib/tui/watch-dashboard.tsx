@@ -1,20 +1,20 @@
 import { Box, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import type { WatchAction } from "../agent/watch/events.ts";
-import type { DashboardStore } from "./dashboard-store.ts";
-import { DeploymentView, deploymentRows } from "./deployment-view.tsx";
 import type { FleetModel, FleetQuery } from "../models/fleet.ts";
+import { countStates, targetsText, type TargetView, type WatchModel } from "../models/watch.ts";
+import type { DashboardStore } from "./dashboard-store.ts";
+import { deploymentRows, DeploymentView } from "./deployment-view.tsx";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
 import { Footer, Header, Help, TooSmall } from "./frame.tsx";
 import { EventsView, HistoryView } from "./history-view.tsx";
 import { dashboardLayout, type Place } from "./layout.ts";
 import { type Part, Title } from "./line.tsx";
-import { type Navigation, TABS, type Tab } from "./navigation.ts";
+import { type Navigation, type Tab, TABS } from "./navigation.ts";
 import { TargetsView } from "./targets-view.tsx";
 import { useClock } from "./use-clock.ts";
 import { type FleetSource, useFleet } from "./use-fleet.ts";
 import { useNavigation } from "./use-navigation.ts";
-import { countStates, targetsText, type TargetView, type WatchModel } from "../models/watch.ts";
 
 export interface WatchDashboardProps {
   store: DashboardStore;

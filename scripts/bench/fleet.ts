@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { MarketplaceClient } from "../../lib/client/marketplace-client.ts";
-import { targetName } from "../../lib/hub/records/reports.ts";
 import { openDatabase } from "../../lib/hub/records/database.ts";
+import { targetName } from "../../lib/hub/records/reports.ts";
 import { best, peakMbOf, program } from "./measure.ts";
 import { atMost, type Row } from "./row.ts";
 import { type BenchHub, openHub } from "./stage.ts";

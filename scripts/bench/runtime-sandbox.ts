@@ -1,9 +1,9 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { pino } from "pino";
-import { createRuntime } from "../../lib/runtime/runtime.ts";
 import { Calls } from "../../lib/runtime/calls/calls.ts";
 import { Metrics } from "../../lib/runtime/observability/metrics.ts";
+import { createRuntime } from "../../lib/runtime/runtime.ts";
 import { BenchProject, configuration } from "./runtime-project.ts";
 import { type BenchRow, round } from "./runtime-row.ts";
 

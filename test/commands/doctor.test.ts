@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { quarantine } from "../../lib/releases/quarantine.ts";
 import { layoutOf, type Target } from "../../lib/releases/layout.ts";
+import { quarantine } from "../../lib/releases/quarantine.ts";
 import { World } from "../support/host/world.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));

@@ -1,11 +1,11 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { temporaryFolder } from "../support/temporary-folder.ts";
-import { type RunningHub, startHub } from "../support/hub/harness.ts";
 import { type Door, startDoor } from "../support/hub/door.ts";
+import { type RunningHub, startHub } from "../support/hub/harness.ts";
 import { publishedArchive, publishedProject, watchYaml } from "../support/hub/published.ts";
 import { run } from "../support/programs/watch-program.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** What bad input gets: one message with every fault, exit code 2, and no request at all. */
 

@@ -2,12 +2,12 @@ import { access, mkdir, readdir, readFile, rename, writeFile } from "node:fs/pro
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { leftovers } from "../support/host/world.ts";
-import { temporaryFolder } from "../support/temporary-folder.ts";
-import { startHub } from "../support/hub/harness.ts";
 import { type Door, startDoor } from "../support/hub/door.ts";
+import { startHub } from "../support/hub/harness.ts";
 import { publishedArchive, publishedProject, type PublishedTarget, watchYaml } from "../support/hub/published.ts";
 import { systemctlOf } from "../support/programs/systemctl.ts";
 import { type ProgramEvent, run, start } from "../support/programs/watch-program.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** A hub behind a door, a folder with a plugin's keys and plan, and a project root to be. */
 async function place(t: Test) {

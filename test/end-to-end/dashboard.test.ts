@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { zipFolder } from "../../scripts/quickstart/zip-folder.ts";
-import { Terminal } from "../support/programs/terminal.ts";
 import { leftovers, World } from "../support/host/world.ts";
+import { Terminal } from "../support/programs/terminal.ts";
 
 const SECRET = "a signing secret of some length";
 

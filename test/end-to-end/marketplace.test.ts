@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import t from "tap";
-import { zipFolder } from "../../scripts/quickstart/zip-folder.ts";
 import type { LocalReport } from "../../lib/contract/surfaces/reports.ts";
+import { zipFolder } from "../../scripts/quickstart/zip-folder.ts";
 import { World } from "../support/host/world.ts";
 
 const run = promisify(execFile);

@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { startS3 } from "../support/hub/s3-server.ts";
 import { installedFiles, World } from "../support/host/world.ts";
+import { startS3 } from "../support/hub/s3-server.ts";
 
 t.test("a hub that keeps its blobs in a bucket, through the real programs", async (t) => {
   const objects = t.testdir({});

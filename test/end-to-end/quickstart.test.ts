@@ -1,8 +1,8 @@
 import { chmod, readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { temporaryFolder } from "../support/temporary-folder.ts";
 import { Terminal } from "../support/programs/terminal.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const QUICKSTART = fileURLToPath(new URL("../../scripts/quickstart.ts", import.meta.url));
 

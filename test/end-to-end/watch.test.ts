@@ -1,21 +1,21 @@
 import { randomInt } from "node:crypto";
-import { readdir, readFile, mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gunzipSync } from "node:zlib";
 import t, { type Test } from "tap";
-import { request } from "../../lib/agent/watch/requests.ts";
 import { ARCHIVE_FILE, readReports } from "../../lib/agent/reports/report.ts";
+import { request } from "../../lib/agent/watch/requests.ts";
 import { type FleetHost, type FleetTarget, readFleet } from "../../lib/client/fleet.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
-import { type ProgramEvent, start } from "../support/programs/watch-program.ts";
-import { temporaryFolder } from "../support/temporary-folder.ts";
-import { type RunningHub, startHub } from "../support/hub/harness.ts";
-import { startDoor } from "../support/hub/door.ts";
-import { publishedArchive, publishedProject, type PublishedTarget, watchYaml } from "../support/hub/published.ts";
-import { systemctlOf } from "../support/programs/systemctl.ts";
 import { chaos, seeded } from "../support/host/chaos.ts";
 import { leftovers } from "../support/host/world.ts";
+import { startDoor } from "../support/hub/door.ts";
+import { type RunningHub, startHub } from "../support/hub/harness.ts";
+import { publishedArchive, publishedProject, type PublishedTarget, watchYaml } from "../support/hub/published.ts";
+import { systemctlOf } from "../support/programs/systemctl.ts";
+import { type ProgramEvent, start } from "../support/programs/watch-program.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** What fails with one seed fails again, mostly, with SEALIFT_CHAOS_SEED=… */
 const SEED = Number(process.env.SEALIFT_CHAOS_SEED ?? randomInt(2 ** 31));

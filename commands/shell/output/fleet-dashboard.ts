@@ -1,8 +1,8 @@
 import type { FleetTarget } from "../../../lib/client/fleet.ts";
 import { Pictures } from "../../../lib/tui/pictures.ts";
 import { showFleets, type Terminal } from "../../../lib/tui/show.tsx";
-import { interruptible } from "../base.ts";
 import type { hubConnection } from "../../hub/hub-options.ts";
+import { interruptible } from "../base.ts";
 import { endWithTerminal } from "./terminal.ts";
 
 /** Shows fleets live until somebody quits or the terminal goes away. */

@@ -3,12 +3,12 @@ import { readReports } from "../../../lib/agent/reports/report.ts";
 import type { EmitWatch } from "../../../lib/agent/watch/events.ts";
 import { Watch } from "../../../lib/agent/watch/watch.ts";
 import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";
+import type { PastDeployment } from "../../../lib/models/watch.ts";
 import { layoutOf } from "../../../lib/releases/layout.ts";
 import { DashboardStore } from "../../../lib/tui/dashboard-store.ts";
 import { showWatch, type Terminal } from "../../../lib/tui/show.tsx";
-import type { PastDeployment } from "../../../lib/models/watch.ts";
-import { interruptible } from "../base.ts";
 import type { WatchedDefinition } from "../../deploying/watch-targets.ts";
+import { interruptible } from "../base.ts";
 import { endWithTerminal } from "./terminal.ts";
 
 /** Reports of earlier runs that the history starts with, for each target. */

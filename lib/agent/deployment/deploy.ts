@@ -11,17 +11,17 @@ import { linkData } from "../../releases/data-folders.ts";
 import { type Journal, writeJournal } from "../../releases/journal.ts";
 import { type Layout, layoutOf } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
+import { quarantine, readQuarantine, releaseFromQuarantine } from "../../releases/quarantine.ts";
 import { collectReleases, currentRelease, newReleaseName, type Release, writeRelease } from "../../releases/release.ts";
 import { commitSwitch, planSwitch, switchRelease, undoDeployment } from "../../releases/switch.ts";
-import { quarantine, readQuarantine, releaseFromQuarantine } from "../../releases/quarantine.ts";
+import { deliverReport } from "../reports/report.ts";
+import type { Fetched, Resolved, Source } from "../sources/source.ts";
+import { noSupervisor } from "../supervisors/none.ts";
+import type { Supervisor } from "../supervisors/supervisor.ts";
 import type { AgentEvent, Emit } from "./events.ts";
 import { bringBack, type SupervisorChoice, undoInterrupted } from "./interrupted.ts";
 import { checkSupervised, orderPlan, plannedItems, plannedSteps } from "./plan.ts";
-import { deliverReport } from "../reports/report.ts";
-import type { Fetched, Resolved, Source } from "../sources/source.ts";
 import { runSteps, type StepContext } from "./steps.ts";
-import { noSupervisor } from "../supervisors/none.ts";
-import type { Supervisor } from "../supervisors/supervisor.ts";
 
 export interface DeployOptions {
   projectRoot: string;

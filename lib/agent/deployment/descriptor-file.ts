@@ -1,7 +1,7 @@
 import { lstat, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { descriptor, type Descriptor, DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
 import { artifactError } from "../../contract/errors.ts";
+import { type Descriptor, descriptor, DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
 import { parseYaml } from "../../support/yaml-file.ts";
 
 /** @throws ArtifactError `descriptor_invalid` */

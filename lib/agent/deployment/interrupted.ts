@@ -1,11 +1,11 @@
-import type { Item, Layout } from "../../releases/layout.ts";
 import type { Journal } from "../../releases/journal.ts";
+import type { Item, Layout } from "../../releases/layout.ts";
 import { recover } from "../../releases/recovery.ts";
 import { currentRelease } from "../../releases/release.ts";
-import type { Emit } from "./events.ts";
 import { writeReport } from "../reports/report.ts";
 import { noSupervisor } from "../supervisors/none.ts";
 import type { Supervisor, SupervisorName } from "../supervisors/supervisor.ts";
+import type { Emit } from "./events.ts";
 
 /** Milliseconds that an undo may take to bring units back; nothing interrupts it. */
 const UNDO_LIMIT_MS = 300_000;

@@ -6,11 +6,11 @@ import type { InstallStep, Notifiers, Provisioners } from "../../contract/files/
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Journal } from "../../releases/journal.ts";
 import type { Item, Layout } from "../../releases/layout.ts";
+import type { Fetched } from "../sources/source.ts";
+import type { Supervisor } from "../supervisors/supervisor.ts";
 import { childEnvironment, describeFailure, runProgram } from "./child-program.ts";
 import { prepareEnvFile } from "./env-file.ts";
 import type { Emit } from "./events.ts";
-import type { Fetched } from "../sources/source.ts";
-import type { Supervisor } from "../supervisors/supervisor.ts";
 
 /** Milliseconds before the second attempt of a healthcheck; each further one waits longer. */
 const RETRY_DELAY_MS = 1_000;

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
 import { openArtifact } from "../../artifact/project/open.ts";
 import { DeployClient, type DeployClientOptions } from "../../client/deploy-client.ts";
-import type { ArtifactLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import { artifactError } from "../../contract/errors.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
+import type { ArtifactLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { parsePlan } from "../deployment/plan.ts";
 import { throttled } from "../deployment/progress.ts";
-import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import type { SourcePluginOptions } from "./pinned-plugins.ts";
+import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { type SignerTrust, trustedSigner } from "./trust.ts";
 
 export interface ProjectSourceOptions extends Omit<DeployClientOptions, "signal"> {

@@ -1,5 +1,5 @@
-import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { DeployClient, type DeployClientOptions } from "../../client/deploy-client.ts";
+import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { SealiftError } from "../../contract/errors.ts";
 import { baseUrl, type TargetKind } from "../../contract/surfaces/paths.ts";
 import type { DeployOptions } from "../deployment/deploy.ts";

@@ -3,8 +3,8 @@ import PQueue from "p-queue";
 import { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, WatchAction } from "./events.ts";
 import { onRequests } from "./requests.ts";
-import { type LoopContext, TargetLoop, type TurnResult } from "./target-loop.ts";
 import type { WatchTarget } from "./target.ts";
+import { type LoopContext, TargetLoop, type TurnResult } from "./target-loop.ts";
 
 /** Polls under way at one time. */
 const POLLS_AT_ONCE = 8;

@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, type DecipherGCM, randomBytes } from 
 import { Transform, type TransformCallback } from "node:stream";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
-import type { Ed25519Verifier } from "../signatures/ed25519.ts";
 import { DEK_BYTES, MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
+import type { Ed25519Verifier } from "../signatures/ed25519.ts";
 
 const ALGORITHM = "aes-256-gcm";
 

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { z } from "zod";
 import { artifactError, usageError } from "../../contract/errors.ts";
-import { base64Of } from "../../contract/surfaces/deploy.ts";
 import type { Manifest } from "../../contract/files/manifest.ts";
+import { base64Of } from "../../contract/surfaces/deploy.ts";
 import { writeFileAtomic } from "../../support/files.ts";
-import { Ed25519Verifier, readChunks } from "../signatures/ed25519.ts";
 import { DEK_BYTES, type Limits } from "../limits.ts";
+import { Ed25519Verifier, readChunks } from "../signatures/ed25519.ts";
 import { openArtifact } from "./open.ts";
 import type { SealedArtifact } from "./seal.ts";
 

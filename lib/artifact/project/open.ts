@@ -1,13 +1,13 @@
-import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { artifactError } from "../../contract/errors.ts";
-import { type Manifest, MANIFEST_FILE, manifest } from "../../contract/files/manifest.ts";
+import { type Manifest, manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import { faultsOf } from "../../support/yaml-file.ts";
-import { OpeningCipher } from "./cipher.ts";
-import { Ed25519Verifier } from "../signatures/ed25519.ts";
 import type { Limits } from "../limits.ts";
+import { Ed25519Verifier } from "../signatures/ed25519.ts";
+import { OpeningCipher } from "./cipher.ts";
 import { type Unpacked, Unpacker } from "./unpacker.ts";
 
 export interface OpenOptions {

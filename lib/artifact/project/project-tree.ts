@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { z } from "zod";
 import { usageError } from "../../contract/errors.ts";
+import { installPlan } from "../../contract/files/install-plan.ts";
 import {
   environmentNames,
   INTEGRATION_FILE,
@@ -14,13 +15,12 @@ import {
   projectSources,
   SOURCES_FILE,
 } from "../../contract/files/manifest.ts";
-import { installPlan } from "../../contract/files/install-plan.ts";
 import { faultsOf, parseYaml } from "../../support/yaml-file.ts";
 import type { Limits } from "../limits.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
-import { MemberReader } from "./tar.ts";
 import { TreeDigest } from "../tree/tree-digest.ts";
+import { MemberReader } from "./tar.ts";
 
 const READ_BYTES = 1024 * 1024;
 /** Bytes that are read before the event loop has its turn. */

@@ -5,8 +5,8 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
 import { usageError } from "../../contract/errors.ts";
-import { newDek, SealingCipher } from "./cipher.ts";
 import { publicKeyOf, signFile, TwoPassSigner } from "../signatures/ed25519.ts";
+import { newDek, SealingCipher } from "./cipher.ts";
 import type { Project } from "./project-tree.ts";
 import { tarBytes, tarChunks } from "./tar.ts";
 

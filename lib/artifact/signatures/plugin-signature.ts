@@ -1,6 +1,6 @@
-import { type Hmac, createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, type Hmac, timingSafeEqual } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { readFile, readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { z } from "zod";
 import { writeFileAtomic } from "../../support/files.ts";

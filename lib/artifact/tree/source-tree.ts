@@ -1,7 +1,7 @@
 import { type BigIntStats, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import picomatch from "picomatch";
-import { SealiftError, type SealiftError as Fault, usageError } from "../../contract/errors.ts";
+import { type SealiftError as Fault, SealiftError, usageError } from "../../contract/errors.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { Limits } from "../limits.ts";
 import { NameRegistry, quoted, safeComponents } from "./safe-path.ts";

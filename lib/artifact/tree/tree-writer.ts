@@ -1,4 +1,4 @@
-import { createHash, hash, type Hash } from "node:crypto";
+import { createHash, type Hash, hash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";

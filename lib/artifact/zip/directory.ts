@@ -2,9 +2,9 @@ import { open as openFile } from "node:fs/promises";
 import { type Entry, fromReader, Reader, type ZipFile } from "yauzl-promise";
 import { artifactError, SealiftError } from "../../contract/errors.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
-import { FileWindow } from "./file-window.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
 import { exceeded, NameRegistry, quoted, safeComponents } from "../tree/safe-path.ts";
+import { FileWindow } from "./file-window.ts";
 import {
   badEntry,
   checkLocalHeader,

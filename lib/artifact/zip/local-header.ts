@@ -1,7 +1,7 @@
 import type { Entry } from "yauzl-promise";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
-import type { FileWindow } from "./file-window.ts";
 import { quoted } from "../tree/safe-path.ts";
+import type { FileWindow } from "./file-window.ts";
 
 const LOCAL_HEADER_BYTES = 30;
 const LOCAL_SIGNATURE = 0x04034b50;

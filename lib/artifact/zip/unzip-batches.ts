@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
-import { FileWindow } from "./file-window.ts";
 import { writeNewFile } from "../tree/new-file.ts";
-import { smallContent } from "./unzip-member.ts";
 import type { ZipMember } from "./directory.ts";
+import { FileWindow } from "./file-window.ts";
+import { smallContent } from "./unzip-member.ts";
 
 /** Bytes that are unpacked before the event loop has its turn, and before a thread asks for more. */
 const BATCH_BYTES = 1024 * 1024;

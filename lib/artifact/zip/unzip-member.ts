@@ -4,9 +4,9 @@ import { pipeline } from "node:stream/promises";
 import { crc32, createInflateRaw, inflateRawSync } from "node:zlib";
 import { artifactError } from "../../contract/errors.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
-import type { FileWindow } from "./file-window.ts";
 import { quoted } from "../tree/safe-path.ts";
 import type { ZipMember } from "./directory.ts";
+import type { FileWindow } from "./file-window.ts";
 
 /** Files up to this size are inflated with one call. */
 const SMALL_FILE_BYTES = 1024 * 1024;

@@ -5,10 +5,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { artifactError } from "../../contract/errors.ts";
 import { NewFile } from "../tree/new-file.ts";
 import { TreeDigest } from "../tree/tree-digest.ts";
-import { BatchQueue, batchesOf, type FileDigest, unpackBatches, type UnzipJob } from "./unzip-batches.ts";
+import { type ScanOptions, scanZip, type ZipIndex, type ZipMember } from "./directory.ts";
+import { batchesOf, BatchQueue, type FileDigest, unpackBatches, type UnzipJob } from "./unzip-batches.ts";
 import { UnzipHelper } from "./unzip-helper.ts";
 import { isSmall, largeContent } from "./unzip-member.ts";
-import { type ScanOptions, scanZip, type ZipIndex, type ZipMember } from "./directory.ts";
 
 /** With fewer batches the start of a thread takes longer than what it would do. */
 const HELPED_BATCHES = 16;

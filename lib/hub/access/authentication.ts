@@ -2,10 +2,10 @@ import type {} from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { HubContext } from "../context.ts";
-import { hashOf } from "./credentials.ts";
 import { HubError, keyMissing, keyRejected } from "../http/errors.ts";
-import type { Principal } from "./principal.ts";
 import { findKey, findSession, type Session } from "../records/access.ts";
+import { hashOf } from "./credentials.ts";
+import type { Principal } from "./principal.ts";
 
 const API_KEY = HEADERS.apiKey.toLowerCase();
 /** Longer than anything the hub issues; what is longer need not be hashed. */

@@ -2,16 +2,16 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Scope } from "../../contract/surfaces/keys.ts";
 import type { TargetKind } from "../../contract/surfaces/paths.ts";
-import { credentialHash } from "./authentication.ts";
+import type { MountOptions } from "../http/documentation.ts";
 import { forbidden, keyMissing, keyRejected, notFound } from "../http/errors.ts";
-import { controls, requireScope } from "./principal.ts";
 import {
   findVisibleRelease,
   findVisibleTarget,
   type Question,
   type VisibleTarget,
 } from "../records/visible-targets.ts";
-import type { MountOptions } from "../http/documentation.ts";
+import { credentialHash } from "./authentication.ts";
+import { controls, requireScope } from "./principal.ts";
 
 export const targetParams = z.object({ slug: z.string() });
 export const releaseParams = targetParams.extend({ version: z.string() });

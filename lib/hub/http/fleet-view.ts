@@ -3,9 +3,9 @@ import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { countBuffered } from "../buffer-collection.ts";
+import type { Statements } from "../records/database.ts";
 import { unprocessable } from "./errors.ts";
 import { matchesEtag } from "./ranges.ts";
-import type { Statements } from "../records/database.ts";
 
 /** Hosts of one database page: what a fleet view holds in memory. */
 const PAGE = 100;

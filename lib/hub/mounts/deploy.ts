@@ -9,23 +9,23 @@ import {
   latestAnswer,
   locationAnswer,
   projectHost,
-  projectReport,
   type ProjectReport,
+  projectReport,
   projectReportAnswer,
 } from "../../contract/surfaces/deploy.ts";
 import type { Scope } from "../../contract/surfaces/keys.ts";
 import { hashOf, recordId } from "../access/credentials.ts";
+import { controls, isAdministrator, requireScope } from "../access/principal.ts";
+import { errors, type MountOptions, notModified, security } from "../http/documentation.ts";
 import { forbidden, HubError, keyRejected, notFound } from "../http/errors.ts";
 import { fleetQuery, sendFleetView } from "../http/fleet-view.ts";
-import { dekContext } from "../keys/sealing.ts";
-import { controls, isAdministrator, requireScope } from "../access/principal.ts";
 import { matchesEtag } from "../http/ranges.ts";
+import { dekContext } from "../keys/sealing.ts";
 import { findKey, type Session } from "../records/access.ts";
 import { findArtifact, findAuthorization, readSealedDek } from "../records/artifacts.ts";
 import { findProject } from "../records/projects.ts";
 import { storeReport } from "../records/reports.ts";
 import { openSession, SESSION_SECONDS } from "../records/sessions.ts";
-import { errors, type MountOptions, notModified, security } from "../http/documentation.ts";
 
 const tags = ["deploy hub"];
 const projectParams = z.object({ project_id: z.string() });

@@ -1,17 +1,17 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { z } from "zod";
-import { page } from "../../contract/surfaces/keys.ts";
 import { timestamp } from "../../contract/identifiers.ts";
+import { page } from "../../contract/surfaces/keys.ts";
 import { type ReportRecord, reportRecord, targetKind } from "../../contract/surfaces/marketplace.ts";
 import { deploymentReport, deploymentStatus } from "../../contract/surfaces/reports.ts";
 import { recordId } from "../access/credentials.ts";
-import { fleetQuery, sendFleetView } from "../http/fleet-view.ts";
 import { requireScope } from "../access/principal.ts";
+import { noSuchTarget, targetAccess } from "../access/target-access.ts";
+import { errors, type MountOptions, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
+import { fleetQuery, sendFleetView } from "../http/fleet-view.ts";
 import { listReports } from "../records/report-history.ts";
 import { storeReport, targetName } from "../records/reports.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
-import { errors, type MountOptions, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { noSuchTarget, targetAccess } from "../access/target-access.ts";
 
 const tags = ["deployments"];
 const params = z.object({ kind: targetKind, slug: z.string() });

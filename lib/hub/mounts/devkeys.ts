@@ -10,13 +10,13 @@ import {
   projectRecord as projectSchema,
 } from "../../contract/surfaces/keys.ts";
 import { recordId } from "../access/credentials.ts";
-import { conflict, forbidden, notFound, unprocessable } from "../http/errors.ts";
 import { grantableKey } from "../access/key-rights.ts";
 import { controls, isAdministrator, may, type Principal, requireScope } from "../access/principal.ts";
+import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
+import { conflict, forbidden, notFound, unprocessable } from "../http/errors.ts";
 import { findVisibleKey, issueKey, type KeyView, listKeys, revokeKey } from "../records/keys.ts";
 import { findProject, insertProject, listProjects, type Project, projectRecord } from "../records/projects.ts";
 import { detailOf } from "../records/targets.ts";
-import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 
 const tags = ["key service"];
 

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { z } from "zod";
+import { bytes, errors, type MountOptions, notModified } from "../http/documentation.ts";
 import { notFound } from "../http/errors.ts";
 import { blobBytes, sendBytes } from "../http/ranges.ts";
 import { findArtifactBytes } from "../records/artifacts.ts";
-import { bytes, errors, type MountOptions, notModified } from "../http/documentation.ts";
 
 /** The bytes behind `download_url`: authorised by the URL alone. */
 export const downloads: FastifyPluginAsyncZod<MountOptions> = async (app, { hub }) => {

@@ -1,8 +1,8 @@
-import { sql } from "kysely";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { sql } from "kysely";
 import { z } from "zod";
-import { HubError } from "../http/errors.ts";
 import { errors, type MountOptions } from "../http/documentation.ts";
+import { HubError } from "../http/errors.ts";
 
 const tags = ["health"];
 const ok = z.object({ status: z.literal("ok") });

@@ -7,18 +7,18 @@ import {
   importRequest,
   releaseRecord as releaseSchema,
   targetChanges,
-  targetDetail,
   type TargetDetail,
+  targetDetail,
   yankRequest,
 } from "../../contract/surfaces/marketplace.ts";
 import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import { releaseParams, targetAccess, targetParams } from "../access/target-access.ts";
+import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { notFound } from "../http/errors.ts";
 import { importRelease } from "../publications/import/import-release.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
 import { changeTarget, releaseRecord, setYanked } from "../records/targets.ts";
-import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { archiveExists } from "./marketplace-publish.ts";
-import { releaseParams, targetAccess, targetParams } from "../access/target-access.ts";
 
 /** What an owner does with a plugin or service beside publishing: import, yank, describe, hide, grant. */
 export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: TargetKind }> = async (app, options) => {

@@ -4,12 +4,12 @@ import { z } from "zod";
 import { errorBody } from "../../contract/surfaces/keys.ts";
 import { ARCHIVE_PART, releaseFields, releaseRecord as releaseSchema } from "../../contract/surfaces/marketplace.ts";
 import type { TargetKind } from "../../contract/surfaces/paths.ts";
-import { releaseRecord } from "../records/targets.ts";
+import { targetAccess, targetParams } from "../access/target-access.ts";
+import { errors, type MountOptions, security } from "../http/documentation.ts";
+import { faultsAnswer, parseOrRefuse, unvalidated } from "../http/validation.ts";
 import { publishRelease } from "../publications/archive.ts";
 import { receiveUpload } from "../publications/receive.ts";
-import { faultsAnswer, parseOrRefuse, unvalidated } from "../http/validation.ts";
-import { errors, type MountOptions, security } from "../http/documentation.ts";
-import { targetAccess, targetParams } from "../access/target-access.ts";
+import { releaseRecord } from "../records/targets.ts";
 
 export const archiveExists = errorBody
   .extend({ content_sha256: z.string() })

@@ -1,16 +1,16 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { z } from "zod";
-import { page } from "../../contract/surfaces/keys.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { page } from "../../contract/surfaces/keys.ts";
 import { releaseRecord as releaseSchema, targetDetail, targetSummary } from "../../contract/surfaces/marketplace.ts";
 import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import { noSuchTarget, targetAccess, targetParams } from "../access/target-access.ts";
+import { bytes, errors, type MountOptions, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { HubError, keyRejected, notFound } from "../http/errors.ts";
 import { blobBytes, sendBytes, textBytes } from "../http/ranges.ts";
 import { findKey } from "../records/access.ts";
 import { listReleases, releaseRecord } from "../records/targets.ts";
 import { findVisibleTarget, listVisibleTargets } from "../records/visible-targets.ts";
-import { bytes, errors, type MountOptions, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { noSuchTarget, targetAccess, targetParams } from "../access/target-access.ts";
 
 /** The marketplace's reading side for one kind: detail, install, search, versions. */
 export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: TargetKind }> = async (app, options) => {

@@ -4,24 +4,24 @@ import { z } from "zod";
 import { Ed25519Verifier } from "../../artifact/signatures/ed25519.ts";
 import {
   ARTIFACT_PART,
-  publishFields,
   type PublishFields,
+  publishFields,
   type PublishResult,
   publishResult,
 } from "../../contract/surfaces/deploy.ts";
 import { errorBody } from "../../contract/surfaces/keys.ts";
+import { recordId } from "../access/credentials.ts";
+import { controls, isAdministrator, type Principal, requireScope } from "../access/principal.ts";
 import type { IncomingBlob } from "../blobs/port.ts";
 import type { HubContext } from "../context.ts";
-import { recordId } from "../access/credentials.ts";
+import { errors, type MountOptions, security } from "../http/documentation.ts";
 import { forbidden, HubError, notFound } from "../http/errors.ts";
+import { faultsAnswer, parseOrRefuse, unvalidated } from "../http/validation.ts";
 import { sealInTransaction } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
-import { controls, isAdministrator, type Principal, requireScope } from "../access/principal.ts";
+import { receiveUpload, type Upload } from "../publications/receive.ts";
 import { type Artifact, insertArtifact } from "../records/artifacts.ts";
 import { findProject } from "../records/projects.ts";
-import { receiveUpload, type Upload } from "../publications/receive.ts";
-import { faultsAnswer, parseOrRefuse, unvalidated } from "../http/validation.ts";
-import { errors, type MountOptions, security } from "../http/documentation.ts";
 
 const decode = (base64: string) => Buffer.from(base64, "base64");
 /** The one form of a base64 text in which it is stored, compared and looked up. */

@@ -1,11 +1,11 @@
+import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { signingKeyRecord, signingKeyRequest } from "../../contract/surfaces/marketplace.ts";
-import type { FastifyRequest } from "fastify";
+import { requireScope } from "../access/principal.ts";
+import { errors, type MountOptions, noContent, security } from "../http/documentation.ts";
 import { forbidden, notFound } from "../http/errors.ts";
 import { storeSecret } from "../keys/hub-secret.ts";
 import { signingSecretName } from "../publications/import/signing-secret.ts";
-import { requireScope } from "../access/principal.ts";
-import { errors, type MountOptions, noContent, security } from "../http/documentation.ts";
 
 /** A developer's signing secret, sealed under the KEK, for archives that the hub imports itself. It never comes out again. */
 export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {

@@ -1,10 +1,10 @@
 import { ARCHIVE_PART, type ReleaseFields } from "../../contract/surfaces/marketplace.ts";
-import { requireSoundArchive } from "./archive-check.ts";
+import { recordId } from "../access/credentials.ts";
 import type { IncomingBlob } from "../blobs/port.ts";
 import type { HubContext } from "../context.ts";
-import { recordId } from "../access/credentials.ts";
 import { HubError } from "../http/errors.ts";
 import { insertRelease, type Release } from "../records/targets.ts";
+import { requireSoundArchive } from "./archive-check.ts";
 
 /** An archive that has arrived, from a publisher or from a source host. */
 export interface IncomingRelease {

@@ -3,8 +3,8 @@ import type { TargetKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../access/principal.ts";
 import { type KeyRow, principalOf } from "./access.ts";
 import type { Row, Statements } from "./database.ts";
-import { targetSummary } from "./targets.ts";
 import type { Project } from "./projects.ts";
+import { targetSummary } from "./targets.ts";
 
 /**
  * The rule of visibility, once: a public target, or a private one for its owner's keys, for granted owners, and for administrators.

@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { DESCRIPTOR_FILE, pluginName } from "../../contract/files/descriptor.ts";
 import { usageError } from "../../contract/errors.ts";
+import { DESCRIPTOR_FILE, pluginName } from "../../contract/files/descriptor.ts";
 import type { ExecutionMode } from "../../contract/surfaces/runtime.ts";
 import { TRIAL_FILE } from "./trial.ts";
 

@@ -1,9 +1,9 @@
 import type { Descriptor } from "../../contract/files/descriptor.ts";
-import { RequestFault, RuntimeFault, messageOf } from "../guest/fault.ts";
+import { messageOf, RequestFault, RuntimeFault } from "../guest/fault.ts";
 import { parseJson } from "../guest/json.ts";
 import type { CallFacts, InstanceHost, PluginInstance } from "../lifecycle/instance.ts";
-import { isPermitted } from "./permissions.ts";
 import type { Service } from "../services/service.ts";
+import { isPermitted } from "./permissions.ts";
 
 /** How many plugins may call each other in one chain. */
 const MAXIMUM_DEPTH = 16;

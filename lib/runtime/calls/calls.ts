@@ -1,9 +1,9 @@
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
-import { RuntimeFault, messageOf } from "../guest/fault.ts";
+import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
-import type { Metrics } from "../observability/metrics.ts";
 import type { Retry } from "../lifecycle/plugin-slot.ts";
 import type { Plugins } from "../lifecycle/plugins.ts";
+import type { Metrics } from "../observability/metrics.ts";
 
 /** Failures that another attempt may cure (descriptor, `runtime.retry`); a time-out has used up the caller's patience. */
 const RETRIED: ReadonlySet<RuntimeCode> = new Set([

@@ -1,12 +1,12 @@
 import { realpath, stat } from "node:fs/promises";
 import { join, posix } from "node:path";
-import { DESCRIPTOR_FILE, type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
 import { artifactError } from "../../contract/errors.ts";
+import { type Descriptor, descriptor, DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
 import { readYamlFile } from "../../support/yaml-file.ts";
-import { RuntimeFault, messageOf } from "../guest/fault.ts";
-import type { PluginLocation } from "./plugin-location.ts";
+import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import { isInside } from "../sandbox/folder-scan.ts";
+import type { PluginLocation } from "./plugin-location.ts";
 
 /** Reads `plugin.yaml` and checks what its schema cannot. */
 

@@ -1,9 +1,9 @@
 import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
 import { ContextFactory, type GuestFacts, type HostPort } from "./context.ts";
-import { type LoadedPlugin, askHealth, readPlugin } from "./definition.ts";
-import { RequestFault, RuntimeFault, faultOfAction, messageOf } from "./fault.ts";
-import { type Frame, FrameReader, encodeFrame } from "./frames.ts";
+import { askHealth, type LoadedPlugin, readPlugin } from "./definition.ts";
+import { faultOfAction, messageOf, RequestFault, RuntimeFault } from "./fault.ts";
+import { encodeFrame, type Frame, FrameReader } from "./frames.ts";
 import { MAXIMUM_RESULT, parseJson, serialiseResult } from "./json.ts";
 import { lockDown } from "./lockdown.ts";
 import { installSdkResolution } from "./sdk-resolution.ts";

@@ -1,7 +1,7 @@
 import type { PluginContext } from "../../sdk/context.ts";
 import { ACTION, type ActionMark, ROUTE, type RouteMark } from "../../sdk/decorators.ts";
 import type { ActionDefinition, HealthReport, PluginDefinition, RouteDefinition } from "../../sdk/definition.ts";
-import { RuntimeFault, messageOf } from "./fault.ts";
+import { messageOf, RuntimeFault } from "./fault.ts";
 import { type PayloadCheck, payloadCheck } from "./payload-schema.ts";
 
 /** A plugin's module, read into one form: functions bound, schemas ready. Runs wherever the plugin's code runs. */

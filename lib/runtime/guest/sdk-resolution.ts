@@ -1,4 +1,4 @@
-import { type RegisterHooksOptions, createRequire, registerHooks } from "node:module";
+import { createRequire, registerHooks, type RegisterHooksOptions } from "node:module";
 import { extname } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 

@@ -1,12 +1,12 @@
 import type { Integration } from "../../contract/files/integration.ts";
-import type { InstanceOptions, PluginInstance } from "./instance.ts";
-import type { PluginSlot } from "./plugin-slot.ts";
 import { MemorySampler } from "../sandbox/memory-sampler.ts";
 import type { Reaper } from "../sandbox/reaper.ts";
 import { SandboxInstance } from "../sandbox/sandbox-instance.ts";
 import type { TokenVerifier } from "../trusted/bearer-token.ts";
 import { TrustedInstance } from "../trusted/trusted-instance.ts";
 import type { Watchdog } from "../watchdog/watchdog.ts";
+import type { InstanceOptions, PluginInstance } from "./instance.ts";
+import type { PluginSlot } from "./plugin-slot.ts";
 
 export interface InstancesOptions {
   settings: Integration;

@@ -3,12 +3,12 @@ import type { Logger } from "../../support/logging.ts";
 import type { Caller } from "../calls/broker.ts";
 import { entryOf, readDescriptor } from "../catalogue/descriptor-file.ts";
 import { discoverPlugins, locatePlugin } from "../catalogue/discovery.ts";
-import { RuntimeFault, messageOf } from "../guest/fault.ts";
-import type { InstanceHost, InstanceOptions, PluginInstance } from "./instance.ts";
 import { loadOrder, missingRequirement } from "../catalogue/load-order.ts";
-import type { Metrics } from "../observability/metrics.ts";
 import { pluginEnvironment } from "../catalogue/plugin-environment.ts";
 import type { PluginLocation } from "../catalogue/plugin-location.ts";
+import { messageOf, RuntimeFault } from "../guest/fault.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { InstanceHost, InstanceOptions, PluginInstance } from "./instance.ts";
 import { PluginSlot } from "./plugin-slot.ts";
 
 export interface PluginsOptions {

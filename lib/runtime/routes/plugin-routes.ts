@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
-import { sendFault } from "./error-answer.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Plugins } from "../lifecycle/plugins.ts";
+import { sendFault } from "./error-answer.ts";
 
 /**
  * The one wildcard route that hands requests to the routers of trusted plugins. It runs before the body is read, because the

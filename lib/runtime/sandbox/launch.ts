@@ -1,7 +1,7 @@
+import { realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { realpathSync } from "node:fs";
 import { RuntimeFault } from "../guest/fault.ts";
 import { OWN_EXTENSION } from "../guest/sdk-resolution.ts";
 

@@ -1,15 +1,15 @@
 import type { Integration } from "../../contract/files/integration.ts";
-import type { GuestFacts } from "../guest/context.ts";
-import { RuntimeFault, messageOf } from "../guest/fault.ts";
-import type { CallFacts, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
-import { type SandboxUser, diskUsage } from "./folder-scan.ts";
+import type { GuestFacts } from "../guest/context.ts";
+import { messageOf, RuntimeFault } from "../guest/fault.ts";
+import type { CallFacts, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
+import { diskUsage, type SandboxUser } from "./folder-scan.ts";
 import { sandboxLaunch } from "./launch.ts";
 import type { MemorySampler } from "./memory-sampler.ts";
 import type { Reaper } from "./reaper.ts";
 import { RestartPolicy } from "./restart-policy.ts";
 import { type ExitReason, type ProcessHost, SandboxProcess } from "./sandbox-process.ts";
-import { type Workspace, prepareWorkspace } from "./workspace.ts";
+import { prepareWorkspace, type Workspace } from "./workspace.ts";
 
 const MEGABYTE = 1024 * 1024;
 /** Milliseconds between two looks at the size of data/, at least; a slow look makes the next one later. */

@@ -2,18 +2,18 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { RUNTIME_CODES, type RuntimeCode } from "../../contract/surfaces/runtime.ts";
+import type { HealthReport } from "../../sdk/definition.ts";
 import type { InitFrame } from "../guest/bootstrap.ts";
 import type { LogLevel } from "../guest/context.ts";
-import { RuntimeFault, messageOf } from "../guest/fault.ts";
-import { type Frame, FrameError, FrameReader, encodeFrame } from "../guest/frames.ts";
+import { messageOf, RuntimeFault } from "../guest/fault.ts";
+import { encodeFrame, type Frame, FrameError, FrameReader } from "../guest/frames.ts";
 import { parseJson } from "../guest/json.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
-import type { HealthReport } from "../../sdk/definition.ts";
 import type { SandboxUser } from "./folder-scan.ts";
 import type { Launch } from "./launch.ts";
 import type { MemorySampler, Sampled } from "./memory-sampler.ts";
 import { type CallLimits, OpenCalls } from "./open-calls.ts";
-import { type OutputSink, captureOutput } from "./output-capture.ts";
+import { captureOutput, type OutputSink } from "./output-capture.ts";
 import type { Reaper } from "./reaper.ts";
 
 /** One process of one sandboxed plugin, from its start to its end. What comes out of it is hostile until checked. */

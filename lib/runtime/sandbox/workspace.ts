@@ -1,10 +1,10 @@
 import { lchown, mkdir, opendir, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
-import { RuntimeFault } from "../guest/fault.ts";
 import type { PluginLocation } from "../catalogue/plugin-location.ts";
-import { SHARED_READS, BOOTSTRAP } from "./launch.ts";
-import { type SandboxUser, checkFolder, checkReachable, isInside } from "./folder-scan.ts";
+import { RuntimeFault } from "../guest/fault.ts";
+import { checkFolder, checkReachable, isInside, type SandboxUser } from "./folder-scan.ts";
+import { BOOTSTRAP, SHARED_READS } from "./launch.ts";
 
 /** The folders of one sandboxed plugin, checked and made ready: what it reads, what it writes. */
 export interface Workspace {

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Logger } from "../../support/logging.ts";
-import { RuntimeFault, messageOf } from "../guest/fault.ts";
+import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import { cacheRequest } from "./cache-entry.ts";
 import type { Service } from "./service.ts";
 

@@ -1,7 +1,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../support/logging.ts";
-import { RuntimeFault, messageOf } from "../guest/fault.ts";
+import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import { isInside } from "../sandbox/folder-scan.ts";
 import { ModuleLoader } from "../trusted/module-loader.ts";
 import type { Service } from "./service.ts";

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Logger } from "../../support/logging.ts";
-import { RuntimeFault, messageOf } from "../guest/fault.ts";
+import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Service } from "./service.ts";
 import { statementOf } from "./statement.ts";
 

@@ -1,4 +1,4 @@
-import { DatabaseSync, type SQLInputValue, constants } from "node:sqlite";
+import { constants, DatabaseSync, type SQLInputValue } from "node:sqlite";
 
 /**
  * The process of one SQLite database: statements are synchronous, may take for ever, and SQLite's interrupt is not within reach of

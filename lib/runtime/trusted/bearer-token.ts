@@ -1,10 +1,10 @@
 import { createPublicKey, createSecretKey } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type JWTPayload, type JWTVerifyGetKey, type KeyObject, createRemoteJWKSet, jwtVerify } from "jose";
+import { createRemoteJWKSet, type JWTPayload, jwtVerify, type JWTVerifyGetKey, type KeyObject } from "jose";
 import { usageError } from "../../contract/errors.ts";
 import type { JwtConfiguration } from "../../contract/files/integration.ts";
-import { RuntimeFault, messageOf } from "../guest/fault.ts";
+import { messageOf, RuntimeFault } from "../guest/fault.ts";
 
 /** The bearer tokens of plugin routes (docs/contract/runtime.md): pinned algorithms, issuer, audience and expiry, always all of them. */
 

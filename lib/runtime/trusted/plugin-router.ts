@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController, fastify } from "fastify";
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from "fastify";
 import type { PluginContext } from "../../sdk/context.ts";
 import type { Logger } from "../../support/logging.ts";
-import { answerErrors } from "../routes/error-answer.ts";
 import type { LoadedPlugin } from "../guest/definition.ts";
 import { RuntimeFault } from "../guest/fault.ts";
+import { answerErrors } from "../routes/error-answer.ts";
 import { nextRequestId } from "../routes/request-id.ts";
 import type { Guard } from "../watchdog/watchdog.ts";
-import { type Claims, type TokenVerifier, missingPermissions } from "./bearer-token.ts";
+import { type Claims, missingPermissions, type TokenVerifier } from "./bearer-token.ts";
 
 /**
  * The HTTP routes of one generation of a trusted plugin: a Fastify instance of its own, because Fastify takes no routes after

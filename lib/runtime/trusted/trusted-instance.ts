@@ -5,14 +5,14 @@ import { verifyPluginSignature } from "../../artifact/signatures/plugin-signatur
 import type { PluginContext } from "../../sdk/context.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
 import { type CallScope, ContextFactory, type HostPort } from "../guest/context.ts";
-import { type LoadedPlugin, type PluginAction, askHealth, readPlugin } from "../guest/definition.ts";
-import { RuntimeFault, faultOfAction, messageOf } from "../guest/fault.ts";
+import { askHealth, type LoadedPlugin, type PluginAction, readPlugin } from "../guest/definition.ts";
+import { faultOfAction, messageOf, RuntimeFault } from "../guest/fault.ts";
 import { serialiseResult } from "../guest/json.ts";
 import type { CallFacts, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
 import type { Guard } from "../watchdog/watchdog.ts";
 import type { TokenVerifier } from "./bearer-token.ts";
 import type { ModuleLoader } from "./module-loader.ts";
-import { type PluginRouter, createPluginRouter } from "./plugin-router.ts";
+import { createPluginRouter, type PluginRouter } from "./plugin-router.ts";
 
 /** What all trusted plugins of a runtime share. */
 export interface TrustedSetting {

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { OWN_EXTENSION } from "../guest/sdk-resolution.ts";
-import { NAMES, NAME_SIZE, SLOT, SLOTS, type WatchdogData } from "./watchdog-slots.ts";
+import { NAME_SIZE, NAMES, SLOT, SLOTS, type WatchdogData } from "./watchdog-slots.ts";
 
 /** Milliseconds. */
 const PERIOD = 50;

@@ -1,6 +1,6 @@
 import t from "tap";
-import { attackedHost } from "../../support/host/attacked-host.ts";
 import { projectTar } from "../../support/forged/artifact.ts";
+import { attackedHost } from "../../support/host/attacked-host.ts";
 
 t.test("a signed plan is refused as a whole, before its first step, when anything in it is wrong", async (t) => {
   const host = await attackedHost(t);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import t from "tap";
-import { attackedHost } from "../../support/host/attacked-host.ts";
 import { projectTar, signedFile } from "../../support/forged/artifact.ts";
+import { attackedHost } from "../../support/host/attacked-host.ts";
 
 t.test("bytes behind an artifact are found", async (t) => {
   const host = await attackedHost(t);

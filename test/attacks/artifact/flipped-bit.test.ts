@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
-import { attackedHost } from "../../support/host/attacked-host.ts";
 import { projectTar } from "../../support/forged/artifact.ts";
+import { attackedHost } from "../../support/host/attacked-host.ts";
 
 t.test("a bit that flips on the wire is found wherever it is", async (t) => {
   const host = await attackedHost(t);

@@ -1,6 +1,6 @@
 import t from "tap";
-import { attackedHost } from "../../support/host/attacked-host.ts";
 import { forgedArtifact, forgedFrame, forgedSigner, projectTar } from "../../support/forged/artifact.ts";
+import { attackedHost } from "../../support/host/attacked-host.ts";
 
 t.test("an artifact of another signer is refused, however genuine", async (t) => {
   const host = await attackedHost(t);

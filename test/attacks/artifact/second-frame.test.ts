@@ -1,6 +1,6 @@
 import t from "tap";
-import { attackedHost } from "../../support/host/attacked-host.ts";
 import { forgedArtifact, forgedFrame, forgedTar, projectTar } from "../../support/forged/artifact.ts";
+import { attackedHost } from "../../support/host/attacked-host.ts";
 
 t.test("a second zstd frame is refused, also one that a decoder would skip", async (t) => {
   const host = await attackedHost(t);

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { attackedHost } from "../../support/host/attacked-host.ts";
 import { needsProgram } from "../../support/forged/independent.ts";
+import { attackedHost } from "../../support/host/attacked-host.ts";
 
 t.test("a sparse member is refused, in every form that tar programs write", async (t) => {
   const host = await attackedHost(t);

@@ -1,7 +1,7 @@
 import t from "tap";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
-import { attackedHost } from "../../support/host/attacked-host.ts";
 import { projectTar } from "../../support/forged/artifact.ts";
+import { attackedHost } from "../../support/host/attacked-host.ts";
 
 t.test("an archive with more members than the limit is refused", async (t) => {
   const host = await attackedHost(t);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import t from "tap";
-import { attackedHost } from "../../support/host/attacked-host.ts";
 import { forgedArtifact, forgedFrame, projectTar } from "../../support/forged/artifact.ts";
+import { attackedHost } from "../../support/host/attacked-host.ts";
 
 t.test("bytes behind the zstd frame, and bytes behind the tar that are no tar, are refused", async (t) => {
   const host = await attackedHost(t);

@@ -1,6 +1,6 @@
 import t from "tap";
-import { attackedHost } from "../../support/host/attacked-host.ts";
 import { forgedFrame, projectTar, signedFile } from "../../support/forged/artifact.ts";
+import { attackedHost } from "../../support/host/attacked-host.ts";
 
 t.test("an artifact that ends early is refused", async (t) => {
   const host = await attackedHost(t);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import t from "tap";
-import { attackedHost } from "../../support/host/attacked-host.ts";
 import { projectTar } from "../../support/forged/artifact.ts";
+import { attackedHost } from "../../support/host/attacked-host.ts";
 
 t.test(
   "a hub that releases another key gets nothing installed, and the error tells it from changed bytes",

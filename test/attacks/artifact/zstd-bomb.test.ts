@@ -1,6 +1,6 @@
 import t from "tap";
-import { attackedHost } from "../../support/host/attacked-host.ts";
 import { forgedArtifact, forgedFrame, memberBlocks, projectTar } from "../../support/forged/artifact.ts";
+import { attackedHost } from "../../support/host/attacked-host.ts";
 
 const MIB = 1024 * 1024;
 

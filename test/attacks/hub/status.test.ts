@@ -1,7 +1,7 @@
 import t from "tap";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
-import { json } from "../../support/hub/scripted-server.ts";
 import { liedToHost } from "../../support/host/lied-to-host.ts";
+import { json } from "../../support/hub/scripted-server.ts";
 
 const CODES: Record<number, [code: string, exitCode: number]> = {
   401: ["key_rejected", 3],

@@ -1,6 +1,6 @@
-import { buffer } from "node:stream/consumers";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
 import t, { type Test } from "tap";
 import { fetchGitArchive, gitArchiveUrl } from "../../../lib/client/git-archive.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import { marketplaceHost, pluginZip, SLUG } from "../../support/host/marketplace-host.ts";
 import { forgedZip } from "../../support/forged/zip.ts";
+import { marketplaceHost, pluginZip, SLUG } from "../../support/host/marketplace-host.ts";
 
 const plugin = pluginZip([{ name: "src/main.js", content: "export default 2;\n" }]);
 const service = forgedZip([{ name: "index.js", content: "export default 2;\n" }]);

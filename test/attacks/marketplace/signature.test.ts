@@ -1,7 +1,7 @@
 import t from "tap";
 import type { Code } from "../../../lib/contract/codes.ts";
-import { DEVELOPER_SECRET, signatureOf } from "../../support/hub/marketplace-hub.ts";
 import { marketplaceHost, pluginZip } from "../../support/host/marketplace-host.ts";
+import { DEVELOPER_SECRET, signatureOf } from "../../support/hub/marketplace-hub.ts";
 
 const bytes = pluginZip([{ name: "src/main.js", content: "export default 2;\n" }]);
 const right = signatureOf(bytes);

@@ -4,11 +4,11 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { type AttackedHost, attackedHost } from "../../support/host/attacked-host.ts";
 import { planText, projectTar, treeDigest } from "../../support/forged/artifact.ts";
 import { type ForgedEntry, forgedZip, LINK } from "../../support/forged/zip.ts";
-import { DEVELOPER_SECRET } from "../../support/hub/marketplace-hub.ts";
+import { type AttackedHost, attackedHost } from "../../support/host/attacked-host.ts";
 import { SLUG } from "../../support/host/marketplace-host.ts";
+import { DEVELOPER_SECRET } from "../../support/hub/marketplace-hub.ts";
 import { publishZip } from "../../support/hub/marketplace-publication.ts";
 
 const FILES = { "plugin.yaml": `name: ${SLUG}\nversion: 1.0.0\n`, "src/main.js": "export default 1;\n" };

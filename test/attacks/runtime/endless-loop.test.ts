@@ -1,6 +1,6 @@
 import t from "tap";
-import { isAlive } from "../../support/runtime/host.ts";
 import { startAttacker } from "../../support/runtime/attacker.ts";
+import { isAlive } from "../../support/runtime/host.ts";
 
 t.test("an endless loop costs its own call, not the runtime, a sibling or the next call", async (t) => {
   const host = await startAttacker(t, { descriptor: { resources: { timeout_seconds: 0.5 } } });

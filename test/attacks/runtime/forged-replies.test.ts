@@ -1,6 +1,6 @@
 import t from "tap";
-import { isAlive, until } from "../../support/runtime/host.ts";
 import { startAttacker } from "../../support/runtime/attacker.ts";
+import { isAlive, until } from "../../support/runtime/host.ts";
 
 /** Writes frames of its own on the channel, past the bootstrap. */
 const FORGE = `

@@ -1,6 +1,6 @@
 import t from "tap";
-import { KEY, actions, trusted } from "../../support/runtime/host.ts";
 import { startAttacker } from "../../support/runtime/attacker.ts";
+import { actions, KEY, trusted } from "../../support/runtime/host.ts";
 
 const PROTO = `JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"list":[{"__proto__":{"polluted":1}}],"kept":true}')`;
 

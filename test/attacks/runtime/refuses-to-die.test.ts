@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { KEY, isAlive, until } from "../../support/runtime/host.ts";
 import { startAttacker } from "../../support/runtime/attacker.ts";
+import { isAlive, KEY, until } from "../../support/runtime/host.ts";
 
 /** Everything that a process can do in JavaScript to stay: handlers, timers, loops, an onUnload that never ends. */
 const STUBBORN = `

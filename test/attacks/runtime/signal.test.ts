@@ -1,6 +1,6 @@
 import t from "tap";
-import { isAlive } from "../../support/runtime/host.ts";
 import { allRefused, startAttacker } from "../../support/runtime/attacker.ts";
+import { isAlive } from "../../support/runtime/host.ts";
 
 t.test("a sandboxed plugin signals and debugs neither the runtime nor a sibling", async (t) => {
   const host = await startAttacker(t);

@@ -4,10 +4,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { needsProgram } from "../../support/forged/independent.ts";
 import { descriptorEntry, forgedZip } from "../../support/forged/zip.ts";
 import { marketplaceHost, pluginZip, SLUG } from "../../support/host/marketplace-host.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const digest = (content: string | Uint8Array): string => createHash("sha256").update(content).digest("hex");
 const file = (content: string | Uint8Array, mode = "644"): string => `file ${mode} ${digest(content)}`;

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { deflateRawSync } from "node:zlib";
 import t from "tap";
-import { marketplaceHost } from "../../support/host/marketplace-host.ts";
 import type { ForgedEntry } from "../../support/forged/zip.ts";
+import { marketplaceHost } from "../../support/host/marketplace-host.ts";
 
 /** Small files are inflated at once, large ones as a stream. */
 const CONTENTS: Record<string, Buffer> = {

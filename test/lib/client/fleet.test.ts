@@ -1,11 +1,10 @@
 import { spawn } from "node:child_process";
-import { text } from "node:stream/consumers";
 import type { ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
 import t, { type Test } from "tap";
 import { type FleetHost, type FleetMark, readFleet } from "../../../lib/client/fleet.ts";
-import { hangUp, html, json, redirect } from "../../support/hub/scripted-server.ts";
 import { MARKETPLACE_KEY, type MarketplaceHub, startMarketplaceHub } from "../../support/hub/marketplace-hub.ts";
-import { type Answer } from "../../support/hub/scripted-server.ts";
+import { type Answer, hangUp, html, json, redirect } from "../../support/hub/scripted-server.ts";
 import { errorOf } from "../../support/hub/surface-b.ts";
 
 const startHub = (t: Test): Promise<MarketplaceHub> =>

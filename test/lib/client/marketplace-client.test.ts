@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { type InstallHeaders, MarketplaceClient } from "../../../lib/client/marketplace-client.ts";
 import type { TargetKind } from "../../../lib/contract/surfaces/paths.ts";
-import { hangUp, html, json, redirect, stallInBody } from "../../support/hub/scripted-server.ts";
+import { marketplaceHost, SLUG } from "../../support/host/marketplace-host.ts";
 import {
   honestInstall,
   MARKETPLACE_KEY,
@@ -11,8 +11,7 @@ import {
   signatureOf,
   startMarketplaceHub,
 } from "../../support/hub/marketplace-hub.ts";
-import { type Answer } from "../../support/hub/scripted-server.ts";
-import { marketplaceHost, SLUG } from "../../support/host/marketplace-host.ts";
+import { type Answer, hangUp, html, json, redirect, stallInBody } from "../../support/hub/scripted-server.ts";
 import { errorOf } from "../../support/hub/surface-b.ts";
 
 const RELEASE = { version: "1.0.0", bytes: Buffer.alloc(200_000, 7) };

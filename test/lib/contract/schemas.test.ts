@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import t from "tap";
 import type { z } from "zod";
-import { authorizeAnswer, base64Of, latestAnswer, projectReport } from "../../../lib/contract/surfaces/deploy.ts";
-import { envName, hostId, pluginId, projectId } from "../../../lib/contract/identifiers.ts";
 import { installPlan, notifiers, provisioners } from "../../../lib/contract/files/install-plan.ts";
 import { manifest } from "../../../lib/contract/files/manifest.ts";
+import { envName, hostId, pluginId, projectId } from "../../../lib/contract/identifiers.ts";
+import { authorizeAnswer, base64Of, latestAnswer, projectReport } from "../../../lib/contract/surfaces/deploy.ts";
 import { baseUrl, paths } from "../../../lib/contract/surfaces/paths.ts";
 
 const holds = (schema: z.ZodType, value: unknown): boolean => schema.safeParse(value).success;

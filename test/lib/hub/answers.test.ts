@@ -1,8 +1,8 @@
 import { rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { Writable } from "node:stream";
-import { pino } from "pino";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
 import t from "tap";
 import { type Answer, createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
 

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
-import { removeReports } from "../../../lib/hub/records/report-history.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
+import { removeReports } from "../../../lib/hub/records/report-history.ts";
 import { isErrorBody, type RunningHub, startHub } from "../../support/hub/harness.ts";
 
 const REPORT = "/app/deployments/deployments/report";

@@ -4,10 +4,10 @@ import { GetObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3
 import t, { type Test } from "tap";
 import { openBlobs } from "../../../lib/hub/blobs/open.ts";
 import { createHub } from "../../../lib/hub/hub.ts";
-import { BUCKET, type S3Server, startS3 } from "../../support/hub/s3-server.ts";
-import { type Answer, startScripted } from "../../support/hub/scripted-server.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
 import { createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
+import { BUCKET, type S3Server, startS3 } from "../../support/hub/s3-server.ts";
+import { type Answer, startScripted } from "../../support/hub/scripted-server.ts";
 
 interface Place {
   server: S3Server;

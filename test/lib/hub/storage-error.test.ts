@@ -1,7 +1,7 @@
 import t from "tap";
+import { usageError } from "../../../lib/contract/errors.ts";
 import { createHub } from "../../../lib/hub/hub.ts";
 import { concernsConnection, storageError } from "../../../lib/hub/storage-error.ts";
-import { usageError } from "../../../lib/contract/errors.ts";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
 
 const failed = (facts: object) => Object.assign(new Error("it failed."), facts);

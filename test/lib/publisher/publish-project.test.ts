@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { createServer } from "node:http";
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,13 +8,13 @@ import t from "tap";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
 import { publishArtifact } from "../../../lib/client/deploy-client.ts";
 import { DevkeysClient } from "../../../lib/client/devkeys-client.ts";
-import { buildProject, type PublishEvent, publishProject } from "../../../lib/publisher/publish-project.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
+import { buildProject, type PublishEvent, publishProject } from "../../../lib/publisher/publish-project.ts";
 import { forgedSigner, planText, signedFile } from "../../support/forged/artifact.ts";
 import { startLyingHub } from "../../support/hub/lying-hub.ts";
+import { createProject, startHub } from "../../support/hub/real-hub.ts";
 import { json, redirect, stall } from "../../support/hub/scripted-server.ts";
 import { API_KEY, callers, errorOf } from "../../support/hub/surface-b.ts";
-import { createProject, startHub } from "../../support/hub/real-hub.ts";
 
 const large = signedFile(randomBytes(12 * 1024 * 1024), forgedSigner());
 

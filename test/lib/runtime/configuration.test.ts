@@ -1,6 +1,6 @@
 import t from "tap";
-import { createRuntime } from "../../../lib/runtime/runtime.ts";
 import { readConfiguration, resolveConfiguration } from "../../../lib/runtime/configuration.ts";
+import { createRuntime } from "../../../lib/runtime/runtime.ts";
 
 const KEY = "an-unguessable-plugin-key-0123456789";
 const faultsOf = (document: unknown, env: Record<string, string> = {}): string[] => {

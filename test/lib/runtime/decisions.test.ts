@@ -1,11 +1,11 @@
-import t from "tap";
 import fc from "fast-check";
+import t from "tap";
 import { descriptor } from "../../../lib/contract/files/descriptor.ts";
-import { FrameError, FrameReader, encodeFrame } from "../../../lib/runtime/guest/frames.ts";
-import { cleanJson, parseJson, serialiseResult } from "../../../lib/runtime/guest/json.ts";
-import { loadOrder } from "../../../lib/runtime/catalogue/load-order.ts";
 import { isPermitted } from "../../../lib/runtime/calls/permissions.ts";
 import { RateLimit } from "../../../lib/runtime/calls/rate-limit.ts";
+import { loadOrder } from "../../../lib/runtime/catalogue/load-order.ts";
+import { encodeFrame, FrameError, FrameReader } from "../../../lib/runtime/guest/frames.ts";
+import { cleanJson, parseJson, serialiseResult } from "../../../lib/runtime/guest/json.ts";
 import { sandboxLaunch } from "../../../lib/runtime/sandbox/launch.ts";
 import { RestartPolicy } from "../../../lib/runtime/sandbox/restart-policy.ts";
 import { MemoryCache } from "../../../lib/runtime/services/cache-memory.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import t from "tap";
-import { type Host, actions, isAlive, sandboxed, startHost, trusted, until } from "../../support/runtime/host.ts";
+import { actions, type Host, isAlive, sandboxed, startHost, trusted, until } from "../../support/runtime/host.ts";
 
 const version = (text: string): string =>
   actions(`

@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
 import { createServer as createHttpServer } from "node:http";
-import { SignJWT, exportJWK } from "jose";
+import type { AddressInfo } from "node:net";
+import { exportJWK, SignJWT } from "jose";
 import t from "tap";
 import { writePluginSignature } from "../../../lib/artifact/signatures/plugin-signature.ts";
-import { type Host, actions, sandboxed, startHost, trusted, until } from "../../support/runtime/host.ts";
+import { actions, type Host, sandboxed, startHost, trusted, until } from "../../support/runtime/host.ts";
 
 const ECHO = actions(`echo: (payload) => payload`);
 

@@ -3,7 +3,7 @@ import t from "tap";
 import { z } from "zod";
 import { ACTION, ROUTE } from "../../../lib/sdk/decorators.ts";
 import { PLUGIN } from "../../../lib/sdk/definition.ts";
-import { PayloadError, action, defineAction, definePlugin, route } from "../../../lib/sdk/index.ts";
+import { action, defineAction, definePlugin, PayloadError, route } from "../../../lib/sdk/index.ts";
 
 /** The SDK by itself; what the runtime makes of it is in test/lib/runtime/authoring.test.ts. */
 

@@ -1,10 +1,11 @@
+import { stripVTControlCharacters } from "node:util";
 import { Box, renderToString } from "ink";
 import type { ReactNode } from "react";
-import { stripVTControlCharacters } from "node:util";
 import t from "tap";
 import type { WatchEvent } from "../../../lib/agent/watch/events.ts";
-import { DeploymentView } from "../../../lib/tui/deployment-view.tsx";
 import { FleetModel } from "../../../lib/models/fleet.ts";
+import { stateOf, WatchModel } from "../../../lib/models/watch.ts";
+import { DeploymentView } from "../../../lib/tui/deployment-view.tsx";
 import { FleetView } from "../../../lib/tui/fleet-view.tsx";
 import { Footer, Header, Help } from "../../../lib/tui/frame.tsx";
 import { EventsView, HistoryView } from "../../../lib/tui/history-view.tsx";
@@ -12,7 +13,6 @@ import { FIRST_VIEW } from "../../../lib/tui/navigation.ts";
 import { sentenceOf } from "../../../lib/tui/spoken-dashboard.tsx";
 import { TargetsView } from "../../../lib/tui/targets-view.tsx";
 import { widthOf } from "../../../lib/tui/text.ts";
-import { stateOf, WatchModel } from "../../../lib/models/watch.ts";
 
 const NOW = new Date(2026, 10, 20, 14, 0, 0).getTime();
 const SIZES = [

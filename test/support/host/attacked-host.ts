@@ -7,11 +7,10 @@ import { dirname, join } from "node:path";
 import type { Test } from "tap";
 import { deploy, type DeployOptions, type DeployResult } from "../../../lib/agent/deployment/deploy.ts";
 import type { AgentEvent } from "../../../lib/agent/deployment/events.ts";
-import { type ProjectSourceOptions, projectSource } from "../../../lib/agent/sources/project.ts";
+import { projectSource, type ProjectSourceOptions } from "../../../lib/agent/sources/project.ts";
 import type { Code } from "../../../lib/contract/codes.ts";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
 import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";
-import { createProject, type ProjectAccess, type RunningHub, sha256, startHub } from "../hub/harness.ts";
 import {
   type ForgedArtifact,
   forgedArtifact,
@@ -21,6 +20,7 @@ import {
   forgedSigner,
   projectTar,
 } from "../forged/artifact.ts";
+import { createProject, type ProjectAccess, type RunningHub, sha256, startHub } from "../hub/harness.ts";
 
 /** Every path below a folder with its type and content, links by their text. */
 export function snapshot(folder: string, skip: (path: string) => boolean = () => false): Record<string, string> {

@@ -8,10 +8,10 @@ import { deploy, type DeployResult } from "../../../lib/agent/deployment/deploy.
 import { projectSource } from "../../../lib/agent/sources/project.ts";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
 import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";
-import { mayChange, snapshot } from "./attacked-host.ts";
 import { forgedArtifact, forgedFrame, forgedSigner, projectTar } from "../forged/artifact.ts";
 import { type LyingHub, type LyingHubOptions, startLyingHub } from "../hub/lying-hub.ts";
 import { API_KEY, CREDENTIAL, PROJECT } from "../hub/surface-b.ts";
+import { mayChange, snapshot } from "./attacked-host.ts";
 
 export interface HubFault {
   kind: ErrorKind;

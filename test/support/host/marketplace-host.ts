@@ -11,9 +11,9 @@ import type { Code } from "../../../lib/contract/codes.ts";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
 import type { TargetKind } from "../../../lib/contract/surfaces/paths.ts";
 import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";
-import { mayChange, snapshot } from "./attacked-host.ts";
 import { descriptorEntry, type ForgedEntry, type ForgedZip, forgedZip } from "../forged/zip.ts";
 import { DEVELOPER_SECRET, MARKETPLACE_KEY, type MarketplaceHub, startMarketplaceHub } from "../hub/marketplace-hub.ts";
+import { mayChange, snapshot } from "./attacked-host.ts";
 
 export const SLUG = "tide-table";
 

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { DEFAULT_LIMITS, type Limits } from "../../../lib/artifact/limits.ts";
 import { openArtifact, type OpenedArtifact } from "../../../lib/artifact/project/open.ts";
 import { SealiftError } from "../../../lib/contract/errors.ts";
-import { forgedArtifact, forgedFrame, type ForgedArtifact, forgedSigner } from "../forged/artifact.ts";
+import { type ForgedArtifact, forgedArtifact, forgedFrame, forgedSigner } from "../forged/artifact.ts";
 
 const signer = forgedSigner();
 let count = 0;

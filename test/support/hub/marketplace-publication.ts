@@ -1,8 +1,8 @@
 /** A plugin on our own hub, to which anybody may try to publish any bytes. */
 import type { Test } from "tap";
+import { SLUG } from "../host/marketplace-host.ts";
 import { type Answer, type RunningHub, startHub } from "./harness.ts";
 import { signatureOf } from "./marketplace-hub.ts";
-import { SLUG } from "../host/marketplace-host.ts";
 
 export interface PublishTarget {
   hub: RunningHub;

@@ -2,8 +2,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
+import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
 import { publishProject } from "../../../lib/publisher/publish-project.ts";
 import { zipOf } from "./archives.ts";
 import { createProject, type RunningHub } from "./harness.ts";

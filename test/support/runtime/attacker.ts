@@ -1,5 +1,5 @@
 import type { Test } from "tap";
-import { type Host, type HostOptions, actions, sandboxed, startHost } from "./host.ts";
+import { actions, type Host, type HostOptions, sandboxed, startHost } from "./host.ts";
 
 /** A hostile sandboxed plugin whose one action runs any code that the test sends, inside the sandbox. */
 

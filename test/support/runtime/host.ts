@@ -1,11 +1,11 @@
+// tap hooks CommonJS loading in a way that loses a module's format; loaded already, the SDK needs no loading from there.
+import "../../../lib/sdk/index.ts";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pino } from "pino";
 import type { Test } from "tap";
 import { stringify } from "yaml";
-// tap hooks CommonJS loading in a way that loses a module's format; loaded already, the SDK needs no loading from there.
-import "../../../lib/sdk/index.ts";
-import { type Runtime, createRuntime } from "../../../lib/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../../lib/runtime/runtime.ts";
 
 /** A real runtime on a real socket, over a project root of the test's own, and the ways to speak with it. */
 

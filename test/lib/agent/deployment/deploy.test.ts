@@ -10,8 +10,8 @@ import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts"
 import { artifactError } from "../../../../lib/contract/errors.ts";
 import type { LocalReport } from "../../../../lib/contract/surfaces/reports.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
-import { listReleases } from "../../../../lib/releases/release.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
+import { listReleases } from "../../../../lib/releases/release.ts";
 import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../../support/host/given-source.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";

@@ -1,13 +1,13 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { request } from "../../../../lib/agent/watch/requests.ts";
 import type { WatchAction } from "../../../../lib/agent/watch/events.ts";
+import { request } from "../../../../lib/agent/watch/requests.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
-import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
-import { temporaryFolder } from "../../../support/temporary-folder.ts";
 import { gate } from "../../../support/host/gate.ts";
+import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
 import { givenTarget, watching } from "../../../support/host/watching.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
 /** Long enough that only somebody who asks makes a check happen. */
 const NEVER_MS = 3_600_000;

@@ -8,11 +8,11 @@ import { type Journal, readJournal, writeJournal } from "../../../../lib/release
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { acquireLock } from "../../../../lib/releases/lock.ts";
 import { commitSwitch, switchRelease } from "../../../../lib/releases/switch.ts";
-import { prepareRelease } from "../../../support/host/project-root.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
+import { prepareRelease } from "../../../support/host/project-root.ts";
+import { givenTarget, watching } from "../../../support/host/watching.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
-import { givenTarget, watching } from "../../../support/host/watching.ts";
 
 const systemd: SupervisorChoice = { name: "systemd", make: () => systemdSupervisor({ scope: "system" }) };
 const running = (root: string): Promise<string> => readFile(join(root, "plugins/a/version"), "utf8");

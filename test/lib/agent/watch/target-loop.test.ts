@@ -6,13 +6,12 @@ import { marketplacePoll } from "../../../../lib/agent/watch/target.ts";
 import { artifactError } from "../../../../lib/contract/errors.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
-import { json } from "../../../support/hub/scripted-server.ts";
-import { MARKETPLACE_KEY, startMarketplaceHub } from "../../../support/hub/marketplace-hub.ts";
-import { type Answer } from "../../../support/hub/scripted-server.ts";
 import { GIVEN_TARGET, INSTALL } from "../../../support/host/given-source.ts";
+import { type GivenOptions, givenTarget, watching } from "../../../support/host/watching.ts";
+import { MARKETPLACE_KEY, startMarketplaceHub } from "../../../support/hub/marketplace-hub.ts";
+import { type Answer, json } from "../../../support/hub/scripted-server.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
-import { givenTarget, type GivenOptions, watching } from "../../../support/host/watching.ts";
 
 const gone = () => artifactError("connection_failed", "the connection failed");
 const running = (root: string): Promise<string> => readFile(join(root, "plugins/a/version"), "utf8");

@@ -2,18 +2,18 @@ import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
+import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
+import { Watch } from "../../../../lib/agent/watch/watch.ts";
+import { artifactError } from "../../../../lib/contract/errors.ts";
 import { readJournal } from "../../../../lib/releases/journal.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
-import { listReleases } from "../../../../lib/releases/release.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
-import { Watch } from "../../../../lib/agent/watch/watch.ts";
-import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
-import { artifactError } from "../../../../lib/contract/errors.ts";
-import { GIVEN_TARGET, INSTALL, type Given } from "../../../support/host/given-source.ts";
+import { listReleases } from "../../../../lib/releases/release.ts";
+import { type Gate, gate } from "../../../support/host/gate.ts";
+import { type Given, GIVEN_TARGET, INSTALL } from "../../../support/host/given-source.ts";
+import { type GivenOptions, givenTarget, watching } from "../../../support/host/watching.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
-import { type Gate, gate } from "../../../support/host/gate.ts";
-import { givenTarget, type GivenOptions, watching } from "../../../support/host/watching.ts";
 
 const running = (root: string, plugin = "a"): Promise<string> =>
   readFile(join(root, "plugins", plugin, "version"), "utf8");

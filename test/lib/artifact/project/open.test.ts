@@ -4,9 +4,8 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import t from "tap";
-import { openFile, readOpeningKeys, writeOpeningKeys } from "../../../../lib/artifact/project/open-file.ts";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
-import { snapshot } from "../../../support/host/attacked-host.ts";
+import { openFile, readOpeningKeys, writeOpeningKeys } from "../../../../lib/artifact/project/open-file.ts";
 import {
   forgedArtifact,
   forgedFrame,
@@ -18,7 +17,8 @@ import {
   treeDigest,
 } from "../../../support/forged/artifact.ts";
 import { needsProgram } from "../../../support/forged/independent.ts";
-import { openInto, openingCode, sealedTar } from "../../../support/host/staged.ts";
+import { snapshot } from "../../../support/host/attacked-host.ts";
+import { openingCode, openInto, sealedTar } from "../../../support/host/staged.ts";
 
 const project = { projectId: "prj_0123456789abcdef", version: "1.0.0" };
 

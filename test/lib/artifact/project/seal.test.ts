@@ -4,15 +4,15 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, 
 import { dirname, join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import t from "tap";
-import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
 import { readProject } from "../../../../lib/artifact/project/project-tree.ts";
 import { sealProject } from "../../../../lib/artifact/project/seal.ts";
 import { parseFrameHeader } from "../../../../lib/artifact/project/zstd-frame.ts";
-import { snapshot } from "../../../support/host/attacked-host.ts";
+import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
 import { type ForgedArtifact, planText, treeDigest } from "../../../support/forged/artifact.ts";
 import { needsProgram } from "../../../support/forged/independent.ts";
-import { openInto, openingCode } from "../../../support/host/staged.ts";
+import { snapshot } from "../../../support/host/attacked-host.ts";
+import { openingCode, openInto } from "../../../support/host/staged.ts";
 
 const PROJECT = "prj_0123456789abcdef0123456789abcdef";
 const SEED = randomBytes(32);

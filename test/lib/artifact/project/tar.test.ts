@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 import fc from "fast-check";
 import t from "tap";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
-import { listSourceTree, type SourceTree } from "../../../../lib/artifact/tree/source-tree.ts";
 import { tarBytes, tarChunks } from "../../../../lib/artifact/project/tar.ts";
+import { listSourceTree, type SourceTree } from "../../../../lib/artifact/tree/source-tree.ts";
 import { needsProgram } from "../../../support/forged/independent.ts";
 
 const MANIFEST = Buffer.from('{"version":"1.0.0"}');

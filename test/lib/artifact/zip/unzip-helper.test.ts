@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
-import { unzip, type Unzipped, type UnzipOptions } from "../../../../lib/artifact/zip/unzip.ts";
-import { BatchQueue, batchesOf, type UnzipJob } from "../../../../lib/artifact/zip/unzip-batches.ts";
-import { UnzipHelper } from "../../../../lib/artifact/zip/unzip-helper.ts";
 import { scanZip, type ZipIndex } from "../../../../lib/artifact/zip/directory.ts";
+import { unzip, type UnzipOptions, type Unzipped } from "../../../../lib/artifact/zip/unzip.ts";
+import { batchesOf, BatchQueue, type UnzipJob } from "../../../../lib/artifact/zip/unzip-batches.ts";
+import { UnzipHelper } from "../../../../lib/artifact/zip/unzip-helper.ts";
 import { treeDigest } from "../../../support/forged/artifact.ts";
 import { type ForgedEntry, forgedZip } from "../../../support/forged/zip.ts";
 

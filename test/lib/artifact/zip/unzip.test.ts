@@ -3,8 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFile
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
-import { unzip, type Unzipped, type UnzipOptions } from "../../../../lib/artifact/zip/unzip.ts";
 import type { ZipIndex } from "../../../../lib/artifact/zip/directory.ts";
+import { unzip, type UnzipOptions, type Unzipped } from "../../../../lib/artifact/zip/unzip.ts";
 import { treeDigest } from "../../../support/forged/artifact.ts";
 import { type ForgedEntry, forgedZip } from "../../../support/forged/zip.ts";
 
