@@ -1,8 +1,9 @@
 import { constants } from "node:fs";
 import { access, readdir, readFile, rename, rm, statfs, symlink } from "node:fs/promises";
 import { delimiter, join, resolve } from "node:path";
-import { DeployClient, type DeployClientOptions } from "../client/deploy-client.ts";
+import { DeployClient } from "../client/deploy-client.ts";
 import { header, type HttpRequest, send } from "../client/http.ts";
+import type { HubConnection } from "../client/hub-connection.ts";
 import { searchTargets } from "../client/marketplace-client.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
@@ -26,7 +27,7 @@ export interface DoctorOptions {
   projectRoot: string;
   supervisor: SupervisorName;
   /** Left out where no hub was named. */
-  hub?: DeployClientOptions & { projectId?: string };
+  hub?: HubConnection & { projectId?: string };
 }
 
 const LEAST_FREE_BYTES = 1024 ** 3;
@@ -145,7 +146,7 @@ async function programFinding(supervisor: SupervisorName, program: string): Prom
   return { check: supervisor, status: "failed", message: `${program} is not on the PATH`, hint };
 }
 
-async function hubFinding(hub: DeployClientOptions): Promise<Finding> {
+async function hubFinding(hub: HubConnection): Promise<Finding> {
   const request: HttpRequest = { operation: "health", method: "GET", url: `${baseUrl(hub.hubUrl)}/healthz` };
   try {
     const asked = Date.now();

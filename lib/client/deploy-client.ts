@@ -22,25 +22,20 @@ import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { answerOf, readJson } from "./answers.ts";
 import { download, type DownloadOptions } from "./download.ts";
-import { type HttpRequest, send, type Transport, transportError } from "./http.ts";
+import { type HttpRequest, send, transportError } from "./http.ts";
+import type { HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
-
-export interface DeployClientOptions extends Transport {
-  /** The hub's bare root; a trailing slash is ignored. */
-  hubUrl: string;
-  apiKey: string;
-}
 
 const UPLOAD_CHUNK_BYTES = 128 * 1024;
 
 /** Surface B for one project: authenticates once, and once more when the session is refused with 401. */
 export class DeployClient {
-  readonly #options: DeployClientOptions;
+  readonly #options: HubConnection;
   readonly #projectId: string;
   readonly #base: string;
   #session: Promise<string> | undefined;
 
-  constructor(projectId: string, options: DeployClientOptions) {
+  constructor(projectId: string, options: HubConnection) {
     this.#options = options;
     this.#projectId = projectId;
     this.#base = baseUrl(options.hubUrl);
@@ -166,7 +161,7 @@ function fileStream(path: string): Readable {
   return source.pipe(paced);
 }
 
-export interface PublishRequest extends DeployClientOptions {
+export interface PublishRequest extends HubConnection {
   projectId: string;
   fields: PublishFields;
   /** The artifact's file. */

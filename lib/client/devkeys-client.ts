@@ -14,16 +14,16 @@ import {
 import { type SigningKeyRecord, signingKeyRecord } from "../contract/surfaces/marketplace.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { statusError } from "./answers.ts";
-import type { DeployClientOptions } from "./deploy-client.ts";
 import { type HttpRequest, send } from "./http.ts";
+import type { HubConnection } from "./hub-connection.ts";
 import { call } from "./json-request.ts";
 
 /** The key service (docs/contract/keys.md). @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
 export class DevkeysClient {
-  readonly #options: DeployClientOptions;
+  readonly #options: HubConnection;
   readonly #base: string;
 
-  constructor(options: DeployClientOptions) {
+  constructor(options: HubConnection) {
     this.#options = options;
     this.#base = baseUrl(options.hubUrl);
   }

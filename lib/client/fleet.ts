@@ -9,8 +9,8 @@ import { baseUrl, paths, type TargetKind } from "../contract/surfaces/paths.ts";
 import { deploymentStatus } from "../contract/surfaces/reports.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { statusError } from "./answers.ts";
-import type { DeployClientOptions } from "./deploy-client.ts";
 import { discard, header, type HttpRequest, operationError, send, transportError } from "./http.ts";
+import type { HubConnection } from "./hub-connection.ts";
 
 /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
 export type FleetTarget = { kind: TargetKind | "project"; slug: string };
@@ -46,7 +46,7 @@ export interface FleetView {
  */
 export async function readFleet(
   target: FleetTarget,
-  options: DeployClientOptions,
+  options: HubConnection,
   since: FleetMark = {},
 ): Promise<FleetView> {
   const path = target.kind === "project" ? paths.projectHosts(target.slug) : paths.hosts(target.kind, target.slug);
@@ -85,7 +85,7 @@ async function* nothing(): AsyncGenerator<FleetHost> {}
 async function* hostsOf(
   response: Awaited<ReturnType<typeof send>>,
   request: HttpRequest,
-  options: DeployClientOptions,
+  options: HubConnection,
 ): AsyncGenerator<FleetHost> {
   const bad = (why: string, cause?: unknown) =>
     operationError("fleet", "bad_answer", `the hub answered 200, but ${why}.`, {

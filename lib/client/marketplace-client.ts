@@ -16,8 +16,8 @@ import {
 import { baseUrl, paths, type TargetKind } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { readJson, statusError } from "./answers.ts";
-import type { DeployClientOptions } from "./deploy-client.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
+import type { HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { withRetries } from "./retry.ts";
 
@@ -48,12 +48,12 @@ export interface InstallHeaders {
 
 /** Surface A for one plugin or service. */
 export class MarketplaceClient {
-  readonly #options: DeployClientOptions;
+  readonly #options: HubConnection;
   readonly #kind: TargetKind;
   readonly #slug: string;
   readonly #base: string;
 
-  constructor(kind: TargetKind, slug: string, options: DeployClientOptions) {
+  constructor(kind: TargetKind, slug: string, options: HubConnection) {
     this.#options = options;
     this.#kind = kind;
     this.#slug = slug;
@@ -175,7 +175,7 @@ export class MarketplaceClient {
 export async function* searchTargets(
   kind: TargetKind,
   text: string,
-  options: DeployClientOptions,
+  options: HubConnection,
 ): AsyncGenerator<z.output<typeof targetSummary>> {
   const root = paths.detail(kind, "").replace(/\/$/, "");
   for (let cursor: string | null = ""; cursor !== null;) {

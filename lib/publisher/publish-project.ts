@@ -5,7 +5,8 @@ import type { Limits } from "../artifact/limits.ts";
 import { writeOpeningKeys } from "../artifact/project/open-file.ts";
 import { type Project, readProject } from "../artifact/project/project-tree.ts";
 import { type SealedArtifact, sealProject } from "../artifact/project/seal.ts";
-import { type DeployClientOptions, publishArtifact, storedContentSha256 } from "../client/deploy-client.ts";
+import { publishArtifact, storedContentSha256 } from "../client/deploy-client.ts";
+import type { HubConnection } from "../client/hub-connection.ts";
 import { SealiftError } from "../contract/errors.ts";
 import type { PublishResult } from "../contract/surfaces/deploy.ts";
 
@@ -38,7 +39,7 @@ export interface PublishProjectOptions extends BuildOptions {
   /** Where the artifact is kept; without it a temporary file is used and removed. */
   output?: string;
   /** Without it the artifact is only built, for which `output` is needed. */
-  hub?: Omit<DeployClientOptions, "signal">;
+  hub?: HubConnection;
 }
 
 export interface Publication {
@@ -105,7 +106,7 @@ async function upload(
   project: Project,
   artifact: SealedArtifact,
   options: PublishProjectOptions,
-  hub: Omit<DeployClientOptions, "signal">,
+  hub: HubConnection,
 ): Promise<Publication> {
   const { emit, signal } = options;
   const { manifest } = project;

@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { nextDelay } from "../agent/watch/schedule.ts";
-import type { DeployClientOptions } from "../client/deploy-client.ts";
 import { type FleetHost, type FleetMark, type FleetTarget, readFleet } from "../client/fleet.ts";
+import type { HubConnection } from "../client/hub-connection.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import type { FleetModel } from "../models/fleet.ts";
 import { collectGarbage } from "../support/buffer-pacing.ts";
@@ -21,7 +21,7 @@ const PICTURE_MS = 300;
  */
 export async function followFleet(
   target: FleetTarget,
-  connection: Omit<DeployClientOptions, "signal">,
+  connection: HubConnection,
   model: FleetModel,
   onChange: () => void,
   signal: AbortSignal,
@@ -50,7 +50,7 @@ export async function followFleet(
 
 async function refresh(
   target: FleetTarget,
-  options: DeployClientOptions,
+  options: HubConnection,
   model: FleetModel,
   mark: FleetMark,
   onChange: () => void,

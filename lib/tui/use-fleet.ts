@@ -1,13 +1,13 @@
 import { useEffect, useRef } from "react";
-import type { DeployClientOptions } from "../client/deploy-client.ts";
 import type { FleetTarget } from "../client/fleet.ts";
+import type { HubConnection } from "../client/hub-connection.ts";
 import { FleetModel } from "../models/fleet.ts";
 import { followFleet } from "./fleet-feed.ts";
 
 /** Whose fleet to read, and how. */
 export interface FleetSource {
   target: FleetTarget;
-  connection: Omit<DeployClientOptions, "signal">;
+  connection: HubConnection;
 }
 
 /** Milliseconds that a selection must last before its fleet is read: arrows pass over many. */

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { unzip } from "../../artifact/zip/unzip.ts";
-import type { DeployClientOptions } from "../../client/deploy-client.ts";
+import type { HubConnection } from "../../client/hub-connection.ts";
 import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
@@ -12,7 +12,7 @@ import { checkSupervised, orderPlan, parsePlan } from "../deployment/plan.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { spool } from "./spool.ts";
 
-export interface MarketplaceSourceOptions extends Omit<DeployClientOptions, "signal"> {
+export interface MarketplaceSourceOptions extends HubConnection {
   kind: TargetKind;
   slug: string;
   version: string;

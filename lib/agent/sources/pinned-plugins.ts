@@ -2,15 +2,15 @@ import { lstat, mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { safeComponents } from "../../artifact/tree/safe-path.ts";
 import { unzip } from "../../artifact/zip/unzip.ts";
-import type { DeployClientOptions } from "../../client/deploy-client.ts";
 import { fetchGitArchive } from "../../client/git-archive.ts";
+import type { HubConnection } from "../../client/hub-connection.ts";
 import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import type { Manifest, PluginSource } from "../../contract/files/manifest.ts";
 import type { FetchContext } from "./source.ts";
 import { spool, type Spooled } from "./spool.ts";
 
-export interface SourcePluginOptions extends Omit<DeployClientOptions, "signal"> {
+export interface SourcePluginOptions extends HubConnection {
   /** Developers' signing secret for entries from the marketplace. */
   signingSecret?: string;
   /** Host (with port, where it is not the usual one) → token. */

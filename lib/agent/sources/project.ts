@@ -2,7 +2,8 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
 import { openArtifact } from "../../artifact/project/open.ts";
-import { DeployClient, type DeployClientOptions } from "../../client/deploy-client.ts";
+import { DeployClient } from "../../client/deploy-client.ts";
+import type { HubConnection } from "../../client/hub-connection.ts";
 import { artifactError } from "../../contract/errors.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
 import type { ArtifactLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
@@ -13,7 +14,7 @@ import type { SourcePluginOptions } from "./pinned-plugins.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { type SignerTrust, trustedSigner } from "./trust.ts";
 
-export interface ProjectSourceOptions extends Omit<DeployClientOptions, "signal"> {
+export interface ProjectSourceOptions extends HubConnection {
   projectId: string;
   version: string;
   deploymentCredential: string;

@@ -1,4 +1,5 @@
-import { DeployClient, type DeployClientOptions } from "../../client/deploy-client.ts";
+import { DeployClient } from "../../client/deploy-client.ts";
+import type { HubConnection } from "../../client/hub-connection.ts";
 import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { SealiftError } from "../../contract/errors.ts";
 import { baseUrl, type TargetKind } from "../../contract/surfaces/paths.ts";
@@ -23,10 +24,8 @@ export interface WatchTarget {
   options: Omit<DeployOptions, "signal" | "reinstall">;
 }
 
-type Connection = Omit<DeployClientOptions, "signal">;
-
 /** ETags with the hub that they are of: a target may move to another one, which may use the same. */
-function etagsOf({ hubUrl }: Connection) {
+function etagsOf({ hubUrl }: HubConnection) {
   const mark = `${baseUrl(hubUrl)} `;
   return {
     sent: (etag: string | undefined) => (etag?.startsWith(mark) ? etag.slice(mark.length) : undefined),
@@ -35,7 +34,7 @@ function etagsOf({ hubUrl }: Connection) {
 }
 
 /** Polls surface A's detail record. */
-export function marketplacePoll(kind: TargetKind, slug: string, connection: Connection): Poll {
+export function marketplacePoll(kind: TargetKind, slug: string, connection: HubConnection): Poll {
   const etags = etagsOf(connection);
   return async (etag, signal) => {
     const client = new MarketplaceClient(kind, slug, { ...connection, signal });
@@ -57,7 +56,7 @@ export function marketplacePoll(kind: TargetKind, slug: string, connection: Conn
 }
 
 /** Polls surface B's latest version; the session is kept from one poll to the next, and so is the first poll's signal. */
-export function projectPoll(projectId: string, connection: Connection): Poll {
+export function projectPoll(projectId: string, connection: HubConnection): Poll {
   const etags = etagsOf(connection);
   let client: DeployClient | undefined;
   return async (etag, signal) => {
