@@ -1,6 +1,52 @@
 import { randomBytes } from "node:crypto";
-import { open, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import type { Stats } from "node:fs";
+import { lstat, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+
+/** True for the error of a path that does not exist. Every other error of a file system is a reason to stop. */
+export function missing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+/** Returns the stats of a path without following a link at its end, or `undefined` when nothing stands there. */
+export async function statsOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path);
+  } catch (error) {
+    if (missing(error)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Makes a folder and those above it. Node's own recursive `mkdir` never returns below a file system that answers ENOENT to every `mkdir`,
+ * such as /proc.
+ *
+ * @returns the topmost folder that was made, or `undefined` when all of them were there
+ */
+export async function makeFolder(path: string, mode = 0o777): Promise<string | undefined> {
+  const folder = resolve(path);
+  const make = async (): Promise<boolean> => {
+    try {
+      await mkdir(folder, { mode });
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      // A link to a folder is as good as one.
+      if (!(await stat(folder)).isDirectory()) throw error;
+      return false;
+    }
+  };
+  try {
+    return (await make()) ? folder : undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || dirname(folder) === folder) throw error;
+  }
+  const first = await makeFolder(dirname(folder), mode);
+  await make();
+  return first ?? folder;
+}
 
 /** Makes the entries of a folder durable: a rename is on disk only after its folder was synced. */
 export async function syncFolder(path: string): Promise<void> {
