@@ -78,7 +78,7 @@ export class WatchCommand extends AgentCommand {
     using interrupt = interruptible();
     const { Watch } = await import("../../lib/agent/watch/watch.ts");
     const lines = await this.#renderer();
-    if (once) return this.#once(new Watch(definitions, lines), interrupt.signal);
+    if (once) return await this.#once(new Watch(definitions, lines), interrupt.signal);
     const { systemdNotifier } = await import("../../lib/support/systemd/notify.ts");
     using notifier = systemdNotifier({ warn: (message) => lines({ event: "watch.warning", message }) });
     const emit = await telling(notifier, lines);

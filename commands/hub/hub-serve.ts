@@ -122,7 +122,7 @@ export class HubServe extends SealiftCommand {
       import("../../lib/support/systemd/notify.ts"),
     ]);
     const logger = createLogger({ name: "hub", level: this.#levelOf(settings) });
-    const requests = settings.integer("rate-limit", DEFAULTS.rateLimit.requests);
+    const requests = settings.integer("rate-limit", DEFAULTS.rateLimits.requestsPerMinute);
     using interruption = interruptible();
     using notifier = systemdNotifier({ warn: (message) => logger.warn(message) });
     notifier.status("Opening the storage");
@@ -131,10 +131,10 @@ export class HubServe extends SealiftCommand {
       listen: parseListen(listen),
       ...(publicUrl !== undefined && { publicUrl }),
       ...(blobUrl !== undefined && { blobUrl }),
-      maxArtifactSize: settings.size("max-artifact-size", DEFAULTS.maxArtifactSize),
-      rateLimit: requests === 0 ? false : { requests },
+      maxArtifactBytes: settings.size("max-artifact-size", DEFAULTS.maxArtifactBytes),
+      rateLimits: requests === 0 ? false : { requestsPerMinute: requests },
       ...(sourceHosts.length > 0 && { sourceHosts }),
-      ...(reportRetention > 0 && { reportRetention }),
+      ...(reportRetention > 0 && { keepReportsMs: reportRetention }),
       logger,
     });
     await serve(hub, {

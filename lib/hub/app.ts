@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import rateLimit from "@fastify/rate-limit";
 import underPressure from "@fastify/under-pressure";
 import fastify, { type FastifyError, type FastifyInstance } from "fastify";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { MOUNTS } from "../contract/surfaces/paths.ts";
-import { createAuthentication, credentialHash, refuseAnonymous } from "./access/authentication.ts";
+import { createAuthentication, refuseAnonymous } from "./access/authentication.ts";
+import { limitRates } from "./access/rate-limits.ts";
 import type { HubContext } from "./context.ts";
 import type { MountOptions } from "./http/documentation.ts";
 import { answerErrors, onClientError, pathOf, sendError } from "./http/error-answers.ts";
@@ -22,17 +22,16 @@ import { documentRoutes, openapi } from "./mounts/openapi.ts";
 import { publish } from "./mounts/publish.ts";
 import { signingKey } from "./mounts/signing-key.ts";
 
-/** Bytes of a JSON body: a project report names up to 10,000 plugins. */
-const BODY_LIMIT = 8 * 1024 * 1024;
-/** A connection on which nothing moves. Milliseconds. */
-const IDLE_TIMEOUT = 120_000;
+/** Largest JSON body: a project report names up to 10,000 plugins. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
+/** A connection on which nothing moves. */
+const IDLE_TIMEOUT_MS = 120_000;
 /**
- * Beyond this mean event loop delay, taken every so often, the hub sheds load. Milliseconds. A window without a single sample counts
- * as endless delay, so it is longer than any pause of a busy machine.
+ * Beyond this mean event loop delay, taken every so often, the hub sheds load. A window without a single sample counts as endless
+ * delay, so it is longer than any pause of a busy machine.
  */
-const MAX_LOOP_DELAY = 1000;
-const LOOP_DELAY_WINDOW = 5000;
-const RATE_WINDOW = 60_000;
+const MAX_LOOP_DELAY_MS = 1000;
+const LOOP_DELAY_WINDOW_MS = 5000;
 
 const requestIdHeader = HEADERS.requestId.toLowerCase();
 
@@ -65,25 +64,12 @@ function logRequests(app: FastifyInstance, { logger }: HubContext): void {
   });
 }
 
-async function limitRates(app: FastifyInstance, { rateLimit: limit }: HubContext): Promise<void> {
-  if (limit === undefined) return;
-  await app.register(rateLimit, {
-    global: true,
-    max: limit.requests,
-    timeWindow: RATE_WINDOW,
-    cache: 20_000,
-    keyGenerator: (request) => credentialHash(request) ?? request.ip,
-    addHeaders: { "x-ratelimit-limit": false, "x-ratelimit-remaining": false, "x-ratelimit-reset": false },
-    addHeadersOnExceeding: { "x-ratelimit-limit": false, "x-ratelimit-remaining": false, "x-ratelimit-reset": false },
-  });
-}
-
 /** The Fastify app: what all routes share, then the mounts. */
 export async function createApp(hub: HubContext, publicUrl: string | undefined): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
-    bodyLimit: BODY_LIMIT,
-    connectionTimeout: IDLE_TIMEOUT,
+    bodyLimit: MAX_BODY_BYTES,
+    connectionTimeout: IDLE_TIMEOUT_MS,
     genReqId: requestId,
     exposeHeadRoutes: false,
     // While draining, requests on open connections are still answered, with Connection: close.
@@ -109,7 +95,7 @@ export async function createApp(hub: HubContext, publicUrl: string | undefined):
     done();
   });
   logRequests(app, hub);
-  await app.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY, sampleInterval: LOOP_DELAY_WINDOW });
+  await app.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY_MS, sampleInterval: LOOP_DELAY_WINDOW_MS });
   await limitRates(app, hub);
   await documentRoutes(app, publicUrl);
 

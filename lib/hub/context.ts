@@ -1,11 +1,11 @@
 import type { Logger } from "../support/logging.ts";
 import type { DownloadUrls } from "./access/download-urls.ts";
+import type { RateLimits } from "./access/rate-limits.ts";
 import type { Blobs } from "./blobs/port.ts";
 import type { Keyring } from "./keys/keyring.ts";
-import type { RateLimit } from "./options.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
 import type { SourceHosts } from "./publications/import/sources.ts";
-import type { Database } from "./records/database.ts";
+import type { Database } from "./records/port.ts";
 
 /** What every mount works with. */
 export interface HubContext {
@@ -19,9 +19,9 @@ export interface HubContext {
   clock: () => number;
   /** The same moment as ISO 8601 with milliseconds: as the records store it. */
   now: () => string;
-  /** Bytes. */
-  maxArtifactSize: number;
-  rateLimit: RateLimit | undefined;
+  /** Largest upload. */
+  maxArtifactBytes: number;
+  rateLimits: RateLimits | undefined;
   /** Looks at a ZIP before it becomes visible. */
   checkArchive: CheckArchive;
   sourceHosts: SourceHosts;

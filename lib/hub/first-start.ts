@@ -2,12 +2,11 @@ import { chmod, mkdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../contract/errors.ts";
 import { syncFolder, writeFileAtomic } from "../support/files.ts";
-import { hashOf, issue, shownPrefix } from "./access/credentials.ts";
+import { hashOf, issue } from "./access/credentials.ts";
 import { newKek, writeKekFile } from "./keys/kek-file.ts";
-import type { Database } from "./records/database.ts";
-
-/** The first start's key has a fixed id: two hubs of one database make only one. */
-const ADMIN_KEY = "key_admin";
+import { knowsKeks } from "./records/keks.ts";
+import { adminKeyHash, insertAdminKey } from "./records/keys.ts";
+import type { Database } from "./records/port.ts";
 
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(
@@ -30,8 +29,7 @@ export async function prepareDataDir(dataDir: string): Promise<void> {
  */
 export async function prepareKekFile(path: string, database: Database, now: number): Promise<void> {
   if (await exists(path)) return;
-  const known = await database.kysely.selectFrom("keks").select("id").limit(1).executeTakeFirst();
-  if (known !== undefined) {
+  if (await knowsKeks(database.kysely)) {
     throw usageError("credential_unreadable", `The KEK file ${path} is missing, and the database needs its keys.`, {
       hint: "Restore the file from its backup, or name it with --kek-file.",
     });
@@ -50,36 +48,16 @@ export async function prepareAdminKey(dataDir: string, database: Database, now: 
     await rename(pending, path);
     await syncFolder(dataDir);
   };
-  const registered = await database.kysely
-    .selectFrom("api_keys")
-    .select("hash")
-    .where("id", "=", ADMIN_KEY)
-    .executeTakeFirst();
+  const registered = await adminKeyHash(database.kysely);
   if (registered !== undefined) {
     const left = await readFile(pending, "utf8").catch(() => undefined);
     if (left === undefined) return;
-    if (hashOf(left.trim()) === registered.hash) await adopt();
+    if (hashOf(left.trim()) === registered) await adopt();
     else await rm(pending, { force: true });
     return;
   }
   const key = issue("key");
   await writeFileAtomic(pending, `${key}\n`, { mode: 0o600 });
-  const { numInsertedOrUpdatedRows } = await database.kysely
-    .insertInto("api_keys")
-    .values({
-      id: ADMIN_KEY,
-      name: "administrator",
-      owner: "admin",
-      scopes: "admin",
-      project_id: null,
-      prefix: shownPrefix(key),
-      hash: hashOf(key),
-      expires_at: null,
-      revoked_at: null,
-      created_at: now,
-    })
-    .onConflict((conflict) => conflict.column("id").doNothing())
-    .executeTakeFirst();
-  if (numInsertedOrUpdatedRows === 1n) await adopt();
+  if (await insertAdminKey(database.kysely, key, now)) await adopt();
   else await rm(pending, { force: true });
 }

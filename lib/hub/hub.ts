@@ -1,20 +1,23 @@
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
+import { usageError } from "../contract/errors.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
+import { tryLock } from "../support/process-lock.ts";
 import { DownloadUrls } from "./access/download-urls.ts";
 import { createApp } from "./app.ts";
 import { openBlobs } from "./blobs/open.ts";
 import type { HubContext } from "./context.ts";
-import { lockDataDir } from "./data-dir-lock.ts";
 import { prepareAdminKey, prepareDataDir, prepareKekFile } from "./first-start.ts";
+import { drain } from "./http/drain.ts";
 import { hubKey } from "./keys/hub-secret.ts";
-import { Keyring, registerKeks } from "./keys/keyring.ts";
-import { DEFAULTS, type HubOptions, type RateLimit } from "./options.ts";
+import { Keyring } from "./keys/keyring.ts";
+import { DEFAULTS, type HubOptions } from "./options.ts";
 import { checkArchive } from "./publications/archive-check.ts";
 import { SourceHosts } from "./publications/import/sources.ts";
 import { knownBlobs } from "./records/artifacts.ts";
-import { type Database, openDatabase } from "./records/database.ts";
+import { openDatabase } from "./records/database.ts";
+import { registerKeks } from "./records/keks.ts";
 import { startRetention } from "./retention.ts";
 
 export type { HubOptions } from "./options.ts";
@@ -33,27 +36,8 @@ export interface Hub {
   close(): Promise<void>;
 }
 
-/** Leftovers younger than this may belong to another hub on the same storage. Milliseconds. */
-const SHARED_SWEEP_AGE = 24 * 60 * 60 * 1000;
-
-const limitsOf = (limit: HubOptions["rateLimit"]): RateLimit | undefined =>
-  limit === false ? undefined : { ...DEFAULTS.rateLimit, ...limit };
-
-/** How often connections that have become idle are closed while draining. Milliseconds. */
-const DRAIN_INTERVAL = 50;
-
-/** Stops accepting, lets what is in flight end, and cuts what has not ended after `timeout` milliseconds. */
-async function drain(app: FastifyInstance, timeout: number): Promise<void> {
-  const impatience = setTimeout(() => app.server.closeAllConnections(), timeout);
-  // A connection whose request ended after the closing began would otherwise stay open for its keep-alive time.
-  const sweeping = setInterval(() => app.server.closeIdleConnections(), DRAIN_INTERVAL);
-  try {
-    await app.close();
-  } finally {
-    clearTimeout(impatience);
-    clearInterval(sweeping);
-  }
-}
+/** Leftovers younger than this may belong to another hub on the same storage. */
+const SHARED_SWEEP_AGE_MS = 24 * 60 * 60 * 1000;
 
 /** The clock as ISO 8601. Many requests fall into one millisecond, whose text is made once. */
 function isoClock(clock: () => number): () => string {
@@ -66,12 +50,37 @@ function isoClock(clock: () => number): () => string {
   };
 }
 
-async function openHub(options: HubOptions, database: Database, unlock: () => void): Promise<Hub> {
+/** A second hub would take the first one's uploads for what a crash left. @throws UsageError `usage` */
+function lockDataDir(dataDir: string): Disposable {
+  const lock = tryLock(join(dataDir, "hub.lock"));
+  if (lock !== undefined) return lock;
+  throw usageError("usage", `Another hub is running on the data folder ${dataDir}.`);
+}
+
+/**
+ * Opens the hub's storage, migrates it, creates on the first start `admin.key` and the KEK file, removes what a crash left, and
+ * builds the app.
+ *
+ * @throws UsageError when an option or a key file is not usable
+ */
+export async function createHub(options: HubOptions): Promise<Hub> {
   const dataDir = resolve(options.dataDir);
   const clock = options.clock ?? Date.now;
   const now = isoClock(clock);
   const { logger } = options;
   const listenOn = options.listen ?? DEFAULTS.listen;
+
+  // What was opened ends in the reverse order: when a later step fails, and when the hub closes.
+  await using opened = new AsyncDisposableStack();
+  await prepareDataDir(dataDir);
+  opened.use(lockDataDir(dataDir));
+  const database = await openDatabase({
+    dataDir,
+    ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
+    onStatement: options.onStatement,
+    onIdleError: (error) => logger?.warn({ err: error }, "lost a database connection"),
+  });
+  opened.defer(() => database.close());
 
   const kekFile = options.kekFile ?? join(dataDir, "kek.json");
   await prepareKekFile(kekFile, database, clock());
@@ -83,8 +92,8 @@ async function openHub(options: HubOptions, database: Database, unlock: () => vo
   const downloadKey = await hubKey(database.kysely, keyring, "download-url", now());
   const blobs = await openBlobs(dataDir, options.blobUrl);
   await blobs.claim?.(createHash("sha256").update("blobs").update(downloadKey).digest("hex"));
-  const age = database.dialect === "sqlite" ? 0 : SHARED_SWEEP_AGE;
-  const { removed } = await blobs.sweep((ids) => knownBlobs(database.kysely, ids), age);
+  const minAgeMs = database.dialect === "sqlite" ? 0 : SHARED_SWEEP_AGE_MS;
+  const { removed } = await blobs.sweep((ids) => knownBlobs(database.kysely, ids), minAgeMs);
   if (removed > 0) logger?.warn({ removed }, "removed what a crash left behind");
 
   const configuredUrl = options.publicUrl === undefined ? undefined : baseUrl(options.publicUrl);
@@ -93,20 +102,22 @@ async function openHub(options: HubOptions, database: Database, unlock: () => vo
     database,
     blobs,
     keyring,
-    downloadUrls: new DownloadUrls(downloadKey, options.downloadLifetime),
+    downloadUrls: new DownloadUrls(downloadKey, options.downloadLifetimeMs),
     publicUrl: () => url,
     clock,
     now,
-    maxArtifactSize: options.maxArtifactSize ?? DEFAULTS.maxArtifactSize,
-    rateLimit: limitsOf(options.rateLimit),
+    maxArtifactBytes: options.maxArtifactBytes ?? DEFAULTS.maxArtifactBytes,
+    rateLimits: options.rateLimits === false ? undefined : { ...DEFAULTS.rateLimits, ...options.rateLimits },
     checkArchive: options.checkArchive ?? checkArchive,
     sourceHosts: new SourceHosts(options.sourceHosts),
     logger,
   };
+  opened.use(startRetention(context, options.keepReportsMs));
   const app = await createApp(context, configuredUrl);
-  const retention = startRetention(context, options.reportRetention);
-  let closing: Promise<void> | undefined;
+  opened.defer(() => drain(app, options.drainTimeoutMs ?? DEFAULTS.drainTimeoutMs));
 
+  const running = opened.move();
+  let closing: Promise<void> | undefined;
   return {
     app,
     async listen() {
@@ -125,43 +136,6 @@ async function openHub(options: HubOptions, database: Database, unlock: () => vo
         logger?.error({ err: error }, "the KEK file could not be read again");
       }
     },
-    close() {
-      retention.stop();
-      closing ??= drain(app, options.drainTimeout ?? DEFAULTS.drainTimeout).finally(async () => {
-        await retention.ended();
-        await database.close();
-        unlock();
-      });
-      return closing;
-    },
+    close: () => (closing ??= running.disposeAsync()),
   };
-}
-
-/**
- * Opens the hub's storage, migrates it, creates on the first start `admin.key` and the KEK file, removes what a crash left, and
- * builds the app.
- *
- * @throws UsageError when an option or a key file is not usable
- */
-export async function createHub(options: HubOptions): Promise<Hub> {
-  const dataDir = resolve(options.dataDir);
-  await prepareDataDir(dataDir);
-  const unlock = lockDataDir(dataDir);
-  try {
-    const database = await openDatabase({
-      dataDir,
-      ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
-      onStatement: options.onStatement,
-      onIdleError: (error) => options.logger?.warn({ err: error }, "lost a database connection"),
-    });
-    try {
-      return await openHub(options, database, unlock);
-    } catch (error) {
-      await database.close();
-      throw error;
-    }
-  } catch (error) {
-    unlock();
-    throw error;
-  }
 }

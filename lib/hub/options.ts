@@ -1,13 +1,7 @@
 import type { Logger } from "../support/logging.ts";
+import type { RateLimits } from "./access/rate-limits.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
 import type { SourceHost } from "./publications/import/sources.ts";
-
-export interface RateLimit {
-  /** Requests per minute of one key, or of one address without a key. */
-  requests: number;
-  /** Failed authentications per minute of one address; beyond it the answer is 429 instead of 401. */
-  failures: number;
-}
 
 export interface HubOptions {
   /** Everything the hub keeps, mode 0700: database, blobs, KEK file, `admin.key`. Created when missing. */
@@ -22,31 +16,31 @@ export interface HubOptions {
   blobUrl?: string;
   /** Default: `kek.json` in the data dir, created at the first start. */
   kekFile?: string;
-  /** Bytes. Default 64 GiB, which is what one AES-GCM message may hold. */
-  maxArtifactSize?: number;
+  /** Largest upload. Default 64 GiB, which is what one AES-GCM message may hold. */
+  maxArtifactBytes?: number;
   /** Default: no logs. */
   logger?: Logger;
   /** `false` switches the limits off. */
-  rateLimit?: Partial<RateLimit> | false;
+  rateLimits?: Partial<RateLimits> | false;
   /** Milliseconds since 1970. */
   clock?: () => number;
-  /** How long a download URL lives. Milliseconds; default 15 minutes. */
-  downloadLifetime?: number;
-  /** How long requests in flight may take to end when the hub closes. Milliseconds; default 10 seconds. */
-  drainTimeout?: number;
-  /** How long deployment reports are kept; a host's newest one is never removed. Milliseconds; default for ever. */
-  reportRetention?: number;
+  /** How long a download URL lives. Default 15 minutes. */
+  downloadLifetimeMs?: number;
+  /** How long requests in flight may take to end when the hub closes. Default 10 seconds. */
+  drainTimeoutMs?: number;
+  /** How long deployment reports are kept; a host's newest one is never removed. Default for ever. */
+  keepReportsMs?: number;
   /** Looks at a ZIP before it becomes visible; throws to refuse it. Default: the agent's own pre-scan. */
   checkArchive?: CheckArchive;
   /** Where archives may be imported from; the first one is the default. Default: github.com, gitlab.com, codeberg.org. */
   sourceHosts?: readonly SourceHost[];
   /** Hears every database statement; tests count them. */
-  onStatement?: (text: string, milliseconds: number) => void;
+  onStatement?: (text: string, durationMs: number) => void;
 }
 
 export const DEFAULTS = {
   listen: { host: "127.0.0.1", port: 8787 },
-  maxArtifactSize: 2 ** 36,
-  rateLimit: { requests: 60_000, failures: 60 },
-  drainTimeout: 10_000,
+  maxArtifactBytes: 2 ** 36,
+  rateLimits: { requestsPerMinute: 60_000, failuresPerMinute: 60 },
+  drainTimeoutMs: 10_000,
 } as const;

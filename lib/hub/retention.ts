@@ -1,32 +1,30 @@
 import type { HubContext } from "./context.ts";
 import { removeReports } from "./records/report-history.ts";
 
-/** How often old reports are looked for. Milliseconds. */
-const INTERVAL = 60 * 60 * 1000;
-
-/** The removal of old reports, beside the requests. */
-export interface Retention {
-  stop(): void;
-  /** A removal that was running has ended. */
-  ended(): Promise<void>;
-}
+/** Old reports are looked for this often. */
+const INTERVAL_MS = 60 * 60 * 1000;
 
 /**
- * Removes deployment reports that are older than `age`, now and every hour. A host's newest report stays, whatever its age.
+ * Removes deployment reports that are older than `ageMs`, now and every hour, until it is disposed. A host's newest report stays,
+ * whatever its age.
  *
- * @param age milliseconds; undefined keeps everything
+ * @param ageMs undefined keeps everything
  */
-export function startRetention({ database, clock, logger }: HubContext, age: number | undefined): Retention {
+export function startRetention({ database, clock, logger }: HubContext, ageMs: number | undefined): AsyncDisposable {
   let running = Promise.resolve();
-  if (age === undefined) return { stop: () => {}, ended: () => running };
-  const sweep = () => {
-    running = removeReports(database.kysely, new Date(clock() - age).toISOString()).then(
+  const sweep = (): void => {
+    if (ageMs === undefined) return;
+    running = removeReports(database.kysely, new Date(clock() - ageMs).toISOString()).then(
       (removed) => void (removed > 0 && logger?.info({ removed }, "removed old deployment reports")),
       (error: unknown) => logger?.error({ err: error }, "old deployment reports could not be removed"),
     );
   };
   sweep();
-  const timer = setInterval(sweep, INTERVAL);
-  timer.unref();
-  return { stop: () => clearInterval(timer), ended: () => running };
+  const timer = setInterval(sweep, INTERVAL_MS).unref();
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await running;
+    },
+  };
 }

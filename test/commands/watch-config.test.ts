@@ -18,7 +18,7 @@ interface Place {
 async function place(t: Test): Promise<Place> {
   const folder = temporaryFolder(t);
   const door = await startDoor(t);
-  const hub = await startHub(t, { dataDir: join(folder, "hub"), rateLimit: false, publicUrl: door.url });
+  const hub = await startHub(t, { dataDir: join(folder, "hub"), rateLimits: false, publicUrl: door.url });
   door.hub = hub.url;
   return { folder, door, hub };
 }

@@ -16,7 +16,7 @@ async function place(t: Test) {
   await mkdir(config);
   const door = await startDoor(t);
   const dataDir = join(folder, "hub");
-  const hub = await startHub(t, { dataDir, rateLimit: false, publicUrl: door.url });
+  const hub = await startHub(t, { dataDir, rateLimits: false, publicUrl: door.url });
   door.hub = hub.url;
   const tides = await publishedArchive(hub, "plugin", "tides", config);
   const file = join(config, "watch.yaml");

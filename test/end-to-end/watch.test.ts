@@ -102,7 +102,7 @@ t.test(`${VERSIONS} versions through a hub that fails at random, seed ${SEED}`, 
   const config = join(folder, "config");
   await mkdir(config);
   const door = await startDoor(t);
-  const hub = await startHub(t, { dataDir: join(folder, "hub"), rateLimit: false, publicUrl: door.url });
+  const hub = await startHub(t, { dataDir: join(folder, "hub"), rateLimits: false, publicUrl: door.url });
   door.hub = hub.url;
   const targets = await makeTargets(hub, config, folder);
   const [plugin, service, project] = targets as [Watched, Watched, Watched];

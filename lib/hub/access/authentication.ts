@@ -9,7 +9,7 @@ import type { Principal } from "./principal.ts";
 
 const API_KEY = HEADERS.apiKey.toLowerCase();
 /** Longer than anything the hub issues; what is longer need not be hashed. */
-const MAX_CREDENTIAL = 512;
+const MAX_CREDENTIAL_CHARACTERS = 512;
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -30,7 +30,7 @@ const bearerOf = (request: FastifyRequest): string | undefined =>
 export function credentialHash(request: FastifyRequest): string | undefined {
   if (request.credentialHash !== null) return request.credentialHash;
   const secret = keyOf(request) ?? bearerOf(request);
-  if (secret === undefined || secret.length > MAX_CREDENTIAL) return undefined;
+  if (secret === undefined || secret.length > MAX_CREDENTIAL_CHARACTERS) return undefined;
   return (request.credentialHash = hashOf(secret));
 }
 
@@ -70,10 +70,10 @@ export interface Authentication {
 export function createAuthentication(app: FastifyInstance, context: HubContext): Authentication {
   const { statements } = context.database;
   const failures =
-    context.rateLimit === undefined
+    context.rateLimits === undefined
       ? undefined
       : app.createRateLimit({
-          max: context.rateLimit.failures,
+          max: context.rateLimits.failuresPerMinute,
           timeWindow: 60_000,
           keyGenerator: (request) => `failed:${request.ip}`,
         });
@@ -98,7 +98,8 @@ export function createAuthentication(app: FastifyInstance, context: HubContext):
     const token = bearerOf(request);
     if (token === undefined) throw keyMissing("a session's access token in Authorization: Bearer");
     // The cached hash is the API key's when the request carries both.
-    const hash = keyOf(request) === undefined ? credentialHash(request) : hashOf(token.slice(0, MAX_CREDENTIAL));
+    const hash =
+      keyOf(request) === undefined ? credentialHash(request) : hashOf(token.slice(0, MAX_CREDENTIAL_CHARACTERS));
     const found = hash === undefined ? undefined : await findSession(statements, hash, context.now());
     if (found === undefined) throw await rejected(request, keyRejected("access token"));
     return found;

@@ -2,21 +2,20 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { paths } from "../../contract/surfaces/paths.ts";
 import { HubError } from "../http/errors.ts";
 
-/** How long a download URL lives. Milliseconds. */
-export const DOWNLOAD_LIFETIME = 15 * 60 * 1000;
+/** How long a download URL lives. */
+const DOWNLOAD_LIFETIME_MS = 15 * 60 * 1000;
 
 const forbiddenUrl = (message: string) => new HubError(403, "forbidden", message);
 
 /** Makes and checks URLs that carry their own expiring authorisation (docs/contract/deploy.md). */
 export class DownloadUrls {
   readonly #key: Buffer;
-  /** Milliseconds. */
-  readonly lifetime: number;
+  readonly lifetimeMs: number;
 
   /** @param key 32 bytes, shared by every hub of one database */
-  constructor(key: Buffer, lifetime = DOWNLOAD_LIFETIME) {
+  constructor(key: Buffer, lifetimeMs = DOWNLOAD_LIFETIME_MS) {
     this.#key = key;
-    this.lifetime = lifetime;
+    this.lifetimeMs = lifetimeMs;
   }
 
   #signature(artifactId: string, expires: string): Buffer {
@@ -25,7 +24,7 @@ export class DownloadUrls {
 
   /** @param publicUrl the hub's root as configured; never what a request's Host says */
   create(publicUrl: string, artifactId: string, now: number): string {
-    const expires = String(Math.floor((now + this.lifetime) / 1000));
+    const expires = String(Math.floor((now + this.lifetimeMs) / 1000));
     const signature = this.#signature(artifactId, expires).toString("hex");
     return `${publicUrl}${paths.download(artifactId)}?expires=${expires}&signature=${signature}`;
   }

@@ -7,7 +7,7 @@ import { countBuffered } from "../buffer-collection.ts";
 import { IncomingFile } from "./incoming-file.ts";
 import type { Blobs, ByteRange, IncomingBlob } from "./port.ts";
 
-const READ_CHUNK = 256 * 1024;
+const READ_CHUNK_BYTES = 256 * 1024;
 const SWEEP_BATCH = 500;
 
 /** The bytes of a file, which is closed when they end or nobody wants more. */
@@ -16,7 +16,7 @@ async function* chunksOf(handle: FileHandle, range: ByteRange | undefined): Asyn
     let position = range?.start ?? 0;
     const end = range === undefined ? Number.POSITIVE_INFINITY : range.end + 1;
     while (position < end) {
-      const length = Math.min(READ_CHUNK, end - position);
+      const length = Math.min(READ_CHUNK_BYTES, end - position);
       const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, position);
       if (bytesRead === 0) return;
       position += bytesRead;
@@ -63,7 +63,7 @@ export class DiskBlobs implements Blobs {
 
   async read(id: string, range?: ByteRange): Promise<Readable> {
     const handle = await open(this.#pathOf(id), "r");
-    return Readable.from(chunksOf(handle, range), { objectMode: false, highWaterMark: 2 * READ_CHUNK });
+    return Readable.from(chunksOf(handle, range), { objectMode: false, highWaterMark: 2 * READ_CHUNK_BYTES });
   }
 
   async remove(id: string): Promise<void> {
@@ -74,8 +74,8 @@ export class DiskBlobs implements Blobs {
     await access(this.#incoming, constants.W_OK);
   }
 
-  async sweep(isKnown: (ids: string[]) => Promise<Set<string>>, minimumAge: number): Promise<{ removed: number }> {
-    const before = Date.now() - minimumAge;
+  async sweep(isKnown: (ids: string[]) => Promise<Set<string>>, minAgeMs: number): Promise<{ removed: number }> {
+    const before = Date.now() - minAgeMs;
     let removed = 0;
     const removeIfOld = async (path: string) => {
       const facts = await stat(path).catch(() => undefined);

@@ -5,7 +5,7 @@ import { readChunks } from "../../artifact/signatures/ed25519.ts";
 import type { IncomingBlob } from "./port.ts";
 
 /** Bytes gathered before they are written: fewer, larger writes while the next ones arrive. */
-const WRITE_BATCH = 1024 * 1024;
+const WRITE_BATCH_BYTES = 1024 * 1024;
 
 /** Bytes that arrive in a file of this machine, wherever they go from there. */
 export class IncomingFile implements IncomingBlob {
@@ -39,7 +39,7 @@ export class IncomingFile implements IncomingBlob {
     this.#size += chunk.length;
     this.#gathered.push(chunk);
     this.#gatheredBytes += chunk.length;
-    if (this.#gatheredBytes < WRITE_BATCH) return;
+    if (this.#gatheredBytes < WRITE_BATCH_BYTES) return;
     // One batch is being written while the next gathers: two batches are all that a slow disk can make us hold.
     await this.#writing;
     this.#startWrite();
@@ -81,7 +81,7 @@ export class IncomingFile implements IncomingBlob {
     this.#committed = true;
   }
 
-  async discard(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     if (this.#committed) return;
     await this.#writing.catch(() => {});
     await this.#close();

@@ -6,8 +6,8 @@ export interface ByteRange {
   end: number;
 }
 
-/** A blob on its way in: nothing of it is visible before `commit`. */
-export interface IncomingBlob {
+/** A blob on its way in: nothing of it is visible before `commit`. Disposing it forgets the bytes, unless they were committed. */
+export interface IncomingBlob extends AsyncDisposable {
   /** Bytes written so far. */
   readonly size: number;
   /** Waits when the disk is slower than the sender. The chunk must not be changed afterwards. */
@@ -20,8 +20,6 @@ export interface IncomingBlob {
   readBack(): AsyncIterable<Uint8Array>;
   /** Makes the flushed bytes durable under `id`. */
   commit(id: string): Promise<void>;
-  /** Forgets the bytes; nothing happens after `commit`. */
-  discard(): Promise<void>;
 }
 
 /** The blobs port: immutable bytes under the ids of their records. */
@@ -37,18 +35,18 @@ export interface Blobs {
   /** @throws ENOENT when there is no such blob */
   read(id: string, range?: ByteRange): Promise<Readable>;
   /**
-   * An address that gives the bytes to whoever has it, without the hub, for `lifetime` milliseconds. Undefined where the hub itself has to serve
+   * An address that gives the bytes to whoever has it, without the hub, for `lifetimeMs`. Undefined where the hub itself has to serve
    * them.
    */
-  directUrl?(id: string, lifetime: number): Promise<string | undefined>;
+  directUrl?(id: string, lifetimeMs: number): Promise<string | undefined>;
   remove(id: string): Promise<void>;
   /**
    * Removes what a crash left behind: bytes that were never committed, and blobs without a record.
    *
    * @param isKnown tells which of the ids have a record
-   * @param minimumAge milliseconds; younger leftovers stay, for they may belong to another hub on the same storage
+   * @param minAgeMs younger leftovers stay, for they may belong to another hub on the same storage
    */
-  sweep(isKnown: (ids: string[]) => Promise<Set<string>>, minimumAge: number): Promise<{ removed: number }>;
+  sweep(isKnown: (ids: string[]) => Promise<Set<string>>, minAgeMs: number): Promise<{ removed: number }>;
   /** Whether bytes can be written now. */
   check(): Promise<void>;
 }

@@ -32,9 +32,8 @@ const PARTS_AT_ONCE = 1;
 const MAX_PARTS = 10_000;
 /** A part is found in use by two young collections while it is sent: only a full one frees it. All uploads share one heap. */
 const countPart = paceBuffers({ fullEvery: 2, intervalBytes: PART_BYTES });
-/** Milliseconds. */
-const CONNECT_TIMEOUT = 10_000;
-const SILENCE_TIMEOUT = 60_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+const SILENCE_TIMEOUT_MS = 60_000;
 
 /** The bytes of an answer, counted as they are let go of; its connection ends with whoever reads it. */
 async function* counted(body: Readable): AsyncGenerator<Buffer> {
@@ -71,7 +70,7 @@ export class S3Blobs implements Blobs {
       // Storages other than Amazon's do not know the newer checksums. Artifacts have their own, which hosts check.
       requestChecksumCalculation: "WHEN_REQUIRED",
       responseChecksumValidation: "WHEN_REQUIRED",
-      requestHandler: { connectionTimeout: CONNECT_TIMEOUT, socketTimeout: SILENCE_TIMEOUT },
+      requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENCE_TIMEOUT_MS },
     });
   }
 
@@ -162,10 +161,10 @@ export class S3Blobs implements Blobs {
     }
   }
 
-  async directUrl(id: string, lifetime: number): Promise<string | undefined> {
+  async directUrl(id: string, lifetimeMs: number): Promise<string | undefined> {
     if (!this.#location.direct) return undefined;
     return getSignedUrl(this.#client, new GetObjectCommand(this.#object(id)), {
-      expiresIn: Math.floor(lifetime / 1000),
+      expiresIn: Math.floor(lifetimeMs / 1000),
     });
   }
 
@@ -186,8 +185,8 @@ export class S3Blobs implements Blobs {
     }
   }
 
-  async sweep(isKnown: (ids: string[]) => Promise<Set<string>>, minimumAge: number): Promise<{ removed: number }> {
-    const before = Date.now() - minimumAge;
+  async sweep(isKnown: (ids: string[]) => Promise<Set<string>>, minAgeMs: number): Promise<{ removed: number }> {
+    const before = Date.now() - minAgeMs;
     let removed = 0;
     for (const name of await readdir(this.#incoming)) {
       const path = join(this.#incoming, name);

@@ -3,12 +3,10 @@ import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { countBuffered } from "../buffer-collection.ts";
-import type { Statements } from "../records/database.ts";
+import { countChanges, hostPages, type HostRow, type View } from "../records/fleet.ts";
+import type { Statements } from "../records/port.ts";
 import { unprocessable } from "./errors.ts";
 import { matchesEtag } from "./ranges.ts";
-
-/** Hosts of one database page: what a fleet view holds in memory. */
-const PAGE = 100;
 
 /** Characters of rows, members and text that are made for each one of the answer, roughly: they are collected before they gather. */
 const GARBAGE_PER_CHARACTER = 6;
@@ -24,50 +22,7 @@ export const fleetQuery = z.object({
     .describe(`Gives only hosts that changed since an earlier answer; its value is that answer's ${CURSOR_HEADER}.`),
 });
 
-const VIEW = "SELECT changes FROM views WHERE holder = ? AND target = ?";
-const HOSTS = `SELECT host_id, record FROM hosts WHERE holder = ? AND target = ? AND host_id > ?
-  ORDER BY host_id LIMIT ${PAGE}`;
-const CHANGED = `SELECT host_id, record FROM hosts WHERE holder = ? AND target = ? AND change > ?
-  ORDER BY change LIMIT ${PAGE + 1}`;
-const CHANGED_HOSTS = `SELECT host_id, record FROM hosts WHERE holder = ? AND target = ? AND host_id > ? AND change > ?
-  ORDER BY host_id LIMIT ${PAGE}`;
-
-interface HostRow {
-  host_id: string;
-  record: string;
-}
-
-export interface View {
-  holder: string;
-  target: string;
-}
-
 const member = ({ host_id, record }: HostRow) => `${JSON.stringify(host_id)}:${record}`;
-
-/** Bytewise order of the UTF-8 text, as the databases sort. */
-const inHostOrder = (a: HostRow, b: HostRow) => Buffer.compare(Buffer.from(a.host_id), Buffer.from(b.host_id));
-
-/** Keyset pages: the next one starts after the last host of the one before, so nothing stays open while the client reads. */
-async function* hostPages(statements: Statements, { holder, target }: View, since: number): AsyncGenerator<HostRow[]> {
-  if (since > 0) {
-    // A refresh costs what changed: few changes are one page of the change index, many are a walk through all hosts.
-    const changed = (await statements.all(CHANGED, [holder, target, since])) as unknown as HostRow[];
-    if (changed.length <= PAGE) {
-      yield changed.sort(inHostOrder);
-      return;
-    }
-  }
-  for (let after = ""; ;) {
-    const page = (since > 0
-      ? await statements.all(CHANGED_HOSTS, [holder, target, after, since])
-      : await statements.all(HOSTS, [holder, target, after])) as unknown as HostRow[];
-    const last = page.at(-1);
-    if (last === undefined) return;
-    yield page;
-    if (page.length < PAGE) return;
-    after = last.host_id;
-  }
-}
 
 /** The view as JSON text: an object keyed by host id, in host-id order, piece by piece. */
 async function* fleetText(statements: Statements, view: View, since: number): AsyncGenerator<string> {
@@ -104,8 +59,7 @@ export async function sendFleetView(
   view: View,
   { since, ifEmpty }: { since: string | undefined; ifEmpty?: () => Promise<void> },
 ): Promise<FastifyReply> {
-  const row = await statements.first(VIEW, [view.holder, view.target]);
-  const changes = row === undefined ? 0 : Number(row["changes"]);
+  const changes = await countChanges(statements, view);
   if (changes === 0) await ifEmpty?.();
   const cursor = cursorOf(since, changes);
   const etag = cursor === 0 ? `"fleet-${changes}"` : `"fleet-${changes}-since-${cursor}"`;

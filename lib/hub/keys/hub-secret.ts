@@ -1,39 +1,23 @@
 import { hkdfSync, randomBytes } from "node:crypto";
-import type { Kysely } from "kysely";
-import type { Schema } from "../records/schema.ts";
+import type { Queries } from "../records/port.ts";
+import { readSecret, writeSecret } from "../records/secrets.ts";
 import { type Keyring, sealInTransaction } from "./keyring.ts";
 import { secretContext } from "./sealing.ts";
 
-const readSealed = (db: Kysely<Schema>, name: string) => async () => {
-  const row = await db
-    .selectFrom("sealed_secrets")
-    .select(["kek_id", "sealed"])
-    .where("name", "=", name)
-    .executeTakeFirst();
-  return row && { kekId: row.kek_id, sealed: row.sealed };
-};
-
 /** Opens a sealed secret by name, or undefined. */
-export function openSecret(db: Kysely<Schema>, keyring: Keyring, name: string): Promise<Buffer | undefined> {
-  return keyring.open(readSealed(db, name), secretContext(name));
+export function openSecret(db: Queries, keyring: Keyring, name: string): Promise<Buffer | undefined> {
+  return keyring.open(() => readSecret(db, name), secretContext(name));
 }
 
 /** Seals and stores a secret under its name; `replace` decides whether an existing one gives way. */
 export async function storeSecret(
-  db: Kysely<Schema>,
+  db: Queries,
   keyring: Keyring,
   { name, secret, now, replace }: { name: string; secret: Uint8Array; now: string; replace: boolean },
 ): Promise<void> {
-  await sealInTransaction({ db, keyring, now }, secret, secretContext(name), async (transaction, { kekId, sealed }) => {
-    const fields = { kek_id: kekId, sealed, created_at: now };
-    await transaction
-      .insertInto("sealed_secrets")
-      .values({ name, ...fields })
-      .onConflict((conflict) =>
-        replace ? conflict.column("name").doUpdateSet(fields) : conflict.column("name").doNothing(),
-      )
-      .execute();
-  });
+  await sealInTransaction({ db, keyring, now }, secret, secretContext(name), (transaction, sealed) =>
+    writeSecret(transaction, { name, secret: sealed, now, replace }),
+  );
 }
 
 /**
@@ -42,7 +26,7 @@ export async function storeSecret(
  *
  * @returns a 32-byte key derived from it for one purpose
  */
-export async function hubKey(db: Kysely<Schema>, keyring: Keyring, purpose: string, now: string): Promise<Buffer> {
+export async function hubKey(db: Queries, keyring: Keyring, purpose: string, now: string): Promise<Buffer> {
   let secret = await openSecret(db, keyring, "hub");
   if (secret === undefined) {
     await storeSecret(db, keyring, { name: "hub", secret: randomBytes(32), now, replace: false });

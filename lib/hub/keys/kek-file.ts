@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { open, readFile, rm, stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
 import { usageError } from "../../contract/errors.ts";
 import { writeFileAtomic } from "../../support/files.ts";
+import { tryLock } from "../../support/process-lock.ts";
 
 /** A key-encryption key. The file may hold several; the last one is the newest and seals. */
 export interface Kek {
@@ -67,38 +68,13 @@ export async function kekFileVersion(path: string): Promise<string> {
   return `${ino}:${mtimeNs}:${size}`;
 }
 
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-};
-
 /**
- * Runs `change` as the only writer of the file: two rotations at once would each drop the other's new key. The lock of a
- * process that is gone is taken over.
+ * Makes this process the only writer of the file until the lock is disposed: two rotations at once would each drop the other's new key.
+ *
+ * @throws UsageError `usage` when another process holds it
  */
-export async function withKekFileLock<T>(path: string, change: () => Promise<T>): Promise<T> {
-  const lock = `${path}.lock`;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      await using file = await open(lock, "wx", 0o600);
-      await file.writeFile(String(process.pid));
-      break;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      const holder = Number(await readFile(lock, "utf8").catch(() => "0"));
-      if (attempt > 0 || !Number.isInteger(holder) || holder <= 0 || isAlive(holder)) {
-        throw usageError("usage", `Another rotation holds ${lock}; wait until it is done.`, { cause: error });
-      }
-      await rm(lock, { force: true });
-    }
-  }
-  try {
-    return await change();
-  } finally {
-    await rm(lock, { force: true });
-  }
+export function lockKekFile(path: string): Disposable {
+  const lock = tryLock(`${path}.rotation`);
+  if (lock !== undefined) return lock;
+  throw usageError("usage", `Another rotation is changing ${path}; wait until it is done.`);
 }

@@ -1,10 +1,11 @@
-import type { Kysely, Transaction } from "kysely";
-import type { Schema } from "../records/schema.ts";
+import { registerKeks, underKek } from "../records/keks.ts";
+import type { Queries, Transacted } from "../records/port.ts";
+import type { Sealed } from "../records/secrets.ts";
 import { type Kek, kekFileVersion, readKekFile } from "./kek-file.ts";
-import { seal, type Sealed, unseal } from "./sealing.ts";
+import { seal, unseal } from "./sealing.ts";
 
-/** How often at most the file is looked at again when nothing forces it. Milliseconds. */
-const STAT_INTERVAL = 1000;
+/** The file is looked at again at most this often when nothing forces it. */
+const STAT_INTERVAL_MS = 1000;
 
 /**
  * The KEKs of a running hub. The file is read again when it has changed, or when a row names a KEK that is not known, so that
@@ -26,7 +27,7 @@ export class Keyring {
   /** Reads the file when it has changed. @throws `credential_unreadable` when it cannot be read */
   async refresh({ force = false } = {}): Promise<void> {
     const now = this.#clock();
-    if (!force && now - this.#checkedAt < STAT_INTERVAL && now >= this.#checkedAt) return;
+    if (!force && now - this.#checkedAt < STAT_INTERVAL_MS && now >= this.#checkedAt) return;
     const version = await kekFileVersion(this.#path).catch(() => "missing");
     if (version !== this.#version || version === "missing") {
       const keks = await readKekFile(this.#path);
@@ -69,48 +70,23 @@ export class Keyring {
   }
 }
 
-/** Registers the file's KEKs by name, so that a rotation can retire them. */
-export async function registerKeks(db: Kysely<Schema>, ids: readonly string[], now: string): Promise<void> {
-  for (const id of ids) {
-    await db
-      .insertInto("keks")
-      .values({ id, retired_at: null, created_at: now })
-      .onConflict((conflict) => conflict.column("id").doNothing())
-      .execute();
-  }
-}
-
 /** How often a secret is sealed anew because its KEK was retired in the meantime. */
 const RETRIES = 5;
 
-/** False when the KEK is retired or not registered. Holds the KEK's row until the transaction ends. */
-async function claimKek(transaction: Transaction<Schema>, kekId: string): Promise<boolean> {
-  const { numUpdatedRows } = await transaction
-    .updateTable("keks")
-    .set({ retired_at: null })
-    .where("id", "=", kekId)
-    .where("retired_at", "is", null)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
-}
-
 /**
- * Runs `work` in a transaction that may store a secret sealed under the newest KEK. The KEK's row is held until the commit, so
- * that a rotation cannot retire it in between: a secret sealed a moment too early would name a KEK that is then dropped. When the
- * KEK was retired already, the file is read again and the secret sealed anew.
+ * Runs `work` in a transaction that may store a secret sealed under the newest KEK, see {@link underKek}. When the KEK was
+ * retired already, the file is read again and the secret sealed anew.
  */
 export async function sealInTransaction<T>(
-  { db, keyring, now }: { db: Kysely<Schema>; keyring: Keyring; now: string },
+  { db, keyring, now }: { db: Queries; keyring: Keyring; now: string },
   secret: Uint8Array,
   context: readonly string[],
-  work: (transaction: Transaction<Schema>, sealed: Sealed) => Promise<T>,
+  work: (transaction: Transacted, sealed: Sealed) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 0; attempt < RETRIES; attempt++) {
     const sealed = await keyring.seal(secret, context, { force: attempt > 0 });
     if (attempt > 0) await registerKeks(db, keyring.ids, now);
-    const outcome = await db.transaction().execute(async (transaction) => {
-      return (await claimKek(transaction, sealed.kekId)) ? { result: await work(transaction, sealed) } : undefined;
-    });
+    const outcome = await underKek(db, sealed.kekId, (transaction) => work(transaction, sealed));
     if (outcome !== undefined) return outcome.result;
   }
   throw new Error("the newest KEK of the KEK file is retired");

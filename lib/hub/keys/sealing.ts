@@ -1,15 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import type { Sealed } from "../records/secrets.ts";
 import type { Kek } from "./kek-file.ts";
 
-/** A secret under a KEK, as it stands in the database. */
-export interface Sealed {
-  kekId: string;
-  /** Base64 of nonce (12) ‖ ciphertext ‖ tag (16), AES-256-GCM. */
-  sealed: string;
-}
-
-const NONCE = 12;
-const TAG = 16;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
 
 /** Binds the ciphertext to what it belongs to. Lengths go first, so that no two lists of names give the same bytes. */
 const associated = (context: readonly string[]): Buffer =>
@@ -17,8 +11,8 @@ const associated = (context: readonly string[]): Buffer =>
 
 /** Seals a secret under a KEK with a fresh random nonce. */
 export function seal(secret: Uint8Array, kek: Kek, context: readonly string[]): Sealed {
-  const nonce = randomBytes(NONCE);
-  const cipher = createCipheriv("aes-256-gcm", kek.key, nonce, { authTagLength: TAG });
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", kek.key, nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(associated(context));
   const bytes = Buffer.concat([nonce, cipher.update(secret), cipher.final(), cipher.getAuthTag()]);
   return { kekId: kek.id, sealed: bytes.toString("base64") };
@@ -27,10 +21,12 @@ export function seal(secret: Uint8Array, kek: Kek, context: readonly string[]): 
 /** @throws when the bytes, the KEK or the context are not those of the sealing */
 export function unseal({ sealed }: Sealed, kek: Kek, context: readonly string[]): Buffer {
   const bytes = Buffer.from(sealed, "base64");
-  const decipher = createDecipheriv("aes-256-gcm", kek.key, bytes.subarray(0, NONCE), { authTagLength: TAG });
+  const decipher = createDecipheriv("aes-256-gcm", kek.key, bytes.subarray(0, NONCE_BYTES), {
+    authTagLength: TAG_BYTES,
+  });
   decipher.setAAD(associated(context));
-  decipher.setAuthTag(bytes.subarray(bytes.length - TAG));
-  return Buffer.concat([decipher.update(bytes.subarray(NONCE, bytes.length - TAG)), decipher.final()]);
+  decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+  return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), decipher.final()]);
 }
 
 /** What an artifact's DEK is bound to (docs/contract/deploy.md). */

@@ -4,13 +4,12 @@ import { timestamp } from "../../contract/identifiers.ts";
 import { page } from "../../contract/surfaces/keys.ts";
 import { type ReportRecord, reportRecord, targetKind } from "../../contract/surfaces/marketplace.ts";
 import { deploymentReport, deploymentStatus } from "../../contract/surfaces/reports.ts";
-import { recordId } from "../access/credentials.ts";
 import { requireScope } from "../access/principal.ts";
 import { noSuchTarget, targetAccess } from "../access/target-access.ts";
 import { errors, type MountOptions, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { fleetQuery, sendFleetView } from "../http/fleet-view.ts";
 import { listReports } from "../records/report-history.ts";
-import { storeReport, targetName } from "../records/reports.ts";
+import { storeTargetReport, targetName } from "../records/reports.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
 
 const tags = ["deployments"];
@@ -42,35 +41,9 @@ export const deployments: FastifyPluginAsyncZod<MountOptions> = async (app, opti
       response: { 201: reportRecord, ...errors(400, 401, 403, 415, 422) },
     },
     async handler(request, reply) {
-      const { owner, ...principal } = await authentication.key(request);
-      requireScope({ owner, ...principal }, "report");
-      const report = request.body;
-      const record: ReportRecord = {
-        id: recordId("dpl", hub.clock()),
-        deployer_id: owner,
-        kind: report.kind,
-        slug: report.slug,
-        version: report.version,
-        host_id: report.host_id,
-        status: report.status,
-        repo: report.repo,
-        error_message: report.error_message,
-        started_at: report.started_at,
-        completed_at: report.completed_at,
-        created_at: hub.now(),
-      };
-      await storeReport(db, {
-        id: record.id,
-        holder: owner,
-        target: targetName(report.kind, report.slug),
-        hostId: report.host_id,
-        version: report.version,
-        status: report.status,
-        deploymentId: null,
-        record,
-        hostRecord: record,
-        createdAt: record.created_at,
-      });
+      const principal = await authentication.key(request);
+      requireScope(principal, "report");
+      const record = await storeTargetReport(db, request.body, principal.owner, hub.clock());
       return reply.code(201).send(record);
     },
   });

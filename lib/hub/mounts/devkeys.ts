@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { z } from "zod";
 import {
@@ -9,14 +8,13 @@ import {
   page,
   projectRecord as projectSchema,
 } from "../../contract/surfaces/keys.ts";
-import { recordId } from "../access/credentials.ts";
 import { grantableKey } from "../access/key-rights.ts";
+import { newProject } from "../access/new-project.ts";
 import { controls, isAdministrator, may, type Principal, requireScope } from "../access/principal.ts";
 import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { conflict, forbidden, notFound, unprocessable } from "../http/errors.ts";
+import { conflict, forbidden, notFound } from "../http/errors.ts";
 import { findVisibleKey, issueKey, type KeyView, listKeys, revokeKey } from "../records/keys.ts";
-import { findProject, insertProject, listProjects, type Project, projectRecord } from "../records/projects.ts";
-import { detailOf } from "../records/targets.ts";
+import { findProject, insertProject, listProjects, projectRecord } from "../records/projects.ts";
 
 const tags = ["key service"];
 
@@ -106,29 +104,8 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
       const principal = await authentication.key(request);
       requireScope(principal, "projects");
       if (principal.projectId !== null) throw forbidden("A key that is bound to a project creates no others.");
-      const { name, kind, slug } = request.body;
-      if (kind === "project" && slug !== undefined) {
-        throw unprocessable("slug: is generated for a project; leave it out.");
-      }
-      if (kind !== "project" && slug === undefined) throw unprocessable("slug is missing.");
-      const generated = `prj_${randomBytes(16).toString("hex")}`;
-      const bare: Project = {
-        id: kind === "project" ? generated : recordId(kind === "plugin" ? "plg" : "svc", hub.clock()),
-        kind,
-        slug: slug ?? generated,
-        name,
-        owner: principal.owner,
-        description: null,
-        homepage: null,
-        repository: null,
-        visibility: kind === "project" ? "private" : "public",
-        latest_version: null,
-        created_at: hub.now(),
-        detail: null,
-        detail_etag: null,
-      };
-      const project = kind === "project" ? bare : { ...bare, ...detailOf(bare, []) };
-      if (!(await insertProject(db, project))) throw conflict(`The ${kind} slug ${project.slug} is taken.`);
+      const project = newProject(request.body, principal.owner, hub.clock());
+      if (!(await insertProject(db, project))) throw conflict(`The ${project.kind} slug ${project.slug} is taken.`);
       return reply.code(201).send(projectRecord(project));
     },
   });

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import { sql } from "kysely";
 import { z } from "zod";
 import { errors, type MountOptions } from "../http/documentation.ts";
 import { HubError } from "../http/errors.ts";
@@ -20,7 +19,7 @@ export const health: FastifyPluginAsyncZod<MountOptions> = async (app, { hub }) 
     schema: { tags, summary: "Whether the hub can serve requests", response: { 200: ok, ...errors() } },
     async handler() {
       try {
-        await sql`select 1`.execute(hub.database.kysely);
+        await hub.database.check();
         await hub.blobs.check();
       } catch (error) {
         throw new HubError(503, "hub_unavailable", "The hub's storage does not answer.", { cause: error });

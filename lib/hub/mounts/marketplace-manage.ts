@@ -17,7 +17,7 @@ import { errors, type MountOptions, noContent, pageOf, pageQuery, security } fro
 import { notFound } from "../http/errors.ts";
 import { importRelease } from "../publications/import/import-release.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
-import { changeTarget, releaseRecord, setYanked } from "../records/targets.ts";
+import { describeTarget, releaseRecord, setYanked } from "../records/targets.ts";
 import { archiveExists } from "./marketplace-publish.ts";
 
 /** What an owner does with a plugin or service beside publishing: import, yank, describe, hide, grant. */
@@ -44,8 +44,8 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
       const target = await access.controlled(request, request.params.slug, "publish");
       // The source host has its own time-outs; on this connection nothing moves until it is done.
       request.raw.socket.setTimeout(0);
-      const { release, created } = await importRelease(hub, target, request.body);
-      return reply.code(created ? 201 : 200).send(releaseRecord(release));
+      const { record, created } = await importRelease(hub, target, request.body);
+      return reply.code(created ? 201 : 200).send(releaseRecord(record));
     },
   });
 
@@ -94,13 +94,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
     async handler(request) {
       const { slug } = request.params;
       const { id } = await access.controlled(request, slug, "publish", "projects");
-      const changes = Object.entries(request.body).filter(([, value]) => value !== undefined);
-      await db.transaction().execute((transaction) =>
-        changeTarget(transaction, id, async () => {
-          if (changes.length === 0) return;
-          await transaction.updateTable("projects").set(Object.fromEntries(changes)).where("id", "=", id).execute();
-        }),
-      );
+      await describeTarget(db, id, request.body);
       const { detail } = await access.detail(request, slug);
       return JSON.parse(detail) as TargetDetail;
     },

@@ -6,9 +6,8 @@ import { ARCHIVE_PART, releaseFields, releaseRecord as releaseSchema } from "../
 import type { TargetKind } from "../../contract/surfaces/paths.ts";
 import { targetAccess, targetParams } from "../access/target-access.ts";
 import { errors, type MountOptions, security } from "../http/documentation.ts";
-import { faultsAnswer, parseOrRefuse, unvalidated } from "../http/validation.ts";
-import { publishRelease } from "../publications/archive.ts";
-import { receiveUpload } from "../publications/receive.ts";
+import { unvalidated } from "../http/validation.ts";
+import { uploadArchive } from "../publications/archive.ts";
 import { releaseRecord } from "../records/targets.ts";
 
 export const archiveExists = errorBody
@@ -40,25 +39,8 @@ export const marketplacePublish: FastifyPluginAsyncZod<MountOptions & { kind: Ta
     },
     async handler(request, reply) {
       const target = await access.controlled(request, request.params.slug, "publish");
-      const upload = await receiveUpload(request, {
-        blobs: hub.blobs,
-        part: ARCHIVE_PART.name,
-        maxSize: hub.maxArtifactSize,
-        onFile(fields) {
-          const parsed = releaseFields.partial().safeParse(fields, { reportInput: true });
-          if (!parsed.success) throw faultsAnswer(parsed.error);
-          return undefined;
-        },
-      });
-      try {
-        const form = { ...upload.fields, [ARCHIVE_PART.name]: upload.file };
-        const schema = releaseFields.extend({ [ARCHIVE_PART.name]: z.object({}, "must be a file part") });
-        const fields = parseOrRefuse(schema, form);
-        const { release, created } = await publishRelease(hub, { targetId: target.id, fields, ...upload.file! });
-        return reply.code(created ? 201 : 200).send(releaseRecord(release));
-      } finally {
-        await upload.file?.blob.discard();
-      }
+      const { record, created } = await uploadArchive(hub, target.id, request);
+      return reply.code(created ? 201 : 200).send(releaseRecord(record));
     },
   });
 };

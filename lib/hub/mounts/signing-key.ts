@@ -5,7 +5,7 @@ import { requireScope } from "../access/principal.ts";
 import { errors, type MountOptions, noContent, security } from "../http/documentation.ts";
 import { forbidden, notFound } from "../http/errors.ts";
 import { storeSecret } from "../keys/hub-secret.ts";
-import { signingSecretName } from "../publications/import/signing-secret.ts";
+import { removeSecret, secretSince, signingSecretName } from "../records/secrets.ts";
 
 /** A developer's signing secret, sealed under the KEK, for archives that the hub imports itself. It never comes out again. */
 export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
@@ -19,13 +19,6 @@ export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub
       throw forbidden("A key that is bound to a project has no hand in its owner's secret.");
     return principal.owner;
   }
-
-  const find = (owner: string) =>
-    db
-      .selectFrom("sealed_secrets")
-      .select("created_at")
-      .where("name", "=", signingSecretName(owner))
-      .executeTakeFirst();
 
   app.post("/signing-key", {
     schema: {
@@ -55,9 +48,9 @@ export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub
     },
     async handler(request) {
       const owner = await ownerOf(request);
-      const row = await find(owner);
-      if (row === undefined) throw notFound("No signing secret is registered.");
-      return { owner, created_at: row.created_at };
+      const since = await secretSince(db, signingSecretName(owner));
+      if (since === undefined) throw notFound("No signing secret is registered.");
+      return { owner, created_at: since };
     },
   });
 
@@ -65,8 +58,7 @@ export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub
     schema: { ...shared, summary: "Forget the signing secret", response: { 204: noContent, ...errors(401, 403, 404) } },
     async handler(request, reply) {
       const owner = await ownerOf(request);
-      if ((await find(owner)) === undefined) throw notFound("No signing secret is registered.");
-      await db.deleteFrom("sealed_secrets").where("name", "=", signingSecretName(owner)).execute();
+      if (!(await removeSecret(db, signingSecretName(owner)))) throw notFound("No signing secret is registered.");
       return reply.code(204).send(null);
     },
   });

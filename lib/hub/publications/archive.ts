@@ -1,29 +1,25 @@
-import { ARCHIVE_PART, type ReleaseFields } from "../../contract/surfaces/marketplace.ts";
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { ARCHIVE_PART, type ReleaseFields, releaseFields } from "../../contract/surfaces/marketplace.ts";
 import { recordId } from "../access/credentials.ts";
-import type { IncomingBlob } from "../blobs/port.ts";
 import type { HubContext } from "../context.ts";
-import { HubError } from "../http/errors.ts";
+import { faultsAnswer, parseOrRefuse } from "../http/validation.ts";
 import { insertRelease, type Release } from "../records/targets.ts";
 import { requireSoundArchive } from "./archive-check.ts";
-
-/** An archive that has arrived, from a publisher or from a source host. */
-export interface IncomingRelease {
-  targetId: string;
-  fields: ReleaseFields;
-  blob: IncomingBlob;
-  sha256: string;
-}
+import { publish, type Published } from "./publication.ts";
+import { receiveUpload, type UploadedFile } from "./receive.ts";
 
 /**
- * Checks an archive and publishes it: the bytes first, durably, then the record that makes them visible. Of two publishers of one
- * version, one wins; the other's bytes are removed. The caller discards the blob.
+ * Checks an archive that has arrived, from a publisher or from a source host, and publishes it. The caller discards the blob.
  *
- * @throws 422 for an archive that no agent would install, 409 when the version exists with other bytes
+ * @throws HubError 422 for an archive that no agent would install, 409 when the version exists with other bytes
  */
-export async function publishRelease(
+export async function publishArchive(
   hub: HubContext,
-  { targetId, fields, blob, sha256 }: IncomingRelease,
-): Promise<{ release: Release; created: boolean }> {
+  targetId: string,
+  fields: ReleaseFields,
+  { blob, sha256 }: UploadedFile,
+): Promise<Published<Release>> {
   await requireSoundArchive(hub.checkArchive, blob.path);
   const release: Release = {
     id: recordId("rel", hub.clock()),
@@ -37,25 +33,37 @@ export async function publishRelease(
     yanked_reason: null,
     created_at: hub.now(),
   };
-  await blob.commit(release.id);
-  let existing: Release | undefined;
-  try {
-    existing = await insertRelease(hub.database.kysely, release, fields.visibility);
-  } catch (error) {
-    await hub.blobs.remove(release.id);
-    throw error;
-  }
-  if (existing === undefined) return { release, created: true };
-  await hub.blobs.remove(release.id);
-  if (existing.sha256 === sha256 && existing.signature === fields.signature) {
-    return { release: existing, created: false };
-  }
-  throw new HubError(
-    409,
-    "version_exists",
-    `Version ${fields.version} is published already, with another ${ARCHIVE_PART.name}.`,
-    {
-      fields: { content_sha256: existing.sha256 },
+  return publish<Release>(hub, {
+    id: release.id,
+    blob,
+    insert: () => insertRelease(hub.database.kysely, release, fields.visibility),
+    isSame: (existing) => existing.sha256 === sha256 && existing.signature === fields.signature,
+    differs: (existing) => ({ what: `another ${ARCHIVE_PART.name}`, contentSha256: existing.sha256 }),
+  });
+}
+
+/**
+ * Receives a plugin's or service's archive and publishes it. The developer signed it; the hub never sees the secret.
+ *
+ * @throws HubError as {@link publishArchive} and {@link receiveUpload} do
+ */
+export async function uploadArchive(
+  hub: HubContext,
+  targetId: string,
+  request: FastifyRequest,
+): Promise<Published<Release>> {
+  await using upload = await receiveUpload(request, {
+    blobs: hub.blobs,
+    part: ARCHIVE_PART.name,
+    maxBytes: hub.maxArtifactBytes,
+    onFile(fields) {
+      const parsed = releaseFields.partial().safeParse(fields, { reportInput: true });
+      if (!parsed.success) throw faultsAnswer(parsed.error);
+      return undefined;
     },
-  );
+  });
+  const form = { ...upload.fields, [ARCHIVE_PART.name]: upload.file };
+  const schema = releaseFields.extend({ [ARCHIVE_PART.name]: z.object({}, "must be a file part") });
+  const fields = parseOrRefuse(schema, form);
+  return await publishArchive(hub, targetId, fields, upload.file!);
 }

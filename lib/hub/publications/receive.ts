@@ -7,22 +7,29 @@ import { badRequest, HubError, tooLarge, unprocessable } from "../http/errors.ts
 
 /** Bounds of a form's text fields; the file has its own limit. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 8192, fields: 32, files: 4, parts: 36, headerPairs: 32 };
-/** What a form may weigh beside its file. Bytes. */
-const FORM_OVERHEAD = 1024 * 1024;
+/** What a form may weigh beside its file. */
+const FORM_OVERHEAD_BYTES = 1024 * 1024;
 
-/** A form that arrived whole. Whoever receives it commits or discards the blob. */
-export interface Upload {
+/** Bytes that arrived whole, with their digest. */
+export interface UploadedFile {
+  blob: IncomingBlob;
+  /** Hexadecimal. */
+  sha256: string;
+}
+
+/** A form that arrived whole. Disposing it discards the file unless that was committed. */
+export interface Upload extends AsyncDisposable {
   fields: Record<string, string>;
   /** Undefined when the form had no such part. */
-  file: { blob: IncomingBlob; sha256: string } | undefined;
+  file: UploadedFile | undefined;
 }
 
 export interface UploadOptions {
   blobs: Blobs;
   /** Name of the file part. */
   part: string;
-  /** Bytes of the file. */
-  maxSize: number;
+  /** Largest file. */
+  maxBytes: number;
   /**
    * Hears of the file's beginning, with the fields that came before it, and may look at the bytes as they pass. What it throws
    * ends the upload early.
@@ -47,11 +54,11 @@ function asAnswer(error: unknown): unknown {
 async function receiveFile(
   part: MultipartFile,
   blob: IncomingBlob,
-  { maxSize, watch }: { maxSize: number; watch: ((chunk: Uint8Array) => void) | undefined },
+  { maxBytes, watch }: { maxBytes: number; watch: ((chunk: Uint8Array) => void) | undefined },
 ): Promise<string> {
   const hash = createHash("sha256");
   for await (const chunk of part.file as AsyncIterable<Buffer>) {
-    if (blob.size + chunk.length > maxSize) throw tooLarge(`The file is larger than ${maxSize} bytes.`);
+    if (blob.size + chunk.length > maxBytes) throw tooLarge(`The file is larger than ${maxBytes} bytes.`);
     hash.update(chunk);
     watch?.(chunk);
     await blob.write(chunk);
@@ -69,23 +76,24 @@ async function receiveFile(
  */
 export async function receiveUpload(request: FastifyRequest, options: UploadOptions): Promise<Upload> {
   const declared = Number(request.headers["content-length"] ?? 0);
-  if (declared > options.maxSize + FORM_OVERHEAD) throw tooLarge(`The file is larger than ${options.maxSize} bytes.`);
+  if (declared > options.maxBytes + FORM_OVERHEAD_BYTES)
+    throw tooLarge(`The file is larger than ${options.maxBytes} bytes.`);
   // No prototype: a field may be called anything.
   const fields = Object.create(null) as Record<string, string>;
-  let blob: IncomingBlob | undefined;
-  let sha256 = "";
+  await using received = new AsyncDisposableStack();
+  let file: UploadedFile | undefined;
   try {
     const limits = { ...LIMITS, fileSize: Number.MAX_SAFE_INTEGER };
     for await (const part of request.parts({ limits })) {
       if (part.type === "file") {
         if (part.fieldname !== options.part) {
           part.file.resume();
-        } else if (blob !== undefined) {
+        } else if (file !== undefined) {
           throw badRequest(`${part.fieldname} is given twice.`);
         } else {
           const watch = options.onFile?.(fields);
-          blob = await options.blobs.create();
-          sha256 = await receiveFile(part, blob, { maxSize: options.maxSize, watch });
+          const blob = received.use(await options.blobs.create());
+          file = { blob, sha256: await receiveFile(part, blob, { maxBytes: options.maxBytes, watch }) };
         }
         continue;
       }
@@ -96,9 +104,9 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
     }
     // Verifying a large file takes its time, and meanwhile nothing moves on the connection.
     request.raw.socket.setTimeout(0);
-    return { fields, file: blob && { blob, sha256 } };
+    const kept = received.move();
+    return { fields, file, [Symbol.asyncDispose]: () => kept.disposeAsync() };
   } catch (error) {
-    await blob?.discard();
     throw asAnswer(error);
   } finally {
     // What is left of a refused form is read and dropped, so that the sender gets to read the answer.

@@ -1,6 +1,6 @@
 import type { Principal } from "../access/principal.ts";
 import { scopesOf } from "../access/principal.ts";
-import type { Row, Statements } from "./database.ts";
+import type { Row, Statements } from "./port.ts";
 
 /** The columns of a key that decide whether and what it may do. */
 const KEY_COLUMNS = "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.expires_at, k.revoked_at";

@@ -1,8 +1,8 @@
-import type { Kysely, Selectable, Transaction } from "kysely";
+import type { Selectable } from "kysely";
 import { latestOf } from "../../contract/versions.ts";
-import type { Sealed } from "../keys/sealing.ts";
-import type { Statements } from "./database.ts";
-import type { ArtifactsTable, Schema } from "./schema.ts";
+import type { Queries, Statements, Transacted } from "./port.ts";
+import type { ArtifactsTable } from "./schema.ts";
+import type { Sealed } from "./secrets.ts";
 
 export type Artifact = Selectable<ArtifactsTable>;
 
@@ -35,7 +35,7 @@ export interface Authorization {
 }
 
 export async function findAuthorization(
-  db: Kysely<Schema>,
+  db: Queries,
   { projectId, credentialHash, signature }: { projectId: string; credentialHash: string; signature: string },
 ): Promise<Authorization> {
   const credential = await db
@@ -59,7 +59,7 @@ export async function findAuthorization(
 }
 
 /** The sealed DEK as it stands now; a rotation may have replaced it since the last read. */
-export async function readSealedDek(db: Kysely<Schema>, artifactId: string): Promise<Sealed | undefined> {
+export async function readSealedDek(db: Queries, artifactId: string): Promise<Sealed | undefined> {
   const row = await db
     .selectFrom("artifacts")
     .select(["kek_id", "sealed_dek"])
@@ -72,12 +72,9 @@ export async function readSealedDek(db: Kysely<Schema>, artifactId: string): Pro
  * Makes an artifact visible and recomputes the project's latest version. The project's row is locked first: two publishers of
  * different versions would otherwise each compute "latest" without the other's.
  *
- * @returns the artifact that already had this version, or undefined when the new one was stored
+ * @returns the artifact that has this version: the new one, or an earlier one
  */
-export async function insertArtifact(
-  transaction: Transaction<Schema>,
-  artifact: Artifact,
-): Promise<Artifact | undefined> {
+export async function insertArtifact(transaction: Transacted, artifact: Artifact): Promise<Artifact> {
   await transaction
     .updateTable("projects")
     .set((eb) => ({ latest_version: eb.ref("latest_version") }))
@@ -101,11 +98,11 @@ export async function insertArtifact(
     .set({ latest_version: latestOf(versions)?.version ?? null })
     .where("id", "=", artifact.project_id)
     .execute();
-  return undefined;
+  return artifact;
 }
 
 /** Which of the blob ids have a record: what the sweep at start keeps. */
-export async function knownBlobs(db: Kysely<Schema>, ids: string[]): Promise<Set<string>> {
+export async function knownBlobs(db: Queries, ids: string[]): Promise<Set<string>> {
   const rows = await db
     .selectFrom("artifacts")
     .select("id")

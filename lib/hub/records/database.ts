@@ -1,42 +1,21 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Kysely, type LogEvent } from "kysely";
+import { Kysely, type LogEvent, sql } from "kysely";
 import { usageError } from "../../contract/errors.ts";
 import { concernsConnection, storageError } from "../storage-error.ts";
 import { migrate } from "./migrations.ts";
+import type { Database, Dialect, Statements } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
 import type { Schema } from "./schema.ts";
 import { openSqlite } from "./sqlite.ts";
-
-export type Dialect = "sqlite" | "postgres";
-export type Value = string | number | null;
-export type Row = Record<string, unknown>;
-
-/**
- * Constant statements for the routes that every agent polls: prepared once, without the cost of building a query. Placeholders
- * are `?` in both databases. They read committed rows only.
- */
-export interface Statements {
-  first(text: string, parameters: readonly Value[]): Row | undefined | Promise<Row | undefined>;
-  all(text: string, parameters: readonly Value[]): Row[] | Promise<Row[]>;
-  close(): void;
-}
-
-/** The records port: kysely for everything that is not hot, constant statements for what is. */
-export interface Database {
-  readonly dialect: Dialect;
-  readonly kysely: Kysely<Schema>;
-  readonly statements: Statements;
-  close(): Promise<void>;
-}
 
 export interface DatabaseOptions {
   /** Holds `hub.sqlite` unless `url` says otherwise. */
   dataDir: string;
   /** `postgres://…`, `postgresql://…`, `sqlite:PATH`, `file:` URL or a path. */
   url?: string;
-  /** Hears every statement with its duration in milliseconds; tests count them. */
-  onStatement?: ((text: string, milliseconds: number) => void) | undefined;
+  /** Hears every statement with its duration; tests count them. */
+  onStatement?: ((text: string, durationMs: number) => void) | undefined;
   onIdleError: (error: Error) => void;
 }
 
@@ -76,6 +55,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       dialect,
       kysely,
       statements: onStatement === undefined ? constant : heard(constant, (text) => onStatement(text, 0)),
+      check: async () => void (await sql`select 1`.execute(kysely)),
       async close() {
         constant.close();
         await kysely.destroy();

@@ -1,9 +1,8 @@
-import type { Kysely } from "kysely";
 import type { GrantRecord } from "../../contract/surfaces/marketplace.ts";
-import type { Schema } from "./schema.ts";
+import type { Queries } from "./port.ts";
 
 /** Lets an owner's keys see a private target; granting twice keeps the first grant. */
-export async function addGrant(db: Kysely<Schema>, targetId: string, owner: string, now: string): Promise<GrantRecord> {
+export async function addGrant(db: Queries, targetId: string, owner: string, now: string): Promise<GrantRecord> {
   await db
     .insertInto("grants")
     .values({ target_id: targetId, grantee: owner, created_at: now })
@@ -18,7 +17,7 @@ export async function addGrant(db: Kysely<Schema>, targetId: string, owner: stri
 }
 
 /** @returns false when there was none */
-export async function removeGrant(db: Kysely<Schema>, targetId: string, owner: string): Promise<boolean> {
+export async function removeGrant(db: Queries, targetId: string, owner: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom("grants")
     .where("target_id", "=", targetId)
@@ -28,7 +27,7 @@ export async function removeGrant(db: Kysely<Schema>, targetId: string, owner: s
 }
 
 export function listGrants(
-  db: Kysely<Schema>,
+  db: Queries,
   targetId: string,
   { after, limit }: { after: string; limit: number },
 ): Promise<GrantRecord[]> {

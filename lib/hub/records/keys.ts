@@ -1,7 +1,8 @@
-import type { Kysely, Selectable } from "kysely";
+import type { Selectable } from "kysely";
 import type { ApiKeyRecord, Scope } from "../../contract/surfaces/keys.ts";
 import { hashOf, issue, recordId, shownPrefix } from "../access/credentials.ts";
-import type { ApiKeysTable, Schema } from "./schema.ts";
+import type { Queries } from "./port.ts";
+import type { ApiKeysTable } from "./schema.ts";
 
 export interface NewKey {
   name: string;
@@ -33,7 +34,7 @@ export const keyRecord = (row: Selectable<ApiKeysTable>): ApiKeyRecord => ({
 });
 
 /** Issues a key, and with it a deployment credential when asked for. Their secrets are only in the answer. */
-export async function issueKey(db: Kysely<Schema>, wanted: NewKey, now: number): Promise<IssuedKey> {
+export async function issueKey(db: Queries, wanted: NewKey, now: number): Promise<IssuedKey> {
   const key = issue("key");
   const credential = wanted.withCredential ? issue("credential") : undefined;
   const createdAt = new Date(now).toISOString();
@@ -67,7 +68,7 @@ export interface KeyView {
   projectId: string | null;
 }
 
-const visibleKeys = (db: Kysely<Schema>, { owner, projectId }: KeyView) =>
+const visibleKeys = (db: Queries, { owner, projectId }: KeyView) =>
   db
     .selectFrom("api_keys")
     .selectAll()
@@ -75,7 +76,7 @@ const visibleKeys = (db: Kysely<Schema>, { owner, projectId }: KeyView) =>
     .$if(projectId !== null, (query) => query.where("project_id", "=", projectId));
 
 export async function listKeys(
-  db: Kysely<Schema>,
+  db: Queries,
   view: KeyView,
   { after, limit }: { after: string; limit: number },
 ): Promise<ApiKeyRecord[]> {
@@ -83,13 +84,13 @@ export async function listKeys(
   return rows.map(keyRecord);
 }
 
-export async function findVisibleKey(db: Kysely<Schema>, view: KeyView, id: string): Promise<ApiKeyRecord | undefined> {
+export async function findVisibleKey(db: Queries, view: KeyView, id: string): Promise<ApiKeyRecord | undefined> {
   const row = await visibleKeys(db, view).where("id", "=", id).executeTakeFirst();
   return row && keyRecord(row);
 }
 
 /** Revokes a key and with it its sessions and its deployment credential, which are looked up through the key. */
-export async function revokeKey(db: Kysely<Schema>, id: string, now: string): Promise<void> {
+export async function revokeKey(db: Queries, id: string, now: string): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     await transaction
       .updateTable("api_keys")
@@ -99,4 +100,34 @@ export async function revokeKey(db: Kysely<Schema>, id: string, now: string): Pr
       .execute();
     await transaction.deleteFrom("sessions").where("key_id", "=", id).execute();
   });
+}
+
+/** The first start's key has a fixed id: two hubs of one database make only one. */
+const ADMIN_KEY = "key_admin";
+
+/** Returns the SHA-256 of the first start's administrator key, or undefined before the first start. */
+export async function adminKeyHash(db: Queries): Promise<string | undefined> {
+  const row = await db.selectFrom("api_keys").select("hash").where("id", "=", ADMIN_KEY).executeTakeFirst();
+  return row?.hash;
+}
+
+/** Registers the first start's administrator key. @returns false when there is one already */
+export async function insertAdminKey(db: Queries, key: string, now: string): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto("api_keys")
+    .values({
+      id: ADMIN_KEY,
+      name: "administrator",
+      owner: "admin",
+      scopes: "admin",
+      project_id: null,
+      prefix: shownPrefix(key),
+      hash: hashOf(key),
+      expires_at: null,
+      revoked_at: null,
+      created_at: now,
+    })
+    .onConflict((conflict) => conflict.column("id").doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows === 1n;
 }

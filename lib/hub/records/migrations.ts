@@ -1,6 +1,6 @@
 import { type ColumnDataType, type Kysely, sql } from "kysely";
 import { type Migration, type MigrationProvider, Migrator } from "kysely/migration";
-import type { Dialect } from "./database.ts";
+import type { Dialect } from "./port.ts";
 
 type Text = ColumnDataType | ReturnType<typeof sql>;
 

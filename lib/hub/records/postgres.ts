@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { type Dialect as KyselyDialect, PostgresDialect } from "kysely";
+import { PostgresDialect } from "kysely";
 import type pg from "pg";
-import type { Row, Statements, Value } from "./database.ts";
+import type { OpenDialect, Row, Statements, Value } from "./port.ts";
 
 const BIGINT = 20;
 
@@ -43,17 +43,12 @@ class PostgresStatements implements Statements {
   }
 }
 
-export interface OpenPostgres {
-  dialect: KyselyDialect;
-  openStatements(): Statements;
-}
-
 /**
  * A pool of PostgreSQL connections, shared by kysely and the constant statements.
  *
  * @param onIdleError an idle connection was lost; the pool replaces it by itself
  */
-export async function openPostgres(url: string, onIdleError: (error: Error) => void): Promise<OpenPostgres> {
+export async function openPostgres(url: string, onIdleError: (error: Error) => void): Promise<OpenDialect> {
   // Hubs on SQLite do without the driver.
   const { Pool, types } = (await import("pg")).default;
   const options = { connectionString: url, max: 10, connectionTimeoutMillis: 10_000 };

@@ -1,6 +1,7 @@
-import type { Kysely, Selectable } from "kysely";
+import type { Selectable } from "kysely";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
-import type { ProjectsTable, Schema } from "./schema.ts";
+import type { Queries } from "./port.ts";
+import type { ProjectsTable } from "./schema.ts";
 
 export type Project = Selectable<ProjectsTable>;
 
@@ -13,7 +14,7 @@ export const projectRecord = ({ id, name, kind, slug, created_at }: Project): Pr
 });
 
 /** @returns false when a project of this kind has the slug already */
-export async function insertProject(db: Kysely<Schema>, project: Project): Promise<boolean> {
+export async function insertProject(db: Queries, project: Project): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("projects")
     .values(project)
@@ -22,13 +23,13 @@ export async function insertProject(db: Kysely<Schema>, project: Project): Promi
   return numInsertedOrUpdatedRows === 1n;
 }
 
-export function findProject(db: Kysely<Schema>, id: string): Promise<Project | undefined> {
+export function findProject(db: Queries, id: string): Promise<Project | undefined> {
   return db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst();
 }
 
 /** @param owner undefined for every owner's @param id not null for one project only */
 export async function listProjects(
-  db: Kysely<Schema>,
+  db: Queries,
   { owner, id }: { owner: string | undefined; id: string | null },
   { after, limit }: { after: string; limit: number },
 ): Promise<ProjectRecord[]> {

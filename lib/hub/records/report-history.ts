@@ -1,5 +1,4 @@
-import type { Kysely } from "kysely";
-import type { Schema } from "./schema.ts";
+import type { Queries } from "./port.ts";
 
 /** Rows that one statement removes: short enough that nobody waits for it. */
 const REMOVAL_BATCH = 1000;
@@ -16,7 +15,7 @@ export interface ReportFilters {
 
 /** One view's reports, newest first; pages by id, which sorts by the time of receipt. */
 export function listReports(
-  db: Kysely<Schema>,
+  db: Queries,
   { holder, target }: { holder: string; target: string },
   { hostId, status, version, from, to }: ReportFilters,
   { before, limit }: { before: string; limit: number },
@@ -40,7 +39,7 @@ export function listReports(
  *
  * @returns how many were removed
  */
-export async function removeReports(db: Kysely<Schema>, before: string): Promise<number> {
+export async function removeReports(db: Queries, before: string): Promise<number> {
   let removed = 0;
   for (;;) {
     const { numDeletedRows } = await db

@@ -1,8 +1,15 @@
-import type { Kysely } from "kysely";
-import type { Schema } from "./schema.ts";
+import type { z } from "zod";
+import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.ts";
+import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
+import type { deploymentReport } from "../../contract/surfaces/reports.ts";
+import { recordId } from "../access/credentials.ts";
+import type { Queries } from "./port.ts";
+
+/** The host of a report of surface B that names none. */
+const DEFAULT_HOST = "default";
 
 /** A deployment report on its way into the log and the fleet view. */
-export interface IncomingReport {
+interface IncomingReport {
   id: string;
   /** On surface A the owner of the reporting key; on surface B empty: the project is the view. */
   holder: string;
@@ -27,7 +34,7 @@ export const targetName = (kind: "plugin" | "service", slug: string) => `${kind}
  *
  * @returns false when the log has a report of this deployment already: nothing changed
  */
-export function storeReport(db: Kysely<Schema>, report: IncomingReport): Promise<boolean> {
+function storeReport(db: Queries, report: IncomingReport): Promise<boolean> {
   const { holder, target } = report;
   return db.transaction().execute(async (transaction) => {
     const { numInsertedOrUpdatedRows } = await transaction
@@ -64,4 +71,69 @@ export function storeReport(db: Kysely<Schema>, report: IncomingReport): Promise
       .execute();
     return true;
   });
+}
+
+/** Stores a report of surface A in the view of its deployer. @returns the record that the log and the fleet view show */
+export async function storeTargetReport(
+  db: Queries,
+  report: z.output<typeof deploymentReport>,
+  deployerId: string,
+  now: number,
+): Promise<ReportRecord> {
+  const record: ReportRecord = {
+    id: recordId("dpl", now),
+    deployer_id: deployerId,
+    kind: report.kind,
+    slug: report.slug,
+    version: report.version,
+    host_id: report.host_id,
+    status: report.status,
+    repo: report.repo,
+    error_message: report.error_message,
+    started_at: report.started_at,
+    completed_at: report.completed_at,
+    created_at: new Date(now).toISOString(),
+  };
+  await storeReport(db, {
+    id: record.id,
+    holder: deployerId,
+    target: targetName(report.kind, report.slug),
+    hostId: report.host_id,
+    version: report.version,
+    status: report.status,
+    deploymentId: null,
+    record,
+    hostRecord: record,
+    createdAt: record.created_at,
+  });
+  return record;
+}
+
+/** Stores a report of surface B in its project's view. @returns the deployment's id, made here when the report has none */
+export async function storeProjectReport(db: Queries, report: ProjectReport, now: number): Promise<string> {
+  const id = recordId("dpl", now);
+  const deploymentId = report.deployment_id === "" ? id : report.deployment_id;
+  const hostRecord: ProjectHost = {
+    host_id: report.host_id ?? DEFAULT_HOST,
+    deployment_id: deploymentId,
+    version: report.version,
+    status: report.rolled_back === true ? "rolled_back" : report.status,
+    error_message: report.error_message ?? null,
+    started_at: report.started_at,
+    completed_at: report.completed_at,
+    created_at: new Date(now).toISOString(),
+  };
+  await storeReport(db, {
+    id,
+    holder: "",
+    target: report.project_id,
+    hostId: hostRecord.host_id,
+    version: report.version,
+    status: hostRecord.status,
+    deploymentId,
+    record: { id, project_id: report.project_id, ...hostRecord, plugins: report.plugins },
+    hostRecord,
+    createdAt: hostRecord.created_at,
+  });
+  return deploymentId;
 }

@@ -1,13 +1,12 @@
-import type { Kysely } from "kysely";
 import { hashOf, issue } from "../access/credentials.ts";
-import type { Schema } from "./schema.ts";
+import type { Queries } from "./port.ts";
 
 /** How long a session lives (docs/contract/deploy.md). Seconds. */
 export const SESSION_SECONDS = 3600;
 
 /** Opens a session and forgets those that have expired. The token is only in the answer. */
 export async function openSession(
-  db: Kysely<Schema>,
+  db: Queries,
   { keyId, projectId }: { keyId: string; projectId: string },
   now: number,
 ): Promise<string> {

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { type Dialect as KyselyDialect, SqliteDialect } from "kysely";
-import type { Row, Statements, Value } from "./database.ts";
+import { SqliteDialect } from "kysely";
+import type { OpenDialect, Row, Statements, Value } from "./port.ts";
 
 /** More distinct statements than the hub has; a bound, in case a query is ever built from a list. */
 const STATEMENT_CACHE = 500;
@@ -78,17 +78,11 @@ class SqliteStatements implements Statements {
   }
 }
 
-export interface OpenSqlite {
-  dialect: KyselyDialect;
-  /** Opened after the migrations: a read-only connection cannot create the file. */
-  openStatements(): Statements;
-}
-
 /**
  * Opens the hub's SQLite file, creating it with mode 0600: WAL, full synchronisation (what was answered with 201 survives a power
  * cut), foreign keys, and five seconds of patience with other processes (`sealift hub rotate-kek`).
  */
-export function openSqlite(path: string): OpenSqlite {
+export function openSqlite(path: string): OpenDialect {
   // SQLite would create it for everyone to read; its WAL takes the mode over.
   closeSync(openSync(path, "a", 0o600));
   const database = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 5000 });

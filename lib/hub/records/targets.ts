@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import type { Kysely, Selectable, Transaction } from "kysely";
-import type { ReleaseRecord, TargetDetail, TargetSummary } from "../../contract/surfaces/marketplace.ts";
+import type { Selectable } from "kysely";
+import type { ReleaseRecord, TargetChanges, TargetDetail, TargetSummary } from "../../contract/surfaces/marketplace.ts";
 import type { TargetKind } from "../../contract/surfaces/paths.ts";
 import { byPrecedence, latestOf } from "../../contract/versions.ts";
+import type { Queries, Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
-import type { ReleasesTable, Schema } from "./schema.ts";
+import type { ReleasesTable } from "./schema.ts";
 
 export type Release = Selectable<ReleasesTable>;
 
@@ -45,11 +46,7 @@ export function detailOf(target: Project, releases: readonly Release[]): { detai
  *
  * @param change what else to write; it runs under the lock
  */
-export async function changeTarget<T>(
-  transaction: Transaction<Schema>,
-  targetId: string,
-  change: () => Promise<T>,
-): Promise<T> {
+async function changeTarget<T>(transaction: Transacted, targetId: string, change: () => Promise<T>): Promise<T> {
   await transaction
     .updateTable("projects")
     .set((eb) => ({ latest_version: eb.ref("latest_version") }))
@@ -71,7 +68,18 @@ export async function changeTarget<T>(
   return result;
 }
 
-export function findRelease(db: Kysely<Schema>, targetId: string, version: string): Promise<Release | undefined> {
+/** Changes what an owner says of a target; what `changes` leaves out stays. */
+export async function describeTarget(db: Queries, targetId: string, changes: TargetChanges): Promise<void> {
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+  await db.transaction().execute((transaction) =>
+    changeTarget(transaction, targetId, async () => {
+      if (given.length === 0) return;
+      await transaction.updateTable("projects").set(Object.fromEntries(given)).where("id", "=", targetId).execute();
+    }),
+  );
+}
+
+export function findRelease(db: Queries, targetId: string, version: string): Promise<Release | undefined> {
   return db
     .selectFrom("releases")
     .selectAll()
@@ -80,14 +88,12 @@ export function findRelease(db: Kysely<Schema>, targetId: string, version: strin
     .executeTakeFirst();
 }
 
-/**
- * Makes a release visible. @returns the release that already had this version, or undefined when the new one was stored
- */
+/** Makes a release visible. @returns the release that has this version: the new one, or an earlier one */
 export function insertRelease(
-  db: Kysely<Schema>,
+  db: Queries,
   release: Release,
   visibility: Project["visibility"] | undefined,
-): Promise<Release | undefined> {
+): Promise<Release> {
   return db.transaction().execute((transaction) =>
     changeTarget(transaction, release.target_id, async () => {
       const existing = await findRelease(transaction, release.target_id, release.version);
@@ -96,14 +102,14 @@ export function insertRelease(
       if (visibility !== undefined) {
         await transaction.updateTable("projects").set({ visibility }).where("id", "=", release.target_id).execute();
       }
-      return undefined;
+      return release;
     }),
   );
 }
 
 /** Yanks a release or takes that back. @returns undefined when there is no such release */
 export function setYanked(
-  db: Kysely<Schema>,
+  db: Queries,
   { targetId, version, yanked, reason }: { targetId: string; version: string; yanked: boolean; reason: string | null },
 ): Promise<Release | undefined> {
   return db.transaction().execute((transaction) =>
@@ -121,7 +127,7 @@ export function setYanked(
 
 /** Newest first; pages by id, which sorts by creation. */
 export async function listReleases(
-  db: Kysely<Schema>,
+  db: Queries,
   targetId: string,
   { before, limit }: { before: string; limit: number },
 ): Promise<Release[]> {

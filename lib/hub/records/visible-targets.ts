@@ -2,7 +2,7 @@ import type { TargetSummary } from "../../contract/surfaces/marketplace.ts";
 import type { TargetKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../access/principal.ts";
 import { type KeyRow, principalOf } from "./access.ts";
-import type { Row, Statements } from "./database.ts";
+import type { Row, Statements } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { targetSummary } from "./targets.ts";
 

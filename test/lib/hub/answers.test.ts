@@ -63,7 +63,7 @@ t.test("a request id is taken over when it is sane, and always answered", async 
 });
 
 t.test("too many requests of one key are answered with 429 and Retry-After, others go on", async (t) => {
-  const hub = await startHub(t, { rateLimit: { requests: 5 } });
+  const hub = await startHub(t, { rateLimits: { requestsPerMinute: 5 } });
   const answers: Answer[] = [];
   for (let i = 0; i < 7; i++) answers.push(await hub.call("GET", "/devkeys/projects"));
   t.strictSame(
@@ -79,7 +79,7 @@ t.test("too many requests of one key are answered with 429 and Retry-After, othe
 });
 
 t.test("failed authentications of an address have a limit of their own, valid keys are not locked out", async (t) => {
-  const hub = await startHub(t, { rateLimit: { failures: 3 } });
+  const hub = await startHub(t, { rateLimits: { failuresPerMinute: 3 } });
   const project = await createProject(hub);
   const statuses: number[] = [];
   for (let i = 0; i < 3; i++) statuses.push((await hub.call("GET", "/devkeys/projects", { key: `slk_${i}` })).status);

@@ -136,7 +136,7 @@ t.test("retention removes old reports, and never a host's newest one", async (t)
   now += 40 * day;
   await report(hub, { host_id: "busy", version: "2.0.0" });
   await hub.hub.close();
-  const again = await startHub(t, { dataDir: hub.dataDir, clock: () => now, reportRetention: 30 * day });
+  const again = await startHub(t, { dataDir: hub.dataDir, clock: () => now, keepReportsMs: 30 * day });
   const database = await openDatabase({ dataDir: hub.dataDir, onIdleError: () => {} });
   t.teardown(() => database.close());
   t.equal(await removeReports(database.kysely, new Date(now - 30 * day).toISOString()), 0, "the start did it");

@@ -112,7 +112,7 @@ t.test("a source host that misbehaves leaves nothing", async (t) => {
   let answer: Answerer = () => {};
   const source = await sourceHost(t, (request, response) => answer(request, response));
   const hub = await startWithPlugin(t, {
-    maxArtifactSize: 50_000,
+    maxArtifactBytes: 50_000,
     sourceHosts: [{ shape: "github", origin: source.origin }],
   });
   isErrorBody(t, await importTide(hub), 409, "conflict");

@@ -55,7 +55,7 @@ t.test("a data dir has one hub at a time", async (t) => {
 });
 
 t.test("closing lets an upload in flight end, and takes no new connections", async (t) => {
-  const hub = await startHub(t, { drainTimeout: 5000 });
+  const hub = await startHub(t, { drainTimeoutMs: 5000 });
   const project = await createProject(hub);
   const { hostname, port } = new URL(hub.url);
   const body = JSON.stringify({ xdevkey: project.key, project_id: project.id });
@@ -84,7 +84,7 @@ t.test("closing lets an upload in flight end, and takes no new connections", asy
 });
 
 t.test("closing does not wait for ever", async (t) => {
-  const hub = await startHub(t, { drainTimeout: 200 });
+  const hub = await startHub(t, { drainTimeoutMs: 200 });
   const { hostname, port } = new URL(hub.url);
   const stuck = request({ host: hostname, port, method: "POST", path: "/x", headers: { "content-length": 100 } });
   stuck.on("error", () => {});

@@ -288,7 +288,7 @@ async function refused(t: Test, hub: RunningHub, answer: Answer, status: number,
 }
 
 t.test("a publication that is malformed leaves nothing", async (t) => {
-  const hub = await startHub(t, { maxArtifactSize: 100_000 });
+  const hub = await startHub(t, { maxArtifactBytes: 100_000 });
   await createPlugin(hub, "p");
   const hex = "0".repeat(64);
   const attempts: [Record<string, string | undefined>, number, string][] = [

@@ -139,7 +139,7 @@ t.test("publishing asks for the scope, and for a key of that project", async (t)
 });
 
 t.test("what is larger than the hub accepts is refused, declared or not", async (t) => {
-  const hub = await startHub(t, { maxArtifactSize: 100_000 });
+  const hub = await startHub(t, { maxArtifactBytes: 100_000 });
   const project = await createProject(hub);
   t.equal((await project.publish(publication("1.0.0", { size: 100_000 }))).status, 201);
   isErrorBody(t, await project.publish(publication("1.0.1", { size: 100_001 })), 413, "too_large");

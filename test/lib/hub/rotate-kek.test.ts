@@ -2,7 +2,7 @@ import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { createHub } from "../../../lib/hub/hub.ts";
-import { newKek, readKekFile, writeKekFile } from "../../../lib/hub/keys/kek-file.ts";
+import { lockKekFile, newKek, readKekFile, writeKekFile } from "../../../lib/hub/keys/kek-file.ts";
 import { Keyring } from "../../../lib/hub/keys/keyring.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { dekContext, seal, unseal } from "../../../lib/hub/keys/sealing.ts";
@@ -94,10 +94,11 @@ t.test("download URLs survive a rotation", async (t) => {
 t.test("two rotations at once do not drop each other's key", async (t) => {
   const hub = await startHub(t);
   const path = join(hub.dataDir, "kek.json");
-  await writeFile(`${path}.lock`, String(process.pid));
-  await t.rejects(rotateKek({ dataDir: hub.dataDir }), { code: "usage" });
-  await writeFile(`${path}.lock`, "999999999");
-  t.ok(await rotateKek({ dataDir: hub.dataDir }), "the lock of a process that is gone is taken over");
+  {
+    using _other = lockKekFile(path);
+    await t.rejects(rotateKek({ dataDir: hub.dataDir }), { code: "usage" });
+  }
+  t.ok(await rotateKek({ dataDir: hub.dataDir }));
 });
 
 t.test("a rotation that was interrupted is completed by the next one", async (t) => {

@@ -115,7 +115,7 @@ export async function attackedHost(t: Test): Promise<AttackedHost> {
   const wire: AttackedHost["wire"] = {};
   let hubUrl = "";
   const wireUrl = await startWire(t, wire, () => hubUrl);
-  const hub = await startHub(t, { publicUrl: wireUrl, dataDir: join(dirname(outside), "hub"), rateLimit: false });
+  const hub = await startHub(t, { publicUrl: wireUrl, dataDir: join(dirname(outside), "hub"), rateLimits: false });
   hubUrl = await listeningUrl(hub);
   const adminHub: RunningHub = { ...hub, url: hubUrl, call: rebased(hub, hubUrl) };
   const project = await createProject(adminHub);

@@ -11,7 +11,7 @@ export interface PublishTarget {
 }
 
 export async function createTarget(t: Test): Promise<PublishTarget> {
-  const hub = await startHub(t, { rateLimit: false });
+  const hub = await startHub(t, { rateLimits: false });
   await hub.call("POST", "/devkeys/projects", { json: { name: "The Tide Table", kind: "plugin", slug: SLUG } });
   return { hub, next: 0 };
 }

@@ -5,8 +5,8 @@ import type { SourceHost } from "./sources.ts";
 
 /** A source host redirects to its download server, and perhaps over a renamed repository. */
 const MAX_REDIRECTS = 5;
-/** For connecting, for the response's headers, and for each silence while the archive comes. Milliseconds. */
-const TIMEOUT = 30_000;
+/** For connecting, for the response's headers, and for each silence while the archive comes. */
+const TIMEOUT_MS = 30_000;
 
 const badSource = (message: string, cause?: unknown) =>
   new HubError(502, "hub_unavailable", message, cause === undefined ? {} : { cause });
@@ -22,7 +22,7 @@ async function ask(
     decompress: false,
     throwHttpErrors: false,
     retry: { limit: 0 },
-    timeout: { connect: TIMEOUT, secureConnect: TIMEOUT, socket: TIMEOUT, response: TIMEOUT },
+    timeout: { connect: TIMEOUT_MS, secureConnect: TIMEOUT_MS, socket: TIMEOUT_MS, response: TIMEOUT_MS },
     headers: { accept: "application/zip, application/octet-stream;q=0.9, */*;q=0.1" },
   });
   return new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ async function ask(
  * @throws 404 when the host has no such archive, 502 when it does not answer as a source host does, 413 beyond the hub's limit
  */
 export async function* fetchArchive(
-  { sourceHosts, maxArtifactSize, logger }: HubContext,
+  { sourceHosts, maxArtifactBytes, logger }: HubContext,
   host: SourceHost,
   reference: string,
 ): AsyncGenerator<Buffer> {
@@ -69,14 +69,14 @@ export async function* fetchArchive(
     }
     let received = 0;
     const declared = Number(response.headers["content-length"] ?? Number.NaN);
-    if (declared > maxArtifactSize) {
+    if (declared > maxArtifactBytes) {
       body.destroy();
-      throw tooLarge(`The archive is larger than ${maxArtifactSize} bytes.`);
+      throw tooLarge(`The archive is larger than ${maxArtifactBytes} bytes.`);
     }
     try {
       for await (const chunk of body) {
         received += chunk.length;
-        if (received > maxArtifactSize) throw tooLarge(`The archive is larger than ${maxArtifactSize} bytes.`);
+        if (received > maxArtifactBytes) throw tooLarge(`The archive is larger than ${maxArtifactBytes} bytes.`);
         yield chunk;
       }
     } catch (error) {

@@ -5,7 +5,8 @@ import { countBuffered } from "../../buffer-collection.ts";
 import type { HubContext } from "../../context.ts";
 import type { Release } from "../../records/targets.ts";
 import type { VisibleTarget } from "../../records/visible-targets.ts";
-import { publishRelease } from "../archive.ts";
+import { publishArchive } from "../archive.ts";
+import type { Published } from "../publication.ts";
 import { fetchArchive } from "./fetch-archive.ts";
 import { signingSecretOf } from "./signing-secret.ts";
 
@@ -17,24 +18,20 @@ export async function importRelease(
   hub: HubContext,
   target: VisibleTarget,
   { version, repo, host: hostName, visibility }: ImportRequest,
-): Promise<{ release: Release; created: boolean }> {
+): Promise<Published<Release>> {
   const host = hub.sourceHosts.find(hostName);
   const secret = await signingSecretOf(hub, target.owner);
   const hash = createHash("sha256");
   const hmac = createHmac("sha256", secret);
-  const blob = await hub.blobs.create();
-  try {
-    for await (const chunk of fetchArchive(hub, host, repo)) {
-      hash.update(chunk);
-      hmac.update(chunk);
-      await blob.write(chunk);
-      countBuffered(chunk.length);
-    }
-    await blob.flush();
-    const signature = SIGNATURE_PREFIX + hmac.digest("hex");
-    const fields = { version, signature, repo, ...(visibility !== undefined && { visibility }) };
-    return await publishRelease(hub, { targetId: target.id, fields, blob, sha256: hash.digest("hex") });
-  } finally {
-    await blob.discard();
+  await using blob = await hub.blobs.create();
+  for await (const chunk of fetchArchive(hub, host, repo)) {
+    hash.update(chunk);
+    hmac.update(chunk);
+    await blob.write(chunk);
+    countBuffered(chunk.length);
   }
+  await blob.flush();
+  const signature = SIGNATURE_PREFIX + hmac.digest("hex");
+  const fields = { version, signature, repo, ...(visibility !== undefined && { visibility }) };
+  return await publishArchive(hub, target.id, fields, { blob, sha256: hash.digest("hex") });
 }

@@ -1,9 +1,7 @@
 import type { HubContext } from "../../context.ts";
 import { HubError } from "../../http/errors.ts";
 import { openSecret } from "../../keys/hub-secret.ts";
-
-/** The name under which an owner's signing secret is sealed; it is part of what the sealing binds. */
-export const signingSecretName = (owner: string) => `signing-key/${owner}`;
+import { signingSecretName } from "../../records/secrets.ts";
 
 /** @throws 409 when the owner has registered none */
 export async function signingSecretOf(hub: HubContext, owner: string): Promise<Buffer> {

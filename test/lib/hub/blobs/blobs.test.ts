@@ -59,7 +59,7 @@ for (const [name, open] of Object.entries(storages)) {
     t.equal(blob.size, 10);
     const id = newId();
     await t.rejects(blobs.read(id), { code: "ENOENT" });
-    await blob.discard();
+    await blob[Symbol.asyncDispose]();
     t.strictSame(readdirSync(incoming), []);
   });
 
@@ -96,6 +96,6 @@ for (const [name, open] of Object.entries(storages)) {
     t.equal((await read(blobs, known)).toString(), "known");
     await t.rejects(blobs.read(unknown), { code: "ENOENT" });
     t.strictSame(readdirSync(incoming), []);
-    await left.discard();
+    await left[Symbol.asyncDispose]();
   });
 }

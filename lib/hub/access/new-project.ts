@@ -1,0 +1,41 @@
+import { randomBytes } from "node:crypto";
+import type { z } from "zod";
+import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
+import { unprocessable } from "../http/errors.ts";
+import type { Project } from "../records/projects.ts";
+import { detailOf } from "../records/targets.ts";
+import { recordId } from "./credentials.ts";
+
+/**
+ * Describes a new project, plugin or service. A project gets a generated slug, which is its id on surface B.
+ *
+ * @param now milliseconds since 1970
+ * @throws HubError 422 for a project with a slug, and for a plugin or service without one
+ */
+export function newProject(
+  { name, kind, slug }: z.output<typeof createProjectRequest>,
+  owner: string,
+  now: number,
+): Project {
+  if (kind === "project" && slug !== undefined) {
+    throw unprocessable("slug: is generated for a project; leave it out.");
+  }
+  if (kind !== "project" && slug === undefined) throw unprocessable("slug is missing.");
+  const generated = `prj_${randomBytes(16).toString("hex")}`;
+  const project: Project = {
+    id: kind === "project" ? generated : recordId(kind === "plugin" ? "plg" : "svc", now),
+    kind,
+    slug: slug ?? generated,
+    name,
+    owner,
+    description: null,
+    homepage: null,
+    repository: null,
+    visibility: kind === "project" ? "private" : "public",
+    latest_version: null,
+    created_at: new Date(now).toISOString(),
+    detail: null,
+    detail_etag: null,
+  };
+  return kind === "project" ? project : { ...project, ...detailOf(project, []) };
+}

@@ -1,0 +1,60 @@
+import type { FastifyRequest } from "fastify";
+import type { Scope } from "../../contract/surfaces/keys.ts";
+import type { MountOptions } from "../http/documentation.ts";
+import { forbidden, keyRejected, notFound } from "../http/errors.ts";
+import { findKey, type Session } from "../records/access.ts";
+import { findProject } from "../records/projects.ts";
+import { openSession } from "../records/sessions.ts";
+import { hashOf } from "./credentials.ts";
+import { controls, isAdministrator, type Principal, requireScope } from "./principal.ts";
+
+/** Looking at projects of surface B in the caller's name. */
+export interface ProjectAccess {
+  /** Opens a session for the key's own project. @returns its token @throws 401, 403; 404 for administrators only */
+  openSession(request: FastifyRequest, key: string, projectId: string): Promise<string>;
+  /** The live session of this project. @throws 401 without one, 403 for another project's or a missing scope */
+  session(request: FastifyRequest, projectId: string, ...scopes: Scope[]): Promise<Session>;
+  /** @throws 401, 403; 404 for administrators only, when there is no such project */
+  publishable(request: FastifyRequest, projectId: string): Promise<void>;
+  /** A session or key that may read the project's fleet. @throws 401, 403; 404 for administrators only */
+  readable(request: FastifyRequest, projectId: string): Promise<void>;
+}
+
+export function projectAccess({ hub, authentication }: MountOptions): ProjectAccess {
+  const { kysely: db, statements } = hub.database;
+
+  /** Only administrators hear that there is no such project: to everyone else it is another's. */
+  async function requireControl(principal: Principal, projectId: string, refusal: string): Promise<void> {
+    const project = await findProject(db, projectId);
+    if (project?.kind === "project" && controls(principal, project)) return;
+    throw isAdministrator(principal) ? notFound("There is no such project.") : forbidden(refusal);
+  }
+
+  return {
+    async openSession(request, key, projectId) {
+      const principal = await findKey(statements, hashOf(key), hub.now());
+      if (principal === undefined) throw await authentication.rejected(request, keyRejected());
+      requireScope(principal, "deploy", "report", "read");
+      await requireControl(principal, projectId, "The key is not for this project.");
+      return openSession(db, { keyId: principal.keyId, projectId }, hub.clock());
+    },
+    async session(request, projectId, ...scopes) {
+      const session = await authentication.session(request);
+      if (session.projectId !== projectId) throw forbidden("The session belongs to another project.");
+      requireScope(session.principal, ...scopes);
+      return session;
+    },
+    async publishable(request, projectId) {
+      const principal = await authentication.key(request);
+      requireScope(principal, "publish");
+      await requireControl(principal, projectId, "The key may not publish to this project.");
+    },
+    async readable(request, projectId) {
+      const { principal, projectId: boundTo } = await authentication.sessionOrKey(request);
+      requireScope(principal, "read");
+      if (boundTo === projectId) return;
+      if (boundTo !== null) throw forbidden("The key or session is for another project.");
+      await requireControl(principal, projectId, "The key is not for this project.");
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import type { FastifyInstance } from "fastify";
+
+/** Connections that have become idle while draining are closed this often. */
+const IDLE_SWEEP_MS = 50;
+
+/** Stops accepting, lets what is in flight end, and cuts what has not ended after `timeoutMs`. */
+export async function drain(app: FastifyInstance, timeoutMs: number): Promise<void> {
+  const impatience = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
+  // A connection whose request ended after the closing began would otherwise stay open for its keep-alive time.
+  const sweeping = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
+  try {
+    await app.close();
+  } finally {
+    clearTimeout(impatience);
+    clearInterval(sweeping);
+  }
+}

@@ -1,0 +1,54 @@
+import type { Queries, Transacted } from "./port.ts";
+
+/** Returns true when the database has ever been used with a KEK. */
+export async function knowsKeks(db: Queries): Promise<boolean> {
+  return (await db.selectFrom("keks").select("id").limit(1).executeTakeFirst()) !== undefined;
+}
+
+/** Registers KEKs by name, so that a rotation can retire them. */
+export async function registerKeks(db: Queries, ids: readonly string[], now: string): Promise<void> {
+  for (const id of ids) {
+    await db
+      .insertInto("keks")
+      .values({ id, retired_at: null, created_at: now })
+      .onConflict((conflict) => conflict.column("id").doNothing())
+      .execute();
+  }
+}
+
+/** Retires every KEK but one: from now on no transaction can store a secret under them. */
+export async function retireKeksExcept(db: Queries, id: string, now: string): Promise<void> {
+  await db.updateTable("keks").set({ retired_at: now }).where("id", "!=", id).where("retired_at", "is", null).execute();
+}
+
+/**
+ * Runs `work` in a transaction that may store a secret sealed under the KEK. The KEK's row is held until the commit, so that a
+ * rotation cannot retire it in between: a secret sealed a moment too early would name a KEK that is then dropped.
+ *
+ * @returns undefined when the KEK is retired or not registered; nothing was written then
+ */
+export function underKek<T>(
+  db: Queries,
+  kekId: string,
+  work: (transaction: Transacted) => Promise<T>,
+): Promise<{ result: T } | undefined> {
+  return db.transaction().execute(async (transaction) => {
+    const { numUpdatedRows } = await transaction
+      .updateTable("keks")
+      .set({ retired_at: null })
+      .where("id", "=", kekId)
+      .where("retired_at", "is", null)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n ? { result: await work(transaction) } : undefined;
+  });
+}
+
+/** Names the KEKs under which a row of the database is sealed. */
+export async function keksInUse(db: Queries): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom("artifacts")
+    .select("kek_id")
+    .union(db.selectFrom("sealed_secrets").select("kek_id"))
+    .execute();
+  return new Set(rows.map(({ kek_id }) => kek_id));
+}

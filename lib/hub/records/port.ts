@@ -1,0 +1,37 @@
+import type { Dialect as KyselyDialect, Kysely, Transaction } from "kysely";
+import type { Schema } from "./schema.ts";
+
+export type Dialect = "sqlite" | "postgres";
+export type Value = string | number | null;
+export type Row = Record<string, unknown>;
+
+/** A connection for composed queries, or a transaction of one. */
+export type Queries = Kysely<Schema>;
+export type Transacted = Transaction<Schema>;
+
+/**
+ * Constant statements for the routes that every agent polls: prepared once, without the cost of building a query. Placeholders
+ * are `?` in both databases. They read committed rows only.
+ */
+export interface Statements {
+  first(text: string, parameters: readonly Value[]): Row | undefined | Promise<Row | undefined>;
+  all(text: string, parameters: readonly Value[]): Row[] | Promise<Row[]>;
+  close(): void;
+}
+
+/** A dialect that has been opened, before its schema is known to be the newest one. */
+export interface OpenDialect {
+  dialect: KyselyDialect;
+  /** Call it after the migrations: SQLite's read-only connection cannot create the file. */
+  openStatements(): Statements;
+}
+
+/** The records port: kysely for everything that is not hot, constant statements for what is. */
+export interface Database {
+  readonly dialect: Dialect;
+  readonly kysely: Queries;
+  readonly statements: Statements;
+  /** Rejects when the database does not answer. */
+  check(): Promise<void>;
+  close(): Promise<void>;
+}

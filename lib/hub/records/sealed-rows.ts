@@ -1,0 +1,72 @@
+import type { Queries } from "./port.ts";
+import type { Sealed } from "./secrets.ts";
+
+/** Rows of one page: a transaction over them is so short that a publisher beside it does not notice. */
+const PAGE_ROWS = 200;
+
+/** A DEK of an artifact or a secret of the hub, with what its sealing is bound to. */
+export interface SealedRow extends Sealed {
+  id: string;
+  /** The artifact's project, for a DEK. */
+  projectId?: string;
+}
+
+/** A table of sealed secrets, as a rotation walks it: in key order, each row replaced only if it is still what was read. */
+export interface SealedTable {
+  page(db: Queries, after: string): Promise<SealedRow[]>;
+  replace(transaction: Queries, old: SealedRow, sealed: Sealed): Promise<void>;
+}
+
+export const sealedDeks: SealedTable = {
+  async page(db, after) {
+    const rows = await db
+      .selectFrom("artifacts")
+      .select(["id", "project_id", "kek_id", "sealed_dek"])
+      .where("id", ">", after)
+      .orderBy("id")
+      .limit(PAGE_ROWS)
+      .execute();
+    return rows.map((row) => ({ id: row.id, projectId: row.project_id, kekId: row.kek_id, sealed: row.sealed_dek }));
+  },
+  async replace(db, old, { kekId, sealed }) {
+    await db
+      .updateTable("artifacts")
+      .set({ kek_id: kekId, sealed_dek: sealed })
+      .where("id", "=", old.id)
+      .where("sealed_dek", "=", old.sealed)
+      .execute();
+  },
+};
+
+export const sealedSecrets: SealedTable = {
+  async page(db, after) {
+    const rows = await db
+      .selectFrom("sealed_secrets")
+      .select(["name", "kek_id", "sealed"])
+      .where("name", ">", after)
+      .orderBy("name")
+      .limit(PAGE_ROWS)
+      .execute();
+    return rows.map(({ name, kek_id, sealed }) => ({ id: name, kekId: kek_id, sealed }));
+  },
+  async replace(db, old, { kekId, sealed }) {
+    await db
+      .updateTable("sealed_secrets")
+      .set({ kek_id: kekId, sealed })
+      .where("name", "=", old.id)
+      .where("sealed", "=", old.sealed)
+      .execute();
+  },
+};
+
+/** Replaces rows of one page in one transaction. @param reseal gives what a row is sealed as from now on */
+export function replaceSealed(
+  db: Queries,
+  table: SealedTable,
+  rows: readonly SealedRow[],
+  reseal: (row: SealedRow) => Sealed,
+): Promise<void> {
+  return db.transaction().execute(async (transaction) => {
+    for (const row of rows) await table.replace(transaction, row, reseal(row));
+  });
+}

@@ -1,0 +1,48 @@
+import type { Queries, Transacted } from "./port.ts";
+
+/** A secret under a KEK, as it stands in the database. */
+export interface Sealed {
+  kekId: string;
+  /** Base64 of nonce (12) ‖ ciphertext ‖ tag (16), AES-256-GCM. */
+  sealed: string;
+}
+
+/** The name under which an owner's signing secret is sealed; it is part of what the sealing binds. */
+export const signingSecretName = (owner: string) => `signing-key/${owner}`;
+
+/** Reads a sealed secret by its name. */
+export async function readSecret(db: Queries, name: string): Promise<Sealed | undefined> {
+  const row = await db
+    .selectFrom("sealed_secrets")
+    .select(["kek_id", "sealed"])
+    .where("name", "=", name)
+    .executeTakeFirst();
+  return row && { kekId: row.kek_id, sealed: row.sealed };
+}
+
+/** Stores a sealed secret under its name; `replace` decides whether an existing one gives way. */
+export async function writeSecret(
+  transaction: Transacted,
+  { name, secret, now, replace }: { name: string; secret: Sealed; now: string; replace: boolean },
+): Promise<void> {
+  const fields = { kek_id: secret.kekId, sealed: secret.sealed, created_at: now };
+  await transaction
+    .insertInto("sealed_secrets")
+    .values({ name, ...fields })
+    .onConflict((conflict) =>
+      replace ? conflict.column("name").doUpdateSet(fields) : conflict.column("name").doNothing(),
+    )
+    .execute();
+}
+
+/** Returns when a secret was stored, ISO 8601, or undefined when there is none of that name. */
+export async function secretSince(db: Queries, name: string): Promise<string | undefined> {
+  const row = await db.selectFrom("sealed_secrets").select("created_at").where("name", "=", name).executeTakeFirst();
+  return row?.created_at;
+}
+
+/** @returns false when there was none of that name */
+export async function removeSecret(db: Queries, name: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom("sealed_secrets").where("name", "=", name).executeTakeFirst();
+  return numDeletedRows > 0n;
+}
