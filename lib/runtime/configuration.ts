@@ -23,7 +23,7 @@ const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 const DEFAULT_SECRET =
   /change[-_ ]?me|^(.)\1*$|^(secret|password|default|example|test|development|dev|plugin[-_ ]?key)/i;
 /** Characters; 24 characters of base64 are 144 bits. */
-const SHORTEST_SECRET = 24;
+const MIN_SECRET_CHARACTERS = 24;
 
 const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -93,7 +93,7 @@ function weakSecrets({ app, plugins }: Integration): string[] {
   return secrets.flatMap(([name, secret]) => {
     if (secret === undefined) return [];
     if (DEFAULT_SECRET.test(secret)) return [`${name}: is a default, which env: production refuses`];
-    if (secret.length < SHORTEST_SECRET) return [`${name}: is shorter than ${SHORTEST_SECRET} characters`];
+    if (secret.length < MIN_SECRET_CHARACTERS) return [`${name}: is shorter than ${MIN_SECRET_CHARACTERS} characters`];
     return [];
   });
 }

@@ -1,23 +1,19 @@
 import { dirname, resolve } from "node:path";
-import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { INTEGRATION_FILE } from "../contract/files/manifest.ts";
-import { IPC_SEGMENT } from "../contract/surfaces/runtime.ts";
 import { createLogger, type Logger } from "../support/logging.ts";
 import { Broker } from "./calls/broker.ts";
 import { Calls } from "./calls/calls.ts";
+import { Catalogue } from "./catalogue/catalogue.ts";
+import type { PluginSlot } from "./catalogue/plugin-slot.ts";
 import { type Configuration, readConfiguration, resolveConfiguration } from "./configuration.ts";
-import { Instances } from "./lifecycle/instances.ts";
-import type { PluginSlot } from "./lifecycle/plugin-slot.ts";
-import { Plugins } from "./lifecycle/plugins.ts";
+import { instanceFactory } from "./lifecycle/instance-factory.ts";
+import { Lifecycle } from "./lifecycle/lifecycle.ts";
 import { guardProcess } from "./lifecycle/process-guard.ts";
 import { diagnose } from "./observability/health.ts";
 import { HealthMonitor } from "./observability/health-monitor.ts";
 import { Metrics, type Observed } from "./observability/metrics.ts";
-import { answerErrors, sendFault } from "./routes/error-answer.ts";
-import { addIpcRoutes } from "./routes/ipc.ts";
-import { pluginKeyCheck } from "./routes/plugin-key.ts";
-import { addPluginRoutes } from "./routes/plugin-routes.ts";
-import { nextRequestId } from "./routes/request-id.ts";
+import { createApp } from "./routes/app.ts";
 import { Reaper } from "./sandbox/reaper.ts";
 import { Scheduler } from "./services/scheduler.ts";
 import { openServices } from "./services/services.ts";
@@ -48,7 +44,8 @@ export interface RuntimeOptions {
 
 export interface Runtime {
   readonly app: FastifyInstance;
-  readonly plugins: Plugins;
+  readonly catalogue: Catalogue;
+  readonly lifecycle: Lifecycle;
   /** Loads the plugins, if that has not happened, and listens. Returns the URL. */
   listen(): Promise<string>;
   /** Loads what is new on disk and reloads what is loaded, extensions first. */
@@ -85,16 +82,15 @@ function observedOf(slot: PluginSlot): Observed["plugins"][number] {
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const { configuration, root } = await configurationOf(options);
   const { settings, reserved } = configuration;
-  const { app: appSettings, observability } = settings;
+  const { app: appSettings, observability, plugins } = settings;
   const logger = options.logger ?? createLogger({ name: appSettings.name, level: observability.logging.level });
-  const prefix = appSettings.plugin_prefix;
-
+  const env = options.env ?? process.env;
   const verifyToken = await createTokenVerifier(settings.auth.jwt, root);
 
-  const metrics = new Metrics(() => ({
-    plugins: plugins.all.map((slot) => observedOf(slot)),
-    callsInFlight: calls.inFlight,
-  }));
+  // What ends with the runtime, in the order in which it begins; a runtime that cannot be built leaves nothing behind.
+  await using building = new AsyncDisposableStack();
+  const metrics = new Metrics();
+  if (options.guardProcess === true) building.use(guardProcess(logger, metrics));
   const watchdog = new Watchdog({
     thresholdMs: observability.metrics.blocked_after_ms,
     announce: logger.level !== "silent",
@@ -103,95 +99,54 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
       logger.error({ plugin, seconds }, "the event loop was blocked");
     },
   });
-  const reaper = new Reaper();
-  const services = await openServices(settings, { root, logger, reaper });
-  const broker = new Broker(services, (...call) => calls.call(...call));
-  const instances = new Instances({ settings, verifyToken, prefix, watchdog, reaper });
-  const plugins: Plugins = new Plugins({
-    directory: resolve(root, options.pluginsDir ?? settings.plugins.directory),
-    env: options.env ?? process.env,
-    reserved,
-    logger,
-    metrics,
-    instantiate: (instanceOptions, slot) => instances.make(instanceOptions, slot),
-    request: (caller, ...request) => broker.request(caller, ...request),
-    forget: (caller) => broker.forget(caller),
-  });
-  const calls: Calls = new Calls(plugins, metrics);
-  const scheduler = new Scheduler(settings.services.scheduler.jobs, { calls, logger });
-  const monitor = new HealthMonitor(plugins, logger);
-  const unguard = options.guardProcess === true ? guardProcess(logger, metrics) : undefined;
+  building.use(watchdog);
+  const reaper = building.use(new Reaper());
+  const services = await openServices(settings, { root, logger, reaper, resources: building });
+
+  const catalogue = new Catalogue(resolve(root, options.pluginsDir ?? plugins.directory), logger);
+  const calls = new Calls(catalogue, metrics);
+  const broker = new Broker(services, calls);
+  const instantiate = instanceFactory({ settings, verifyToken, watchdog, reaper });
+  const lifecycle = new Lifecycle({ catalogue, broker, instantiate, metrics, logger, env, reserved });
+  const scheduler = building.use(new Scheduler(settings.services.scheduler.jobs, { caller: calls, logger }));
+  const monitor = building.use(new HealthMonitor(catalogue, logger));
+  metrics.observe(() => ({ plugins: catalogue.all.map(observedOf), callsInFlight: calls.inFlight }));
 
   let closing = false;
-  // By its wider type, so that the app has Fastify's own.
-  const requestLogger: FastifyBaseLogger = logger;
-  const app = fastify({
-    loggerInstance: requestLogger,
-    logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: appSettings.server.body_limit,
-    genReqId: nextRequestId,
-    // A logger for each request costs more than a call; records that concern a request carry its id themselves.
-    childLoggerFactory: (parent) => parent,
-    forceCloseConnections: "idle",
-    // Requests on connections that stay open meanwhile are still answered: a drain fails no call.
-    return503OnClosing: false,
-    routerOptions: { maxParamLength: 256 },
+  const app = await createApp({
+    settings,
+    logger,
+    catalogue,
+    lifecycle,
+    calls,
+    health: () => diagnose({ services, catalogue, watchdog, maxGenerationBytes: plugins.max_generation_bytes }),
+    metrics: () => metrics.snapshot(),
+    prometheus: async () => ({ contentType: metrics.contentType, text: await metrics.prometheus() }),
+    isClosing: () => closing,
   });
-  answerErrors(app);
 
-  const checkKey = pluginKeyCheck(appSettings.secret_key);
-  app.get("/healthz", (_request, reply) =>
-    reply.code(closing ? 503 : 200).send({ status: closing ? "closing" : "ok" }),
-  );
-  app.get("/metrics", async (request, reply) => {
-    const fault = observability.metrics.open ? undefined : checkKey(request);
-    if (fault) return sendFault(reply, fault);
-    return reply.header("content-type", metrics.contentType).send(await metrics.prometheus());
-  });
-  const health = () =>
-    diagnose({
-      services,
-      slots: () => plugins.all,
-      watchdog,
-      maxGenerationBytes: settings.plugins.max_generation_bytes,
-    });
-  await app.register(
-    async (scope) =>
-      addIpcRoutes(scope, {
-        plugins,
-        calls,
-        health,
-        metrics: () => metrics.snapshot(),
-        checkKey,
-        isClosing: () => closing,
-      }),
-    { prefix: `${prefix}/${IPC_SEGMENT}` },
-  );
-  await app.register(async (scope) => addPluginRoutes(scope, plugins), { prefix });
-
+  const resources = building.move();
   let loaded: Promise<void> | undefined;
   let closed: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     closing = true;
-    const drain = appSettings.server.drain_seconds * 1000;
-    scheduler.close();
-    monitor.close();
+    const drainMs = appSettings.server.drain_seconds * 1000;
+    scheduler[Symbol.dispose]();
+    monitor[Symbol.dispose]();
     await loaded?.catch(() => undefined);
-    // Calls in flight keep their connections; whoever is still there after the drain is cut off.
-    const cut = setTimeout(() => app.server.closeAllConnections(), drain);
+    // Calls in flight keep their connections until the drain is over; then they are cut.
+    const cut = setTimeout(() => app.server.closeAllConnections(), drainMs);
     await app.close();
     clearTimeout(cut);
-    await plugins.close(drain);
-    await Promise.all([...services.values()].map((service) => service.close()));
-    await reaper.close();
-    await watchdog.close();
-    unguard?.();
+    await lifecycle.close(drainMs);
+    await resources.disposeAsync();
   };
   return {
     app,
-    plugins,
+    catalogue,
+    lifecycle,
     async listen() {
-      loaded ??= plugins.loadAll();
+      loaded ??= lifecycle.loadAll();
       await loaded;
       const { host, port } = options.listen ?? appSettings.server;
       const url = await app.listen({ host, port });
@@ -201,7 +156,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     },
     async refresh() {
       for (const service of services.values()) await service.reload?.();
-      await plugins.refresh();
+      await lifecycle.refresh();
     },
     close: () => (closed ??= close()),
   };

@@ -32,12 +32,12 @@ async function measure(kind: Kind, reloads: number): Promise<{ perReload: number
   await project.plugin("plug", mode, text, file);
   const runtime = await createRuntime({ configuration, root: project.root, logger: pino({ level: "silent" }) });
   try {
-    await runtime.plugins.loadAll();
+    await runtime.lifecycle.loadAll();
     const warm = Math.ceil(reloads / 10);
-    for (let reload = 0; reload < warm; reload++) await runtime.plugins.reload("plug");
+    for (let reload = 0; reload < warm; reload++) await runtime.lifecycle.reload("plug");
     await new Promise((resolve) => setTimeout(resolve, 500));
     const start = heap();
-    for (let reload = 0; reload < reloads; reload++) await runtime.plugins.reload("plug");
+    for (let reload = 0; reload < reloads; reload++) await runtime.lifecycle.reload("plug");
     await new Promise((resolve) => setTimeout(resolve, 1500));
     return { perReload: (heap() - start) / reloads, sourceBytes: Buffer.byteLength(text) };
   } finally {

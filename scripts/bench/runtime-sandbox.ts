@@ -47,9 +47,9 @@ export async function benchSandboxedCalls({ rounds = 5000 } = {}): Promise<Bench
   await project.plugin("echo", "sandboxed", SOURCE);
   const runtime = await createRuntime({ configuration, root: project.root, logger: pino({ level: "silent" }) });
   try {
-    await runtime.plugins.loadAll();
-    const metrics = new Metrics(() => ({ plugins: [], callsInFlight: 0 }));
-    const calls = new Calls(runtime.plugins, metrics);
+    await runtime.lifecycle.loadAll();
+    const metrics = new Metrics();
+    const calls = new Calls(runtime.catalogue, metrics);
     const bare = await bareRoundTrip(rounds);
     const call = async () => calls.call("echo", "echo", PAYLOAD, { requestId: "bench", depth: 0 });
     const sandboxed = await measure(rounds, call);

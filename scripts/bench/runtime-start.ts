@@ -20,7 +20,7 @@ async function start(mode: "trusted" | "sandboxed", count: number): Promise<numb
   try {
     await runtime.listen();
     const seconds = (performance.now() - started) / 1000;
-    const failed = runtime.plugins.all.filter(({ state }) => state !== "loaded");
+    const failed = runtime.catalogue.all.filter(({ state }) => state !== "loaded");
     if (failed.length > 0)
       throw new Error(failed.map(({ name, fault }) => `${name}: ${fault?.message ?? ""}`).join("; "));
     return seconds;

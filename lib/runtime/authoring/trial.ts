@@ -110,7 +110,7 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialReport> {
     const runtime = await createRuntime({ configuration, root, logger: options.logger });
     try {
       const url = await runtime.listen();
-      const slot = runtime.plugins.find(name);
+      const slot = runtime.catalogue.find(name);
       const status = slot?.status();
       if (slot === undefined || status?.state !== "loaded") {
         throw deploymentError("unhealthy", `The plugin ${name} does not load: ${status?.error ?? "it was not found"}`);

@@ -1,25 +1,24 @@
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import { messageOf, RequestFault, RuntimeFault } from "../guest/fault.ts";
 import { parseJson } from "../guest/json.ts";
-import type { CallFacts, InstanceHost, PluginInstance } from "../lifecycle/instance.ts";
+import type { PluginPort } from "../guest/plugin-port.ts";
+import type { CallFacts, PluginInstance } from "../lifecycle/instance.ts";
 import type { Service } from "../services/service.ts";
+import type { Calls } from "./calls.ts";
 import { isPermitted } from "./permissions.ts";
 
 /** How many plugins may call each other in one chain. */
-const MAXIMUM_DEPTH = 16;
+const MAX_CALL_DEPTH = 16;
 
 /** How many events one plugin may listen to. */
-const MAXIMUM_EVENTS = 256;
+const MAX_EVENTS = 256;
 
 /** One instance of a plugin, from before it is loaded until after it is gone. */
 export interface Caller {
-  descriptor: Descriptor;
-  /** True once the instance serves; until then, and afterwards, it gets no events. */
-  isActive(): boolean;
-  instance(): PluginInstance | undefined;
+  readonly descriptor: Descriptor;
+  /** The instance while it serves: before and afterwards it gets no events. */
+  readonly serving: PluginInstance | undefined;
 }
-
-type CallPlugin = (plugin: string, action: string, payload: unknown, facts: CallFacts) => string | Promise<string>;
 
 /**
  * Everything that a plugin asks of the runtime, of either mode, comes through here: services, events and other plugins. Permissions
@@ -27,20 +26,37 @@ type CallPlugin = (plugin: string, action: string, payload: unknown, facts: Call
  */
 export class Broker {
   readonly #services: ReadonlyMap<string, Service>;
-  readonly #callPlugin: CallPlugin;
+  readonly #calls: Calls;
   readonly #heard = new WeakMap<Caller, number>();
   readonly #listeners = new Map<string, Set<Caller>>();
 
   /** @param services by target: `cache`, `database:<name>`, `extension:<name>` */
-  constructor(services: ReadonlyMap<string, Service>, callPlugin: CallPlugin) {
+  constructor(services: ReadonlyMap<string, Service>, calls: Calls) {
     this.#services = services;
-    this.#callPlugin = callPlugin;
+    this.#calls = calls;
+  }
+
+  /** Returns the way out for one instance of a plugin, bound to the permissions of its descriptor. */
+  portFor(caller: Caller): PluginPort<CallFacts> {
+    return {
+      request: (target, method, parameters, call) => this.#request(caller, target, method, parameters, call),
+    };
+  }
+
+  /** Forgets what an instance listens to. */
+  forget(caller: Caller): void {
+    for (const [event, listeners] of this.#listeners) {
+      if (listeners.delete(caller) && listeners.size === 0) this.#listeners.delete(event);
+    }
   }
 
   /** @throws RequestFault `permission_denied`, `service_unavailable`, `call_too_deep`, or with the code that a call failed with */
-  async request(
+  async #request(
     caller: Caller,
-    ...[target, method, parameters, call]: Parameters<InstanceHost["request"]>
+    target: string,
+    method: string,
+    parameters: unknown[],
+    call: CallFacts | undefined,
   ): Promise<unknown> {
     try {
       return await this.#perform(caller, target, method, parameters, call);
@@ -72,28 +88,21 @@ export class Broker {
     return service.request(method, parameters, name);
   }
 
-  /** Forgets what an instance listens to. */
-  forget(caller: Caller): void {
-    for (const [event, listeners] of this.#listeners) {
-      if (listeners.delete(caller) && listeners.size === 0) this.#listeners.delete(event);
-    }
-  }
-
   async #call(plugin: string, action: string, payload: unknown, call: CallFacts | undefined): Promise<unknown> {
     const depth = (call?.depth ?? 0) + 1;
-    if (depth > MAXIMUM_DEPTH) {
-      throw new RuntimeFault("call_too_deep", `Plugins call each other more than ${MAXIMUM_DEPTH} deep.`);
+    if (depth > MAX_CALL_DEPTH) {
+      throw new RuntimeFault("call_too_deep", `Plugins call each other more than ${MAX_CALL_DEPTH} deep.`);
     }
     // A copy: the called plugin must not hold on to what the caller goes on changing.
     const copy: unknown = payload === undefined ? {} : parseJson(JSON.stringify(payload) ?? "{}");
-    return parseJson(await this.#callPlugin(plugin, action, copy, { requestId: call?.requestId, depth }));
+    return parseJson(await this.#calls.call(plugin, action, copy, { requestId: call?.requestId, depth }));
   }
 
   #event(caller: Caller, event: string, method: string, payload: unknown): null {
     if (method === "listen") {
       const heard = (this.#heard.get(caller) ?? 0) + 1;
-      if (heard > MAXIMUM_EVENTS)
-        throw new RuntimeFault("service_unavailable", `A plugin listens to ${MAXIMUM_EVENTS} events.`);
+      if (heard > MAX_EVENTS)
+        throw new RuntimeFault("service_unavailable", `A plugin listens to ${MAX_EVENTS} events.`);
       this.#heard.set(caller, heard);
       const listeners = this.#listeners.get(event) ?? new Set();
       this.#listeners.set(event, listeners.add(caller));
@@ -102,8 +111,7 @@ export class Broker {
     if (method !== "emit") throw new RuntimeFault("service_unavailable", `Events have no method ${method}.`);
     const text = JSON.stringify(payload) ?? "null";
     for (const listener of this.#listeners.get(event) ?? []) {
-      if (!listener.isActive()) continue;
-      listener.instance()?.deliver(event, parseJson(text), caller.descriptor.name);
+      listener.serving?.deliver(event, parseJson(text), caller.descriptor.name);
     }
     return null;
   }

@@ -1,8 +1,8 @@
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { Retry } from "../catalogue/plugin-slot.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
-import type { Retry } from "../lifecycle/plugin-slot.ts";
-import type { Plugins } from "../lifecycle/plugins.ts";
 import type { Metrics } from "../observability/metrics.ts";
 
 /** Failures that another attempt may cure (descriptor, `runtime.retry`); a time-out has used up the caller's patience. */
@@ -15,22 +15,22 @@ const RETRIED: ReadonlySet<RuntimeCode> = new Set([
 
 /** A call was refused for its rate; the caller may come back after so many seconds. */
 export class RateFault extends RuntimeFault {
-  readonly retryAfter: number;
+  readonly retryAfterSeconds: number;
 
-  constructor(plugin: string, retryAfter: number) {
+  constructor(plugin: string, retryAfterSeconds: number) {
     super("rate_limited", `${plugin} is called more often than its rate limit allows.`);
-    this.retryAfter = retryAfter;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
 /** The one way to an action, for callers over HTTP, other plugins and scheduled jobs. */
 export class Calls {
-  readonly #plugins: Plugins;
+  readonly #catalogue: Catalogue;
   readonly #metrics: Metrics;
   #inFlight = 0;
 
-  constructor(plugins: Plugins, metrics: Metrics) {
-    this.#plugins = plugins;
+  constructor(catalogue: Catalogue, metrics: Metrics) {
+    this.#catalogue = catalogue;
     this.#metrics = metrics;
   }
 
@@ -43,7 +43,7 @@ export class Calls {
    * @throws RuntimeFault, at once or as the promise's rejection
    */
   call(plugin: string, action: string, payload: unknown, facts: CallFacts): string | Promise<string> {
-    const slot = this.#plugins.find(plugin);
+    const slot = this.#catalogue.find(plugin);
     if (slot === undefined) throw new RuntimeFault("plugin_not_found", `There is no plugin ${plugin}.`);
     const { instance } = slot;
     if (instance === undefined) {

@@ -1,11 +1,12 @@
 import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
-import { ContextFactory, type GuestFacts, type HostPort } from "./context.ts";
+import { type CallScope, ContextFactory, type GuestFacts } from "./context.ts";
 import { askHealth, type LoadedPlugin, readPlugin } from "./definition.ts";
 import { faultOfAction, messageOf, RequestFault, RuntimeFault } from "./fault.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frames.ts";
-import { MAXIMUM_RESULT, parseJson, serialiseResult } from "./json.ts";
+import { MAX_RESULT_BYTES, parseJson, serialiseResult } from "./json.ts";
 import { lockDown } from "./lockdown.ts";
+import type { PluginLog, PluginPort } from "./plugin-port.ts";
 import { installSdkResolution } from "./sdk-resolution.ts";
 
 /**
@@ -38,38 +39,53 @@ const send = (header: { t: string; [key: string]: unknown }, body?: string): voi
 channel.on("close", () => exit(0));
 channel.on("error", () => exit(0));
 
-const calls = new Map<string, AbortController>();
+/** A call that runs here, by the id that the runtime gave it. */
+class GuestCall implements CallScope {
+  readonly id: string;
+  readonly requestId: string | undefined;
+  readonly controller = new AbortController();
+
+  constructor({ id, requestId }: Frame["header"]) {
+    this.id = String(id);
+    this.requestId = typeof requestId === "string" ? requestId : undefined;
+  }
+
+  signal(): AbortSignal {
+    return this.controller.signal;
+  }
+}
+
+const calls = new Map<string, GuestCall>();
 const requests = new Map<number, PromiseWithResolvers<unknown>>();
 let lastRequest = 0;
 let plugin: LoadedPlugin | undefined;
-let contexts: ContextFactory | undefined;
+let contexts: ContextFactory<GuestCall> | undefined;
 
-/** @param call the call on whose behalf the request is made */
-const portOf = (call: string | undefined): HostPort => ({
-  async request(target, method, parameters) {
+const port: PluginPort<GuestCall> = {
+  async request(target, method, parameters, call) {
     const body = serialiseResult(parameters);
-    if (body.length > MAXIMUM_RESULT)
+    if (body.length > MAX_RESULT_BYTES) {
       throw new RuntimeFault("result_too_large", "The request's parameters are too large.");
+    }
     const id = ++lastRequest;
     const answer = Promise.withResolvers<unknown>();
     requests.set(id, answer);
-    send({ t: "request", id, target, method, call }, body);
+    send({ t: "request", id, target, method, call: call?.id }, body);
     return answer.promise;
   },
-  log(level, message, fields) {
-    send(
-      { t: "log", level, message: String(message).slice(0, 8192) },
-      fields === undefined ? "" : serialiseResult(fields),
-    );
-  },
-});
+};
+
+const log: PluginLog = (level, message, fields) => {
+  const body = fields === undefined ? "" : serialiseResult(fields);
+  send({ t: "log", level, message: String(message).slice(0, 8192) }, body);
+};
 
 async function initialise({ facts, entry, replaces }: InitFrame): Promise<void> {
   try {
     // The declared variables, and nothing that the process was started with.
     for (const name of Object.keys(process.env)) delete process.env[name];
     Object.assign(process.env, facts.env);
-    contexts = new ContextFactory(facts, portOf(undefined));
+    contexts = new ContextFactory(facts, port, log);
     plugin = await readPlugin((await import(pathToFileURL(entry).href)) as Record<string, unknown>);
     await plugin.onLoad?.(contexts.base);
     if (replaces) await plugin.onReload?.(contexts.base);
@@ -85,15 +101,14 @@ async function initialise({ facts, entry, replaces }: InitFrame): Promise<void> 
 }
 
 async function runCall({ header, body }: Frame): Promise<void> {
-  const id = String(header["id"]);
-  const controller = new AbortController();
-  calls.set(id, controller);
+  const call = new GuestCall(header);
+  const { id } = call;
+  calls.set(id, call);
   try {
     const action = plugin?.actions.get(String(header["action"]));
     if (action === undefined || contexts === undefined)
       throw new RuntimeFault("action_not_found", "There is no such action.");
-    const requestId = typeof header["requestId"] === "string" ? header["requestId"] : undefined;
-    const context = contexts.forCall({ signal: () => controller.signal, requestId, port: () => portOf(id) });
+    const context = contexts.forCall(call);
     const payload = body === "" ? undefined : parseJson(body);
     const checked: unknown = action.check === undefined ? payload : await action.check(payload);
     const result = serialiseResult(await action.run(checked, context));
@@ -124,7 +139,7 @@ async function stop(): Promise<void> {
   try {
     if (contexts) await plugin?.onUnload?.(contexts.base);
   } catch (error) {
-    portOf(undefined).log("error", `onUnload failed: ${messageOf(error)}`, undefined);
+    log("error", `onUnload failed: ${messageOf(error)}`, undefined);
   }
   channel.end(encodeFrame({ t: "stopped" }), () => exit(0));
 }
@@ -140,7 +155,9 @@ function receive(frame: Frame): void {
       break;
     case "cancel": {
       const id = String(header["id"]);
-      calls.get(id)?.abort(new RuntimeFault("timed_out", "The call took longer than the plugin's time-out."));
+      calls
+        .get(id)
+        ?.controller.abort(new RuntimeFault("timed_out", "The call took longer than the plugin's time-out."));
       send({ t: "cancelled", id });
       break;
     }

@@ -9,18 +9,7 @@ import type {
   Services,
 } from "../../sdk/context.ts";
 import { messageOf } from "./fault.ts";
-
-export type LogLevel = "debug" | "info" | "warn" | "error";
-
-/** The plugin's way to the runtime: a function call for trusted plugins, a frame on the channel for sandboxed ones. */
-export interface HostPort {
-  /**
-   * @param target `database:<name>`, `cache`, `extension:<name>`, `events:<event>` or `plugin:<name>`
-   * @throws RuntimeFault, `permission_denied` among others
-   */
-  request(target: string, method: string, parameters: unknown[]): Promise<unknown>;
-  log: (level: LogLevel, message: string, fields: Record<string, unknown> | undefined) => void;
-}
+import type { PluginLog, PluginPort } from "./plugin-port.ts";
 
 export interface GuestFacts {
   name: string;
@@ -33,30 +22,33 @@ export interface GuestFacts {
   extensions: string[];
 }
 
-/** What a call adds to the plugin's context; the signal and the way out are made only when the action asks for them. */
+/** What a call adds to the plugin's context; the signal is made only when the action asks for it. */
 export interface CallScope {
   signal(): AbortSignal;
   readonly requestId: string | undefined;
-  port(): HostPort;
 }
+
+/** A port as used outside of calls. */
+type BasePort = Pick<PluginPort<never>, "request">;
 
 /** The listeners of one plugin instance; the runtime delivers to it, and forgets it as a whole. */
 export class Listeners {
   readonly #byEvent = new Map<string, Set<EventListener>>();
-  readonly #port: HostPort;
+  readonly #port: BasePort;
+  readonly #log: PluginLog;
 
-  constructor(port: HostPort) {
+  constructor(port: BasePort, log: PluginLog) {
     this.#port = port;
+    this.#log = log;
   }
 
   add(event: string, listener: EventListener): () => void {
-    const { log } = this.#port;
     const existing = this.#byEvent.get(event);
     const listeners = existing ?? new Set();
     if (existing === undefined) {
       this.#byEvent.set(event, listeners);
-      this.#port.request(`events:${event}`, "listen", []).catch((error: unknown) => {
-        log("error", `cannot listen to the event ${event}: ${messageOf(error)}`, undefined);
+      this.#port.request(`events:${event}`, "listen", [], undefined).catch((error: unknown) => {
+        this.#log("error", `cannot listen to the event ${event}: ${messageOf(error)}`, undefined);
       });
     }
     listeners.add(listener);
@@ -66,34 +58,34 @@ export class Listeners {
   deliver(event: string, payload: unknown, source: string): void {
     for (const listener of this.#byEvent.get(event) ?? []) {
       void (async () => listener(payload, source))().catch((error: unknown) => {
-        this.#port.log("error", `a listener of the event ${event} failed: ${messageOf(error)}`, undefined);
+        this.#log("error", `a listener of the event ${event} failed: ${messageOf(error)}`, undefined);
       });
     }
   }
 }
 
-function loggerTo(port: HostPort): Logger {
+function loggerTo(log: PluginLog): Logger {
   return {
-    debug: (message, fields) => port.log("debug", message, fields),
-    info: (message, fields) => port.log("info", message, fields),
-    warn: (message, fields) => port.log("warn", message, fields),
-    error: (message, fields) => port.log("error", message, fields),
+    debug: (message, fields) => log("debug", message, fields),
+    info: (message, fields) => log("info", message, fields),
+    warn: (message, fields) => log("warn", message, fields),
+    error: (message, fields) => log("error", message, fields),
   };
 }
 
-function servicesThrough(port: HostPort, facts: GuestFacts): Services {
+function servicesThrough(port: BasePort, facts: GuestFacts): Services {
+  const ask = (target: string, method: string, parameters: unknown[]): Promise<unknown> =>
+    port.request(target, method, parameters, undefined);
   const database = (name: string): Database => ({
-    query: async (sql, parameters = []) =>
-      (await port.request(`database:${name}`, "query", [sql, parameters])) as never,
-    execute: async (sql, parameters = []) =>
-      (await port.request(`database:${name}`, "execute", [sql, parameters])) as never,
+    query: async (sql, parameters = []) => (await ask(`database:${name}`, "query", [sql, parameters])) as never,
+    execute: async (sql, parameters = []) => (await ask(`database:${name}`, "execute", [sql, parameters])) as never,
   });
   const cache: Cache = {
-    get: async (key) => ((await port.request("cache", "get", [key])) ?? null) as never,
+    get: async (key) => ((await ask("cache", "get", [key])) ?? null) as never,
     set: async (key, value, ttlSeconds) => {
-      await port.request("cache", "set", ttlSeconds === undefined ? [key, value] : [key, value, ttlSeconds]);
+      await ask("cache", "set", ttlSeconds === undefined ? [key, value] : [key, value, ttlSeconds]);
     },
-    delete: async (key) => (await port.request("cache", "delete", [key])) === true,
+    delete: async (key) => (await ask("cache", "delete", [key])) === true,
   };
   // Methods are asked for by name: only the runtime knows what an extension offers.
   const extension = (name: string): Extension =>
@@ -103,7 +95,7 @@ function servicesThrough(port: HostPort, facts: GuestFacts): Services {
         get: (_target, method) =>
           // `then` stays undefined, so that an extension can be returned from an async function.
           typeof method === "string" && method !== "then"
-            ? (...parameters: unknown[]) => port.request(`extension:${name}`, method, parameters)
+            ? (...parameters: unknown[]) => ask(`extension:${name}`, method, parameters)
             : undefined,
       },
     );
@@ -115,20 +107,20 @@ function servicesThrough(port: HostPort, facts: GuestFacts): Services {
 }
 
 /** Builds a plugin's context and, from it, that of each call. */
-export class ContextFactory {
+export class ContextFactory<Call extends CallScope> {
   readonly base: PluginContext;
   readonly facts: GuestFacts;
   readonly listeners: Listeners;
   readonly #unloaded = new AbortController();
-  readonly #CallContext: new (call: CallScope) => PluginContext;
+  readonly #CallContext: new (call: Call) => PluginContext;
 
-  constructor(facts: GuestFacts, port: HostPort) {
+  constructor(facts: GuestFacts, port: PluginPort<Call>, log: PluginLog) {
     this.facts = facts;
-    this.listeners = new Listeners(port);
+    this.listeners = new Listeners(port, log);
     const { listeners } = this;
     const events: Events = {
       emit: async (event, payload) => {
-        await port.request(`events:${event}`, "emit", [payload]);
+        await port.request(`events:${event}`, "emit", [payload], undefined);
       },
       on: (event, listener) => listeners.add(event, listener as EventListener),
     };
@@ -136,18 +128,19 @@ export class ContextFactory {
       plugin: { name: facts.name, version: facts.version },
       config: facts.config,
       env: facts.env,
-      logger: loggerTo(port),
+      logger: loggerTo(log),
       services: servicesThrough(port, facts),
       events,
       dataDir: facts.dataDir,
       signal: this.#unloaded.signal,
       requestId: undefined,
-      call: async (plugin, action, payload) => (await port.request(`plugin:${plugin}`, action, [payload])) as never,
+      call: async (plugin, action, payload) =>
+        (await port.request(`plugin:${plugin}`, action, [payload], undefined)) as never,
     };
-    this.#CallContext = callContextClass(this.base);
+    this.#CallContext = callContextClass(this.base, port);
   }
 
-  forCall(call: CallScope): PluginContext {
+  forCall(call: Call): PluginContext {
     return new this.#CallContext(call);
   }
 
@@ -157,12 +150,15 @@ export class ContextFactory {
   }
 }
 
-/** A class, because it is made for every call: its fields are the call's own, all else it inherits from the plugin's context. */
-function callContextClass(base: PluginContext): new (call: CallScope) => PluginContext {
+/** A class, because it is made for every call: its fields are the call's own, the rest comes from the plugin's context. */
+function callContextClass<Call extends CallScope>(
+  base: PluginContext,
+  port: PluginPort<Call>,
+): new (call: Call) => PluginContext {
   class CallContext {
-    readonly #call: CallScope;
+    readonly #call: Call;
 
-    constructor(call: CallScope) {
+    constructor(call: Call) {
       this.#call = call;
     }
 
@@ -175,11 +171,10 @@ function callContextClass(base: PluginContext): new (call: CallScope) => PluginC
     }
 
     get call(): PluginContext["call"] {
-      const scope = this.#call;
       return async (plugin, action, payload) =>
-        (await scope.port().request(`plugin:${plugin}`, action, [payload])) as never;
+        (await port.request(`plugin:${plugin}`, action, [payload], this.#call)) as never;
     }
   }
   Object.setPrototypeOf(CallContext.prototype, base);
-  return CallContext as unknown as new (call: CallScope) => PluginContext;
+  return CallContext as unknown as new (call: Call) => PluginContext;
 }

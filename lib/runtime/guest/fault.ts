@@ -26,6 +26,10 @@ export function messageOf(error: unknown): string {
   }
 }
 
+/** Why a plugin could not be loaded, as a fault: its own, or `load_failed`. */
+export const asLoadFault = (error: unknown): RuntimeFault =>
+  error instanceof RuntimeFault ? error : new RuntimeFault("load_failed", messageOf(error), { cause: error });
+
 /** What a plugin threw, as a fault: its own 400, a fault of a service that it passed on, or `action_failed`. */
 export function faultOfAction(error: unknown): RuntimeFault {
   if (error instanceof RequestFault && !PASSED_ON.has(error.code)) {

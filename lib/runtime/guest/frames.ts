@@ -1,4 +1,4 @@
-import { MAXIMUM_FRAME } from "./json.ts";
+import { MAX_FRAME_BYTES } from "./json.ts";
 
 /**
  * Frames of a sandbox's channel: `length (4 bytes, big endian) ‖ header length (4 bytes) ‖ header (JSON) ‖ body (JSON text)`.
@@ -6,7 +6,7 @@ import { MAXIMUM_FRAME } from "./json.ts";
  */
 
 const PREFIX = 8;
-const MAXIMUM_HEADER = 64 * 1024;
+const MAX_HEADER_BYTES = 64 * 1024;
 
 export interface Frame {
   header: Record<string, unknown> & { t: string };
@@ -33,7 +33,7 @@ export function encodeFrame(header: { t: string; [key: string]: unknown }, body 
 
 function decode(frame: Buffer): Frame {
   const headLength = frame.readUInt32BE(4);
-  if (headLength > MAXIMUM_HEADER || PREFIX + headLength > frame.length)
+  if (headLength > MAX_HEADER_BYTES || PREFIX + headLength > frame.length)
     throw new FrameError("a header's length is wrong");
   let header: unknown;
   try {
@@ -60,7 +60,7 @@ export class FrameReader {
       if (this.#size < PREFIX) return;
       if ((this.#chunks[0] as Buffer).length < PREFIX) this.#join();
       const length = (this.#chunks[0] as Buffer).readUInt32BE(0);
-      if (length < 4 || length > MAXIMUM_FRAME) throw new FrameError(`a frame of ${length} bytes`);
+      if (length < 4 || length > MAX_FRAME_BYTES) throw new FrameError(`a frame of ${length} bytes`);
       const end = 4 + length;
       if (this.#size < end) return;
       if ((this.#chunks[0] as Buffer).length < end) this.#join();

@@ -3,9 +3,9 @@ import { RuntimeFault } from "./fault.ts";
 /** JSON that crosses between plugins: what comes from a plugin is never trusted to be JSON, small, or harmless. */
 
 /** The largest frame of a sandbox's channel, header and body together, in bytes. */
-export const MAXIMUM_FRAME = 8 * 1024 * 1024;
+export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
 /** The largest result of an action, in bytes of JSON: a frame without its header. */
-export const MAXIMUM_RESULT = MAXIMUM_FRAME - 64 * 1024;
+export const MAX_RESULT_BYTES = MAX_FRAME_BYTES - 64 * 1024;
 
 /** A letter of a key, plain or as an escape. */
 const letters = (key: string): string =>
@@ -56,8 +56,8 @@ export function serialiseResult(result: unknown): string {
     throw new RuntimeFault("result_not_serialisable", `The result is not JSON: ${(error as Error).message}`);
   }
   if (text === undefined) throw new RuntimeFault("result_not_serialisable", `The result is a ${typeof result}.`);
-  if (text.length > MAXIMUM_RESULT / 3 && Buffer.byteLength(text) > MAXIMUM_RESULT) {
-    throw new RuntimeFault("result_too_large", `The result has more than ${MAXIMUM_RESULT} bytes of JSON.`);
+  if (text.length > MAX_RESULT_BYTES / 3 && Buffer.byteLength(text) > MAX_RESULT_BYTES) {
+    throw new RuntimeFault("result_too_large", `The result has more than ${MAX_RESULT_BYTES} bytes of JSON.`);
   }
   return text;
 }

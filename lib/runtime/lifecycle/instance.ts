@@ -4,6 +4,8 @@ import type { ExecutionMode, RuntimeCode } from "../../contract/surfaces/runtime
 import type { HealthReport } from "../../sdk/definition.ts";
 import type { Logger } from "../../support/logging.ts";
 import type { PluginLocation } from "../catalogue/plugin-location.ts";
+import type { PluginPort } from "../guest/plugin-port.ts";
+import type { ModuleLoader } from "../trusted/module-loader.ts";
 
 /** One generation of a plugin in memory, whichever way it runs. The lifecycle swaps instances; callers see only this. */
 export interface PluginInstance {
@@ -18,13 +20,13 @@ export interface PluginInstance {
    * @throws RuntimeFault, at once or as the promise's rejection
    */
   call(action: string, payload: unknown, facts: CallFacts): string | Promise<string>;
-  /** @param timeout milliseconds */
-  health(timeout: number): Promise<Required<HealthReport>>;
+  /** Asks the plugin how it is. @throws RuntimeFault `unhealthy` when no answer comes in time */
+  health(timeoutMs: number): Promise<Required<HealthReport>>;
   deliver(event: string, payload: unknown, source: string): void;
   /** Serves a route of the plugin; absent where there are none. */
   handle?: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Resolves when nothing is in flight any more, or after `timeout` milliseconds. */
-  drain(timeout: number): Promise<void>;
+  /** Resolves when nothing is in flight any more, or after `timeoutMs` milliseconds. */
+  drain(timeoutMs: number): Promise<void>;
   /** Unloads the plugin; what is still in flight fails. */
   stop(): Promise<void>;
 }
@@ -45,17 +47,20 @@ export interface InstanceOptions {
   /** An older instance still serves. */
   replaces: boolean;
   logger: Logger;
-  host: InstanceHost;
+  /** The plugin's way to services, events and other plugins. */
+  port: PluginPort<CallFacts>;
+  observer: InstanceObserver;
 }
 
-/** What an instance asks of, and tells, the runtime. */
-export interface InstanceHost {
-  /** A service, an event or another plugin; permissions are checked behind it. */
-  request(target: string, method: string, parameters: unknown[], call: CallFacts | undefined): Promise<unknown>;
-  /** A frame of a sandbox was dropped. */
+/** Hears what happens to an instance between its start and its end. */
+export interface InstanceObserver {
+  /** A frame of a sandbox was dropped: `unknown_id`, `late` or `malformed`. */
   dropped(reason: string): void;
   /** The instance restarted its process. */
   restarted(): void;
   /** The instance has given up; it serves no call any more. */
   failed(code: RuntimeCode, message: string): void;
 }
+
+/** Makes an instance of the mode that the descriptor names. @throws RuntimeFault with the reason that it cannot run */
+export type InstanceFactory = (options: InstanceOptions, loader: ModuleLoader) => Promise<PluginInstance>;

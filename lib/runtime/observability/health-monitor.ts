@@ -1,35 +1,35 @@
 import type { Logger } from "../../support/logging.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { PluginSlot } from "../catalogue/plugin-slot.ts";
 import { messageOf } from "../guest/fault.ts";
-import type { PluginSlot } from "../lifecycle/plugin-slot.ts";
-import type { Plugins } from "../lifecycle/plugins.ts";
 
-/** Milliseconds between looks at which plugins are due. */
-const TICK = 1000;
+/** Between two looks at which plugins are due. */
+const TICK_MS = 1000;
 
 /** Asks each loaded plugin for its health at its own interval, and logs when the answer changes. */
-export class HealthMonitor {
-  readonly #plugins: Plugins;
+export class HealthMonitor implements Disposable {
+  readonly #catalogue: Catalogue;
   readonly #logger: Logger;
   readonly #due = new WeakMap<PluginSlot, number>();
   readonly #last = new WeakMap<PluginSlot, string>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(plugins: Plugins, logger: Logger) {
-    this.#plugins = plugins;
+  constructor(catalogue: Catalogue, logger: Logger) {
+    this.#catalogue = catalogue;
     this.#logger = logger;
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => this.#tick(), TICK).unref();
+    this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref();
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     clearInterval(this.#timer);
   }
 
   #tick(): void {
     const now = performance.now();
-    for (const slot of this.#plugins.all) {
+    for (const slot of this.#catalogue.all) {
       const settings = slot.descriptor?.runtime.health_check;
       if (!slot.instance || settings?.enabled !== true) continue;
       if ((this.#due.get(slot) ?? 0) > now) continue;
@@ -38,8 +38,8 @@ export class HealthMonitor {
     }
   }
 
-  async #check(slot: PluginSlot, timeout: number): Promise<void> {
-    const answer = await slot.instance?.health(timeout).catch((error: unknown) => ({
+  async #check(slot: PluginSlot, timeoutMs: number): Promise<void> {
+    const answer = await slot.instance?.health(timeoutMs).catch((error: unknown) => ({
       status: "unhealthy" as const,
       message: messageOf(error),
     }));

@@ -1,18 +1,20 @@
 import type { HealthAnswer, HealthCheck, HealthStatus } from "../../contract/surfaces/runtime.ts";
+import { within } from "../../support/within.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { PluginSlot } from "../catalogue/plugin-slot.ts";
 import { messageOf } from "../guest/fault.ts";
-import type { PluginSlot } from "../lifecycle/plugin-slot.ts";
 import type { Service } from "../services/service.ts";
 import type { Watchdog } from "../watchdog/watchdog.ts";
 
-/** Milliseconds that a database or the cache has to answer. */
-const SERVICE_TIMEOUT = 3000;
-/** Milliseconds for which a past blockage of the event loop degrades health. */
-const BLOCKED_FOR = 60_000;
-const SYNC_TOLERANCE = 1;
+/** How long a database or the cache has to answer. */
+const SERVICE_TIMEOUT_MS = 3000;
+/** How long a past blockage of the event loop degrades health. */
+const BLOCKED_FOR_MS = 60_000;
+const SYNC_TOLERANCE_MS = 1;
 
 export interface HealthSources {
   services: ReadonlyMap<string, Service>;
-  slots: () => PluginSlot[];
+  catalogue: Catalogue;
   watchdog: Watchdog;
   maxGenerationBytes: number;
 }
@@ -28,25 +30,19 @@ async function timed(check: () => Finding | Promise<Finding>): Promise<HealthChe
     finding = { status: "unhealthy", message: messageOf(error) };
   }
   const elapsed = performance.now() - started;
-  return { ...finding, duration_ms: elapsed < SYNC_TOLERANCE ? 0 : Math.round(elapsed * 10) / 10 };
+  return { ...finding, duration_ms: elapsed < SYNC_TOLERANCE_MS ? 0 : Math.round(elapsed * 10) / 10 };
 }
 
 async function checkServices(services: [string, Service][]): Promise<Finding> {
   if (services.length === 0) return { status: "healthy", message: "none is configured" };
   const faults = await Promise.all(
     services.map(async ([target, service]) => {
-      const { promise: expired, reject } = Promise.withResolvers<never>();
-      const timer = setTimeout(
-        () => reject(new Error(`no answer within ${SERVICE_TIMEOUT / 1000} s`)),
-        SERVICE_TIMEOUT,
-      );
       try {
-        await Promise.race([service.check?.(), expired]);
+        const answer = service.check?.() ?? Promise.resolve();
+        await within(answer, SERVICE_TIMEOUT_MS, () => new Error(`no answer within ${SERVICE_TIMEOUT_MS / 1000} s`));
         return [];
       } catch (error) {
         return [`${target.replace(/^database:/, "")}: ${messageOf(error)}`];
-      } finally {
-        clearTimeout(timer);
       }
     }),
   );
@@ -67,7 +63,8 @@ async function checkPlugin({ instance, fault, descriptor }: PluginSlot): Promise
 }
 
 function checkLoop({ last }: Watchdog): Finding {
-  if (last === undefined || performance.now() - last.at > BLOCKED_FOR) return { status: "healthy", message: "ok" };
+  if (last === undefined || performance.now() - last.endedAtMs > BLOCKED_FOR_MS)
+    return { status: "healthy", message: "ok" };
   const who = last.plugin === undefined ? "" : ` while the trusted plugin ${last.plugin} ran`;
   return { status: "degraded", message: `the event loop was blocked for ${last.seconds} s${who}` };
 }
@@ -87,15 +84,15 @@ function overall(checks: Record<string, HealthCheck>): HealthStatus {
   return Object.values(checks).every(({ status }) => status === "healthy") ? "healthy" : "degraded";
 }
 
-/** The global diagnostic of surface C: databases, cache, event loop, held modules, each extension and plugin, all at the same time. */
+/** Returns the global diagnostic of surface C. All checks run at the same time. */
 export async function diagnose({
   services,
-  slots,
+  catalogue,
   watchdog,
   maxGenerationBytes,
 }: HealthSources): Promise<HealthAnswer> {
   const all = [...services];
-  const plugins = slots();
+  const plugins = catalogue.all;
   const checks: [string, () => Finding | Promise<Finding>][] = [
     ["database", () => checkServices(all.filter(([target]) => target.startsWith("database:")))],
     ["cache", () => checkServices(all.filter(([target]) => target === "cache"))],

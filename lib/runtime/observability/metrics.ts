@@ -27,8 +27,12 @@ export class Metrics {
   readonly #uncaught = this.#counter("sealift_uncaught_errors_total", "Errors that trusted plugins did not catch", []);
   readonly #blockedSeconds = this.#gauge("sealift_event_loop_blocked_seconds", "How long the last blockage took", []);
 
-  constructor(observe: () => Observed) {
+  constructor() {
     for (const metric of this.#calls.metrics()) this.#registry.registerMetric(metric);
+  }
+
+  /** Adds the gauges that are read when somebody looks. */
+  observe(observe: () => Observed): void {
     const states = this.#gauge("sealift_plugins", "Plugins, by state", ["state"]);
     const up = this.#gauge("sealift_plugin_up", "1 for a plugin that is loaded", ["plugin"]);
     const memory = this.#gauge("sealift_plugin_memory_bytes", "Resident memory of sandboxes", ["plugin"]);

@@ -1,17 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
-import type { Plugins } from "../lifecycle/plugins.ts";
 import { sendFault } from "./error-answer.ts";
 
 /**
  * The one wildcard route that hands requests to the routers of trusted plugins. It runs before the body is read, because the
  * plugin's own Fastify instance reads it.
  */
-export function addPluginRoutes(app: FastifyInstance, plugins: Plugins): void {
+export function addPluginRoutes(app: FastifyInstance, catalogue: Catalogue): void {
   const handOver = (request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
     const { plugin } = request.params as { plugin: string };
-    const handle = plugin === IPC_SEGMENT ? undefined : plugins.find(plugin)?.instance?.handle;
+    const handle = plugin === IPC_SEGMENT ? undefined : catalogue.find(plugin)?.instance?.handle;
     if (handle === undefined) return next();
     reply.hijack();
     // The plugin's instance makes the same id of the header, so that both logs tell of one request.
@@ -20,7 +20,7 @@ export function addPluginRoutes(app: FastifyInstance, plugins: Plugins): void {
   };
   const notFound = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const { plugin } = request.params as { plugin: string };
-    const slot = plugins.find(plugin);
+    const slot = catalogue.find(plugin);
     const fault =
       slot === undefined
         ? new RuntimeFault("plugin_not_found", `There is no plugin ${plugin}.`)

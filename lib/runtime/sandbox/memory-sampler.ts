@@ -6,15 +6,15 @@ import { readFileSync } from "node:fs";
  * them.
  */
 
-/** Milliseconds between two samples: 250 at most, so that a plugin over its limit ends soon. */
-export const SAMPLE_INTERVAL = 100;
+/** Between two samples: 250 ms at most, so that a plugin over its limit ends soon. */
+export const SAMPLE_INTERVAL_MS = 100;
 
 export interface Sampled {
   pid: number;
-  /** Bytes; past them `onExceeded` is called. */
-  limit: number;
-  /** Bytes, as last seen. */
-  resident: number;
+  /** Past them `onExceeded` is called. */
+  limitBytes: number;
+  /** As last seen. */
+  residentBytes: number;
   onExceeded(): void;
 }
 
@@ -39,7 +39,7 @@ export class MemorySampler {
 
   watch(sampled: Sampled): () => void {
     this.#watched.add(sampled);
-    this.#timer ??= setInterval(() => this.#sample(), SAMPLE_INTERVAL).unref();
+    this.#timer ??= setInterval(() => this.#sample(), SAMPLE_INTERVAL_MS).unref();
     return () => {
       this.#watched.delete(sampled);
       if (this.#watched.size > 0) return;
@@ -63,9 +63,9 @@ export class MemorySampler {
     });
   }
 
-  #judge(sampled: Sampled, resident: number | undefined): void {
-    if (resident === undefined || Number.isNaN(resident)) return;
-    sampled.resident = resident;
-    if (resident > sampled.limit) sampled.onExceeded();
+  #judge(sampled: Sampled, residentBytes: number | undefined): void {
+    if (residentBytes === undefined || Number.isNaN(residentBytes)) return;
+    sampled.residentBytes = residentBytes;
+    if (residentBytes > sampled.limitBytes) sampled.onExceeded();
   }
 }

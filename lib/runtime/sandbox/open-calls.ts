@@ -3,9 +3,10 @@ import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { cleanJson } from "../guest/json.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
+import type { Channel } from "./channel.ts";
 
 /** Calls that one process may have open. */
-const MAXIMUM_CALLS = 1024;
+const MAX_CALLS = 1024;
 
 /** Codes that a plugin's own reply may carry; anything else becomes `action_failed`. */
 const REPLY_CODES: ReadonlySet<string> = new Set<RuntimeCode>([
@@ -25,18 +26,9 @@ export interface OpenCall extends CallFacts {
 }
 
 export interface CallLimits {
-  /** Milliseconds. */
-  timeout: number;
-  /** Milliseconds that a cancelled call may go on. */
-  grace: number;
-}
-
-export interface CallChannel {
-  send: (header: { t: string; [key: string]: unknown }, body?: string) => void;
-  /** A reply was dropped: `late`, `unknown_id` or `malformed`. */
-  dropped: (reason: string) => void;
-  /** A cancelled call has not ended within its grace. */
-  stuck: (loopAnswers: boolean) => void;
+  timeoutMs: number;
+  /** How long a cancelled call may go on. */
+  graceMs: number;
 }
 
 /**
@@ -44,15 +36,18 @@ export interface CallChannel {
  * apart from the others, so that its late reply reaches nobody.
  */
 export class OpenCalls {
-  readonly #channel: CallChannel;
+  readonly #channel: Channel;
+  readonly #onStuck: (loopAnswers: boolean) => void;
   readonly #calls = new Map<string, OpenCall>();
   /** Calls whose time is over, until they end: id → whether the plugin's loop took note. */
   readonly #cancelled = new Map<string, boolean>();
   #suspicion: PromiseWithResolvers<void> | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
 
-  constructor(channel: CallChannel) {
+  /** @param onStuck hears of a cancelled call that has not ended within its grace */
+  constructor(channel: Channel, onStuck: (loopAnswers: boolean) => void) {
     this.#channel = channel;
+    this.#onStuck = onStuck;
   }
 
   get size(): number {
@@ -61,7 +56,7 @@ export class OpenCalls {
 
   /**
    * Resolves when the loop has answered the last cancellation, or the process has ended; absent when there is no doubt. Until then the
-   * loop may be blocked, and nobody should be sent there.
+   * loop may be blocked, and no call should be sent there.
    */
   get suspicion(): Promise<void> | undefined {
     return this.#suspicion?.promise;
@@ -77,19 +72,23 @@ export class OpenCalls {
     await (this.#idle ??= Promise.withResolvers()).promise;
   }
 
-  open(action: string, payload: string, { requestId, depth, timeout, grace }: CallFacts & CallLimits): Promise<string> {
-    if (this.#calls.size >= MAXIMUM_CALLS) {
-      return Promise.reject(new RuntimeFault("rate_limited", `${MAXIMUM_CALLS} calls are in flight already.`));
+  open(
+    action: string,
+    payload: string,
+    { requestId, depth, timeoutMs, graceMs }: CallFacts & CallLimits,
+  ): Promise<string> {
+    if (this.#calls.size >= MAX_CALLS) {
+      return Promise.reject(new RuntimeFault("rate_limited", `${MAX_CALLS} calls are in flight already.`));
     }
     // Not to be guessed: a plugin must not be able to answer a call that it was not given.
     const id = randomUUID();
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#close(id)?.reject(
-          new RuntimeFault("timed_out", `The action ${action} took longer than ${timeout / 1000} s.`),
+          new RuntimeFault("timed_out", `The action ${action} took longer than ${timeoutMs / 1000} s.`),
         );
-        this.#cancel(id, grace);
-      }, timeout);
+        this.#cancel(id, graceMs);
+      }, timeoutMs);
       this.#calls.set(id, { resolve, reject, timer, requestId, depth });
       this.#channel.send({ t: "call", id, action, requestId }, payload);
     });
@@ -101,7 +100,7 @@ export class OpenCalls {
     if (this.#cancelled.has(id)) {
       this.tookNote(id);
       this.#cancelled.delete(id);
-      this.#channel.dropped("late");
+      this.#channel.dropLate();
       return true;
     }
     const call = this.#close(id);
@@ -115,7 +114,7 @@ export class OpenCalls {
     try {
       call.resolve(cleanJson(body));
     } catch {
-      this.#channel.dropped("malformed");
+      this.#channel.drop("malformed");
       call.reject(new RuntimeFault("result_not_serialisable", "The plugin's reply is not JSON."));
     }
     return true;
@@ -148,7 +147,7 @@ export class OpenCalls {
     return call;
   }
 
-  #cancel(id: string, grace: number): void {
+  #cancel(id: string, graceMs: number): void {
     this.#cancelled.set(id, false);
     this.#suspicion ??= Promise.withResolvers();
     this.#channel.send({ t: "cancel", id });
@@ -156,7 +155,7 @@ export class OpenCalls {
       const loopAnswers = this.#cancelled.get(id);
       if (loopAnswers === undefined) return;
       this.#cancelled.delete(id);
-      this.#channel.stuck(loopAnswers);
-    }, grace).unref();
+      this.#onStuck(loopAnswers);
+    }, graceMs).unref();
   }
 }

@@ -18,7 +18,7 @@ done
 for pid in $pids; do kill -9 "-$pid" 2>/dev/null; done
 `;
 
-export class Reaper {
+export class Reaper implements AsyncDisposable {
   #shell: ChildProcess | undefined;
 
   add(pid: number): void {
@@ -32,7 +32,7 @@ export class Reaper {
   }
 
   /** Ends the shell, after the last sandbox. */
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     const shell = this.#shell;
     this.#shell = undefined;
     if (shell === undefined || shell.exitCode !== null || shell.signalCode !== null) return;

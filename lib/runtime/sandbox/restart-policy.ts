@@ -5,7 +5,7 @@ export interface RestartLimits {
 }
 
 /** Milliseconds; back-off stops growing here. */
-const LONGEST_PAUSE = 30_000;
+const MAX_PAUSE_MS = 30_000;
 
 /** Decides when an ended process is started again: pauses double, and too many ends within the window are the last. */
 export class RestartPolicy {
@@ -25,6 +25,6 @@ export class RestartPolicy {
     this.#ends = this.#ends.filter((end) => now - end < restart_window_seconds * 1000);
     this.#ends.push(now);
     if (this.#ends.length > max_restarts) return undefined;
-    return Math.min(backoff_ms * 2 ** (this.#ends.length - 1), LONGEST_PAUSE);
+    return Math.min(backoff_ms * 2 ** (this.#ends.length - 1), MAX_PAUSE_MS);
   }
 }

@@ -1,22 +1,21 @@
 import type { Integration } from "../../contract/files/integration.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
+import { settledWithin, within } from "../../support/within.ts";
 import type { GuestFacts } from "../guest/context.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { CallFacts, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
-import { diskUsage, type SandboxUser } from "./folder-scan.ts";
+import { DiskLimit } from "./disk-limit.ts";
+import type { SandboxUser } from "./folder-scan.ts";
 import { sandboxLaunch } from "./launch.ts";
 import type { MemorySampler } from "./memory-sampler.ts";
 import type { Reaper } from "./reaper.ts";
 import { RestartPolicy } from "./restart-policy.ts";
-import { type ExitReason, type ProcessHost, SandboxProcess } from "./sandbox-process.ts";
+import { type ExitReason, SandboxProcess } from "./sandbox-process.ts";
 import { prepareWorkspace, type Workspace } from "./workspace.ts";
 
 const MEGABYTE = 1024 * 1024;
-/** Milliseconds between two looks at the size of data/, at least; a slow look makes the next one later. */
-const DISK_INTERVAL = 1000;
-
-/** Milliseconds that a call waits for a restart, on top of its own time. */
-const RESTART_MARGIN = 5000;
+/** How long a call waits for a restart, on top of its own time. */
+const RESTART_MARGIN_MS = 5000;
 
 /** What all sandboxes of a runtime share. */
 export interface SandboxSetting {
@@ -35,6 +34,7 @@ export class SandboxInstance implements PluginInstance {
   readonly #options: InstanceOptions;
   readonly #setting: SandboxSetting;
   readonly #workspace: Workspace;
+  readonly #disk: DiskLimit;
   readonly #policy: RestartPolicy;
   #replaces: boolean;
   #current: SandboxProcess | undefined;
@@ -43,12 +43,12 @@ export class SandboxInstance implements PluginInstance {
   readonly #retired = new Set<SandboxProcess>();
   #restarts = 0;
   #stopped = false;
-  #diskTimer: NodeJS.Timeout | undefined;
 
   private constructor(options: InstanceOptions, setting: SandboxSetting, workspace: Workspace) {
     this.#options = options;
     this.#setting = setting;
     this.#workspace = workspace;
+    this.#disk = new DiskLimit(workspace.writes, options.descriptor.resources.max_disk_mb, options.logger);
     this.#policy = new RestartPolicy(setting.limits);
     this.#replaces = options.replaces;
   }
@@ -57,42 +57,46 @@ export class SandboxInstance implements PluginInstance {
   static async load(options: InstanceOptions, setting: SandboxSetting): Promise<SandboxInstance> {
     const workspace = await prepareWorkspace(options.location, options.descriptor, userOf(setting));
     const instance = new SandboxInstance(options, setting, workspace);
-    await instance.#checkDisk();
+    await instance.#disk.check();
     instance.#adopt(await instance.#startProcess());
     instance.#replaces = false;
-    instance.#scheduleDiskCheck(DISK_INTERVAL);
+    instance.#disk.watch((fault) => {
+      for (const process of instance.#processes) process.kill("disk_exceeded", fault.message);
+    });
     return instance;
   }
 
   get inFlight(): number {
-    let count = this.#current?.inFlight ?? 0;
-    for (const process of this.#retired) count += process.inFlight;
-    return count;
+    return this.#processes.reduce((count, { calls }) => count + calls.size, 0);
+  }
+
+  get #processes(): SandboxProcess[] {
+    return this.#current ? [...this.#retired, this.#current] : [...this.#retired];
   }
 
   facts(): { pid?: number; restarts: number; memory_mb?: number } {
     const process = this.#current;
-    const resident = process?.resident;
+    const residentBytes = process?.residentBytes ?? 0;
     return {
       restarts: this.#restarts,
       ...(process && { pid: process.pid }),
-      ...(resident !== undefined && resident > 0 && { memory_mb: Math.round((resident / MEGABYTE) * 10) / 10 }),
+      ...(residentBytes > 0 && { memory_mb: Math.round((residentBytes / MEGABYTE) * 10) / 10 }),
     };
   }
 
   async call(action: string, payload: unknown, facts: CallFacts): Promise<string> {
     const { timeout_seconds } = this.#options.descriptor.resources;
-    const timeout = timeout_seconds * 1000;
+    const timeoutMs = timeout_seconds * 1000;
     const text = JSON.stringify(payload);
-    const process = this.#serving ?? (await this.#whenServing(timeout + RESTART_MARGIN));
-    return process.call(action, text, { ...facts, timeout, grace: this.#setting.limits.grace_ms });
+    const process = this.#serving ?? (await this.#whenServing(timeoutMs + RESTART_MARGIN_MS));
+    return process.call(action, text, { ...facts, timeoutMs, graceMs: this.#setting.limits.grace_ms });
   }
 
-  async health(timeout: number): Promise<Required<HealthReport>> {
+  async health(timeoutMs: number): Promise<Required<HealthReport>> {
     const restarting = { status: "degraded", message: "the plugin's process is being restarted" } as const;
     const process = this.#current;
     if (process?.alive !== true) return restarting;
-    return process.health(timeout).catch((error: unknown) => {
+    return process.health(timeoutMs).catch((error: unknown) => {
       if (process.alive) throw error;
       return restarting;
     });
@@ -102,20 +106,15 @@ export class SandboxInstance implements PluginInstance {
     this.#current?.deliver(event, JSON.stringify(payload) ?? "null", source);
   }
 
-  async drain(timeout: number): Promise<void> {
-    const processes = [...this.#retired, ...(this.#current ? [this.#current] : [])];
-    const { promise: expired, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, timeout);
-    await Promise.race([Promise.all(processes.map((process) => process.drained())), expired]);
-    clearTimeout(timer);
+  async drain(timeoutMs: number): Promise<void> {
+    await settledWithin(Promise.all(this.#processes.map(({ calls }) => calls.drained())), timeoutMs);
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
-    clearTimeout(this.#diskTimer);
+    this.#giveUp();
     const starting = await this.#starting?.catch(() => undefined);
     const { grace_ms } = this.#setting.limits;
-    const processes = new Set([...this.#retired, this.#current, starting].filter((process) => process !== undefined));
+    const processes = new Set([...this.#processes, ...(starting ? [starting] : [])]);
     await Promise.all([...processes].map((process) => process.stop(grace_ms)));
     this.#current = undefined;
   }
@@ -123,26 +122,19 @@ export class SandboxInstance implements PluginInstance {
   /** The process that takes calls now: alive, and with no doubt about its loop. */
   get #serving(): SandboxProcess | undefined {
     const process = this.#current;
-    return process?.alive === true && process.suspicion === undefined ? process : undefined;
+    return process?.alive === true && process.calls.suspicion === undefined ? process : undefined;
   }
 
-  /** Waits for a restart, or for a doubtful process to answer, at most `timeout` milliseconds. */
-  async #whenServing(timeout: number): Promise<SandboxProcess> {
-    const { promise: expired, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => reject(new RuntimeFault("timed_out", "The plugin's process was not restarted in time.")),
-      timeout,
-    );
-    try {
-      for (;;) {
-        if (this.#serving) return this.#serving;
-        const { suspicion, exited } = this.#current ?? {};
-        const change: Promise<unknown> | undefined = suspicion ?? exited ?? this.#starting?.catch(() => undefined);
-        if (change === undefined) throw new RuntimeFault("not_loaded", "The plugin's process is not running.");
-        await Promise.race([change, expired]);
-      }
-    } finally {
-      clearTimeout(timer);
+  /** Waits for a restart, or for a doubtful process to answer. @throws RuntimeFault `timed_out` or `not_loaded` */
+  async #whenServing(timeoutMs: number): Promise<SandboxProcess> {
+    const deadline = performance.now() + timeoutMs;
+    const late = () => new RuntimeFault("timed_out", "The plugin's process was not restarted in time.");
+    for (;;) {
+      if (this.#serving) return this.#serving;
+      const { calls, exited } = this.#current ?? {};
+      const change: Promise<unknown> | undefined = calls?.suspicion ?? exited ?? this.#starting?.catch(() => undefined);
+      if (change === undefined) throw new RuntimeFault("not_loaded", "The plugin's process is not running.");
+      await within(change, deadline - performance.now(), late);
     }
   }
 
@@ -152,6 +144,7 @@ export class SandboxInstance implements PluginInstance {
     const { reads, writes, dataDir } = this.#workspace;
     const { name, version, config, resources } = descriptor;
     const facts: GuestFacts = { name, version, config, env, dataDir, databases, extensions };
+    const { port, logger, observer } = this.#options;
     return SandboxProcess.start({
       launch: sandboxLaunch({
         reads,
@@ -163,27 +156,19 @@ export class SandboxInstance implements PluginInstance {
       cwd: location.folder,
       user: userOf(this.#setting),
       init: { facts, entry, replaces: this.#replaces },
-      startTimeout: limits.start_seconds * 1000,
+      startTimeoutMs: limits.start_seconds * 1000,
       memoryLimitMb: resources.max_memory_mb,
       sampler,
       reaper,
-      host: this.#processHost(),
-    });
-  }
-
-  #processHost(): ProcessHost {
-    const { host, logger } = this.#options;
-    return {
-      request: async (target, method, parameters, call) =>
-        JSON.stringify((await host.request(target, method, parameters, call)) ?? null),
+      port,
       log: (level, message, fields) => logger[level]({ fields }, message),
       output: (stream) => ({
         line: (line) => logger.info({ stream }, line),
         dropped: (lines) => logger.warn({ stream, lines }, "lines of the plugin's output were dropped"),
       }),
-      dropped: (reason) => host.dropped(reason),
-      stuck: (process, loopAnswers) => this.#replaceStuck(process, loopAnswers),
-    };
+      onDropped: (reason) => observer.dropped(reason),
+      onStuck: (process, loopAnswers) => this.#replaceStuck(process, loopAnswers),
+    });
   }
 
   #adopt(process: SandboxProcess): void {
@@ -214,7 +199,7 @@ export class SandboxInstance implements PluginInstance {
     const { timeout_seconds } = this.#options.descriptor.resources;
     const timer = setTimeout(() => process.kill("timed_out", "The process was retired."), timeout_seconds * 1000);
     void process.exited.then(() => clearTimeout(timer));
-    void process.drained().then(() => process.stop(this.#setting.limits.grace_ms));
+    void process.calls.drained().then(() => process.stop(this.#setting.limits.grace_ms));
     this.#restart({ code: "timed_out", message: "A cancelled call did not end." });
   }
 
@@ -226,9 +211,8 @@ export class SandboxInstance implements PluginInstance {
       const message = exhausted
         ? `The plugin's process ended more than ${max_restarts} times in ${restart_window_seconds} s; at last: ${reason.message}`
         : reason.message;
-      this.#stopped = true;
-      clearTimeout(this.#diskTimer);
-      this.#options.host.failed(exhausted ? "retries_exhausted" : reason.code, message);
+      this.#giveUp();
+      this.#options.observer.failed(exhausted ? "retries_exhausted" : reason.code, message);
       return;
     }
     const starting = this.#startAfter(delay);
@@ -238,7 +222,7 @@ export class SandboxInstance implements PluginInstance {
         this.#starting = undefined;
         if (this.#stopped) return;
         this.#restarts++;
-        this.#options.host.restarted();
+        this.#options.observer.restarted();
         this.#adopt(process);
       },
       (error: unknown) => {
@@ -256,30 +240,9 @@ export class SandboxInstance implements PluginInstance {
     return this.#startProcess();
   }
 
-  async #checkDisk(): Promise<void> {
-    const { max_disk_mb } = this.#options.descriptor.resources;
-    let used = 0;
-    for (const folder of this.#workspace.writes) used += await diskUsage(folder);
-    if (used <= max_disk_mb * MEGABYTE) return;
-    const megabytes = (used / MEGABYTE).toFixed(1);
-    throw new RuntimeFault(
-      "disk_exceeded",
-      `The plugin's data takes ${megabytes} MB and may take ${max_disk_mb} MB: make room in ${this.#workspace.dataDir}, then load it again.`,
-    );
-  }
-
-  #scheduleDiskCheck(delay: number): void {
-    if (this.#stopped) return;
-    this.#diskTimer = setTimeout(() => {
-      const started = performance.now();
-      this.#checkDisk()
-        .catch((error: unknown) => {
-          if (!(error instanceof RuntimeFault))
-            return this.#options.logger.warn({ err: error }, "data/ cannot be measured");
-          for (const process of [...this.#retired, this.#current]) process?.kill("disk_exceeded", error.message);
-        })
-        .finally(() => this.#scheduleDiskCheck(Math.max(DISK_INTERVAL, 20 * (performance.now() - started))));
-    }, delay).unref();
+  #giveUp(): void {
+    this.#stopped = true;
+    this.#disk[Symbol.dispose]();
   }
 }
 

@@ -1,31 +1,37 @@
 import { RuntimeFault } from "../guest/fault.ts";
 
 /** Bytes of JSON of one value. */
-export const MAXIMUM_VALUE = 1024 * 1024;
+export const MAX_VALUE_BYTES = 1024 * 1024;
 
 export type CacheRequest =
   | { method: "get"; key: string }
   | { method: "delete"; key: string }
-  | { method: "set"; key: string; text: string; ttl: number };
+  | { method: "set"; key: string; text: string; ttlSeconds: number };
 
 /**
  * What a plugin asks of the cache, checked. Keys carry the plugin's name: plugins do not see each other's entries.
- * @param defaultTtl seconds
+ * @param defaultTtlSeconds how long an entry lives when the plugin does not say
+ * @throws RuntimeFault `service_unavailable`
  */
-export function cacheRequest(method: string, parameters: unknown[], caller: string, defaultTtl: number): CacheRequest {
-  const [name, value, ttl = defaultTtl] = parameters;
+export function cacheRequest(
+  method: string,
+  parameters: unknown[],
+  caller: string,
+  defaultTtlSeconds: number,
+): CacheRequest {
+  const [name, value, ttlSeconds = defaultTtlSeconds] = parameters;
   if (typeof name !== "string" || name.length > 1024) {
     throw new RuntimeFault("service_unavailable", "A key of the cache is a text of at most 1024 characters.");
   }
   const key = `${caller}:${name}`;
   if (method === "get" || method === "delete") return { method, key };
   if (method !== "set") throw new RuntimeFault("service_unavailable", `The cache has no method ${method}.`);
-  if (typeof ttl !== "number" || !(ttl >= 0)) {
+  if (typeof ttlSeconds !== "number" || !(ttlSeconds >= 0)) {
     throw new RuntimeFault("service_unavailable", "An entry's time to live is a number of seconds.");
   }
   const text = JSON.stringify(value) ?? "null";
-  if (Buffer.byteLength(text) > MAXIMUM_VALUE) {
-    throw new RuntimeFault("service_unavailable", `A value of the cache has at most ${MAXIMUM_VALUE} bytes of JSON.`);
+  if (Buffer.byteLength(text) > MAX_VALUE_BYTES) {
+    throw new RuntimeFault("service_unavailable", `A value of the cache has at most ${MAX_VALUE_BYTES} bytes of JSON.`);
   }
-  return { method, key, text, ttl };
+  return { method, key, text, ttlSeconds };
 }

@@ -4,30 +4,29 @@ import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import { cacheRequest } from "./cache-entry.ts";
 import type { Service } from "./service.ts";
 
-/** Milliseconds. */
-const COMMAND_TIMEOUT = 3000;
+const COMMAND_TIMEOUT_MS = 3000;
 
 /** A cache in Redis; the connection is made in the background and made again when it is lost. */
 export class RedisCache implements Service {
   readonly #redis: Redis;
   readonly #prefix: string;
-  readonly #ttl: number;
+  readonly #ttlSeconds: number;
 
-  private constructor(redis: Redis, prefix: string, ttl: number) {
+  private constructor(redis: Redis, prefix: string, ttlSeconds: number) {
     this.#redis = redis;
     this.#prefix = prefix;
-    this.#ttl = ttl;
+    this.#ttlSeconds = ttlSeconds;
   }
 
-  /** @param options `prefix` sets this runtime's keys apart; `ttl` in seconds, 0 for ever */
+  /** @param options `prefix` sets this runtime's keys apart; `ttlSeconds` 0 keeps entries for ever */
   static async open(
     url: string,
-    { prefix, ttl, logger }: { prefix: string; ttl: number; logger: Logger },
+    { prefix, ttlSeconds, logger }: { prefix: string; ttlSeconds: number; logger: Logger },
   ): Promise<RedisCache> {
     const { Redis: Client } = await import("ioredis");
     const redis = new Client(url, {
-      commandTimeout: COMMAND_TIMEOUT,
-      connectTimeout: COMMAND_TIMEOUT,
+      commandTimeout: COMMAND_TIMEOUT_MS,
+      connectTimeout: COMMAND_TIMEOUT_MS,
       maxRetriesPerRequest: 1,
     });
     let last = "";
@@ -36,11 +35,11 @@ export class RedisCache implements Service {
       last = error.message;
     });
     redis.on("ready", () => (last = ""));
-    return new RedisCache(redis, prefix, ttl);
+    return new RedisCache(redis, prefix, ttlSeconds);
   }
 
   async request(method: string, parameters: unknown[], caller: string): Promise<unknown> {
-    const request = cacheRequest(method, parameters, caller, this.#ttl);
+    const request = cacheRequest(method, parameters, caller, this.#ttlSeconds);
     const key = `${this.#prefix}:${request.key}`;
     try {
       if (request.method === "get") {
@@ -48,8 +47,10 @@ export class RedisCache implements Service {
         return text === null ? null : JSON.parse(text);
       }
       if (request.method === "delete") return (await this.#redis.del(key)) > 0;
-      const { text, ttl } = request;
-      await (ttl === 0 ? this.#redis.set(key, text) : this.#redis.set(key, text, "PX", Math.ceil(ttl * 1000)));
+      const { text, ttlSeconds } = request;
+      await (ttlSeconds === 0
+        ? this.#redis.set(key, text)
+        : this.#redis.set(key, text, "PX", Math.ceil(ttlSeconds * 1000)));
       return null;
     } catch (error) {
       throw new RuntimeFault("service_unavailable", `The cache failed: ${messageOf(error)}`);
@@ -60,7 +61,7 @@ export class RedisCache implements Service {
     await this.#redis.ping();
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#redis.disconnect();
   }
 }

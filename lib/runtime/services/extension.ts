@@ -80,7 +80,7 @@ export class Extension implements Service {
     await this.#functions?.check?.();
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.#functions?.close?.();
   }
 

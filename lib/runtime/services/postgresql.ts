@@ -4,9 +4,8 @@ import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Service } from "./service.ts";
 import { statementOf } from "./statement.ts";
 
-/** Milliseconds. */
-const CONNECT_TIMEOUT = 5000;
-const STATEMENT_TIMEOUT = 10_000;
+const CONNECT_TIMEOUT_MS = 5000;
+const STATEMENT_TIMEOUT_MS = 10_000;
 const CONNECTIONS = 10;
 
 /** A PostgreSQL database; connections are made when they are needed. */
@@ -22,8 +21,8 @@ export class PostgresDatabase implements Service {
     const pool = new postgres.Pool({
       connectionString: url,
       max: CONNECTIONS,
-      connectionTimeoutMillis: CONNECT_TIMEOUT,
-      statement_timeout: STATEMENT_TIMEOUT,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
       allowExitOnIdle: true,
     });
     // A lost idle connection is replaced by the next request; unheard, the event would end the process.
@@ -57,7 +56,7 @@ export class PostgresDatabase implements Service {
     await this.#pool.query("SELECT 1");
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.#pool.end();
   }
 }

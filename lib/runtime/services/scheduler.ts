@@ -1,86 +1,85 @@
+import { Cron } from "croner";
 import { usageError } from "../../contract/errors.ts";
 import type { JobConfiguration } from "../../contract/files/integration.ts";
 import type { Logger } from "../../support/logging.ts";
 import { messageOf } from "../guest/fault.ts";
-import { type CronSchedule, parseCron } from "./cron.ts";
 
-const MINUTE = 60_000;
-
-export interface SchedulerOptions {
-  calls: {
-    call(
-      plugin: string,
-      action: string,
-      payload: unknown,
-      facts: { requestId: string; depth: number },
-    ): string | Promise<string>;
-  };
-  logger: Logger;
+/** Calls an action of a plugin; {@link Calls} is one. */
+interface Caller {
+  call(
+    plugin: string,
+    action: string,
+    payload: unknown,
+    facts: { requestId: string; depth: number },
+  ): string | Promise<string>;
 }
 
 interface Job {
   configuration: JobConfiguration;
-  due: CronSchedule | undefined;
   running: boolean;
   runs: number;
 }
 
+/** Five fields, in local time; days of the month and of the week that are both restricted mean either, as in POSIX. */
+const CRON_RULES = { mode: "5-part", domAndDow: false, sloppyRanges: true, paused: true, unref: true } as const;
+
+/**
+ * Makes a cron job that does not run yet.
+ * @throws TypeError or RangeError for an expression that is not valid
+ */
+export function cronJob(expression: string, run: () => void): Cron {
+  // croner also takes dates and nicknames such as @daily; the contract has five fields.
+  if (expression.trim().split(/\s+/).length !== 5) {
+    throw new TypeError(`the cron expression ${expression} has not five fields`);
+  }
+  return new Cron(expression.trim(), CRON_RULES, run);
+}
+
 /** Calls actions at their times. A job that still runs when its time comes again is left out that once. */
-export class Scheduler {
-  readonly #jobs: Job[];
-  readonly #options: SchedulerOptions;
-  readonly #timers = new Set<NodeJS.Timeout>();
+export class Scheduler implements Disposable {
+  readonly #caller: Caller;
+  readonly #logger: Logger;
+  readonly #crons: Cron[] = [];
+  readonly #intervals: { job: Job; seconds: number }[] = [];
+  readonly #timers: NodeJS.Timeout[] = [];
 
   /** @throws SealiftError `config_invalid` for a cron expression that is not valid */
-  constructor(jobs: readonly JobConfiguration[], options: SchedulerOptions) {
-    this.#options = options;
-    this.#jobs = jobs.map((configuration) => {
-      const { name, cron } = configuration;
+  constructor(jobs: readonly JobConfiguration[], { caller, logger }: { caller: Caller; logger: Logger }) {
+    this.#caller = caller;
+    this.#logger = logger;
+    for (const configuration of jobs) {
+      const { name, cron, interval_seconds } = configuration;
+      const job = { configuration, running: false, runs: 0 };
+      if (interval_seconds !== undefined) this.#intervals.push({ job, seconds: interval_seconds });
+      if (cron === undefined) continue;
       try {
-        return { configuration, due: cron === undefined ? undefined : parseCron(cron), running: false, runs: 0 };
+        this.#crons.push(cronJob(cron, () => void this.#run(job)));
       } catch (error) {
         throw usageError("config_invalid", `services.scheduler.jobs: ${name}: ${messageOf(error)}.`);
       }
-    });
+    }
   }
 
   start(): void {
-    for (const job of this.#jobs) {
-      const { interval_seconds } = job.configuration;
-      if (interval_seconds === undefined) continue;
-      this.#timers.add(setInterval(() => void this.#run(job), interval_seconds * 1000).unref());
+    for (const { job, seconds } of this.#intervals) {
+      this.#timers.push(setInterval(() => void this.#run(job), seconds * 1000).unref());
     }
-    if (this.#jobs.some(({ due }) => due !== undefined)) this.#waitForMinute();
+    for (const cron of this.#crons) cron.resume();
   }
 
-  close(): void {
-    for (const timer of this.#timers) clearTimeout(timer);
-    this.#timers.clear();
-  }
-
-  #waitForMinute(): void {
-    const timer = setTimeout(
-      () => {
-        this.#timers.delete(timer);
-        const now = new Date();
-        for (const job of this.#jobs) if (job.due?.(now)) void this.#run(job);
-        this.#waitForMinute();
-      },
-      // Just after the full minute: a timer that fires early would miss it.
-      MINUTE - (Date.now() % MINUTE) + 50,
-    ).unref();
-    this.#timers.add(timer);
+  [Symbol.dispose](): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    for (const cron of this.#crons) cron.stop();
   }
 
   async #run(job: Job): Promise<void> {
-    const { logger, calls } = this.#options;
     const { name, plugin, action, payload } = job.configuration;
-    if (job.running) return logger.warn({ job: name }, "a scheduled job still runs and is left out this time");
+    if (job.running) return this.#logger.warn({ job: name }, "a scheduled job still runs and is left out this time");
     job.running = true;
     try {
-      await calls.call(plugin, action, payload ?? {}, { requestId: `job-${name}-${++job.runs}`, depth: 0 });
+      await this.#caller.call(plugin, action, payload ?? {}, { requestId: `job-${name}-${++job.runs}`, depth: 0 });
     } catch (error) {
-      logger.error({ job: name, plugin, err: error }, "a scheduled job failed");
+      this.#logger.error({ job: name, plugin, err: error }, "a scheduled job failed");
     } finally {
       job.running = false;
     }

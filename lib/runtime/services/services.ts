@@ -9,27 +9,38 @@ import { PostgresDatabase } from "./postgresql.ts";
 import type { Service } from "./service.ts";
 import { SqliteDatabase } from "./sqlite.ts";
 
-/** Opens what the configuration names, by the target that plugins ask for: `cache`, `database:<name>`, `extension:<name>`. */
+export interface ServiceOptions {
+  /** The project root. */
+  root: string;
+  logger: Logger;
+  reaper: Reaper;
+  /** Every service that was opened is closed with it. */
+  resources: AsyncDisposableStack;
+}
+
+/**
+ * Opens what the configuration names, by the target that plugins ask for: `cache`, `database:<name>`,
+ * `extension:<name>`.
+ */
 export async function openServices(
   { app, services }: Integration,
-  { root, logger, reaper }: { root: string; logger: Logger; reaper: Reaper },
+  { root, logger, reaper, resources }: ServiceOptions,
 ): Promise<Map<string, Service>> {
   const opened = new Map<string, Service>();
   for (const [name, { type, url }] of Object.entries(services.databases)) {
     const database =
       type === "sqlite" ? SqliteDatabase.open(url, { root, reaper }) : PostgresDatabase.open(url, logger);
-    opened.set(`database:${name}`, await database);
+    opened.set(`database:${name}`, resources.use(await database));
   }
   const { backend, url = "redis://127.0.0.1:6379", ttl, max_size } = services.cache;
-  opened.set(
-    "cache",
+  const cache =
     backend === "redis"
-      ? await RedisCache.open(url, { prefix: app.name, ttl, logger })
-      : new MemoryCache({ ttl, maxSize: max_size }),
-  );
+      ? await RedisCache.open(url, { prefix: app.name, ttlSeconds: ttl, logger })
+      : new MemoryCache({ ttlSeconds: ttl, maxEntries: max_size });
+  opened.set("cache", resources.use(cache));
   for (const [name, { module, config }] of Object.entries(services.extensions)) {
     const options = { name, directory: join(root, "extensions"), module, config, logger };
-    opened.set(`extension:${name}`, await Extension.open(options));
+    opened.set(`extension:${name}`, resources.use(await Extension.open(options)));
   }
   return opened;
 }

@@ -9,8 +9,8 @@ import type { Service } from "./service.ts";
 import type { SqliteAnswer, SqliteRequest } from "./sqlite-process.ts";
 import { statementOf } from "./statement.ts";
 
-/** Milliseconds that one statement may take, waiting included; then its process is ended and a new one takes over. */
-const STATEMENT_TIMEOUT = 10_000;
+/** How long one statement may take, waiting included; then its process is ended and a new one takes over. */
+const STATEMENT_TIMEOUT_MS = 10_000;
 
 /** The file of a `sqlite:` or `file:` URL, or of a plain path, relative to the project root. */
 export function sqlitePath(url: string, root: string): string {
@@ -24,8 +24,8 @@ interface Pending {
   timer: NodeJS.Timeout;
 }
 
-/** Milliseconds that the process has to close its files. */
-const CLOSE_TIMEOUT = 2000;
+/** How long the process has to close its files. */
+const CLOSE_TIMEOUT_MS = 2000;
 
 /** An embedded database, in a process of its own that starts with the first statement. */
 export class SqliteDatabase implements Service {
@@ -57,11 +57,11 @@ export class SqliteDatabase implements Service {
     await this.#run("SELECT 1", [], true);
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     const child = this.#process;
     if (child === undefined) return;
     const ended = new Promise((resolve) => child.once("exit", resolve));
-    const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_TIMEOUT);
+    const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_TIMEOUT_MS);
     child.ref();
     child.disconnect();
     await ended;
@@ -72,7 +72,7 @@ export class SqliteDatabase implements Service {
     const child = (this.#process ??= this.#start());
     const id = ++this.#last;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => child.kill("SIGKILL"), STATEMENT_TIMEOUT);
+      const timer = setTimeout(() => child.kill("SIGKILL"), STATEMENT_TIMEOUT_MS);
       this.#pending.set(id, { resolve, reject, timer });
       child.send({ id, sql, parameters, readOnly } satisfies SqliteRequest);
     });
@@ -103,7 +103,7 @@ export class SqliteDatabase implements Service {
     };
     child.on("error", (error) => end(error.message));
     child.on("exit", (code, signal) => {
-      const slow = `a statement took longer than ${STATEMENT_TIMEOUT / 1000} s`;
+      const slow = `a statement took longer than ${STATEMENT_TIMEOUT_MS / 1000} s`;
       end(signal === "SIGKILL" ? slow : `exit code ${code ?? "unknown"}`);
     });
     return child;

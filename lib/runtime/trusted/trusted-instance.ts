@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { verifyPluginSignature } from "../../artifact/signatures/plugin-signature.ts";
 import type { PluginContext } from "../../sdk/context.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
-import { type CallScope, ContextFactory, type HostPort } from "../guest/context.ts";
+import { settledWithin, within } from "../../support/within.ts";
+import { type CallScope, ContextFactory } from "../guest/context.ts";
 import { askHealth, type LoadedPlugin, type PluginAction, readPlugin } from "../guest/definition.ts";
 import { faultOfAction, messageOf, RuntimeFault } from "../guest/fault.ts";
 import { serialiseResult } from "../guest/json.ts";
@@ -22,11 +23,11 @@ export interface TrustedSetting {
   /** `/plugin`. */
   prefix: string;
   bodyLimit: number;
-  /** Milliseconds that loading one plugin may take. */
-  startTimeout: number;
+  /** How long loading one plugin may take. */
+  startTimeoutMs: number;
   databases: string[];
   extensions: string[];
-  /** Makes what runs a plugin's synchronous work under the watchdog's eyes. */
+  /** Returns a runner that attributes any block of the event loop to a plugin. */
   guardOf(plugin: string): Guard;
 }
 
@@ -46,36 +47,15 @@ async function checkSignature({ location, descriptor }: InstanceOptions, setting
 const isPromise = (value: unknown): value is Promise<unknown> =>
   typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 
-/** Settles as the work does, or rejects after `timeout` milliseconds; late ends are let go without a trace. */
-function within<T>(work: Promise<T>, timeout: number, expired: () => Error): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(expired()), timeout);
-    work.then(
-      (value) => {
-        clearTimeout(timer);
-        resolve(value);
-      },
-      (error: Error) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
-  });
-}
-
-/** What one call adds to the plugin's context. Most calls need none of it, so it is made when it is asked for. */
-class TrustedCall implements CallScope {
-  readonly #facts: CallFacts;
-  readonly #options: InstanceOptions;
+/** What one call adds to the plugin's context. Most calls need no signal, so it is made when it is asked for. */
+class TrustedCall implements CallScope, CallFacts {
+  readonly requestId: string | undefined;
+  readonly depth: number;
   #controller: AbortController | undefined;
 
-  constructor(facts: CallFacts, options: InstanceOptions) {
-    this.#facts = facts;
-    this.#options = options;
-  }
-
-  get requestId(): string | undefined {
-    return this.#facts.requestId;
+  constructor({ requestId, depth }: CallFacts) {
+    this.requestId = requestId;
+    this.depth = depth;
   }
 
   signal(): AbortSignal {
@@ -85,17 +65,6 @@ class TrustedCall implements CallScope {
   abort(reason: Error): void {
     this.#controller?.abort(reason);
   }
-
-  port(): HostPort {
-    return portTo(this.#options, this.#facts);
-  }
-}
-
-function portTo({ host, logger }: InstanceOptions, call: CallFacts | undefined): HostPort {
-  return {
-    request: (target, method, parameters) => host.request(target, method, parameters, call),
-    log: (level, message, fields) => logger[level]({ fields }, message),
-  };
 }
 
 /** A trusted plugin: its code runs in the runtime's own process. Nothing confines it but its author. */
@@ -106,20 +75,24 @@ export class TrustedInstance implements PluginInstance {
   readonly #options: InstanceOptions;
   readonly #setting: TrustedSetting;
   readonly #plugin: LoadedPlugin;
-  readonly #contexts: ContextFactory;
+  readonly #contexts: ContextFactory<TrustedCall>;
   readonly #loader: ModuleLoader;
   readonly #router: PluginRouter | undefined;
-  readonly #timeout: number;
+  readonly #timeoutMs: number;
   readonly #guard: Guard;
   readonly #generation: number | undefined;
   #inFlight = 0;
-  #idle: (() => void) | undefined;
+  #idle: PromiseWithResolvers<void> | undefined;
 
   private constructor(
     options: InstanceOptions,
     setting: TrustedSetting,
     loader: ModuleLoader,
-    { plugin, contexts, router }: { plugin: LoadedPlugin; contexts: ContextFactory; router: PluginRouter | undefined },
+    {
+      plugin,
+      contexts,
+      router,
+    }: { plugin: LoadedPlugin; contexts: ContextFactory<TrustedCall>; router: PluginRouter | undefined },
   ) {
     this.#options = options;
     this.#setting = setting;
@@ -128,7 +101,7 @@ export class TrustedInstance implements PluginInstance {
     this.#contexts = contexts;
     this.#router = router;
     this.#generation = loader.generationOf(options.location.folder);
-    this.#timeout = options.descriptor.resources.timeout_seconds * 1000;
+    this.#timeoutMs = options.descriptor.resources.timeout_seconds * 1000;
     this.#guard = setting.guardOf(options.descriptor.name);
     this.actions = new Set(plugin.actions.keys());
     if (router) this.handle = (request, response) => this.#serve(router, request, response);
@@ -137,14 +110,16 @@ export class TrustedInstance implements PluginInstance {
   /** Checks the signature, loads the code and runs onLoad. @throws RuntimeFault with the reason that it cannot run */
   static async load(options: InstanceOptions, setting: TrustedSetting, loader: ModuleLoader): Promise<TrustedInstance> {
     await checkSignature(options, setting);
-    const { location, descriptor, entry, env, logger, replaces } = options;
+    const { location, descriptor, entry, env, logger, replaces, port } = options;
     const dataDir = join(location.folder, "data");
     await mkdir(dataDir, { recursive: true }).catch(() => logger.warn("the plugin's data folder cannot be made"));
-    const port = portTo(options, undefined);
     const guard = setting.guardOf(descriptor.name);
     const { name, version, config } = descriptor;
     const { databases, extensions } = setting;
-    const contexts = new ContextFactory({ name, version, config, env, dataDir, databases, extensions }, port);
+    const facts = { name, version, config, env, dataDir, databases, extensions };
+    const contexts = new ContextFactory<TrustedCall>(facts, port, (level, message, fields) =>
+      logger[level]({ fields }, message),
+    );
     let router: PluginRouter | undefined;
     try {
       const start = async (): Promise<LoadedPlugin> => {
@@ -162,8 +137,8 @@ export class TrustedInstance implements PluginInstance {
         if (replaces) await guard(() => plugin.onReload?.(contexts.base));
         return plugin;
       };
-      const plugin = await within(start(), setting.startTimeout, () => {
-        return new RuntimeFault("load_failed", `The plugin was not ready after ${setting.startTimeout} ms.`);
+      const plugin = await within(start(), setting.startTimeoutMs, () => {
+        return new RuntimeFault("load_failed", `The plugin was not ready after ${setting.startTimeoutMs} ms.`);
       });
       return new TrustedInstance(options, setting, loader, { plugin, contexts, router });
     } catch (error) {
@@ -186,7 +161,7 @@ export class TrustedInstance implements PluginInstance {
   call(action: string, payload: unknown, facts: CallFacts): string | Promise<string> {
     const found = this.#plugin.actions.get(action);
     if (found === undefined) throw new RuntimeFault("action_not_found", `There is no action ${action}.`);
-    const scope = new TrustedCall(facts, this.#options);
+    const scope = new TrustedCall(facts);
     this.#inFlight++;
     let isPending = false;
     try {
@@ -201,9 +176,9 @@ export class TrustedInstance implements PluginInstance {
     }
   }
 
-  async health(timeout: number): Promise<Required<HealthReport>> {
-    return within(askHealth(this.#plugin, this.#contexts.base), timeout, () => {
-      return new RuntimeFault("unhealthy", `The plugin did not answer its health check within ${timeout / 1000} s.`);
+  async health(timeoutMs: number): Promise<Required<HealthReport>> {
+    return within(askHealth(this.#plugin, this.#contexts.base), timeoutMs, () => {
+      return new RuntimeFault("unhealthy", `The plugin did not answer its health check within ${timeoutMs / 1000} s.`);
     });
   }
 
@@ -211,15 +186,10 @@ export class TrustedInstance implements PluginInstance {
     this.#contexts.listeners.deliver(event, payload, source);
   }
 
-  async drain(timeout: number): Promise<void> {
+  async drain(timeoutMs: number): Promise<void> {
     if (this.#inFlight === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, timeout);
-      this.#idle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    this.#idle ??= Promise.withResolvers();
+    await settledWithin(this.#idle.promise, timeoutMs);
   }
 
   async stop(): Promise<void> {
@@ -227,7 +197,7 @@ export class TrustedInstance implements PluginInstance {
     await this.#router?.close();
     try {
       const unloaded = (async () => this.#plugin.onUnload?.(this.#contexts.base))();
-      await within(unloaded, this.#setting.startTimeout, () => new Error("onUnload took too long"));
+      await within(unloaded, this.#setting.startTimeoutMs, () => new Error("onUnload took too long"));
     } catch (error) {
       this.#options.logger.error({ err: error }, "onUnload failed");
     }
@@ -243,8 +213,11 @@ export class TrustedInstance implements PluginInstance {
 
   async #finish(action: string, outcome: Promise<unknown>, scope: TrustedCall): Promise<string> {
     try {
-      const result = await within(outcome, this.#timeout, () => {
-        const fault = new RuntimeFault("timed_out", `The action ${action} took longer than ${this.#timeout / 1000} s.`);
+      const result = await within(outcome, this.#timeoutMs, () => {
+        const fault = new RuntimeFault(
+          "timed_out",
+          `The action ${action} took longer than ${this.#timeoutMs / 1000} s.`,
+        );
         scope.abort(fault);
         return fault;
       });
@@ -263,6 +236,8 @@ export class TrustedInstance implements PluginInstance {
   }
 
   #leave(): void {
-    if (--this.#inFlight === 0) this.#idle?.();
+    if (--this.#inFlight > 0) return;
+    this.#idle?.resolve();
+    this.#idle = undefined;
   }
 }

@@ -7,7 +7,7 @@ export const SLOT = {
   /** How many blockages are over. */
   count: 2,
   /** How long the last one took. */
-  lastMilliseconds: 3,
+  lastMs: 3,
   /** Which plugin ran when it was noticed, or 0. */
   culprit: 4,
 } as const;
@@ -21,9 +21,8 @@ export const NAME_SIZE = 129;
 export interface WatchdogData {
   shared: SharedArrayBuffer;
   names: SharedArrayBuffer;
-  /** Milliseconds. */
-  period: number;
-  threshold: number;
+  periodMs: number;
+  thresholdMs: number;
   /** Whether the thread writes to standard error itself. */
   announce: boolean;
 }

@@ -4,7 +4,7 @@ import { NAME_SIZE, SLOT, type WatchdogData } from "./watchdog-slots.ts";
 
 /** The watchdog's thread: it sees that the main thread's pulse stops, and says so while the main thread cannot. */
 
-const { shared, period, threshold, names, announce } = workerData as WatchdogData;
+const { shared, periodMs, thresholdMs, names, announce } = workerData as WatchdogData;
 const slots = new Int32Array(shared);
 const nameSlots = new Uint8Array(names);
 
@@ -24,14 +24,14 @@ setInterval(() => {
   const now = performance.now();
   const current = Atomics.load(slots, SLOT.pulse);
   if (current !== pulse) {
-    if (blocked) Atomics.store(slots, SLOT.lastMilliseconds, Math.round(now - since));
+    if (blocked) Atomics.store(slots, SLOT.lastMs, Math.round(now - since));
     if (blocked) Atomics.add(slots, SLOT.count, 1);
     pulse = current;
     since = now;
     blocked = false;
     return;
   }
-  if (blocked || now - since < threshold) return;
+  if (blocked || now - since < thresholdMs) return;
   blocked = true;
   const plugin = Atomics.load(slots, SLOT.running);
   Atomics.store(slots, SLOT.culprit, plugin);
@@ -44,4 +44,4 @@ setInterval(() => {
     msg: `the event loop has been blocked for ${Math.round(now - since)} ms`,
   };
   writeSync(2, `${JSON.stringify(record)}\n`);
-}, period);
+}, periodMs);

@@ -2,15 +2,14 @@ import { Worker } from "node:worker_threads";
 import { OWN_EXTENSION } from "../guest/sdk-resolution.ts";
 import { NAME_SIZE, NAMES, SLOT, SLOTS, type WatchdogData } from "./watchdog-slots.ts";
 
-/** Milliseconds. */
-const PERIOD = 50;
+const PERIOD_MS = 50;
 
 export interface Blockage {
   seconds: number;
   /** The trusted plugin whose synchronous code ran, when one did. */
   plugin: string | undefined;
-  /** Milliseconds of `performance.now()` when it was over. */
-  at: number;
+  /** When it was over, by `performance.now()`. */
+  endedAtMs: number;
 }
 
 export type Guard = <T>(work: () => T) => T;
@@ -19,7 +18,7 @@ export type Guard = <T>(work: () => T) => T;
  * Notices that trusted code blocks the event loop. It cannot stop that code: it names it, in the log at once and in health and
  * metrics as soon as the loop turns again.
  */
-export class Watchdog {
+export class Watchdog implements AsyncDisposable {
   last: Blockage | undefined;
   readonly #slots = new Int32Array(new SharedArrayBuffer(SLOTS * 4));
   readonly #names = new Uint8Array(new SharedArrayBuffer(NAMES * NAME_SIZE));
@@ -32,8 +31,8 @@ export class Watchdog {
     const data: WatchdogData = {
       shared: this.#slots.buffer,
       names: this.#names.buffer,
-      period: PERIOD,
-      threshold: options.thresholdMs,
+      periodMs: PERIOD_MS,
+      thresholdMs: options.thresholdMs,
       announce: options.announce,
     };
     const url = new URL(`./watchdog-worker${OWN_EXTENSION}`, import.meta.url);
@@ -43,10 +42,10 @@ export class Watchdog {
     this.#timer = setInterval(() => {
       Atomics.add(this.#slots, SLOT.pulse, 1);
       this.#notice(options.onBlocked);
-    }, PERIOD).unref();
+    }, PERIOD_MS).unref();
   }
 
-  /** Makes what runs a plugin's synchronous work, so that a blockage meanwhile bears its name. */
+  /** Returns a runner that attributes any block of the event loop to `plugin`. */
   guardOf(plugin: string): Guard {
     const slots = this.#slots;
     const number = this.#numberOf(plugin);
@@ -60,7 +59,7 @@ export class Watchdog {
     };
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     this.#worker.ref();
     await this.#worker.terminate();
@@ -72,8 +71,8 @@ export class Watchdog {
     this.#seen = count;
     const number = Atomics.load(this.#slots, SLOT.culprit);
     const plugin = [...this.#numbers].find(([, known]) => known === number)?.[0];
-    const seconds = Atomics.load(this.#slots, SLOT.lastMilliseconds) / 1000;
-    this.last = { seconds, plugin, at: performance.now() };
+    const seconds = Atomics.load(this.#slots, SLOT.lastMs) / 1000;
+    this.last = { seconds, plugin, endedAtMs: performance.now() };
     onBlocked(this.last);
   }
 

@@ -5,7 +5,7 @@ import { ACTION, ROUTE } from "../../../lib/sdk/decorators.ts";
 import { PLUGIN } from "../../../lib/sdk/definition.ts";
 import { action, defineAction, definePlugin, PayloadError, route } from "../../../lib/sdk/index.ts";
 
-/** The SDK by itself; what the runtime makes of it is in test/lib/runtime/authoring.test.ts. */
+/** The SDK by itself; what the runtime makes of it is in test/lib/runtime/authoring/. */
 
 const context = (name: string) => ({ kind: "method", name }) as unknown as ClassMethodDecoratorContext;
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import { actions, isAlive, sandboxed, startHost, trusted, until } from "../../support/runtime/host.ts";
+import { actions, isAlive, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
 
 const BOX = actions(
   `

@@ -1,6 +1,6 @@
 import t from "tap";
-import { healthAnswer, metricsAnswer, statusAnswer } from "../../../lib/contract/surfaces/runtime.ts";
-import { actions, KEY, sandboxed, startHost, trusted } from "../../support/runtime/host.ts";
+import { healthAnswer, metricsAnswer, statusAnswer } from "../../../../lib/contract/surfaces/runtime.ts";
+import { actions, KEY, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
 
 /** Each line of docs/contract/runtime.md, over HTTP. */
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import t from "tap";
-import { actions, type PluginSource, sandboxed, startHost, trusted, until } from "../../support/runtime/host.ts";
+import { actions, type PluginSource, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
 
 /** Services, events and calls between plugins: the same for both modes, and obeying permissions for both. */
 

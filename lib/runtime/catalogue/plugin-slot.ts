@@ -1,10 +1,10 @@
 import { DEFAULT_RATE_LIMIT, type Descriptor } from "../../contract/files/descriptor.ts";
 import type { PluginState, PluginStatus } from "../../contract/surfaces/runtime.ts";
 import { RateLimit } from "../calls/rate-limit.ts";
-import type { PluginLocation } from "../catalogue/plugin-location.ts";
 import type { RuntimeFault } from "../guest/fault.ts";
+import type { PluginInstance } from "../lifecycle/instance.ts";
 import { ModuleLoader } from "../trusted/module-loader.ts";
-import type { PluginInstance } from "./instance.ts";
+import type { PluginLocation } from "./plugin-location.ts";
 
 export type Retry = Descriptor["runtime"]["retry"];
 

@@ -1,9 +1,9 @@
 import { transformSync } from "esbuild";
 import t from "tap";
 import { z } from "zod";
-import { readPlugin } from "../../../lib/runtime/guest/definition.ts";
-import { defineAction, definePlugin, PayloadError } from "../../../lib/sdk/index.ts";
-import { type PluginSource, sandboxed, startHost, trusted } from "../../support/runtime/host.ts";
+import { readPlugin } from "../../../../lib/runtime/guest/definition.ts";
+import { defineAction, definePlugin, PayloadError } from "../../../../lib/sdk/index.ts";
+import { type PluginSource, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
 
 /** What a plugin's author writes, in every form, run for real in both modes. */
 

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { actions, type Host, sandboxed, startHost, trusted, until } from "../../support/runtime/host.ts";
+import { actions, type Host, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
 
 /** PostgreSQL and Redis, for real: servers of the test's own where their programs are installed. */
 

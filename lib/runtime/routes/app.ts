@@ -1,0 +1,54 @@
+import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
+import type { Integration } from "../../contract/files/integration.ts";
+import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
+import type { Logger } from "../../support/logging.ts";
+import { answerErrors, sendFault } from "./error-answer.ts";
+import { addIpcRoutes, type IpcOptions } from "./ipc.ts";
+import { pluginKeyCheck } from "./plugin-key.ts";
+import { addPluginRoutes } from "./plugin-routes.ts";
+import { nextRequestId } from "./request-id.ts";
+
+export interface AppOptions extends Omit<IpcOptions, "checkKey"> {
+  settings: Integration;
+  logger: Logger;
+  /** The metrics as Prometheus text. */
+  prometheus: () => Promise<{ contentType: string; text: string }>;
+}
+
+/** Builds the HTTP side of a runtime: surface C, `/healthz`, `/metrics` and the routes of trusted plugins. */
+export async function createApp(options: AppOptions): Promise<FastifyInstance> {
+  const { settings, isClosing, catalogue } = options;
+  const { app: appSettings, observability } = settings;
+  // By its wider type, so that the app has Fastify's own.
+  const requestLogger: FastifyBaseLogger = options.logger;
+  const app = fastify({
+    loggerInstance: requestLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: appSettings.server.body_limit,
+    genReqId: nextRequestId,
+    // A logger for each request costs more than a call; records that concern a request carry its id themselves.
+    childLoggerFactory: (parent) => parent,
+    forceCloseConnections: "idle",
+    // Requests on connections that stay open meanwhile are still answered: a drain fails no call.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 256 },
+  });
+  answerErrors(app);
+
+  const checkKey = pluginKeyCheck(appSettings.secret_key);
+  app.get("/healthz", (_request, reply) =>
+    reply.code(isClosing() ? 503 : 200).send({ status: isClosing() ? "closing" : "ok" }),
+  );
+  app.get("/metrics", async (request, reply) => {
+    const fault = observability.metrics.open ? undefined : checkKey(request);
+    if (fault) return sendFault(reply, fault);
+    const { contentType, text } = await options.prometheus();
+    return reply.header("content-type", contentType).send(text);
+  });
+  const prefix = appSettings.plugin_prefix;
+  await app.register(async (scope) => addIpcRoutes(scope, { ...options, checkKey }), {
+    prefix: `${prefix}/${IPC_SEGMENT}`,
+  });
+  await app.register(async (scope) => addPluginRoutes(scope, catalogue), { prefix });
+  return app;
+}

@@ -1,0 +1,83 @@
+import type { Socket } from "node:net";
+import { encodeFrame, type Frame, FrameError, FrameReader } from "../guest/frames.ts";
+
+/** Bytes that may wait for a process that does not read its channel. */
+const MAX_BACKLOG_BYTES = 64 * 1024 * 1024;
+/** Forged, unknown and malformed frames, and log records; a process that sends more is ended. */
+const MAX_NOISE_PER_SECOND = 5000;
+
+export type Header = Frame["header"];
+
+export interface ChannelHandler {
+  frame(frame: Frame): void;
+  /** A frame was dropped: `unknown_id`, `late` or `malformed`. */
+  dropped(reason: string): void;
+  /** The process broke the protocol: it has to be ended. `message` says how. */
+  violated(message: string): void;
+}
+
+/** The runtime's end of a sandbox's channel. What comes out of it is hostile until checked. */
+export class Channel {
+  readonly #socket: Socket;
+  readonly #handler: ChannelHandler;
+  readonly #reader = new FrameReader();
+  #noise = 0;
+  #noiseSecond = 0;
+
+  constructor(socket: Socket, handler: ChannelHandler) {
+    this.#socket = socket;
+    this.#handler = handler;
+    socket.on("data", (chunk: Buffer) => this.#receive(chunk));
+    socket.on("error", () => undefined);
+  }
+
+  send(header: Header, body?: string): void {
+    if (!this.#socket.writable) return;
+    this.#socket.write(encodeFrame(header, body));
+    if (this.#socket.writableLength > MAX_BACKLOG_BYTES) {
+      this.#handler.violated("The plugin's process does not read its channel.");
+    }
+  }
+
+  /** Counts a frame that says nothing useful. */
+  drop(reason: string): void {
+    this.#handler.dropped(reason);
+    this.isNoisy();
+  }
+
+  /** Counts a reply to a call that was given up: no fault of the process. */
+  dropLate(): void {
+    this.#handler.dropped("late");
+  }
+
+  /** Counts noise. Returns true when there was too much of it in this second: the process is ended. */
+  isNoisy(): boolean {
+    const second = Math.floor(performance.now() / 1000);
+    if (second !== this.#noiseSecond) {
+      this.#noiseSecond = second;
+      this.#noise = 0;
+    }
+    if (++this.#noise <= MAX_NOISE_PER_SECOND) return false;
+    const most = `${MAX_NOISE_PER_SECOND} needless frames in a second`;
+    this.#handler.violated(`The plugin's process sent more than ${most}.`);
+    return true;
+  }
+
+  /** Resolves when the other end is closed, at the latest after `timeoutMs` milliseconds: then it is cut. */
+  async ended(timeoutMs: number): Promise<void> {
+    if (this.#socket.closed) return;
+    const timer = setTimeout(() => this.#socket.destroy(), timeoutMs);
+    await new Promise((resolve) => this.#socket.once("close", resolve));
+    clearTimeout(timer);
+  }
+
+  #receive(chunk: Buffer): void {
+    try {
+      for (const frame of this.#reader.push(chunk)) this.#handler.frame(frame);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      this.#handler.dropped("malformed");
+      this.#handler.violated(`The plugin's process broke its channel: ${error.message}.`);
+    }
+  }
+}
