@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { SealiftError } from "../contract/errors.ts";
 import { printable } from "../support/printable.ts";
 import { faultsOf } from "../support/yaml-file.ts";

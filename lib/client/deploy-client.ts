@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { type Readable, Transform } from "node:stream";
 import type FormData from "form-data";
-import type { z } from "zod";
+import type * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import {
   ARTIFACT_PART,

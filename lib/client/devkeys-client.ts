@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import {

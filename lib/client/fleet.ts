@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { fun, type Many, none } from "stream-chain/core";
 import Assembler from "stream-json/assembler.js";
 import parser, { type Token } from "stream-json/parser.js";
-import { z } from "zod";
+import * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, paths, type TargetKind } from "../contract/surfaces/paths.ts";

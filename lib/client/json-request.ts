@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { readJson } from "./answers.ts";
 import { discard, header, type HttpRequest, send, type Transport, transportError } from "./http.ts";
 import { withRetries } from "./retry.ts";

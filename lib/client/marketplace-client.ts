@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type FormData from "form-data";
-import { z } from "zod";
+import * as z from "zod";
 import { artifactError, SealiftError } from "../contract/errors.ts";
 import { HEADERS, SIGNATURE_PREFIX } from "../contract/surfaces/headers.ts";
 import { page } from "../contract/surfaces/keys.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
 import { type Transport } from "./http.ts";

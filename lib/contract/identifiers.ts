@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Surface B's project id (docs/contract/project-artifact.md): `prj_` and 10 to 40 letters or digits. */
 export const projectId = z

@@ -1,5 +1,5 @@
 import { rm } from "node:fs/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { syncFolder } from "../support/files.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout, Target } from "./layout.ts";

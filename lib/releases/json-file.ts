@@ -1,6 +1,6 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { z } from "zod";
+import type * as z from "zod";
 import { writeFileAtomic } from "../support/files.ts";
 
 /** Reads one of our own JSON files; `undefined` when it is missing or not what we wrote. */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout, Target } from "./layout.ts";
 

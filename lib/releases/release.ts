@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readdir, readlink, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout, Target } from "./layout.ts";
 import { STAGING_PREFIX } from "./layout.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { parse as parseYamlText } from "yaml";
-import { z } from "zod";
+import * as z from "zod";
 import { usageError } from "../contract/errors.ts";
 import { type Integration, integration } from "../contract/files/integration.ts";
 import { systemdCredential } from "../support/systemd/credential.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { usageError } from "../contract/errors.ts";
 import { readYamlFile } from "./yaml-file.ts";
 

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { LineCounter, parseDocument } from "yaml";
-import type { z } from "zod";
+import type * as z from "zod";
 import { type SealiftError, usageError } from "../contract/errors.ts";
 
 /** Makes the error of one kind of document, given its message and every fault found. */

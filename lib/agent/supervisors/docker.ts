@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { describeFailure } from "../deployment/child-program.ts";
 import { inquire, type Sample, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import PQueue from "p-queue";
-import { z } from "zod";
+import * as z from "zod";
 import { readJsonFile, writeJsonFile } from "../../releases/json-file.ts";
 import type { Layout, Target } from "../../releases/layout.ts";
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { usageError } from "../../contract/errors.ts";
 import { WATCH_PATHS, type WatchConfig, watchConfig, type WatchEntry } from "../../contract/files/watch.ts";
 import { faultsOf, readYamlFile } from "../../support/yaml-file.ts";

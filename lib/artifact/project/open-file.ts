@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import type { Manifest } from "../../contract/files/manifest.ts";
 import { base64Of } from "../../contract/surfaces/deploy.ts";

@@ -2,7 +2,7 @@ import { createHmac, type Hmac, timingSafeEqual } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { writeFileAtomic } from "../../support/files.ts";
 
 /** `plugin.sig` (docs/contract/marketplace.md): what a runtime with `strict_trusted` asks of a trusted plugin. */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { pluginId } from "../identifiers.ts";
 
 const stepId = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "must be 1 to 64 of a-z, 0-9, _ and -");

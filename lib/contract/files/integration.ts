@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { pluginName } from "./descriptor.ts";
 
 /** `integration.yaml` (docs/contract/runtime.md#configuration). Values have their `${VAR}` replaced before they are parsed. */

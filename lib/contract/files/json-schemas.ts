@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { descriptor } from "./descriptor.ts";
 import { installPlan, notifiers, provisioners } from "./install-plan.ts";
 import { integration } from "./integration.ts";

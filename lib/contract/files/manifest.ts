@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { envName, pluginId, projectId, semverLabel, sha256Hex, slug, versionLabel } from "../identifiers.ts";
 
 /** Where a plugin comes from that is fetched at deployment time instead of being embedded (docs/contract/project-artifact.md). */

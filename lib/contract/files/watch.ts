@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** `watch.yaml`: the targets of one watch, and the options that they share. */
 

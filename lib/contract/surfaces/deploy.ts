@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { hostId, projectId, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */

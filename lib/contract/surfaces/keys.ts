@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { slug, timestamp } from "../identifiers.ts";
 
 /** The key service (docs/contract/keys.md). */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { hostId, sha256Hex, slug, versionLabel } from "../identifiers.ts";
 import { deploymentStatus } from "./reports.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { hostId, slug, timestamp } from "../identifiers.ts";
 
 export const deploymentStatus = z.enum(["success", "failed", "rolled_back"]);

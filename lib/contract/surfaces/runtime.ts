@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Surface C on the wire (docs/contract/runtime.md). */
 

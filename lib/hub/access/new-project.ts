@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { z } from "zod";
+import type * as z from "zod";
 import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
 import { unprocessable } from "../http/errors.ts";
 import type { Project } from "../records/projects.ts";

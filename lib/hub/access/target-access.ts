@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { z } from "zod";
+import * as z from "zod";
 import type { Scope } from "../../contract/surfaces/keys.ts";
 import type { TargetKind } from "../../contract/surfaces/paths.ts";
 import type { MountOptions } from "../http/documentation.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { errorBody } from "../../contract/surfaces/keys.ts";
 import type { Authentication } from "../access/authentication.ts";
 import type { HubContext } from "../context.ts";

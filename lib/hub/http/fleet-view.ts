@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { z } from "zod";
+import * as z from "zod";
 import { countBuffered } from "../buffer-collection.ts";
 import { countChanges, hostPages, type HostRow, type View } from "../records/fleet.ts";
 import type { Statements } from "../records/port.ts";

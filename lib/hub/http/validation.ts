@@ -1,5 +1,5 @@
 import type { FastifySchemaCompiler } from "fastify";
-import type { z } from "zod";
+import type * as z from "zod";
 import { badRequest, type HubError, unprocessable } from "./errors.ts";
 
 /** Fields that carry bytes: a malformed one is 400 (docs/contract/deploy.md), every other fault of a field is 422. */

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { usageError } from "../../contract/errors.ts";
 import { writeFileAtomic } from "../../support/files.ts";
 import { tryLock } from "../../support/process-lock.ts";

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import { z } from "zod";
+import * as z from "zod";
 import { timestamp } from "../../contract/identifiers.ts";
 import { page } from "../../contract/surfaces/keys.ts";
 import { type ReportRecord, reportRecord, targetKind } from "../../contract/surfaces/marketplace.ts";

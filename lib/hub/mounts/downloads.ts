@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import { z } from "zod";
+import * as z from "zod";
 import { bytes, errors, type MountOptions, notModified } from "../http/documentation.ts";
 import { notFound } from "../http/errors.ts";
 import { blobBytes, sendBytes } from "../http/ranges.ts";

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import { z } from "zod";
+import * as z from "zod";
 import { errors, type MountOptions } from "../http/documentation.ts";
 import { HubError } from "../http/errors.ts";
 

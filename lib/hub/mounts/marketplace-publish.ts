@@ -1,6 +1,6 @@
 import multipart from "@fastify/multipart";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import { z } from "zod";
+import * as z from "zod";
 import { errorBody } from "../../contract/surfaces/keys.ts";
 import { ARCHIVE_PART, releaseFields, releaseRecord as releaseSchema } from "../../contract/surfaces/marketplace.ts";
 import type { TargetKind } from "../../contract/surfaces/paths.ts";

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import { z } from "zod";
+import * as z from "zod";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { page } from "../../contract/surfaces/keys.ts";
 import { releaseRecord as releaseSchema, targetDetail, targetSummary } from "../../contract/surfaces/marketplace.ts";

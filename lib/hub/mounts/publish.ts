@@ -1,6 +1,6 @@
 import multipart from "@fastify/multipart";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import { z } from "zod";
+import * as z from "zod";
 import { ARTIFACT_PART, publishFields, type PublishResult, publishResult } from "../../contract/surfaces/deploy.ts";
 import { errorBody } from "../../contract/surfaces/keys.ts";
 import { projectAccess } from "../access/project-access.ts";

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { z } from "zod";
+import * as z from "zod";
 import { ARCHIVE_PART, type ReleaseFields, releaseFields } from "../../contract/surfaces/marketplace.ts";
 import { recordId } from "../access/credentials.ts";
 import type { HubContext } from "../context.ts";

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { z } from "zod";
+import * as z from "zod";
 import { Ed25519Verifier } from "../../artifact/signatures/ed25519.ts";
 import { ARTIFACT_PART, type PublishFields, publishFields } from "../../contract/surfaces/deploy.ts";
 import { recordId } from "../access/credentials.ts";

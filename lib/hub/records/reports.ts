@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport } from "../../contract/surfaces/reports.ts";

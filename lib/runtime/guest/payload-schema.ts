@@ -29,6 +29,6 @@ function standardCheck(schema: StandardSchema): PayloadCheck {
  */
 export async function payloadCheck(schema: PayloadSchema): Promise<PayloadCheck> {
   if (isStandard(schema)) return standardCheck(schema);
-  const { z } = await import("zod");
-  return standardCheck(z.fromJSONSchema(schema));
+  const { compileJsonSchema } = await import("./json-schema.ts");
+  return standardCheck(compileJsonSchema(schema));
 }
