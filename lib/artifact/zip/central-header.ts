@@ -1,0 +1,148 @@
+import { artifactError } from "../../contract/errors.ts";
+import { quoted } from "../tree/safe-path.ts";
+import { exactNumber } from "./end-record.ts";
+import type { FileWindow } from "./file-window.ts";
+import { badEntry, malformed } from "./zip-error.ts";
+
+const HEADER_BYTES = 46;
+const SIGNATURE = 0x02014b50;
+const UNICODE_PATH_FIELD = 0x7075;
+export const ZIP64_FIELD = 0x0001;
+/** A size or position of four bytes whose value stands in the ZIP64 field. */
+export const UNSET = 0xffffffff;
+const UNIX = 3;
+const FOLDER_ATTRIBUTE = 0x10;
+
+export const FLAG_ENCRYPTED = 0x0001;
+export const FLAG_STRONG_ENCRYPTION = 0x0040;
+export const FLAG_MASKED = 0x2000;
+export const STORED = 0;
+export const DEFLATED = 8;
+
+/** One entry as the central directory describes it. */
+export interface CentralHeader {
+  name: string;
+  /** The name's bytes, which may be overwritten when the next header is read. */
+  rawName: Buffer;
+  type: "file" | "folder" | "link";
+  executable: boolean;
+  flags: number;
+  method: typeof STORED | typeof DEFLATED;
+  crc32: number;
+  compressedSize: number;
+  uncompressedSize: number;
+  /** Of the local header, in bytes from the archive's start. */
+  localOffset: number;
+  /** Of this header with its name, fields and comment. */
+  bytes: number;
+}
+
+/**
+ * Reads the header at `position` of a central directory that ends at `end`.
+ *
+ * @throws ArtifactError `zip_invalid`, `member_type`, `member_unsafe` for a name that is missing or not UTF-8
+ */
+export function readCentralHeader(file: FileWindow, position: number, end: number): CentralHeader {
+  const miscounted = "The archive's central directory holds more or less than the entries that it counts.";
+  const fixed = end - position < HEADER_BYTES ? undefined : file.read(position, HEADER_BYTES);
+  if (fixed?.readUInt32LE(0) !== SIGNATURE) throw malformed(miscounted);
+  const nameBytes = fixed.readUInt16LE(28);
+  const extraBytes = fixed.readUInt16LE(30);
+  const bytes = HEADER_BYTES + nameBytes + extraBytes + fixed.readUInt16LE(32);
+  if (position + bytes > end) throw malformed(miscounted);
+  const header = file.read(position, HEADER_BYTES + nameBytes + extraBytes);
+  if (header.length < HEADER_BYTES + nameBytes + extraBytes)
+    throw malformed("The archive is not a proper ZIP: it ends early.");
+  const rawName = header.subarray(HEADER_BYTES, HEADER_BYTES + nameBytes);
+  const name = decodeName(rawName);
+  const sizes = {
+    uncompressedSize: header.readUInt32LE(24),
+    compressedSize: header.readUInt32LE(20),
+    localOffset: header.readUInt32LE(42),
+  };
+  if (extraBytes > 0) readExtra(header.subarray(HEADER_BYTES + nameBytes), name, rawName, sizes);
+  if (header.readUInt16LE(34) !== 0) throw badEntry(name, "lies in another volume");
+  const flags = header.readUInt16LE(8);
+  if ((flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION | FLAG_MASKED)) !== 0) throw badEntry(name, "is encrypted");
+  const method = header.readUInt16LE(10);
+  if (method !== STORED && method !== DEFLATED)
+    throw badEntry(name, `uses the compression method ${method}, which is neither stored nor deflated`);
+  const attributes = header.readUInt32LE(38);
+  const mode = header.readUInt8(5) === UNIX ? attributes >>> 16 : 0;
+  return {
+    name,
+    rawName,
+    type: typeOf(name, mode, attributes, sizes.uncompressedSize),
+    executable: (mode & 0o100) !== 0,
+    flags,
+    method,
+    crc32: header.readUInt32LE(16),
+    ...sizes,
+    bytes,
+  };
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Names are UTF-8, whether the archive says so or not: any other text would come out differently elsewhere. */
+function decodeName(raw: Buffer): string {
+  try {
+    return UTF8.decode(raw);
+  } catch {
+    throw artifactError(
+      "member_unsafe",
+      `The archive's entry ${quoted(raw.toString("latin1"))} has a name that is not UTF-8.`,
+    );
+  }
+}
+
+/** Takes sizes of eight bytes from the extra fields, and refuses a second name. */
+function readExtra(
+  extra: Buffer,
+  name: string,
+  rawName: Buffer,
+  sizes: Pick<CentralHeader, "uncompressedSize" | "compressedSize" | "localOffset">,
+): void {
+  let seen64 = false;
+  for (const { id, data } of extraFields(extra, name)) {
+    if (id === UNICODE_PATH_FIELD && !data.subarray(5).equals(rawName)) throw badEntry(name, "has two different names");
+    if (id !== ZIP64_FIELD) continue;
+    if (seen64) throw badEntry(name, "has two ZIP64 fields");
+    seen64 = true;
+    let at = 0;
+    for (const field of ["uncompressedSize", "compressedSize", "localOffset"] as const) {
+      if (sizes[field] !== UNSET) continue;
+      if (at + 8 > data.length) throw badEntry(name, "has a ZIP64 field that is too short");
+      sizes[field] = exactNumber(data, at);
+      at += 8;
+    }
+  }
+}
+
+/** The extra fields of a header, one after the other. @throws ArtifactError `zip_invalid` for one that is longer than its place */
+export function* extraFields(extra: Buffer, name: string): Generator<{ id: number; data: Buffer }> {
+  for (let at = 0; at + 4 <= extra.length;) {
+    const length = extra.readUInt16LE(at + 2);
+    const data = extra.subarray(at + 4, at + 4 + length);
+    if (data.length < length) throw badEntry(name, "has an extra field that is longer than its place");
+    yield { id: extra.readUInt16LE(at), data };
+    at += 4 + length;
+  }
+}
+
+/** What an entry is. Readers that go by the name, the Unix mode or the DOS attribute must come to the same. */
+function typeOf(name: string, mode: number, attributes: number, size: number): CentralHeader["type"] {
+  const format = mode & 0o170000;
+  const named = name.endsWith("/");
+  if (format === 0o120000) return "link";
+  if (format === 0o040000 || (format === 0 && named)) {
+    if (!named) throw badEntry(name, "is a folder named as a file");
+    if (size !== 0) throw badEntry(name, "is a folder with content");
+    return "folder";
+  }
+  if (format !== 0 && format !== 0o100000)
+    throw artifactError("member_type", `The archive's entry ${quoted(name)} is neither a regular file nor a folder.`);
+  if (named) throw badEntry(name, "is a file named as a folder");
+  if ((attributes & FOLDER_ATTRIBUTE) !== 0) throw badEntry(name, "is a file with the attribute of a folder");
+  return "file";
+}
