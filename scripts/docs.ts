@@ -1,12 +1,14 @@
 /**
- * Writes the documents that come from the contract: `docs/errors.md` from the table of codes, `docs/schemas/` from the schemas. `--check` only
- * compares.
+ * Writes the documents that come from the contract: `docs/errors.md` from the table of codes, `docs/schemas/` from the schemas,
+ * `docs/options.md` from the table of options. `--check` only compares.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { CODES, EXIT } from "../lib/contract/codes.ts";
 import { jsonSchemas } from "../lib/contract/files/json-schemas.ts";
+import { optionSchemas } from "../lib/options/schemas.ts";
 import { EXIT_MEANINGS } from "./exit-meanings.ts";
+import { optionsPage } from "./options-page.ts";
 
 function errorsPage(): string {
   const exits = Object.entries(EXIT).map(([name, code]) => `| ${code} | ${EXIT_MEANINGS[name as keyof typeof EXIT]} |`);
@@ -27,8 +29,11 @@ function errorsPage(): string {
   ].join("\n");
 }
 
-const documents = new Map<string, string>([["errors.md", errorsPage()]]);
-for (const [name, schema] of Object.entries(jsonSchemas()))
+const documents = new Map<string, string>([
+  ["errors.md", errorsPage()],
+  ["options.md", await optionsPage()],
+]);
+for (const [name, schema] of Object.entries({ ...jsonSchemas(), ...optionSchemas() }))
   documents.set(`schemas/${name}`, `${JSON.stringify(schema, null, 2)}\n`);
 
 const docs = new URL("../docs/", import.meta.url);
@@ -37,7 +42,7 @@ for (const [name, text] of documents) {
   const path = fileURLToPath(new URL(name, docs));
   if (!process.argv.includes("--check")) writeFileSync(path, text);
   else if (!existsSync(path) || readFileSync(path, "utf8") !== text) {
-    console.error(`docs/${name} is not what lib/contract says: run npm run docs`);
+    console.error(`docs/${name} is not what the sources say: run npm run docs`);
     process.exitCode = 1;
   }
 }

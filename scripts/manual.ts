@@ -4,8 +4,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type CommandFacts, factsOf, type OptionFacts } from "../commands/shell/completion/facts.ts";
 import { ROLES } from "../commands/shell/completion/tree.ts";
+import { type CommandFacts, factsOf, type OptionFacts } from "../commands/shell/facts.ts";
 import { COMMANDS } from "../commands/shell/registry.ts";
 import { EXIT } from "../lib/contract/codes.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -21,15 +21,13 @@ const prose = (text: string): string =>
     .map((part) => (part.startsWith("`") ? part : plain(part)))
     .join("");
 
-const option = ({ name, takesValue, description }: OptionFacts): string =>
-  `* \`${name}${takesValue ? " VALUE" : ""}\`:\n  ${prose(description)}`;
+const option = ({ name, metavar, description, defaultText, required }: OptionFacts): string => {
+  const remark = required ? " (required)" : defaultText === undefined ? "" : ` (default: ${defaultText})`;
+  return `* \`${name}${metavar === "" ? "" : ` ${metavar}`}\`:\n  ${prose(description + remark)}`;
+};
 
 const call = (program: string, { usage }: CommandFacts, words: string): string =>
-  [
-    `**${[program, words].filter((part) => part !== "").join(" ")}**`,
-    plain(usage.replace(/[<>]/g, "")),
-    "[options]",
-  ].join(" ");
+  [`**${[program, words].filter((part) => part !== "").join(" ")}**`, plain(usage), "[options]"].join(" ");
 
 function examples(program: string, { examples: found }: CommandFacts, words: string): string[] {
   const line = (text: string): string => text.replaceAll(`$0 ${words}`, program).replaceAll("$0", program);

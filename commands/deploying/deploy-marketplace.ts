@@ -1,10 +1,12 @@
 import { Command, Option } from "clipanion";
-import type { Settings } from "../../lib/support/settings.ts";
+import { agent } from "../../lib/options/agent.ts";
+import { deployed, marketplaceSource } from "../../lib/options/sources.ts";
+import { withOptions } from "../shell/base.ts";
 import { showDeployment } from "../shell/output/deployment.ts";
-import { AgentCommand } from "./agent-options.ts";
-import { marketplaceOptions } from "./source-options.ts";
 
-export class DeployMarketplace extends AgentCommand {
+const { kind, version } = deployed;
+
+export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind, version, ...agent }) {
   static override paths = [["deploy-marketplace"]];
   static override usage = Command.Usage({
     category: "Deploying",
@@ -27,20 +29,11 @@ export class DeployMarketplace extends AgentCommand {
   });
 
   slug = Option.String({ name: "SLUG", required: true });
-  kind = Option.String("--kind", { description: "plugin or service (default: plugin)" });
-  version = Option.String("--version", { description: "Version to deploy (default: latest)" });
-  signingSecret = marketplaceOptions.signingSecret();
-  signingSecretFile = marketplaceOptions.signingSecretFile();
-  installPlan = marketplaceOptions.installPlan();
-  symlinks = marketplaceOptions.symlinks();
 
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
     const { marketplaceTarget } = await import("./deploy-targets.ts");
-    const target = await marketplaceTarget(
-      settings,
-      settings.choice("kind", ["plugin", "service"], "plugin"),
-      this.slug,
-    );
-    return showDeployment(target.source(settings.text("version") ?? "latest"), target.options, this.surroundings());
+    const { kind, version } = this.options;
+    const target = await marketplaceTarget(this.options, kind, this.slug);
+    return showDeployment(target.source(version), target.options, this.surroundings());
   }
 }

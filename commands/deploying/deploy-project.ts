@@ -1,10 +1,12 @@
-import { Command, Option } from "clipanion";
-import type { Settings } from "../../lib/support/settings.ts";
+import { Command } from "clipanion";
+import { agent } from "../../lib/options/agent.ts";
+import { deployed, projectSource } from "../../lib/options/sources.ts";
+import { withOptions } from "../shell/base.ts";
 import { showDeployment } from "../shell/output/deployment.ts";
-import { AgentCommand } from "./agent-options.ts";
-import { marketplaceOptions, projectOptions } from "./source-options.ts";
 
-export class DeployProject extends AgentCommand {
+const { projectId, version } = deployed;
+
+export class DeployProject extends withOptions({ projectId, version, ...projectSource, ...agent }) {
   static override paths = [["deploy-project"]];
   static override usage = Command.Usage({
     category: "Deploying",
@@ -24,21 +26,10 @@ export class DeployProject extends AgentCommand {
     ],
   });
 
-  projectId = Option.String("--project-id", { description: "The project [SEALIFT_PROJECT_ID]" });
-  version = Option.String("--version", { description: "Version to deploy (default: latest)" });
-  deploymentCredential = projectOptions.deploymentCredential();
-  deploymentCredentialFile = projectOptions.deploymentCredentialFile();
-  signerPublicKey = projectOptions.signerPublicKey();
-  trustOnFirstUse = projectOptions.trustOnFirstUse();
-  signingSecret = marketplaceOptions.signingSecret(
-    "For plugins that the project fetches from the marketplace: their developer's signing secret [SEALIFT_SIGNING_SECRET]",
-  );
-  signingSecretFile = marketplaceOptions.signingSecretFile();
-  gitToken = projectOptions.gitToken();
-
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
     const { projectTarget } = await import("./deploy-targets.ts");
-    const target = await projectTarget(settings, settings.required("project-id"));
-    return showDeployment(target.source(settings.text("version") ?? "latest"), target.options, this.surroundings());
+    const { projectId, version } = this.options;
+    const target = await projectTarget(this.options, projectId);
+    return showDeployment(target.source(version), target.options, this.surroundings());
   }
 }

@@ -1,58 +1,62 @@
 import type { DeployOptions } from "../../lib/agent/deployment/deploy.ts";
 import type { Source } from "../../lib/agent/sources/source.ts";
 import type { SignerTrust } from "../../lib/agent/sources/trust.ts";
+import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { projectId, slug as slugForm, versionLabel } from "../../lib/contract/identifiers.ts";
 import type { TargetKind } from "../../lib/contract/surfaces/paths.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../hub/hub-options.ts";
-import { agentOptions } from "./agent-options.ts";
+import type { Values } from "../../lib/options/option.ts";
+import type { targetOptions } from "../../lib/options/watch.ts";
+import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
+import { deployOptions } from "./deploy-options.ts";
 
-/** What the settings say of one target: where its versions come from, and how they are deployed here. */
+/** What the options say of one target: where its versions come from, and how they are deployed here. */
 export interface DeployTarget {
-  connection: ReturnType<typeof hubConnection>;
+  connection: HubConnection;
   /** @throws UsageError `usage` when it is no version label and not `latest` */
   source: (version: string) => Source;
   options: DeployOptions;
 }
 
+type ProjectValues = Omit<Values<typeof targetOptions.project>, "intervalMs">;
+type MarketplaceValues = Omit<Values<typeof targetOptions.marketplace>, "intervalMs">;
+
 /** A project of surface B. @throws UsageError, before anything is requested */
-export async function projectTarget(settings: Settings, id: string): Promise<DeployTarget> {
+export async function projectTarget(options: ProjectValues, id: string): Promise<DeployTarget> {
   const { projectSource } = await import("../../lib/agent/sources/project.ts");
   const parsed = projectId.safeParse(id);
-  if (!parsed.success) throw usageError("usage", `--project-id ${parsed.error.issues[0]!.message}.`);
-  const connection = hubConnection(settings, DEPLOY_TIMEOUT_MS);
+  if (!parsed.success) throw usageError("usage", `The project's id ${parsed.error.issues[0]!.message}.`);
+  const connection = hubConnection(options, DEPLOY_TIMEOUT_MS);
+  const { signingSecret, deploymentCredential } = options;
   const shared = {
     ...connection,
     projectId: parsed.data,
-    deploymentCredential: settings.requiredSecret("deployment-credential"),
-    trust: await signerTrust(settings),
-    sources: sourceSecrets(settings),
+    deploymentCredential,
+    trust: await signerTrust(options),
+    sources: { gitTokens: new Map(options.gitToken), ...(signingSecret !== undefined && { signingSecret }) },
   };
   return {
     connection,
-    options: await agentOptions(settings),
+    options: await deployOptions(options),
     source: (version) => projectSource({ ...shared, version: checkedVersion(version) }),
   };
 }
 
 /** A plugin or service of surface A. @throws UsageError, before anything is requested */
-export async function marketplaceTarget(settings: Settings, kind: TargetKind, slug: string): Promise<DeployTarget> {
+export async function marketplaceTarget(
+  options: MarketplaceValues,
+  kind: TargetKind,
+  slug: string,
+): Promise<DeployTarget> {
   const { marketplaceSource } = await import("../../lib/agent/sources/marketplace.ts");
   const parsed = slugForm.safeParse(slug);
   if (!parsed.success) throw usageError("usage", `SLUG ${parsed.error.issues[0]!.message}.`);
-  const connection = hubConnection(settings, MARKETPLACE_TIMEOUT_MS);
-  const shared = {
-    ...connection,
-    kind,
-    slug: parsed.data,
-    signingSecret: settings.requiredSecret("signing-secret"),
-    installPlan: settings.required("install-plan"),
-    symlinks: settings.choice("symlinks", ["refuse", "skip"], "refuse"),
-  };
+  const connection = hubConnection(options, MARKETPLACE_TIMEOUT_MS);
+  const { signingSecret, installPlan, symlinks } = options;
+  const shared = { ...connection, kind, slug: parsed.data, signingSecret, installPlan, symlinks };
   return {
     connection,
-    options: await agentOptions(settings),
+    options: await deployOptions(options),
     source: (version) => marketplaceSource({ ...shared, version: checkedVersion(version) }),
   };
 }
@@ -62,30 +66,10 @@ function checkedVersion(version: string): string {
   throw usageError("usage", `--version ${JSON.stringify(version)} is no version label.`);
 }
 
-/** @throws UsageError `usage` */
-function sourceSecrets(settings: Settings): { signingSecret?: string; gitTokens: Map<string, string> } {
-  const signingSecret = settings.secret("signing-secret");
-  const gitTokens = new Map<string, string>();
-  for (const given of settings.list("git-token")) {
-    const [, host, token] = /^([A-Za-z0-9.-]+(?::\d+)?)=(.+)$/.exec(given) ?? [];
-    if (host === undefined || token === undefined)
-      throw usageError("usage", "--git-token takes HOST=TOKEN, such as git.example.org=….");
-    gitTokens.set(host.toLowerCase(), token);
-  }
-  return { gitTokens, ...(signingSecret !== undefined && { signingSecret }) };
-}
-
-async function signerTrust(settings: Settings): Promise<SignerTrust> {
-  const given = settings.text("signer-public-key");
-  const onFirstUse = settings.flag("trust-on-first-use");
-  if (given !== undefined && onFirstUse)
+async function signerTrust({ signerPublicKey, trustOnFirstUse }: ProjectValues): Promise<SignerTrust> {
+  if (signerPublicKey !== undefined && trustOnFirstUse)
     throw usageError("usage", "--signer-public-key and --trust-on-first-use contradict each other.");
-  if (onFirstUse) return { onFirstUse: true };
-  if (given === undefined) {
-    throw usageError("usage", "--signer-public-key is missing.", {
-      hint: "Give the publisher's signer.pub, or --trust-on-first-use to trust whoever signed the first deployment.",
-    });
-  }
-  const { publicKeyFrom } = await import("../shell/signer-option.ts");
-  return { pinned: await publicKeyFrom(given) };
+  if (trustOnFirstUse) return { onFirstUse: true };
+  const { publicKeyFrom } = await import("../shell/signer.ts");
+  return { pinned: await publicKeyFrom(signerPublicKey!) };
 }

@@ -2,13 +2,14 @@ import { Command, Option } from "clipanion";
 import type { FleetHost, FleetTarget } from "../../lib/client/fleet.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
+import { connection } from "../../lib/options/connection.ts";
+import { fleet } from "../../lib/options/watch.ts";
 import { printable } from "../../lib/support/printable.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-import { HubCommand, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../hub/hub-options.ts";
-import { interruptible } from "../shell/base.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 
-export class Fleet extends HubCommand {
+export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
   static override usage = Command.Usage({
     category: "Deploying",
@@ -26,20 +27,15 @@ export class Fleet extends HubCommand {
   });
 
   targets = Option.Rest({ name: "TARGET", required: 1 });
-  since = Option.String("--since", { description: "Only hosts that changed since this cursor" });
-
-  screenReader = Option.Boolean("--screen-reader", {
-    description: "The table instead of the picture [SEALIFT_SCREEN_READER]",
-  });
-  tui = Option.Boolean("--tui", { description: "--no-tui prints the table on a terminal, too" });
-
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
+    const { since, tui, screenReader } = this.options;
     const targets = this.targets.map(parseTarget);
-    if (this.since !== undefined && targets.length > 1)
+    if (since !== undefined && targets.length > 1)
       throw usageError("usage", "--since goes with one target: each has a cursor of its own.");
-    const hub = hubConnection(settings, MARKETPLACE_TIMEOUT_MS);
+    const hub = hubConnection(this.options, MARKETPLACE_TIMEOUT_MS);
+    // Rows of a table are what a screen reader can read.
     const terminal = terminalOf(this.context);
-    if (terminal !== undefined && !this.json && this.since === undefined && wantsPicture(settings)) {
+    if (terminal !== undefined && !this.json && since === undefined && tui && !screenReader) {
       const { fleetDashboard } = await loadForProduction(() => import("../shell/output/fleet-dashboard.ts"));
       await fleetDashboard(targets, hub, { ...terminal, screenReader: false });
       return EXIT.done;
@@ -50,17 +46,17 @@ export class Fleet extends HubCommand {
     const summaries: Record<string, unknown>[] = [];
     for (const target of targets) {
       const name = `${target.kind}:${target.slug}`;
-      const view = await readFleet(target, connection, this.since === undefined ? {} : { cursor: this.since });
+      const view = await readFleet(target, connection, since === undefined ? {} : { cursor: since });
       const versions = new Map<string, number>();
       let hosts = 0;
       let failing = 0;
-      if (!this.json && targets.length > 1) this.output.line(name);
+      if (!this.json && targets.length > 1) this.print.line(name);
       for await (const host of view.hosts) {
         hosts++;
         versions.set(host.version, (versions.get(host.version) ?? 0) + 1);
         if (host.status !== "success") failing++;
-        if (this.json) this.output.event({ event: "host", target: name, ...host });
-        else this.output.line(rowOf(host));
+        if (this.json) this.print.event({ event: "host", target: name, ...host });
+        else this.print.line(rowOf(host));
       }
       summaries.push({
         target: name,
@@ -76,9 +72,6 @@ export class Fleet extends HubCommand {
     return this.done({ fleets: summaries });
   }
 }
-
-/** Rows of a table are what a screen reader can read. */
-const wantsPicture = (settings: Settings): boolean => settings.flag("tui", true) && !settings.flag("screen-reader");
 
 /** One line, whatever a host has put into its report. */
 function rowOf({ host_id: host, version, status, completed_at: time, error_message: why }: FleetHost): string {

@@ -1,8 +1,9 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { SealiftCommand } from "../shell/base.ts";
+import { plan, planCheck } from "../../lib/options/plan.ts";
+import { withOptions } from "../shell/base.ts";
 
-export class PlanInit extends SealiftCommand {
+export class PlanInit extends withOptions(plan) {
   static override paths = [["plan", "init"]];
   static override usage = Command.Usage({
     category: "Deploying",
@@ -14,29 +15,26 @@ export class PlanInit extends SealiftCommand {
   });
 
   slug = Option.String({ name: "SLUG", required: true });
-  kind = Option.String("--kind", "plugin", { description: "plugin or service (default: plugin)" });
-  supervised = Option.Boolean("--supervised", false, { description: "Restart and check it after the switch" });
-  out = Option.String("--out", "install.yaml", { description: "File to write (default: install.yaml)" });
 
   override async run(): Promise<number> {
     const [{ writeFile }, { starterPlan }] = await Promise.all([
       import("node:fs/promises"),
       import("../../lib/agent/starter-plan.ts"),
     ]);
-    if (this.kind !== "plugin" && this.kind !== "service") throw usageError("usage", "--kind is plugin or service.");
-    const text = starterPlan({ slug: this.slug, kind: this.kind, supervised: this.supervised });
-    await writeFile(this.out, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
+    const { kind, supervised, out } = this.options;
+    const text = starterPlan({ slug: this.slug, kind, supervised });
+    await writeFile(out, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
       throw usageError(
         "usage",
-        error.code === "EEXIST" ? `${this.out} exists already.` : `${this.out} cannot be written: ${error.message}.`,
+        error.code === "EEXIST" ? `${out} exists already.` : `${out} cannot be written: ${error.message}.`,
       );
     });
-    this.note(`Wrote ${this.out}.`);
-    return this.done({ file: this.out });
+    this.note(`Wrote ${out}.`);
+    return this.done({ file: out });
   }
 }
 
-export class PlanValidate extends SealiftCommand {
+export class PlanValidate extends withOptions(planCheck) {
   static override paths = [["plan", "validate"]];
   static override usage = Command.Usage({
     category: "Deploying",
@@ -46,8 +44,6 @@ export class PlanValidate extends SealiftCommand {
   });
 
   file = Option.String({ name: "FILE", required: true });
-  slug = Option.String("--slug", { description: "The plugin or service that it is for" });
-  kind = Option.String("--kind", "plugin", { description: "plugin or service (default: plugin)" });
 
   override async run(): Promise<number> {
     const [{ readFile }, { orderPlan, parsePlan }, { scopeOf }] = await Promise.all([
@@ -58,13 +54,14 @@ export class PlanValidate extends SealiftCommand {
     const text = await readFile(this.file, "utf8").catch((error: Error) => {
       throw usageError("usage", `${this.file} cannot be read: ${error.message}.`);
     });
+    const { slug, kind } = this.options;
     const plan = parsePlan(text, this.file, "local");
-    const ordered = orderPlan(plan, scopeOf(plan, this.slug, this.kind === "service" ? "service" : "plugin"), "local");
+    const ordered = orderPlan(plan, scopeOf(plan, slug, kind), "local");
     const phases = { "before the switch": [...ordered.fill, ...ordered.stop], "after the switch": ordered.after };
     if (!this.json) {
       for (const [phase, steps] of Object.entries(phases)) {
         if (steps.length > 0)
-          this.output.line(`${phase}: ${steps.map(({ id, action }) => `${id} (${action})`).join(", ")}`);
+          this.print.line(`${phase}: ${steps.map(({ id, action }) => `${id} (${action})`).join(", ")}`);
       }
     }
     const ids = (steps: readonly { id: string }[]): string[] => steps.map(({ id }) => id);

@@ -3,13 +3,13 @@ import { Command, Option } from "clipanion";
 import { WATCH_ACTIONS, type WatchAction } from "../../lib/agent/watch/events.ts";
 import { request } from "../../lib/agent/watch/requests.ts";
 import { usageError } from "../../lib/contract/errors.ts";
+import { host } from "../../lib/options/agent.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-import { SealiftCommand } from "../shell/base.ts";
+import { withOptions } from "../shell/base.ts";
 import { parseTarget } from "./fleet.ts";
 
 /** Asks a running watch for something, from another terminal or a script. */
-export class WatchControl extends SealiftCommand {
+export class WatchControl extends withOptions(host) {
   static override paths = WATCH_ACTIONS.map((action) => ["watch", action]);
   static override usage = Command.Usage({
     category: "Deploying",
@@ -26,13 +26,10 @@ export class WatchControl extends SealiftCommand {
   });
 
   targets = Option.Rest({ name: "TARGET", required: 1 });
-  projectRoot = Option.String("--project-root", {
-    description: "Folder that the target is deployed into (default: the current one)",
-  });
 
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
     const action = this.path.at(-1) as WatchAction;
-    const root = resolve(settings.text("project-root") ?? ".");
+    const root = resolve(this.options.projectRoot);
     const layout = layoutOf(root);
     const targets = this.targets.map(parseTarget);
     const { existsSync } = await import("node:fs");
@@ -42,7 +39,7 @@ export class WatchControl extends SealiftCommand {
       });
     }
     for (const { kind, slug } of targets) await request(layout, `${kind}-${slug}`, action);
-    if (!this.json) this.output.line(`asked to ${action}: ${this.targets.join(", ")} in ${root}`);
+    if (!this.json) this.print.line(`asked to ${action}: ${this.targets.join(", ")} in ${root}`);
     return this.done({ action, targets: this.targets, project_root: root });
   }
 }

@@ -1,19 +1,18 @@
 import { Command, Option } from "clipanion";
 import type { EmitWatch } from "../../lib/agent/watch/events.ts";
 import type { Watch } from "../../lib/agent/watch/watch.ts";
-import type { WatchFile } from "../../lib/agent/watch/watch-file.ts";
 import { EXIT, worstExit } from "../../lib/contract/codes.ts";
 import { asSealiftError, usageError } from "../../lib/contract/errors.ts";
-import type { WatchEntry } from "../../lib/contract/files/watch.ts";
-import type { Settings } from "../../lib/support/settings.ts";
+import { fileLayer, type Layer } from "../../lib/options/layers.ts";
+import { variableOf } from "../../lib/options/option.ts";
+import { watch } from "../../lib/options/watch.ts";
+import type { WatchEntry, WatchFile } from "../../lib/options/watch-file.ts";
 import type { Notifier } from "../../lib/support/systemd/notify.ts";
-import { interruptible, OPTION_NAMES } from "../shell/base.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
-import { AgentCommand } from "./agent-options.ts";
-import { marketplaceOptions, projectOptions } from "./source-options.ts";
 import type { WatchedDefinition } from "./watch-targets.ts";
 
-export class WatchCommand extends AgentCommand {
+export class WatchCommand extends withOptions(watch) {
   static override paths = [["watch"]];
   static override usage = Command.Usage({
     category: "Deploying",
@@ -33,46 +32,32 @@ export class WatchCommand extends AgentCommand {
     ],
   });
 
-  // Not sealift.yaml: the targets, and the options that they share.
-  override config = Option.String("--config", { description: "watch.yaml: targets and their options" });
   targets = Option.Rest({ name: "TARGET" });
-  interval = Option.String("--interval", { description: "Time between two checks of a target (default: 60 s)" });
-  once = Option.Boolean("--once", { description: "Check and deploy once, then end" });
-  tui = Option.Boolean("--tui", { description: "--no-tui prints lines on a terminal, too" });
-  screenReader = Option.Boolean("--screen-reader", {
-    description: "A dashboard for screen readers: words instead of bars and columns [SEALIFT_SCREEN_READER]",
-  });
-  deploymentCredential = projectOptions.deploymentCredential();
-  deploymentCredentialFile = projectOptions.deploymentCredentialFile();
-  signerPublicKey = projectOptions.signerPublicKey();
-  trustOnFirstUse = projectOptions.trustOnFirstUse();
-  gitToken = projectOptions.gitToken();
-  signingSecret = marketplaceOptions.signingSecret();
-  signingSecretFile = marketplaceOptions.signingSecretFile();
-  installPlan = marketplaceOptions.installPlan();
-  symlinks = marketplaceOptions.symlinks();
 
   #file: WatchFile | undefined;
 
-  protected override async loadSettings(): Promise<Settings> {
-    const { Settings } = await import("../../lib/support/settings.ts");
-    if (this.config === undefined) return Settings.load({ flags: this.flags(), known: OPTION_NAMES });
-    const { readWatchConfig } = await import("../../lib/agent/watch/watch-file.ts");
-    this.#file = await readWatchConfig(this.config);
-    return Settings.load({ flags: this.flags(), config: this.#file.shared, known: OPTION_NAMES });
+  /** watch.yaml's options for all targets take the place of sealift.yaml, which may name it. */
+  protected override async fileLayer(): Promise<Layer | undefined> {
+    const given = this.given("watch-config") ?? (process.env[variableOf("watch-config")] || undefined);
+    const options = given === undefined ? await super.fileLayer() : undefined;
+    const file = given ?? options?.get("watch-config");
+    if (typeof file !== "string") return options;
+    const { readWatchFile } = await import("../../lib/options/watch-file.ts");
+    this.#file = await readWatchFile(file);
+    return fileLayer(this.#file.shared, file);
   }
 
-  override async run(settings: Settings): Promise<number> {
-    const definitions = await this.#definitions(settings);
-    const once = settings.flag("once");
+  override async run(): Promise<number> {
+    const definitions = await this.#definitions();
+    const { once, tui, screenReader } = this.options;
     const terminal = terminalOf(this.context);
-    if (terminal !== undefined && !this.json && !once && settings.flag("tui", true)) {
+    if (terminal !== undefined && !this.json && !once && tui) {
       const { watchDashboard } = await loadForProduction(() => import("../shell/output/watch-dashboard.ts"));
       const { deployments, failed } = await watchDashboard(definitions, {
         ...terminal,
-        screenReader: settings.flag("screen-reader"),
+        screenReader,
       });
-      this.output.line(`${deployments} deployment${deployments === 1 ? "" : "s"}, ${failed} failed`);
+      this.print.line(`${deployments} deployment${deployments === 1 ? "" : "s"}, ${failed} failed`);
       return EXIT.done;
     }
     using interrupt = interruptible();
@@ -97,16 +82,17 @@ export class WatchCommand extends AgentCommand {
   /** Takes the configuration over as it is now; one that is not valid changes nothing. */
   async #reload(watch: Watch, emit: EmitWatch): Promise<void> {
     try {
-      await watch.replace(await this.#definitions(await this.loadSettings()));
+      await this.resolve();
+      await watch.replace(await this.#definitions());
     } catch (thrown) {
       const { message } = asSealiftError(thrown);
       emit({ event: "watch.warning", message: `The configuration was not taken over: ${message}` });
     }
   }
 
-  async #definitions(settings: Settings): Promise<WatchedDefinition[]> {
+  async #definitions(): Promise<WatchedDefinition[]> {
     const entries: WatchEntry[] = [
-      ...this.targets.map((target): WatchEntry => ({ target })),
+      ...this.targets.map((target): WatchEntry => ({ target, options: {} })),
       ...(this.#file?.targets ?? []),
     ];
     if (entries.length === 0) {
@@ -115,14 +101,14 @@ export class WatchCommand extends AgentCommand {
       });
     }
     const { watchTargets } = await import("./watch-targets.ts");
-    return watchTargets(entries, settings, this.#file?.unknownKeys);
+    return watchTargets(entries, this.layers, this.#file?.unknownKeys);
   }
 
   async #renderer(): Promise<EmitWatch> {
-    if (this.json) return this.output.event;
+    if (this.json) return this.print.event;
     const { watchLines } = await import("../shell/output/watch-lines.ts");
     // The journal has times of its own.
-    return watchLines(this.output.line, process.env.JOURNAL_STREAM === undefined);
+    return watchLines(this.print.line, process.env.JOURNAL_STREAM === undefined);
   }
 
   async #once(watch: Watch, signal: AbortSignal): Promise<number> {
@@ -136,7 +122,7 @@ export class WatchCommand extends AgentCommand {
     }));
     if (this.json) {
       const status = exit === EXIT.done ? "success" : "failed";
-      this.output.event({ event: "result", status, exit_code: exit, targets });
+      this.print.event({ event: "result", status, exit_code: exit, targets });
     }
     return exit;
   }

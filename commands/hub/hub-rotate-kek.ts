@@ -1,9 +1,9 @@
-import { Command, Option } from "clipanion";
-import type { Settings } from "../../lib/support/settings.ts";
-import { SealiftCommand } from "../shell/base.ts";
-import { storageOf } from "./hub-serve.ts";
+import { Command } from "clipanion";
+import { hubStorage } from "../../lib/options/hub.ts";
+import { withOptions } from "../shell/base.ts";
+import { storageOf } from "./storage.ts";
 
-export class HubRotateKek extends SealiftCommand {
+export class HubRotateKek extends withOptions(hubStorage) {
   static override paths = [["hub", "rotate-kek"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -15,18 +15,12 @@ export class HubRotateKek extends SealiftCommand {
     examples: [["Rotate", "$0 hub rotate-kek --data-dir /var/lib/sealift-hub"]],
   });
 
-  dataDir = Option.String("--data-dir", { description: "The hub's data folder (./sealift-hub)" });
-  databaseUrl = Option.String("--database-url", {
-    description: "The hub's database, when it is not in the data folder",
-  });
-  kekFile = Option.String("--kek-file", { description: "The hub's KEK file, when it is not in the data folder" });
-
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
     const { rotateKek } = await import("../../lib/hub/keys/rotate-kek.ts");
-    const { kekId, rewrapped, dropped } = await rotateKek(storageOf(settings));
+    const { kekId, rewrapped, dropped } = await rotateKek(storageOf(this.options));
     if (this.json) return this.done({ kek_id: kekId, rewrapped, dropped });
     this.note(`Sealed ${rewrapped} keys anew; dropped ${dropped.length} old key-encryption keys.`);
-    this.output.line(kekId);
+    this.print.line(kekId);
     return 0;
   }
 }

@@ -1,8 +1,10 @@
 import { Command, Option } from "clipanion";
-import type { Settings } from "../../lib/support/settings.ts";
-import { DEPLOY_TIMEOUT_MS, HubCommand, hubConnection } from "./hub-options.ts";
+import { connection } from "../../lib/options/connection.ts";
+import { projectCreation } from "../../lib/options/devkeys.ts";
+import { withOptions } from "../shell/base.ts";
+import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 
-export class ProjectsCreate extends HubCommand {
+export class ProjectsCreate extends withOptions(projectCreation) {
   static override paths = [["projects", "create"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -16,37 +18,35 @@ export class ProjectsCreate extends HubCommand {
   });
 
   name = Option.String({ required: true, name: "NAME" });
-  kind = Option.String("--kind", { description: "project, plugin or service (default: project)" });
-  slug = Option.String("--slug", { description: "Slug of a plugin or service" });
 
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
     const { DevkeysClient } = await import("../../lib/client/devkeys-client.ts");
-    const client = new DevkeysClient(hubConnection(settings, DEPLOY_TIMEOUT_MS));
-    const kind = settings.choice("kind", ["project", "plugin", "service"], "project");
+    const client = new DevkeysClient(hubConnection(this.options, DEPLOY_TIMEOUT_MS));
+    const { kind, slug } = this.options;
     const project = await client.createProject({
       name: this.name,
       kind,
-      ...(this.slug !== undefined && { slug: this.slug }),
+      ...(slug !== undefined && { slug }),
     });
     if (this.json) return this.done({ project });
     this.note(`Created the ${project.kind} ${project.name}.`);
-    this.output.line(project.kind === "project" ? project.slug : `${project.kind} ${project.slug}`);
+    this.print.line(project.kind === "project" ? project.slug : `${project.kind} ${project.slug}`);
     return 0;
   }
 }
 
-export class ProjectsList extends HubCommand {
+export class ProjectsList extends withOptions(connection) {
   static override paths = [["projects", "list"]];
   static override usage = Command.Usage({ category: "Hub", description: "List your projects, plugins and services" });
 
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
     const { DevkeysClient } = await import("../../lib/client/devkeys-client.ts");
-    const client = new DevkeysClient(hubConnection(settings, DEPLOY_TIMEOUT_MS));
+    const client = new DevkeysClient(hubConnection(this.options, DEPLOY_TIMEOUT_MS));
     let count = 0;
     for await (const project of client.listProjects()) {
       count++;
-      if (this.json) this.output.event({ event: "project", ...project });
-      else this.output.line(`${project.kind.padEnd(8)} ${project.slug.padEnd(40)} ${project.name}`);
+      if (this.json) this.print.event({ event: "project", ...project });
+      else this.print.line(`${project.kind.padEnd(8)} ${project.slug.padEnd(40)} ${project.name}`);
     }
     if (count === 0) this.note("No projects yet.");
     return this.done({ count });

@@ -1,13 +1,13 @@
-import { Command, Option } from "clipanion";
+import { Command } from "clipanion";
 import type { DoctorOptions, Finding } from "../../lib/agent/doctor.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-import { DEPLOY_TIMEOUT_MS, HubCommand, hubConnection } from "../hub/hub-options.ts";
-import { interruptible } from "../shell/base.ts";
+import { examination } from "../../lib/options/agent.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 
 const SIGNS: Record<Finding["status"], string> = { ok: "ok     ", warning: "warning", failed: "FAILED " };
 
-export class Doctor extends HubCommand {
+export class Doctor extends withOptions(examination) {
   static override paths = [["doctor"]];
   static override usage = Command.Usage({
     category: "Operating",
@@ -19,24 +19,16 @@ export class Doctor extends HubCommand {
     examples: [["Before the first deployment", "$0 doctor --project-root /srv/app --hub-url https://hub.example"]],
   });
 
-  projectRoot = Option.String("--project-root", { description: "Folder to deploy into (default: the current one)" });
-  projectId = Option.String("--project-id", {
-    description: "Whether the key may deploy this project [SEALIFT_PROJECT_ID]",
-  });
-  supervisor = Option.String("--supervisor", {
-    description: "What runs the plugins: none, runtime, systemd, docker or kubernetes (default: none)",
-  });
-
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
     const { examine } = await import("../../lib/agent/doctor.ts");
     using interrupt = interruptible();
-    const projectId = settings.text("project-id");
+    const { projectRoot, supervisor, projectId, hubUrl, apiKey = "", timeoutMs } = this.options;
     const options: DoctorOptions = {
-      projectRoot: settings.text("project-root") ?? ".",
-      supervisor: settings.choice("supervisor", ["none", "runtime", "systemd", "docker", "kubernetes"], "none"),
-      ...(settings.text("hub-url") !== undefined && {
+      projectRoot,
+      supervisor,
+      ...(hubUrl !== undefined && {
         hub: {
-          ...hubConnection(settings, DEPLOY_TIMEOUT_MS),
+          ...hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS),
           signal: interrupt.signal,
           ...(projectId !== undefined && { projectId }),
         },
@@ -46,13 +38,13 @@ export class Doctor extends HubCommand {
     for await (const finding of examine(options)) {
       findings.push(finding);
       const { check, status, message, hint } = finding;
-      if (this.json) this.output.event({ event: "finding", ...finding });
-      else this.output.line(`${SIGNS[status]}  ${check}: ${message}${hint === undefined ? "" : `\n         ${hint}`}`);
+      if (this.json) this.print.event({ event: "finding", ...finding });
+      else this.print.line(`${SIGNS[status]}  ${check}: ${message}${hint === undefined ? "" : `\n         ${hint}`}`);
     }
     const failed = findings.filter(({ status }) => status === "failed").length;
     const warnings = findings.filter(({ status }) => status === "warning").length;
     if (failed === 0) return this.done({ findings: findings.length, warnings });
-    if (this.json) this.output.event({ event: "result", status: "failed", exit_code: EXIT.failed, failed, warnings });
+    if (this.json) this.print.event({ event: "result", status: "failed", exit_code: EXIT.failed, failed, warnings });
     return EXIT.failed;
   }
 }

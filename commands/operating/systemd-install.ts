@@ -1,12 +1,10 @@
 import { resolve } from "node:path";
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-import { SealiftCommand } from "../shell/base.ts";
+import { systemd } from "../../lib/options/host.ts";
+import { withOptions } from "../shell/base.ts";
 
-const DEFAULT_PROJECT_ROOT = "/srv/sealift";
-
-export class SystemdInstall extends SealiftCommand {
+export class SystemdInstall extends withOptions(systemd) {
   static override paths = [["systemd", "install"]];
   static override usage = Command.Usage({
     category: "Operating",
@@ -24,14 +22,8 @@ export class SystemdInstall extends SealiftCommand {
   });
 
   services = Option.Rest({ name: "hub|runtime|watch" });
-  projectRoot = Option.String("--project-root", {
-    description: `What the watch deploys into and the runtime runs (${DEFAULT_PROJECT_ROOT})`,
-  });
-  root = Option.String("--root", "/", { description: "Write below this folder, for images that are being built (/)" });
-  dryRun = Option.Boolean("--dry-run", false, { description: "Print the files, write nothing" });
-  force = Option.Boolean("--force", false, { description: "Replace files that were edited" });
 
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
     const units = await import("../../lib/support/systemd/units.ts");
     const unknown = this.services.filter((name) => !units.SYSTEMD_SERVICES.includes(name as never));
     if (unknown.length > 0) {
@@ -40,27 +32,28 @@ export class SystemdInstall extends SealiftCommand {
     const services = units.SYSTEMD_SERVICES.filter(
       (name) => this.services.length === 0 || this.services.includes(name),
     );
+    const { projectRoot, root, dryRun } = this.options;
     const options = {
       services,
       node: process.execPath,
       packageFolder: units.packageFolder(),
-      projectRoot: resolve(settings.text("project-root") ?? DEFAULT_PROJECT_ROOT),
-      root: resolve(this.root),
+      projectRoot: resolve(projectRoot),
+      root: resolve(root),
     };
     const files = await units.planUnits(options);
     const warnings = units.hiddenPaths(options);
     for (const warning of warnings) this.note(`warning: ${warning}`);
-    if (this.dryRun) {
-      if (!this.json) for (const { target, content } of files) this.output.line(`# ${target}\n${content}`);
+    if (dryRun) {
+      if (!this.json) for (const { target, content } of files) this.print.line(`# ${target}\n${content}`);
       return this.done({
         dry_run: true,
         files: files.map(({ target, ...file }) => ({ ...file, path: target })),
         warnings,
       });
     }
-    await units.writeUnits(files, { force: this.force });
+    await units.writeUnits(files, { force: this.options.force });
     const next = units.nextSteps(files, options);
-    if (!this.json) for (const { target } of files) this.output.line(target);
+    if (!this.json) for (const { target } of files) this.print.line(target);
     this.note(["Next:", ...next].join("\n  "));
     return this.done({ files: files.map(({ target, state }) => ({ path: target, state })), warnings, next });
   }

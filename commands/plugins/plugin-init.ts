@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { Command, Option } from "clipanion";
-import type { Settings } from "../../lib/support/settings.ts";
-import { SealiftCommand } from "../shell/base.ts";
+import { scaffold } from "../../lib/options/runtime.ts";
+import { withOptions } from "../shell/base.ts";
 
-export class PluginInit extends SealiftCommand {
+export class PluginInit extends withOptions(scaffold) {
   static override paths = [["plugin", "init"]];
   static override usage = Command.Usage({
     category: "Plugins",
@@ -19,17 +19,13 @@ export class PluginInit extends SealiftCommand {
   });
 
   name = Option.String({ required: true, name: "NAME" });
-  language = Option.String("--language", { description: "typescript or javascript (typescript)" });
-  mode = Option.String("--mode", { description: "sandboxed or trusted (sandboxed)" });
-  directory = Option.String("--directory", { description: "Folder to write to (./NAME)" });
 
-  override async run(settings: Settings): Promise<number> {
-    const language = settings.choice("language", ["typescript", "javascript"] as const, "typescript");
-    const mode = settings.choice("mode", ["sandboxed", "trusted"] as const, "sandboxed");
-    const folder = resolve(this.directory ?? this.name);
+  override async run(): Promise<number> {
+    const { language, mode, directory = this.name } = this.options;
+    const folder = resolve(directory);
     const { scaffoldPlugin } = await import("../../lib/runtime/authoring/scaffold.ts");
     const files = await scaffoldPlugin({ name: this.name, folder, language, mode });
-    if (!this.json) for (const file of files) this.output.line(`${folder}/${file}`);
+    if (!this.json) for (const file of files) this.print.line(`${folder}/${file}`);
     this.note(`Try it: sealift plugin test ${folder}`);
     return this.done({ folder, files });
   }

@@ -1,19 +1,10 @@
 import { Command, Option } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
-import { usageError } from "../../lib/contract/errors.ts";
+import { trial } from "../../lib/options/runtime.ts";
 import type { TrialCase, TrialOutcome } from "../../lib/runtime/authoring/trial.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-import { SealiftCommand } from "../shell/base.ts";
+import { withOptions } from "../shell/base.ts";
 
-function parsePayload(text: string | undefined): unknown {
-  try {
-    return text === undefined ? {} : JSON.parse(text);
-  } catch {
-    throw usageError("usage", `--payload is not JSON: ${String(text)}`);
-  }
-}
-
-export class PluginTest extends SealiftCommand {
+export class PluginTest extends withOptions(trial) {
   static override paths = [["plugin", "test"]];
   static override usage = Command.Usage({
     category: "Plugins",
@@ -29,41 +20,34 @@ export class PluginTest extends SealiftCommand {
   });
 
   folder = Option.String({ required: false, name: "FOLDER" });
-  call = Option.String("--call", { description: "Make one call of this action" });
-  payload = Option.String("--payload", { description: "Its payload, as JSON ({})" });
-  integration = Option.String("--integration", {
-    description: "integration.yaml whose services and grants the plugin gets",
-  });
-  logLevel = Option.String("--log-level", { description: "trace, debug, info, warn, error or silent (warn)" });
 
-  override async run(settings: Settings): Promise<number> {
-    const level = settings.choice("log-level", ["trace", "debug", "info", "warn", "error", "silent"] as const, "warn");
+  override async run(): Promise<number> {
+    const { call, payload, integration, logLevel } = this.options;
     const [{ tryPlugin }, { createLogger }] = await Promise.all([
       import("../../lib/runtime/authoring/trial.ts"),
       import("../../lib/support/logging.ts"),
     ]);
-    const cases: TrialCase[] | undefined =
-      this.call === undefined ? undefined : [{ action: this.call, payload: parsePayload(this.payload) }];
+    const cases: TrialCase[] | undefined = call === undefined ? undefined : [{ action: call, payload }];
     const report = await tryPlugin({
       folder: this.folder ?? ".",
-      logger: createLogger({ name: "plugin-test", level: this.json ? "silent" : level }),
+      logger: createLogger({ name: "plugin-test", level: this.json ? "silent" : logLevel }),
       ...(cases && { cases }),
-      ...(this.integration !== undefined && { configFile: this.integration }),
+      ...(integration !== undefined && { configFile: integration }),
     });
     const failed = report.outcomes.filter(({ passed }) => !passed);
     const passed = failed.length === 0 && report.health.status !== "unhealthy";
     if (this.json) {
-      this.output.event({
+      this.print.event({
         event: "result",
         status: passed ? "success" : "failed",
         exit_code: passed ? EXIT.done : EXIT.failed,
         ...report,
       });
-    } else if (this.call !== undefined) {
-      this.output.line(JSON.stringify(report.outcomes[0]?.answer, null, 2));
+    } else if (call !== undefined) {
+      this.print.line(JSON.stringify(report.outcomes[0]?.answer, null, 2));
     } else {
-      this.output.line(`${report.plugin} ${report.version} (${report.mode}): ${report.health.status}`);
-      for (const outcome of report.outcomes) this.output.line(lineOf(outcome));
+      this.print.line(`${report.plugin} ${report.version} (${report.mode}): ${report.health.status}`);
+      for (const outcome of report.outcomes) this.print.line(lineOf(outcome));
     }
     return passed ? EXIT.done : EXIT.failed;
   }

@@ -1,11 +1,10 @@
-import { Command, Option } from "clipanion";
+import { Command } from "clipanion";
+import { runtime as runtimeOptions } from "../../lib/options/runtime.ts";
 import type { RuntimeOptions } from "../../lib/runtime/runtime.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-import { interruptible, SealiftCommand } from "../shell/base.ts";
-import { parseListen } from "../shell/listen-option.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
 import { serve } from "../shell/serve.ts";
 
-export class RuntimeServe extends SealiftCommand {
+export class RuntimeServe extends withOptions(runtimeOptions) {
   static override paths = [["runtime-serve"], ["runtime", "serve"]];
   static override usage = Command.Usage({
     category: "Runtime",
@@ -21,36 +20,9 @@ export class RuntimeServe extends SealiftCommand {
     ],
   });
 
-  // Not sealift.yaml, which holds options: the project's own configuration.
-  override config = Option.String("--config", { description: "The project's configuration (integration.yaml)" });
-  listen = Option.String("--listen", {
-    description: "HOST:PORT; port 0 takes any free one (app.server, 127.0.0.1:8000)",
-  });
-  pluginsDir = Option.String("--plugins-dir", {
-    description: "Folder with the plugins (plugins.directory, beside the configuration)",
-  });
-  logLevel = Option.String("--log-level", {
-    description: "trace, debug, info, warn, error or silent (observability.logging.level; with --json silent)",
-  });
-
-  override async execute(): Promise<number> {
-    const integration = this.config;
-    // The base command would read `--config` as a file of options.
-    Object.defineProperty(this, "config", { value: undefined, writable: true });
-    this.#integration = integration;
-    return super.execute();
-  }
-
-  #integration: string | undefined;
-
-  override async run(settings: Settings): Promise<number> {
-    const at = settings.text("listen");
-    const pluginsDir = settings.text("plugins-dir");
-    const levels = ["trace", "debug", "info", "warn", "error", "silent"] as const;
-    const level =
-      settings.text("log-level") === undefined && !this.json
-        ? undefined
-        : settings.choice("log-level", levels, "silent");
+  override async run(): Promise<number> {
+    const { integration, listen, pluginsDir, logLevel } = this.options;
+    const level = logLevel ?? (this.json ? "silent" : undefined);
     const [{ createRuntime }, { createLogger }, { systemdNotifier }, { resolve }] = await Promise.all([
       import("../../lib/runtime/runtime.ts"),
       import("../../lib/support/logging.ts"),
@@ -58,9 +30,9 @@ export class RuntimeServe extends SealiftCommand {
       import("node:path"),
     ]);
     const options: RuntimeOptions = {
-      configFile: this.#integration ?? "integration.yaml",
+      configFile: integration,
       guardProcess: true,
-      ...(at !== undefined && { listen: parseListen(at) }),
+      ...(listen !== undefined && { listen }),
       ...(pluginsDir !== undefined && { pluginsDir: resolve(pluginsDir) }),
       ...(level !== undefined && { logger: createLogger({ name: "runtime", level }) }),
     };
@@ -76,8 +48,8 @@ export class RuntimeServe extends SealiftCommand {
       signal: interruption.signal,
       notifier,
       announce: (url) => {
-        if (this.json) this.output.event({ event: "ready", url });
-        else this.output.line(`ready ${url}`);
+        if (this.json) this.print.event({ event: "ready", url });
+        else this.print.line(`ready ${url}`);
       },
       reload: () => runtime.refresh(),
     });

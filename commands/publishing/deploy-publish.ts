@@ -1,12 +1,12 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
+import { publish } from "../../lib/options/publish.ts";
 import type { BuildOptions, PublishEvent } from "../../lib/publisher/publish-project.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-import { DEPLOY_TIMEOUT_MS, HubCommand, hubConnection } from "../hub/hub-options.ts";
-import { interruptible } from "../shell/base.ts";
-import { limitOptions, limitsFrom } from "../shell/limit-options.ts";
+import { limitsOf } from "../deploying/deploy-options.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 
-export class DeployPublish extends HubCommand {
+export class DeployPublish extends withOptions(publish) {
   static override paths = [["deploy-publish"]];
   static override usage = Command.Usage({
     category: "Publishing",
@@ -34,52 +34,30 @@ export class DeployPublish extends HubCommand {
   });
 
   sourceRoot = Option.String({ name: "SOURCE_ROOT", required: true });
-  projectId = Option.String("--project-id", { description: "The project [SEALIFT_PROJECT_ID]" });
-  projectName = Option.String("--project-name", { description: "Its name for people (default: the source folder's)" });
-  version = Option.String("--version", { description: "Semantic version of this publication" });
-  signingKeyFile = Option.String("--signing-key-file", {
-    description: "The signer's private key, as made by `sealift keygen`",
-  });
-  level = Option.String("--level", { description: "zstd level, 1 to 19 (default: 3)" });
-  include = Option.Array("--include", { description: "Bring back a pattern that is never packed; may be repeated" });
-  artifactFile = Option.String("--output", {
-    description: "Keep the artifact in this file, and what opens it in FILE.json (0600)",
-  });
-  dryRun = Option.Boolean("--dry-run", { description: "List what would be packed, and its digest; sends nothing" });
-  maxEntries = limitOptions.maxEntries();
-  maxEntrySize = limitOptions.maxEntrySize();
-  maxTotalSize = limitOptions.maxTotalSize();
-  maxDepth = limitOptions.maxDepth();
-  maxNameLength = limitOptions.maxNameLength();
-
-  override async run(settings: Settings): Promise<number> {
-    const { projectId, semverLabel } = await import("../../lib/contract/identifiers.ts");
+  override async run(): Promise<number> {
     const { stat } = await import("node:fs/promises");
     const { basename, resolve } = await import("node:path");
     const root = resolve(this.sourceRoot);
     const stats = await stat(root).catch(() => undefined);
     if (stats?.isDirectory() !== true) throw usageError("usage", `SOURCE_ROOT ${root} is not a folder.`);
-    const id = projectId.safeParse(settings.required("project-id"));
-    if (!id.success) throw usageError("usage", `--project-id ${id.error.issues[0]!.message}.`);
-    const version = semverLabel.safeParse(settings.required("version"));
-    if (!version.success) throw usageError("usage", `--version ${version.error.issues[0]!.message}.`);
+    const { projectId, projectName = basename(root), version, include, dryRun } = this.options;
     const epoch = sourceDateEpoch();
     using interrupt = interruptible();
     const { openProgress } = await import("../shell/output/progress.ts");
     const progress = await openProgress(this.context.stderr);
     const build: BuildOptions = {
       sourceRoot: root,
-      projectId: id.data,
-      projectName: settings.text("project-name") ?? basename(root),
-      version: version.data,
-      include: settings.list("include"),
-      limits: limitsFrom(settings),
+      projectId,
+      projectName,
+      version,
+      include,
+      limits: limitsOf(this.options),
       ...(epoch !== undefined && { sourceDateEpoch: epoch }),
       signal: interrupt.signal,
-      emit: this.json ? sparing(this.output.event) : renderer(progress),
+      emit: this.json ? sparing(this.print.event) : renderer(progress),
     };
     try {
-      return this.dryRun === true ? await this.#dryRun(build) : await this.#publish(build, settings);
+      return dryRun ? await this.#dryRun(build) : await this.#publish(build);
     } finally {
       progress.stop();
     }
@@ -90,39 +68,30 @@ export class DeployPublish extends HubCommand {
     const { tree, manifest } = await buildProject(build);
     const files = tree.members.filter(({ type }) => type === "file");
     if (this.json) {
-      for (const { path, size } of files) this.output.event({ event: "file", path, size });
-      for (const { path, pattern } of tree.leftOut) this.output.event({ event: "left_out", path, pattern });
-      for (const { path, pattern } of tree.broughtBack) this.output.event({ event: "brought_back", path, pattern });
+      for (const { path, size } of files) this.print.event({ event: "file", path, size });
+      for (const { path, pattern } of tree.leftOut) this.print.event({ event: "left_out", path, pattern });
+      for (const { path, pattern } of tree.broughtBack) this.print.event({ event: "brought_back", path, pattern });
       return this.done({ outcome: "dry_run", files: files.length, content_sha256: manifest.content_sha256, manifest });
     }
     const { sizeText } = await import("../../lib/agent/deployment/sentences.ts");
-    for (const { path, size } of files) this.output.line(`${sizeText(size).padStart(12)}  ${path}`);
-    for (const { path, pattern } of tree.broughtBack) this.output.line(`brought back  ${path}  (${pattern})`);
-    for (const { path, pattern } of tree.leftOut) this.output.line(`    left out  ${path}  (${pattern})`);
-    this.output.line(`content_sha256 ${manifest.content_sha256}`);
+    for (const { path, size } of files) this.print.line(`${sizeText(size).padStart(12)}  ${path}`);
+    for (const { path, pattern } of tree.broughtBack) this.print.line(`brought back  ${path}  (${pattern})`);
+    for (const { path, pattern } of tree.leftOut) this.print.line(`    left out  ${path}  (${pattern})`);
+    this.print.line(`content_sha256 ${manifest.content_sha256}`);
     return 0;
   }
 
-  async #publish(build: BuildOptions, settings: Settings): Promise<number> {
+  async #publish(build: BuildOptions): Promise<number> {
     const [{ publishProject }, { parsePrivateKey }] = await Promise.all([
       import("../../lib/publisher/publish-project.ts"),
       import("../../lib/artifact/signatures/key-files.ts"),
     ]);
-    const key = settings.secretBytes("signing-key");
-    if (key === undefined) {
-      throw usageError("usage", "--signing-key-file is missing.", {
-        hint: "Make a key pair with `sealift keygen --out keys`.",
-      });
-    }
-    const output = this.artifactFile ?? settings.text("output");
-    const hub =
-      output !== undefined && settings.text("hub-url") === undefined
-        ? undefined
-        : hubConnection(settings, DEPLOY_TIMEOUT_MS);
+    const { signingKey, level, output, hubUrl, apiKey = "", timeoutMs } = this.options;
+    const hub = hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
     const { outcome, project, artifact, record } = await publishProject({
       ...build,
-      seed: parsePrivateKey(key, "--signing-key-file"),
-      level: settings.integer("level", 3, { min: 1, max: 19 }),
+      seed: parsePrivateKey(signingKey!, "--signing-key-file"),
+      level,
       ...(output !== undefined && { output }),
       ...(hub !== undefined && { hub }),
     });
@@ -136,9 +105,9 @@ export class DeployPublish extends HubCommand {
         output: output ?? null,
         record: record ?? null,
       });
-    if (outcome === "unchanged") this.output.line(`unchanged: ${version} is published already with the same content`);
+    if (outcome === "unchanged") this.print.line(`unchanged: ${version} is published already with the same content`);
     else
-      this.output.line(
+      this.print.line(
         outcome === "built" ? `built ${output} (${version})` : `published ${version} as ${record!.artifact_id}`,
       );
     return 0;

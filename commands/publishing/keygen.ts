@@ -1,7 +1,8 @@
-import { Command, Option } from "clipanion";
-import { SealiftCommand } from "../shell/base.ts";
+import { Command } from "clipanion";
+import { keyPair } from "../../lib/options/publish.ts";
+import { withOptions } from "../shell/base.ts";
 
-export class Keygen extends SealiftCommand {
+export class Keygen extends withOptions(keyPair) {
   static override paths = [["keygen"]];
   static override usage = Command.Usage({
     category: "Publishing",
@@ -11,11 +12,9 @@ export class Keygen extends SealiftCommand {
     examples: [["Make a key pair", "$0 keygen --out ./keys"]],
   });
 
-  out = Option.String("--out", { required: true, description: "Folder for signer.key and signer.pub" });
-
   override async run(): Promise<number> {
     const { generateSigner } = await import("../../lib/artifact/signatures/key-files.ts");
-    const signer = await generateSigner(this.out);
+    const signer = await generateSigner(this.options.out);
     if (this.json)
       return this.done({
         private_key_file: signer.privateKeyFile,
@@ -23,7 +22,7 @@ export class Keygen extends SealiftCommand {
         public_key: signer.publicKey,
       });
     this.note(`Wrote ${signer.privateKeyFile} (keep it secret) and ${signer.publicKeyFile} (pin it on hosts).`);
-    this.output.line(signer.publicKey);
+    this.print.line(signer.publicKey);
     return 0;
   }
 }

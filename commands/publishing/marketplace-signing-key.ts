@@ -1,9 +1,10 @@
-import { Command, Option } from "clipanion";
+import { Command } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-import { HubCommand, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../hub/hub-options.ts";
+import { signingKey } from "../../lib/options/marketplace.ts";
+import { withOptions } from "../shell/base.ts";
+import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 
-export class MarketplaceSigningKey extends HubCommand {
+export class MarketplaceSigningKey extends withOptions(signingKey) {
   static override paths = [["marketplace", "signing-key"]];
   static override usage = Command.Usage({
     category: "Publishing",
@@ -20,38 +21,29 @@ export class MarketplaceSigningKey extends HubCommand {
     ],
   });
 
-  signingSecret = Option.String("--signing-secret", {
-    description: "Your signing secret; safer as [SEALIFT_SIGNING_SECRET] or --signing-secret-file",
-  });
-  signingSecretFile = Option.String("--signing-secret-file", {
-    description: "File with the signing secret; - is standard input",
-  });
-  status = Option.Boolean("--status", false, { description: "Only tell whether one is registered" });
-  forget = Option.Boolean("--forget", false, { description: "Remove it from the hub" });
-
-  override async run(settings: Settings): Promise<number> {
-    if (this.status && this.forget) throw usageError("usage", "Give either --status or --forget.");
+  override async run(): Promise<number> {
+    const { status, forget, signingSecret: secret = "" } = this.options;
+    if (status && forget) throw usageError("usage", "Give either --status or --forget.");
     const [{ DevkeysClient }, { signingKeyRequest }] = await Promise.all([
       import("../../lib/client/devkeys-client.ts"),
       import("../../lib/contract/surfaces/marketplace.ts"),
     ]);
-    const client = new DevkeysClient(hubConnection(settings, MARKETPLACE_TIMEOUT_MS));
-    if (this.forget) {
+    const client = new DevkeysClient(hubConnection(this.options, MARKETPLACE_TIMEOUT_MS));
+    if (forget) {
       await client.forgetSigningKey();
       this.note("The hub has forgotten your signing secret; it can import nothing for you.");
       return this.done({ registered: false });
     }
-    if (this.status) {
+    if (status) {
       const found = await client.signingKey();
       if (this.json) return this.done({ registered: found !== undefined, ...found });
-      this.output.line(
+      this.print.line(
         found === undefined
           ? "No signing secret is registered."
           : `The signing secret of ${found.owner} is registered since ${found.created_at}.`,
       );
       return 0;
     }
-    const secret = settings.requiredSecret("signing-secret");
     if (!signingKeyRequest.safeParse({ secret }).success)
       throw usageError("usage", "A signing secret has 16 to 4096 characters; this one has not.");
     const record = await client.registerSigningKey(secret);

@@ -1,13 +1,10 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import type { TargetKind } from "../../lib/contract/surfaces/paths.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-import { HubCommand, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../hub/hub-options.ts";
-import { interruptible } from "../shell/base.ts";
+import { marketplacePublication, searching, yanking } from "../../lib/options/marketplace.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 
-const kindOf = (settings: Settings): TargetKind => settings.choice("kind", ["plugin", "service"], "plugin");
-
-export class MarketplacePublish extends HubCommand {
+export class MarketplacePublish extends withOptions(marketplacePublication) {
   static override paths = [["marketplace", "publish"]];
   static override usage = Command.Usage({
     category: "Publishing",
@@ -30,71 +27,40 @@ export class MarketplacePublish extends HubCommand {
   });
 
   slug = Option.String({ name: "SLUG", required: true });
-  kind = Option.String("--kind", { description: "plugin or service (default: plugin)" });
-  version = Option.String("--version", { description: "Version label of this release" });
-  archive = Option.String("--archive", { description: "The ZIP to publish" });
-  import = Option.Boolean("--import", { description: "Have the hub fetch the archive of --repo" });
-  repo = Option.String("--repo", { description: "Where it comes from: owner/repo@tag" });
-  host = Option.String("--host", { description: "Source host of --import (default: the hub's first one)" });
-  signingSecret = Option.String("--signing-secret", {
-    description: "Your signing secret; safer as [SEALIFT_SIGNING_SECRET] or --signing-secret-file",
-  });
-  signingSecretFile = Option.String("--signing-secret-file", {
-    description: "File with the signing secret; - is standard input",
-  });
-  visibility = Option.String("--visibility", {
-    description: "public or private (default: as it is; private for a new one)",
-  });
 
-  override async run(settings: Settings): Promise<number> {
-    const [{ MarketplaceClient }, { slug, versionLabel }, { repoReference }] = await Promise.all([
+  override async run(): Promise<number> {
+    const [{ MarketplaceClient }, { slug }] = await Promise.all([
       import("../../lib/client/marketplace-client.ts"),
       import("../../lib/contract/identifiers.ts"),
-      import("../../lib/contract/surfaces/marketplace.ts"),
     ]);
-    const check = (
-      schema: { safeParse(value: unknown): { success: boolean; error?: { issues: { message: string }[] } } },
-      value: string,
-      name: string,
-    ): string => {
-      const parsed = schema.safeParse(value);
-      if (!parsed.success) throw usageError("usage", `${name} ${parsed.error!.issues[0]!.message}.`);
-      return value;
-    };
-    const target = check(slug, this.slug, "SLUG");
-    const version = check(versionLabel, settings.required("version"), "--version");
-    const repo = settings.text("repo");
-    if (repo !== undefined) check(repoReference, repo, "--repo");
-    const visibility =
-      settings.text("visibility") === undefined
-        ? undefined
-        : settings.choice("visibility", ["public", "private"], "private");
-    if ((this.archive !== undefined) === (this.import === true))
+    const { kind, version, archive, repo, host, signingSecret, visibility } = this.options;
+    const named = slug.safeParse(this.slug);
+    if (!named.success) throw usageError("usage", `SLUG ${named.error.issues[0]!.message}.`);
+    if ((archive !== undefined) === this.options.import)
       throw usageError("usage", "Give either --archive FILE.zip or --import.");
     using interrupt = interruptible();
-    const client = new MarketplaceClient(kindOf(settings), target, {
-      ...hubConnection(settings, MARKETPLACE_TIMEOUT_MS),
+    const client = new MarketplaceClient(kind, this.slug, {
+      ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS),
       signal: interrupt.signal,
     });
     const common = { version, ...(visibility !== undefined && { visibility }) };
     let record;
-    if (this.archive === undefined) {
-      if (repo === undefined) throw usageError("usage", "--import needs --repo owner/repo@tag.");
-      record = await client.import({ ...common, repo, ...(this.host !== undefined && { host: this.host }) });
+    if (archive === undefined) {
+      record = await client.import({ ...common, repo: repo!, ...(host !== undefined && { host: host }) });
     } else {
       const { signArchive } = await import("../../lib/artifact/signatures/archive-hmac.ts");
-      const signature = await signArchive(this.archive, settings.requiredSecret("signing-secret"), interrupt.signal);
-      record = await client.publish({ ...common, signature, ...(repo !== undefined && { repo }) }, this.archive);
+      const signature = await signArchive(archive, signingSecret!, interrupt.signal);
+      record = await client.publish({ ...common, signature, ...(repo !== undefined && { repo }) }, archive);
     }
     if (this.json) return this.done({ release: record });
-    this.output.line(
-      `published ${target} ${record.version} (${record.size_bytes} bytes, sha256 ${record.sha256.slice(0, 16)}…)`,
+    this.print.line(
+      `published ${this.slug} ${record.version} (${record.size_bytes} bytes, sha256 ${record.sha256.slice(0, 16)}…)`,
     );
     return 0;
   }
 }
 
-export class MarketplaceYank extends HubCommand {
+export class MarketplaceYank extends withOptions(yanking) {
   static override paths = [["marketplace", "yank"]];
   static override usage = Command.Usage({
     category: "Publishing",
@@ -107,20 +73,18 @@ export class MarketplaceYank extends HubCommand {
 
   slug = Option.String({ name: "SLUG", required: true });
   version = Option.String({ name: "VERSION", required: true });
-  kind = Option.String("--kind", { description: "plugin or service (default: plugin)" });
-  reason = Option.String("--reason", { description: "Why, for whoever runs it" });
-  undo = Option.Boolean("--undo", false, { description: "Let the version be latest again" });
 
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
     const { MarketplaceClient } = await import("../../lib/client/marketplace-client.ts");
-    const client = new MarketplaceClient(kindOf(settings), this.slug, hubConnection(settings, MARKETPLACE_TIMEOUT_MS));
-    await client.yank(this.version, !this.undo, this.reason);
-    this.note(`${this.slug} ${this.version} is ${this.undo ? "no longer yanked" : "yanked"}.`);
-    return this.done({ slug: this.slug, version: this.version, is_yanked: !this.undo });
+    const { kind, undo, reason } = this.options;
+    const client = new MarketplaceClient(kind, this.slug, hubConnection(this.options, MARKETPLACE_TIMEOUT_MS));
+    await client.yank(this.version, !undo, reason);
+    this.note(`${this.slug} ${this.version} is ${undo ? "no longer yanked" : "yanked"}.`);
+    return this.done({ slug: this.slug, version: this.version, is_yanked: !undo });
   }
 }
 
-export class MarketplaceSearch extends HubCommand {
+export class MarketplaceSearch extends withOptions(searching) {
   static override paths = [["marketplace", "search"]];
   static override usage = Command.Usage({
     category: "Publishing",
@@ -129,20 +93,19 @@ export class MarketplaceSearch extends HubCommand {
   });
 
   text = Option.String({ name: "TEXT", required: true });
-  kind = Option.String("--kind", { description: "plugin or service (default: plugin)" });
 
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
     const { searchTargets } = await import("../../lib/client/marketplace-client.ts");
     let count = 0;
     for await (const target of searchTargets(
-      kindOf(settings),
+      this.options.kind,
       this.text,
-      hubConnection(settings, MARKETPLACE_TIMEOUT_MS),
+      hubConnection(this.options, MARKETPLACE_TIMEOUT_MS),
     )) {
       count++;
-      if (this.json) this.output.event({ event: "target", ...target });
+      if (this.json) this.print.event({ event: "target", ...target });
       else
-        this.output.line(
+        this.print.line(
           `${target.slug.padEnd(32)} ${(target.latest_version || "–").padEnd(16)} ${target.visibility.padEnd(8)} ${target.description ?? target.name}`,
         );
     }

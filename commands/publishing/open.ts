@@ -1,10 +1,9 @@
 import { Command, Option } from "clipanion";
-import { usageError } from "../../lib/contract/errors.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-import { interruptible, SealiftCommand } from "../shell/base.ts";
-import { limitOptions, limitsFrom } from "../shell/limit-options.ts";
+import { opening } from "../../lib/options/publish.ts";
+import { limitsOf } from "../deploying/deploy-options.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
 
-export class OpenArtifact extends SealiftCommand {
+export class OpenArtifact extends withOptions(opening) {
   static override paths = [["open"]];
   static override usage = Command.Usage({
     category: "Publishing",
@@ -21,39 +20,21 @@ export class OpenArtifact extends SealiftCommand {
   });
 
   file = Option.String({ name: "FILE", required: true });
-  signerPublicKey = Option.String("--signer-public-key", {
-    description: "The publisher's public key: a file, hex or base64 (required)",
-  });
-  signature = Option.String("--signature", { description: "The signature in base64 (default: from FILE.json)" });
-  dekFile = Option.String("--dek-file", {
-    description: "File with the key in base64 or hex (default: from FILE.json)",
-  });
-  out = Option.String("--out", { description: "Leave the tree in this new folder" });
-  maxEntries = limitOptions.maxEntries();
-  maxEntrySize = limitOptions.maxEntrySize();
-  maxTotalSize = limitOptions.maxTotalSize();
-  maxRatio = limitOptions.maxRatio();
-  maxDepth = limitOptions.maxDepth();
-  maxNameLength = limitOptions.maxNameLength();
 
-  override async run(settings: Settings): Promise<number> {
+  override async run(): Promise<number> {
     const [{ openFile, readOpeningKeys }, { publicKeyFrom }] = await Promise.all([
       import("../../lib/artifact/project/open-file.ts"),
-      import("../shell/signer-option.ts"),
+      import("../shell/signer.ts"),
     ]);
-    if (this.signerPublicKey === undefined) {
-      throw usageError("usage", "--signer-public-key is missing.", {
-        hint: "Give the publisher's signer.pub: without it nothing can be verified.",
-      });
-    }
+    const { signerPublicKey, signature, dekFile, out } = this.options;
     using interrupt = interruptible();
-    const keys = await readOpeningKeys(this.file, { signature: this.signature, dekFile: this.dekFile });
+    const keys = await readOpeningKeys(this.file, { signature, dekFile });
     const found = await openFile(this.file, {
       ...keys,
-      signerPublicKey: await publicKeyFrom(this.signerPublicKey),
-      limits: limitsFrom(settings),
+      signerPublicKey: await publicKeyFrom(signerPublicKey),
+      limits: limitsOf(this.options),
       signal: interrupt.signal,
-      ...(this.out !== undefined && { out: this.out }),
+      ...(out !== undefined && { out }),
     });
     if (this.json) return this.done({ verified: true, ...found });
     this.note(
@@ -61,7 +42,7 @@ export class OpenArtifact extends SealiftCommand {
         ? "The signature holds. Without a key the content stays closed."
         : `Everything holds: ${found.files} files, ${found.bytes} bytes.`,
     );
-    if (found.manifest !== null) this.output.line(JSON.stringify(found.manifest, null, 2));
+    if (found.manifest !== null) this.print.line(JSON.stringify(found.manifest, null, 2));
     return 0;
   }
 }

@@ -1,120 +1,61 @@
-import { Command, Option } from "clipanion";
+import { Command } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { asSealiftError, type SealiftError } from "../../lib/contract/errors.ts";
+import { common } from "../../lib/options/common.ts";
+import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../../lib/options/layers.ts";
+import { type Given, type Table, type Values, variableOf } from "../../lib/options/option.ts";
+import { lightenHttp } from "../../lib/support/light-http.ts";
 import { printableLines } from "../../lib/support/printable.ts";
-import type { Settings } from "../../lib/support/settings.ts";
-
-/**
- * Every option of every command: the keys that `sealift.yaml` may have. A new option is added here, or the file that names it is refused.
- */
-export const OPTION_NAMES: ReadonlySet<string> = new Set([
-  ...[
-    "hub-url",
-    "api-key",
-    "timeout",
-    "project-root",
-    "host-id",
-    "data-dir",
-    "listen",
-    "public-url",
-    "database-url",
-    "blob-url",
-  ],
-  ...[
-    "kek-file",
-    "max-artifact-size",
-    "project-id",
-    "project-name",
-    "version",
-    "signing-key",
-    "level",
-    "output",
-    "include",
-  ],
-  ...[
-    "deployment-credential",
-    "signer-public-key",
-    "trust-on-first-use",
-    "supervisor",
-    "supervisor-name",
-    "systemd-scope",
-  ],
-  ...[
-    "k8s-namespace",
-    "k8s-context",
-    "runtime-url",
-    "plugin-key",
-    "plugin-secret-key",
-    "provisioners-config",
-    "notifiers-config",
-  ],
-  ...[
-    "keep-releases",
-    "keep-reports",
-    "allow-downgrade",
-    "symlinks",
-    "lock-wait",
-    "kind",
-    "signing-secret",
-    "install-plan",
-  ],
-  ...[
-    "max-entries",
-    "max-entry-size",
-    "max-total-size",
-    "max-ratio",
-    "max-depth",
-    "max-name-length",
-    "plugins-dir",
-    "git-token",
-  ],
-  ...[
-    "repo",
-    "visibility",
-    "interval",
-    "once",
-    "tui",
-    "screen-reader",
-    "since",
-    "log-level",
-    "rate-limit",
-    "import-host",
-    "report-retention",
-    "language",
-    "mode",
-    "directory",
-    "call",
-    "payload",
-    "integration",
-  ],
-]);
+import { declareFlags } from "./flags.ts";
 
 /** What a command prints on stdout; stderr is everything else (docs/options.md). */
-export interface Output {
+export interface Print {
   /** One line of data, without what a terminal would obey: it may hold words of hubs, hosts and plugins. */
   line: (text: string) => void;
   /** One NDJSON event of version 1. */
   event: (event: Record<string, unknown> & { event: string }) => void;
 }
 
-const camelToKebab = (name: string): string =>
-  name.replace(/[A-Z]/g, (part, at: number) => (at === 0 ? part : `-${part.toLowerCase()}`));
-
 /**
- * The base of every command: `--json` and `--config`, settings from flags, environment and file, signals, and one way to end: the error's
- * code gives the exit code.
+ * The base of every command: options from flags, environment and file, and one way to end: the error's code gives the exit code. Commands extend
+ * {@link withOptions} of their table.
  */
-export abstract class SealiftCommand extends Command {
-  json = Option.Boolean("--json", false, { description: "Print JSON lines on stdout; the last one is the result" });
-  config = Option.String("--config", { description: "Configuration file (default: sealift.yaml, when it exists)" });
+export abstract class SealiftCommand<T extends Table = Table> extends Command {
+  /** The command's options, with those of every command. */
+  static readonly table: Table = common;
+
+  /** The values of the options, from when the command runs. */
+  protected options!: Values<T & typeof common>;
+  /** Where options are given, the strongest first. */
+  protected layers: readonly Layer[] = [];
+
+  constructor() {
+    super();
+    declareFlags(this, this.#table);
+  }
 
   /** The command's own work. @returns the exit code */
-  protected abstract run(settings: Settings): Promise<number>;
+  protected abstract run(): Promise<number>;
 
-  protected readonly output: Output = {
+  protected readonly print: Print = {
     line: (text) => void this.context.stdout.write(`${printableLines(text)}\n`),
     event: (event) => void this.context.stdout.write(`${JSON.stringify({ v: 1, ...event })}\n`),
   };
+
+  get #table(): Table {
+    return (this.constructor as typeof SealiftCommand).table;
+  }
+
+  /** Whether stdout is for programs; before the options are resolved, the flag and the variable decide. */
+  protected get json(): boolean {
+    const given = this.options?.json ?? this.given("json") ?? process.env[variableOf("json")];
+    return given === true || (typeof given === "string" && /^(1|true|yes|on)$/i.test(given));
+  }
+
+  /** The value of a flag, by the option's name, as it stands on the command line. */
+  protected given(name: string): Given | undefined {
+    return (this as unknown as Record<string, Given | undefined>)[`--${name}`];
+  }
 
   /** A remark for people; silent with `--json`. */
   protected note(text: string): void {
@@ -122,23 +63,43 @@ export abstract class SealiftCommand extends Command {
   }
 
   override async execute(): Promise<number> {
+    // Before anything of a client is loaded.
+    if ("hubUrl" in this.#table) lightenHttp();
     try {
-      return await this.run(await this.loadSettings());
+      await this.resolve();
+      return await this.run();
     } catch (thrown) {
       return this.fail(asSealiftError(thrown));
     }
   }
 
-  /** Settings from flags, environment and configuration file. @throws UsageError `config_invalid` */
-  protected async loadSettings(): Promise<Settings> {
-    const { Settings } = await import("../../lib/support/settings.ts");
-    return Settings.load({ flags: this.flags(), configFile: this.config, known: OPTION_NAMES });
+  /** Takes the options from where they are given now. @throws UsageError with every fault */
+  protected async resolve(): Promise<void> {
+    const { resolveOptions } = await import("../../lib/options/resolve.ts");
+    const flags = Object.fromEntries(
+      Object.entries(this).flatMap(([key, value]) => (key.startsWith("--") ? [[key.slice(2), value as Given]] : [])),
+    );
+    const file = await this.fileLayer();
+    this.layers = [
+      flagsLayer(flags),
+      environmentLayer(process.env),
+      credentialsLayer(process.env),
+      ...(file === undefined ? [] : [file]),
+    ];
+    this.options = (await resolveOptions(this.#table, this.layers)) as Values<T & typeof common>;
+  }
+
+  /** The file of options: `--config`, else sealift.yaml when it exists. @throws UsageError `config_invalid` */
+  protected async fileLayer(): Promise<Layer | undefined> {
+    const { optionsFile } = await import("../../lib/options/options-file.ts");
+    const given = this.given("config") ?? process.env[variableOf("config")];
+    return optionsFile(typeof given === "string" && given !== "" ? given : undefined);
   }
 
   /** Tells about an error, for people or as the result event. @returns its exit code */
   protected fail(error: SealiftError, result: Record<string, unknown> = {}): number {
     if (this.json)
-      this.output.event({
+      this.print.event({
         event: "result",
         status: "failed",
         ...result,
@@ -151,7 +112,7 @@ export abstract class SealiftCommand extends Command {
 
   /** The result event of a command that ended well. @returns 0 */
   protected done(result: Record<string, unknown>): number {
-    if (this.json) this.output.event({ event: "result", status: "success", exit_code: EXIT.done, ...result });
+    if (this.json) this.print.event({ event: "result", status: "success", exit_code: EXIT.done, ...result });
     return EXIT.done;
   }
 
@@ -159,22 +120,28 @@ export abstract class SealiftCommand extends Command {
   protected surroundings() {
     return {
       json: this.json,
-      output: this.output,
+      print: this.print,
       stderr: this.context.stderr as NodeJS.WriteStream,
       fail: this.fail.bind(this),
       done: this.done.bind(this),
     };
   }
+}
 
-  /** Options by their names on the command line. */
-  protected flags(): Record<string, string | boolean | string[] | undefined> {
-    const flags: Record<string, string | boolean | string[] | undefined> = {};
-    for (const [property, value] of Object.entries(this)) {
-      if (typeof value === "string" || typeof value === "boolean" || Array.isArray(value))
-        flags[camelToKebab(property)] = value as string;
-    }
-    return flags;
+type Statics = Pick<typeof SealiftCommand, keyof typeof SealiftCommand>;
+
+/** The base of a command that has these options, and those of every command. */
+export function withOptions<T extends Table>(options: T): (abstract new () => SealiftCommand<T>) & Statics {
+  abstract class CommandWithOptions extends SealiftCommand<T> {
+    static override readonly table: Table = { ...options, ...withoutFlagsOf(common, options) };
   }
+  return CommandWithOptions;
+}
+
+/** `--config` is another file where a command says so. */
+function withoutFlagsOf(table: Table, others: Table): Table {
+  const taken = new Set(Object.values(others).map(({ flag }) => flag));
+  return Object.fromEntries(Object.entries(table).filter(([, { flag }]) => !taken.has(flag)));
 }
 
 /** An error as people read it: what happened, what to do; a defect shows where. */

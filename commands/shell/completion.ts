@@ -1,11 +1,11 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { SealiftCommand } from "./base.ts";
+import { withOptions } from "./base.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
-export class Completion extends SealiftCommand {
+export class Completion extends withOptions({}) {
   static override paths = [["completion"]];
   static override usage = Command.Usage({
     category: "Operating",
@@ -29,7 +29,7 @@ export class Completion extends SealiftCommand {
       throw usageError("usage", `SHELL is ${SHELLS.join(", ")}, not ${JSON.stringify(this.shell)}.`);
     const [{ COMMANDS }, { factsOf }, { placesOf }, { completionScript }] = await Promise.all([
       import("./registry.ts"),
-      import("./completion/facts.ts"),
+      import("./facts.ts"),
       import("./completion/tree.ts"),
       import("./completion/scripts.ts"),
     ]);

@@ -1,5 +1,5 @@
 import type { Notifier } from "../../lib/support/systemd/notify.ts";
-import { aborted, listenOn } from "./listen-option.ts";
+import { aborted, listenOn } from "./listening.ts";
 
 /** A hub or a runtime, ready to listen. */
 interface Service {

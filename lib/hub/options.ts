@@ -1,3 +1,5 @@
+import { hub } from "../options/hub.ts";
+import { defaultOf } from "../options/option.ts";
 import type { Logger } from "../support/logging.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
@@ -39,8 +41,8 @@ export interface HubOptions {
 }
 
 export const DEFAULTS = {
-  listen: { host: "127.0.0.1", port: 8787 },
-  maxArtifactBytes: 2 ** 36,
-  rateLimits: { requestsPerMinute: 60_000, failuresPerMinute: 60 },
+  listen: defaultOf(hub.listen),
+  maxArtifactBytes: defaultOf(hub.maxArtifactBytes),
+  rateLimits: { requestsPerMinute: defaultOf(hub.requestsPerMinute), failuresPerMinute: 60 },
   drainTimeoutMs: 10_000,
 } as const;

@@ -16,8 +16,25 @@ export function faultsOf(error: z.ZodError): string[] {
   });
 }
 
+/** Parses YAML 1.2. Aliases are limited (no expansion bombs), duplicate keys and unknown tags are faults. */
+function parseValue(text: string, name: string, fail: Fail): unknown {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: "1.2", schema: "core" });
+  const syntax = [...document.errors, ...document.warnings].map((error) => {
+    const { line, col } = lines.linePos(error.pos[0]);
+    return `line ${line}, column ${col}: ${error.message}`;
+  });
+  if (syntax.length > 0) throw fail(`${name} is not valid YAML: ${syntax.join("; ")}`, syntax);
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    const fault = (error as Error).message;
+    throw fail(`${name} is not valid YAML: ${fault}`, [fault]);
+  }
+}
+
 /**
- * Parses YAML 1.2 against a schema. Aliases are limited (no expansion bombs), duplicate keys and unknown tags are faults.
+ * Parses YAML against a schema.
  *
  * @param name how messages call the document, for example its path
  * @throws what `fail` makes, once, with every fault and its line
@@ -28,32 +45,14 @@ export function parseYaml<T extends z.ZodType>(
   name: string,
   fail = configInvalid,
 ): z.output<T> {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: "1.2", schema: "core" });
-  const syntax = [...document.errors, ...document.warnings].map((error) => {
-    const { line, col } = lines.linePos(error.pos[0]);
-    return `line ${line}, column ${col}: ${error.message}`;
-  });
-  if (syntax.length > 0) throw fail(`${name} is not valid YAML: ${syntax.join("; ")}`, syntax);
-  let value: unknown;
-  try {
-    value = document.toJS({ maxAliasCount: 100 });
-  } catch (error) {
-    const fault = (error as Error).message;
-    throw fail(`${name} is not valid YAML: ${fault}`, [fault]);
-  }
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(parseValue(text, name, fail));
   if (parsed.success) return parsed.data;
   const faults = faultsOf(parsed.error);
   throw fail(`${name} is not valid: ${faults.join("; ")}`, faults);
 }
 
-/** Reads and parses a YAML file (at most 1 MiB) with {@link parseYaml}. */
-export async function readYamlFile<T extends z.ZodType>(
-  path: string,
-  schema: T,
-  fail = configInvalid,
-): Promise<z.output<T>> {
+/** The text of a YAML file of at most 1 MiB. @throws what `fail` makes */
+async function readText(path: string, fail: Fail): Promise<string> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
@@ -62,5 +61,19 @@ export async function readYamlFile<T extends z.ZodType>(
     throw fail(`${path} cannot be read: ${fault}`, [fault]);
   }
   if (text.length > 1024 * 1024) throw fail(`${path} is larger than 1 MiB.`, ["too large"]);
-  return parseYaml(text, schema, path, fail);
+  return text;
+}
+
+/** Reads a YAML file (at most 1 MiB) whose content is checked elsewhere. @throws UsageError `config_invalid` */
+export async function readYaml(path: string): Promise<unknown> {
+  return parseValue(await readText(path, configInvalid), path, configInvalid);
+}
+
+/** Reads and parses a YAML file (at most 1 MiB) with {@link parseYaml}. */
+export async function readYamlFile<T extends z.ZodType>(
+  path: string,
+  schema: T,
+  fail = configInvalid,
+): Promise<z.output<T>> {
+  return parseYaml(await readText(path, fail), schema, path, fail);
 }

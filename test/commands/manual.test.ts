@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t from "tap";
-import { factsOf } from "../../commands/shell/completion/facts.ts";
 import { ROLES } from "../../commands/shell/completion/tree.ts";
+import { factsOf } from "../../commands/shell/facts.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import packageJson from "../../package.json" with { type: "json" };
 

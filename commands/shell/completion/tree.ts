@@ -1,4 +1,4 @@
-import type { CommandFacts, OptionFacts } from "./facts.ts";
+import type { CommandFacts, OptionFacts } from "../facts.ts";
 
 /** What may follow the words of one path, of which the empty one is the program itself. */
 export interface Place {

@@ -1,11 +1,11 @@
 import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/deploy.ts";
 import type { Source } from "../../../lib/agent/sources/source.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
-import { interruptible, type Output } from "../base.ts";
+import { interruptible, type Print } from "../base.ts";
 
 interface Surroundings {
   json: boolean;
-  output: Output;
+  print: Print;
   stderr: NodeJS.WriteStream;
   fail: (error: SealiftError, result: Record<string, unknown>) => number;
   done: (result: Record<string, unknown>) => number;
@@ -15,7 +15,7 @@ interface Surroundings {
 export async function showDeployment(
   source: Source,
   options: DeployOptions,
-  { json, output, stderr, fail, done }: Surroundings,
+  { json, print, stderr, fail, done }: Surroundings,
 ): Promise<number> {
   const [{ deployLines }, { deploy }] = await Promise.all([
     import("./deploy-lines.ts"),
@@ -23,11 +23,11 @@ export async function showDeployment(
   ]);
   using interrupt = interruptible();
   const lines = await deployLines(stderr);
-  const result = await deploy(source, { ...options, signal: interrupt.signal }, json ? output.event : lines.emit);
+  const result = await deploy(source, { ...options, signal: interrupt.signal }, json ? print.event : lines.emit);
   lines.close();
   const { error, ...facts } = result;
   if (error !== undefined) return fail(error, facts);
-  if (!json) output.line(sentence(result));
+  if (!json) print.line(sentence(result));
   return done(facts);
 }
 

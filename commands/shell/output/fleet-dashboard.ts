@@ -1,14 +1,14 @@
 import type { FleetTarget } from "../../../lib/client/fleet.ts";
+import type { HubConnection } from "../../../lib/client/hub-connection.ts";
 import { Pictures } from "../../../lib/tui/pictures.ts";
 import { showFleets, type Terminal } from "../../../lib/tui/show.tsx";
-import type { hubConnection } from "../../hub/hub-options.ts";
 import { interruptible } from "../base.ts";
 import { endWithTerminal } from "./terminal.ts";
 
 /** Shows fleets live until somebody quits or the terminal goes away. */
 export async function fleetDashboard(
   targets: readonly FleetTarget[],
-  connection: ReturnType<typeof hubConnection>,
+  connection: HubConnection,
   terminal: Terminal,
 ): Promise<void> {
   using interrupt = interruptible();

@@ -2,7 +2,6 @@ import * as z from "zod";
 import { descriptor } from "./descriptor.ts";
 import { installPlan, notifiers, provisioners } from "./install-plan.ts";
 import { integration } from "./integration.ts";
-import { watchConfig } from "./watch.ts";
 
 /** The files that people write by hand, for which editors get a JSON Schema under `docs/schemas/`. */
 const FILES = {
@@ -10,7 +9,6 @@ const FILES = {
   plugin: { schema: descriptor, title: "Plugin descriptor (plugin.yaml)" },
   provisioners: { schema: provisioners, title: "Provisioners (provisioners.yaml)" },
   notifiers: { schema: notifiers, title: "Notifiers (notifiers.yaml)" },
-  watch: { schema: watchConfig, title: "Watched targets (watch.yaml)" },
   integration: { schema: integration, title: "Runtime configuration (integration.yaml)" },
 } as const;
 

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { slug, timestamp } from "../identifiers.ts";
+import { SCOPES } from "../scopes.ts";
 
 /** The key service (docs/contract/keys.md). */
 
-export const scope = z.enum(["admin", "keys", "projects", "publish", "deploy", "report", "read"]);
+export const scope = z.enum(SCOPES);
 export type Scope = z.infer<typeof scope>;
-export const SCOPES = scope.options;
 
 /** What a key gets when its creator names no scopes: what a host needs. */
 export const DEFAULT_SCOPES: readonly Scope[] = ["deploy", "report", "read"];

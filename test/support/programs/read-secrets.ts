@@ -1,32 +1,32 @@
-/** Prints what settings read from this process's standard input. */
+/** Prints what options read from this process's standard input. */
 import { SealiftError } from "../../../lib/contract/errors.ts";
-import { Settings } from "../../../lib/support/settings.ts";
+import { secret } from "../../../lib/options/kinds.ts";
+import { fileLayer, flagsLayer, type Layer } from "../../../lib/options/layers.ts";
+import { group } from "../../../lib/options/option.ts";
+import { resolveOptions } from "../../../lib/options/resolve.ts";
 
-const load = (): Promise<Settings> =>
-  Settings.load({
-    flags: { "api-key-file": "-", "signing-secret-file": "-" },
-    config: {},
-    known: new Set(),
-    environment: {},
-  });
+const { apiKey, signingSecret } = group("Secrets", {
+  apiKey: secret({ help: "One" }),
+  signingSecret: secret({ help: "Another one" }),
+});
+const layers = (): Layer[] => [flagsLayer({ "api-key-file": "-", "signing-secret-file": "-" })];
 
-function read(settings: Settings, option: string): string | undefined {
+const read = async (option: typeof apiKey, from: readonly Layer[]): Promise<string | undefined> => {
   try {
-    return settings.secret(option);
+    return (await resolveOptions({ option }, from)).option;
   } catch (error) {
     if (error instanceof SealiftError) return error.code;
     throw error;
   }
-}
+};
 
-const first = await load();
-const again = await load();
+const first = layers();
 process.stdout.write(
   JSON.stringify({
-    "api-key": read(first, "api-key"),
-    "api-key of a target": read(first.with({ "host-id": "own" }), "api-key"),
-    "signing-secret": read(first, "signing-secret"),
-    "api-key after a reload": read(again, "api-key"),
-    "signing-secret after a reload": read(again, "signing-secret"),
+    "api-key": await read(apiKey, first),
+    "api-key of a target": await read(apiKey, [fileLayer({ host_id: "own" }, "watch.yaml"), ...first]),
+    "signing-secret": await read(signingSecret, first),
+    "api-key after a reload": await read(apiKey, layers()),
+    "signing-secret after a reload": await read(signingSecret, layers()),
   }),
 );

@@ -1,0 +1,79 @@
+import type { DeployOptions } from "../../lib/agent/deployment/deploy.ts";
+import { DEFAULT_LIMITS, type Limits } from "../../lib/artifact/limits.ts";
+import type { agent } from "../../lib/options/agent.ts";
+import type { Values } from "../../lib/options/option.ts";
+
+type AgentValues = Values<typeof agent>;
+
+/** The agent's options as a deployment takes them. @throws UsageError when a file that they name is not valid */
+export async function deployOptions(options: AgentValues): Promise<DeployOptions> {
+  const { projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, pluginSecretKey } = options;
+  return {
+    ...{ projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs },
+    ...(pluginSecretKey !== undefined && { pluginSecretKey }),
+    supervisor: await supervisorFrom(options),
+    ...(await operatorCommands(options)),
+    limits: limitsOf(options),
+  };
+}
+
+/** The limits among a command's options; one that it has no option for keeps its default. */
+export function limitsOf(options: Partial<Limits>): Limits {
+  const limits = { ...DEFAULT_LIMITS };
+  for (const key of Object.keys(limits) as (keyof Limits)[]) limits[key] = options[key] ?? limits[key];
+  return limits;
+}
+
+async function operatorCommands(options: AgentValues): Promise<Pick<DeployOptions, "provisioners" | "notifiers">> {
+  const { provisionersConfig, notifiersConfig } = options;
+  if (provisionersConfig === undefined && notifiersConfig === undefined) return {};
+  const [{ readYamlFile }, { provisioners, notifiers }] = await Promise.all([
+    import("../../lib/support/yaml-file.ts"),
+    import("../../lib/contract/files/install-plan.ts"),
+  ]);
+  return {
+    ...(provisionersConfig !== undefined && { provisioners: await readYamlFile(provisionersConfig, provisioners) }),
+    ...(notifiersConfig !== undefined && { notifiers: await readYamlFile(notifiersConfig, notifiers) }),
+  };
+}
+
+/** Milliseconds that a silent runtime is waited for, when nothing else is said. */
+const RUNTIME_TIMEOUT_MS = 60_000;
+
+async function supervisorFrom(options: AgentValues): Promise<DeployOptions["supervisor"]> {
+  const { supervisor: name, supervisorName: template } = options;
+  switch (name) {
+    case "none":
+      return { name };
+    case "systemd": {
+      const { systemdSupervisor } = await import("../../lib/agent/supervisors/systemd.ts");
+      const scope = options.systemdScope;
+      return {
+        name,
+        make: () => systemdSupervisor({ scope, ...(template !== undefined && { unitTemplate: template }) }),
+      };
+    }
+    case "docker": {
+      const { dockerSupervisor } = await import("../../lib/agent/supervisors/docker.ts");
+      return { name, make: () => dockerSupervisor(template === undefined ? {} : { containerTemplate: template }) };
+    }
+    case "kubernetes": {
+      const { kubernetesSupervisor } = await import("../../lib/agent/supervisors/kubernetes.ts");
+      const { k8sNamespace: namespace, k8sContext: context } = options;
+      const own = {
+        ...(template !== undefined && { deploymentTemplate: template }),
+        ...(namespace !== undefined && { namespace }),
+        ...(context !== undefined && { context }),
+      };
+      return { name, make: () => kubernetesSupervisor(own) };
+    }
+    case "runtime": {
+      const { runtimeSupervisor } = await import("../../lib/agent/supervisors/runtime.ts");
+      const { runtimeUrl, pluginKey, timeoutMs = RUNTIME_TIMEOUT_MS } = options;
+      return {
+        name,
+        make: (installed) => runtimeSupervisor({ runtimeUrl, pluginKey: pluginKey!, timeoutMs }, installed),
+      };
+    }
+  }
+}

@@ -1,0 +1,14 @@
+import type { HubConnection } from "../../lib/client/hub-connection.ts";
+
+/** How long a silent hub is waited for on surface A and on surface B, in milliseconds (docs/contract/README.md#limits). */
+export const MARKETPLACE_TIMEOUT_MS = 60_000;
+export const DEPLOY_TIMEOUT_MS = 30_000;
+
+/** The hub that a command's options name. */
+export function hubConnection(
+  options: { hubUrl: string; apiKey: string; timeoutMs: number | undefined },
+  defaultTimeoutMs: number,
+): HubConnection {
+  const { hubUrl, apiKey, timeoutMs = defaultTimeoutMs } = options;
+  return { hubUrl, apiKey, timeoutMs };
+}

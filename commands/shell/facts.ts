@@ -1,0 +1,153 @@
+import type { CommandClass } from "clipanion";
+import { type Option, type Table, variableOf } from "../../lib/options/option.ts";
+import type { SealiftCommand } from "./base.ts";
+
+/** One flag of a command, as help, manual pages and completion tell it. */
+export interface OptionFacts {
+  /** With its dashes. */
+  name: string;
+  /** How the value is called; empty where there is none. */
+  metavar: string;
+  /** Without the default. */
+  description: string;
+  /** The default in words, or undefined. */
+  defaultText: string | undefined;
+  heading: string;
+  required: boolean;
+  takesValue: boolean;
+  /** The words that it takes, when there are few. */
+  values: readonly string[];
+  /** The variable that gives the same. */
+  variable: string;
+  /** For a secret itself: help names the flag of its file instead. */
+  isSecret: boolean;
+}
+
+export interface Positional {
+  name: string;
+  required: boolean;
+  /** Whether it takes all words that are left. */
+  rest: boolean;
+}
+
+export interface CommandFacts {
+  /** The words that call it, the first by preference; a family such as `watch pause|resume` has several of them. */
+  paths: readonly (readonly string[])[];
+  positionals: readonly Positional[];
+  /** Names of its arguments, as in its usage. */
+  usage: string;
+  category: string;
+  description: string;
+  /** Paragraphs, with names in backticks. */
+  details: string;
+  examples: readonly (readonly [what: string, line: string])[];
+  options: readonly OptionFacts[];
+}
+
+const HELP: OptionFacts = {
+  name: "--help",
+  metavar: "",
+  description: "Show this help",
+  defaultText: undefined,
+  heading: "General",
+  required: false,
+  takesValue: false,
+  values: [],
+  variable: "",
+  isSecret: false,
+};
+
+/** What is known of every command that has a description, in the order of the words that call them. */
+export function factsOf(commands: readonly CommandClass[]): CommandFacts[] {
+  const found = commands.filter(({ usage }) => usage !== undefined).map(commandFacts);
+  return found.toSorted((a, b) => (a.paths[0]!.join(" ") < b.paths[0]!.join(" ") ? -1 : 1));
+}
+
+/** What is known of one command. */
+export function commandFacts(command: CommandClass): CommandFacts {
+  const { paths = [], usage = {} } = command;
+  const { table } = command as unknown as typeof SealiftCommand;
+  const positionals = positionalsOf(command);
+  return {
+    paths,
+    positionals,
+    usage: positionals.map(shown).join(" "),
+    category: usage.category ?? "",
+    description: usage.description ?? "",
+    details: paragraphs(usage.details ?? ""),
+    examples: usage.examples ?? [],
+    options: [...optionFacts(table), HELP],
+  };
+}
+
+/** `NAME`, `[NAME]`, `NAME…` or `[NAME…]`. */
+function shown({ name, required, rest }: Positional): string {
+  const text = rest ? `${name}…` : name;
+  return required ? text : `[${text}]`;
+}
+
+/** The arguments that a command declares, in their order. Clipanion has them only as what they do to its builder. */
+function positionalsOf(command: CommandClass): Positional[] {
+  const found: Positional[] = [];
+  const builder = {
+    addPositional: ({ name, required = true }: { name: string; required?: boolean }) =>
+      found.push({ name, required, rest: false }),
+    addRest: ({ name, required = 0 }: { name: string; required?: number }) =>
+      found.push({ name, required: required > 0, rest: true }),
+    addOption: () => undefined,
+  };
+  for (const [key, member] of Object.entries(new command())) {
+    if (key.startsWith("--")) continue;
+    (member as { definition?: (to: typeof builder, key: string) => void } | undefined)?.definition?.(builder, key);
+  }
+  return found;
+}
+
+function optionFacts(table: Table): OptionFacts[] {
+  return Object.values(table).flatMap((option) => {
+    if (option.fromBytes !== undefined) return secretFacts(option);
+    const on = option.kind === "flag" && option.default === true;
+    return [{ ...factsOfOption(option), name: on ? option.flag.replace(/^--/, "--no-") : option.flag }];
+  });
+}
+
+const factsOfOption = (option: Option): OptionFacts => ({
+  name: option.flag,
+  metavar: option.metavar,
+  description: option.help,
+  defaultText: option.shownDefault,
+  heading: option.heading,
+  required: option.required,
+  takesValue: option.kind !== "flag",
+  values: option.choices,
+  variable: variableOf(option.name),
+  isSecret: false,
+});
+
+/** A secret has two flags: the value, which other users of the machine may see, and a file with it. */
+function secretFacts(option: Option): OptionFacts[] {
+  const facts = factsOfOption(option);
+  const file: OptionFacts = {
+    ...facts,
+    name: `--${option.name}-file`,
+    metavar: "PATH",
+    description: `${option.help}; - is standard input`,
+    variable: variableOf(`${option.name}-file`),
+  };
+  if (option.fileOnly) return [file];
+  const value = { ...facts, description: `${option.help}; safer as ${facts.variable} or in a file`, isSecret: true };
+  return [value, file];
+}
+
+/** Paragraphs without the indentation and the line breaks that they have in the source. */
+const paragraphs = (text: string): string =>
+  text
+    .trim()
+    .split(/\n\s*\n/)
+    .map((paragraph) =>
+      paragraph
+        .trim()
+        .split(/\s*\n\s*/)
+        .join(" "),
+    )
+    .join("\n\n");

@@ -1,0 +1,70 @@
+import { hostname } from "node:os";
+import { connection } from "./connection.ts";
+import * as forms from "./forms.ts";
+import { choice, duration, flag, path, secret, text, url, whole } from "./kinds.ts";
+import { limits } from "./limits.ts";
+import { group, optional, requiredWhen } from "./option.ts";
+
+const root = group("Deployment", {
+  projectRoot: path({ help: "Folder to deploy into", default: "." }),
+});
+
+const deployment = group("Deployment", {
+  ...root,
+  hostId: text({
+    metavar: "NAME",
+    help: "This host's name in reports",
+    default: hostname(),
+    defaultText: "its hostname",
+    form: forms.hostId,
+  }),
+  keepReleases: whole({ help: "Releases to keep, the running one included", default: 3, min: 1 }),
+  keepReports: whole({ help: "Reports to keep as files; older ones are archived", default: 1000, min: 1 }),
+  allowDowngrade: flag({ help: "Follow `latest` to a lower version" }),
+  lockWaitMs: duration({
+    name: "lock-wait",
+    help: "How long to wait for another deployment in this folder",
+    default: 600_000,
+  }),
+  provisionersConfig: path({ help: "provisioners.yaml: what `provision` steps run" }),
+  notifiersConfig: path({ help: "notifiers.yaml: what `notify` steps run" }),
+  pluginSecretKey: secret({ metavar: "KEY", help: "Sign trusted plugins with this key (plugin.sig)" }),
+});
+
+const supervision = group("Supervisor", {
+  supervisor: choice(["none", "runtime", "systemd", "docker", "kubernetes"], {
+    help: "What runs the plugins",
+    default: "none",
+  }),
+  supervisorName: text({
+    metavar: "TEMPLATE",
+    help: "Name of units, containers or deployments; <id> is the plugin",
+    defaultText: "sealift-plugin-<id>",
+  }),
+  systemdScope: choice(["system", "user"], { help: "Which systemd runs the units", default: "system" }),
+  k8sNamespace: text({ metavar: "NAME", help: "Kubernetes namespace", defaultText: "the context's" }),
+  k8sContext: text({ metavar: "NAME", help: "Kubernetes context", defaultText: "the current one" }),
+  runtimeUrl: url({ help: "Root of the runtime", default: "http://127.0.0.1:8000" }),
+  pluginKey: requiredWhen(
+    secret({ metavar: "KEY", help: "The runtime's plugin key" }),
+    ({ supervisor }) => supervisor === "runtime",
+  ),
+});
+
+/** Options of a deployment, whatever is deployed. */
+export const agent = { ...connection, ...deployment, ...supervision, ...limits };
+
+/** Options of commands that look at what is deployed on this host. */
+export const host = root;
+
+/** Options of `doctor`. */
+export const examination = {
+  ...root,
+  supervisor: supervision.supervisor,
+  ...connection,
+  hubUrl: optional(connection.hubUrl),
+  apiKey: requiredWhen(connection.apiKey, ({ hubUrl }) => hubUrl !== undefined),
+  ...group("Deployment", {
+    projectId: text({ metavar: "ID", help: "Whether the key may deploy this project", form: forms.projectId }),
+  }),
+};

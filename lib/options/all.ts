@@ -1,0 +1,28 @@
+import { agent, examination } from "./agent.ts";
+import { common } from "./common.ts";
+import { keyCreation, projectCreation } from "./devkeys.ts";
+import { systemd } from "./host.ts";
+import { hub } from "./hub.ts";
+import { marketplacePublication, searching, signingKey, yanking } from "./marketplace.ts";
+import type { Option, Table } from "./option.ts";
+import { plan, planCheck } from "./plan.ts";
+import { keyPair, opening, publish } from "./publish.ts";
+import { runtime, scaffold, trial } from "./runtime.ts";
+import { deployed, marketplaceSource, projectSource } from "./sources.ts";
+import { fleet, watch } from "./watch.ts";
+
+/** Every group of options that a command takes its own from. */
+const GROUPS: readonly Table[] = [
+  ...[common, agent, deployed, projectSource, marketplaceSource, watch, fleet, examination, plan, planCheck],
+  ...[publish, keyPair, opening, marketplacePublication, yanking, searching, signingKey, keyCreation, projectCreation],
+  ...[hub, runtime, scaffold, trial, systemd],
+];
+
+/** Every option by its name. Several commands may have one of the same name that takes other values. */
+export function optionsByName(): Map<string, Option[]> {
+  const found = new Map<string, Option[]>();
+  for (const table of GROUPS) {
+    for (const option of Object.values(table)) found.set(option.name, [...(found.get(option.name) ?? []), option]);
+  }
+  return found;
+}

@@ -1,0 +1,11 @@
+import { flag, path } from "./kinds.ts";
+import { group } from "./option.ts";
+
+/** Options of every command. */
+export const common = group("General", {
+  json: flag({ help: "Print JSON lines on stdout; the last one is the result" }),
+  config: path({ help: "Configuration file", defaultText: "sealift.yaml, when it exists" }),
+});
+
+/** Where the output of a program goes that talks to people or to the journal. */
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;

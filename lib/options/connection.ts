@@ -1,0 +1,14 @@
+import { duration, secret, url } from "./kinds.ts";
+import { group, required } from "./option.ts";
+
+/** Options of commands that talk to a hub. */
+export const connection = group("Hub", {
+  hubUrl: required(url({ help: "Root of the hub" })),
+  apiKey: required(secret({ metavar: "KEY", help: "API key" })),
+  timeoutMs: duration({
+    name: "timeout",
+    help: "Longest silence of the hub, not of a whole transfer",
+    defaultText: "30s, 60s on the marketplace",
+    minMs: 1,
+  }),
+});

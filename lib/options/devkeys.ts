@@ -1,0 +1,60 @@
+import { SCOPES } from "../contract/scopes.ts";
+import type { Scope } from "../contract/surfaces/keys.ts";
+import { connection } from "./connection.ts";
+import * as forms from "./forms.ts";
+import { choice, flag, list, parsed, parseDuration, text } from "./kinds.ts";
+import { group, required } from "./option.ts";
+
+/** Options of the commands that manage keys and projects on a hub. */
+
+/** A span from now, or a time. @throws Error whose message continues "--expires …" */
+function momentOf(text: string): Date {
+  if (/^\d{4}-/.test(text)) {
+    const time = new Date(text);
+    if (!Number.isNaN(time.getTime())) return time;
+  }
+  return new Date(Date.now() + parseDuration(text));
+}
+
+function scopeOf(text: string): Scope {
+  const scope = SCOPES.find((known) => known === text);
+  if (scope === undefined) throw new Error(`is one of ${SCOPES.join(", ")}, not ${JSON.stringify(text)}`);
+  return scope;
+}
+
+/** Options of `key create`. */
+export const keyCreation = {
+  ...group("Key", {
+    name: required(text({ metavar: "NAME", help: "What the key is for" })),
+    project: text({ metavar: "ID", help: "Bind the key to this project" }),
+    scope: list(
+      {
+        metavar: "SCOPE",
+        help: "A right of the key; may be repeated",
+        defaultText: "deploy, report and read",
+        choices: SCOPES,
+      },
+      scopeOf,
+    ),
+    expires: parsed(
+      { metavar: "TIME", help: "A span such as 90d, or an ISO 8601 time", defaultText: "never" },
+      momentOf,
+    ),
+  }),
+  ...connection,
+};
+
+/** Options of `project create`. */
+export const projectCreation = {
+  ...group("Project", {
+    kind: choice(["project", "plugin", "service"], { help: "What is created", default: "project" }),
+    slug: text({ metavar: "SLUG", help: "Slug of a plugin or service", form: forms.slug }),
+  }),
+  ...connection,
+};
+
+/** Options of `marketplace signing-key`. */
+export const signingKeyState = group("Signing key", {
+  status: flag({ help: "Only tell whether one is registered" }),
+  forget: flag({ help: "Remove it from the hub" }),
+});

@@ -1,0 +1,90 @@
+import { LOG_LEVELS } from "./common.ts";
+import { choice, duration, list, parsed, path, size, text, whole } from "./kinds.ts";
+import { group } from "./option.ts";
+
+/** Options of the hub as a service. */
+
+/** @throws Error whose message continues "--listen …" */
+export function parseListen(text: string): { host: string; port: number } {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  if (host === undefined || port > 65_535)
+    throw new Error(`is HOST:PORT, such as 127.0.0.1:8000 or [::1]:0, not ${JSON.stringify(text)}`);
+  return { host, port };
+}
+
+function publicUrlOf(text: string): string {
+  const url = URL.parse(text);
+  if (url !== null && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === "") return text;
+  throw new Error(`is an http or https URL, not ${JSON.stringify(text)}`);
+}
+
+const SHAPES = ["github", "gitlab", "gitea"] as const;
+
+function sourceHostOf(text: string): { shape: (typeof SHAPES)[number]; origin: string } {
+  const [given, ...rest] = text.split("=");
+  const shape = SHAPES.find((known) => known === given);
+  const url = URL.parse(rest.join("="));
+  if (shape !== undefined && url?.protocol === "https:") return { shape, origin: url.origin };
+  throw new Error(`is github=, gitlab= or gitea= and an https URL, not ${JSON.stringify(text)}`);
+}
+
+/** Where a hub's storage is. */
+export const hubStorage = group("Storage", {
+  dataDir: path({ help: "Folder for everything that the hub keeps", default: "./sealift-hub" }),
+  databaseUrl: text({
+    metavar: "URL",
+    help: "postgres://… or sqlite:PATH",
+    defaultText: "hub.sqlite in the data folder",
+  }),
+  kekFile: path({
+    help: "File with the key-encryption keys",
+    defaultText: "systemd credential kek, else kek.json in the data folder",
+  }),
+});
+
+export const hub = {
+  ...group("Server", {
+    listen: parsed(
+      { metavar: "HOST:PORT", help: "Address; port 0 takes any free one", default: "127.0.0.1:8787" },
+      parseListen,
+    ),
+    publicUrl: parsed(
+      {
+        metavar: "URL",
+        help: "How clients reach the hub; download URLs start with it",
+        defaultText: "the listening address",
+      },
+      publicUrlOf,
+    ),
+    maxArtifactBytes: size({ name: "max-artifact-size", help: "Largest upload", default: 2 ** 36 }),
+    requestsPerMinute: whole({
+      name: "rate-limit",
+      help: "Requests per minute of one key or address; 0: no limit",
+      default: 60_000,
+    }),
+    importHost: list(
+      {
+        metavar: "SHAPE=URL",
+        help: "Import archives from here, not from the usual hosts",
+        defaultText: "github.com, gitlab.com, codeberg.org",
+      },
+      sourceHostOf,
+    ),
+    keepReportsMs: duration({
+      name: "report-retention",
+      help: "How long reports are kept; a host's newest one always",
+      defaultText: "for ever",
+    }),
+    logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", defaultText: "info; with --json silent" }),
+  }),
+  ...hubStorage,
+  ...group("Storage", {
+    blobUrl: text({
+      metavar: "URL",
+      help: "A folder, or s3://bucket/prefix?endpoint=…&region=…",
+      defaultText: "blobs in the data folder",
+    }),
+  }),
+};

@@ -1,0 +1,250 @@
+import type { Form } from "./forms.ts";
+import type { Facts, Given, Kind, Option } from "./option.ts";
+
+/** The kinds of options: how each is written, read, and shown. */
+
+const quoted = (given: Given): string => JSON.stringify(given);
+
+/** A single value as text. @throws Error for a list or a yes-or-no */
+function textOf(given: Given): string {
+  if (typeof given === "object" || typeof given === "boolean") throw new Error(`takes one value, not ${quoted(given)}`);
+  return String(given);
+}
+
+/** The defaults of every fact that an author leaves out. */
+function option<T>(kind: Kind, facts: Facts<T>, own: Pick<Option<T>, "schema" | "parse"> & Partial<Option<T>>) {
+  const shown = facts.default === undefined ? undefined : String(facts.default);
+  return {
+    kind,
+    name: facts.name ?? "",
+    flag: facts.flag ?? "",
+    help: facts.help,
+    heading: "",
+    choices: [],
+    default: facts.default,
+    required: false,
+    requiredWhen: undefined,
+    missingHint: undefined,
+    secret: false,
+    fileOnly: false,
+    fromBytes: undefined,
+    form: undefined,
+    located: undefined,
+    ...own,
+    metavar: facts.metavar ?? own.metavar ?? "TEXT",
+    shownDefault: facts.defaultText ?? own.shownDefault ?? shown,
+  } satisfies Option<T>;
+}
+
+/** `T`, and undefined unless there is a default. */
+type Found<T, F> = F extends { default: NonNullable<unknown> } ? Option<T> : Option<T | undefined>;
+
+const TEXT_SCHEMA = { type: "string", minLength: 1 };
+
+function nonEmpty(given: Given): string {
+  const value = textOf(given);
+  if (value === "") throw new Error("is empty");
+  return value;
+}
+
+/** Any text; with `form`, one that fits a schema. */
+export function text<const F extends Facts<string> & { form?: Form }>(facts: F): Found<string, F> {
+  const own = { schema: { anyOf: [TEXT_SCHEMA, { type: "number" }] }, parse: nonEmpty, form: facts.form };
+  return option<string>("text", facts, own);
+}
+
+/** A text that `parse` reads; its default is a text, too. */
+export function parsed<T, const F extends Facts<string> = Facts<string>>(
+  facts: F,
+  parse: (text: string) => T,
+): Found<T, F> {
+  const { default: otherwise, ...rest } = facts;
+  const own = {
+    schema: { anyOf: [TEXT_SCHEMA, { type: "number" }] },
+    parse: (given: Given): T => parse(textOf(given)),
+    shownDefault: otherwise,
+    ...(otherwise !== undefined && { default: parse(otherwise) }),
+  };
+  return option<T>("text", rest as Facts<T>, own);
+}
+
+/** Yes or no: `--name` and `--no-name`. */
+export function flag(facts: Facts<boolean>): Option<boolean> {
+  const own = {
+    metavar: "",
+    default: facts.default ?? false,
+    shownDefault: undefined,
+    schema: { type: "boolean" },
+    parse: (given: Given): boolean => {
+      if (typeof given === "boolean") return given;
+      const word = textOf(given);
+      if (/^(1|true|yes|on)$/i.test(word)) return true;
+      if (/^(0|false|no|off)$/i.test(word)) return false;
+      throw new Error(`is yes or no, not ${quoted(word)}`);
+    },
+  };
+  return { ...option<boolean>("flag", facts, own), metavar: "", shownDefault: undefined };
+}
+
+/** One of some words. */
+export function choice<const W extends string, const F extends Facts<W>>(
+  choices: readonly W[],
+  facts: F & Facts<W>,
+): Found<W, F> {
+  const own = {
+    choices,
+    metavar: choices.length <= 3 ? choices.join("|") : "WORD",
+    schema: { type: "string", enum: choices },
+    parse: (given: Given): W => {
+      const found = choices.find((word) => word === given);
+      if (found === undefined) throw new Error(`is one of ${choices.join(", ")}, not ${quoted(given)}`);
+      return found;
+    },
+  };
+  return option<W>("choice", facts, own);
+}
+
+/** A whole number within a range. */
+export function whole<const F extends Facts<number> & { min?: number; max?: number }>(facts: F): Found<number, F> {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = facts;
+  const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`;
+  const own = {
+    metavar: "NUMBER",
+    schema: { type: "integer", minimum: min, ...(max !== Number.MAX_SAFE_INTEGER && { maximum: max }) },
+    parse: (given: Given): number => {
+      const written = textOf(given);
+      const number = Number(written);
+      if (/^\d+$/.test(written) && number >= min && number <= max) return number;
+      throw new Error(`is a whole number ${range}, not ${quoted(given)}`);
+    },
+  };
+  return option<number>("number", facts, own);
+}
+
+/** A size in bytes: a number, or with K, M, G or T (powers of 1024). */
+export function size<const F extends Facts<number>>(facts: F): Found<number, F> {
+  const own = {
+    metavar: "SIZE",
+    ...(facts.default !== undefined && { shownDefault: sizeText(facts.default) }),
+    schema: {
+      anyOf: [
+        { type: "integer", minimum: 0 },
+        { type: "string", pattern: "^\\d+(?:[KkMmGgTt](?:[Ii]?[Bb])?)?$" },
+      ],
+    },
+    parse: (given: Given): number => {
+      const match = /^(\d+)(?:([KMGT])(?:i?B)?)?$/i.exec(textOf(given));
+      if (match === null) throw new Error(`is a size such as 500M or 4G, not ${quoted(given)}`);
+      return Number(match[1]) * 1024 ** (match[2] === undefined ? 0 : "KMGT".indexOf(match[2].toUpperCase()) + 1);
+    },
+  };
+  return option<number>("size", facts, own);
+}
+
+function sizeText(bytes: number): string {
+  const power = [4, 3, 2, 1].find((exponent) => bytes > 0 && bytes % 1024 ** exponent === 0) ?? 0;
+  return `${bytes / 1024 ** power}${["", "K", "M", "G", "T"][power]}`;
+}
+
+const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Milliseconds of "90", "90s", "5m", "2h", "90d" or "250ms". @throws Error whose message continues "--name …" */
+export function parseDuration(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text);
+  if (match === null) throw new Error(`is a time such as 60, 90s, 5m or 90d, not ${quoted(text)}`);
+  return Math.round(Number(match[1]) * UNITS_MS[(match[2] ?? "s") as keyof typeof UNITS_MS]);
+}
+
+/** A span of time in milliseconds, written in seconds or with ms, s, m, h or d. */
+export function duration<const F extends Facts<number> & { minMs?: number }>(facts: F): Found<number, F> {
+  const { minMs = 0 } = facts;
+  const own = {
+    metavar: "DURATION",
+    ...(facts.default !== undefined && { shownDefault: durationText(facts.default) }),
+    schema: {
+      anyOf: [
+        { type: "number", minimum: minMs / 1000 },
+        { type: "string", pattern: "^\\d+(?:\\.\\d+)?(?:ms|s|m|h|d)?$" },
+      ],
+    },
+    parse: (given: Given): number => {
+      const ms = parseDuration(textOf(given));
+      if (ms >= minMs) return ms;
+      throw new Error(`must be ${durationText(minMs)} or longer, not ${quoted(given)}`);
+    },
+  };
+  return option<number>("duration", facts, own);
+}
+
+function durationText(ms: number): string {
+  const [unit, unitMs] = Object.entries(UNITS_MS).findLast(([, length]) => ms % length === 0) ?? ["ms", 1];
+  return `${ms / unitMs}${unit}`;
+}
+
+/** A file or folder. With `orText`, a value that names no file is taken as it is. */
+export function path<const F extends Facts<string> & { orText?: boolean }>(facts: F): Found<string, F> {
+  const own = {
+    metavar: "PATH",
+    schema: TEXT_SCHEMA,
+    parse: nonEmpty,
+    located: facts.orText === true ? ("when-it-exists" as const) : ("always" as const),
+  };
+  return option<string>("path", facts, own);
+}
+
+/** An http or https URL, without credentials. */
+export function url<const F extends Facts<string>>(facts: F): Found<string, F> {
+  const own = {
+    metavar: "URL",
+    schema: TEXT_SCHEMA,
+    parse: (given: Given): string => {
+      const written = nonEmpty(given);
+      const found = URL.parse(written);
+      if (found === null || !/^https?:$/.test(found.protocol))
+        throw new Error(`is an http or https URL, not ${quoted(given)}`);
+      if (found.username !== "" || found.password !== "")
+        throw new Error("holds a user name or password; secrets have options of their own");
+      return written;
+    },
+  };
+  return option<string>("url", facts, own);
+}
+
+/** What several values may be: repeated flags, a comma-separated variable, or a list in a file. */
+export function list<T>(
+  facts: Omit<Facts<never>, "default"> & { secret?: boolean; choices?: readonly string[] },
+  each: (text: string) => T,
+): Option<readonly T[]> {
+  const item = facts.choices === undefined ? TEXT_SCHEMA : { type: "string", enum: facts.choices };
+  return {
+    ...option<readonly T[]>("list", facts, {
+      schema: { anyOf: [TEXT_SCHEMA, { type: "array", items: item }] },
+      parse: (given) => (typeof given === "object" ? given : textOf(given).split(",")).map((text) => each(text)),
+      secret: facts.secret ?? false,
+      choices: facts.choices ?? [],
+    }),
+    default: [],
+    shownDefault: facts.defaultText,
+  };
+}
+
+/** What an author writes of a secret. With `fileOnly`, the command line takes `--NAME-file` alone. */
+type SecretFacts = Facts<never> & { fileOnly?: boolean };
+
+function secretOf<T extends string | Buffer>(facts: SecretFacts, fromBytes: (bytes: Buffer) => T) {
+  const own = {
+    schema: TEXT_SCHEMA,
+    parse: (given: Given): T => fromBytes(Buffer.from(nonEmpty(given))),
+    secret: true,
+    fileOnly: facts.fileOnly ?? false,
+    fromBytes,
+  };
+  return option<T>("secret", facts, own) as Option<T | undefined>;
+}
+
+/** A key, token or credential as text without its final newline: also from a file, standard input, or a systemd credential of its name. */
+export const secret = (facts: SecretFacts): Option<string | undefined> =>
+  secretOf(facts, (bytes) => bytes.toString("utf8").replace(/\r?\n$/, ""));
+
+/** A secret that may be binary. */
+export const secretBytes = (facts: SecretFacts): Option<Buffer | undefined> => secretOf(facts, (bytes) => bytes);

@@ -1,0 +1,39 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type Given, keyOf, variableOf } from "./option.ts";
+
+/** One place where options are given. Of several layers the first that has an option counts. */
+export interface Layer {
+  /** The value of an option; for `NAME-file`, the path of a file with the secret NAME. */
+  get(name: string): Given | undefined;
+  /** How messages call a value of this layer. */
+  label(name: string): string;
+}
+
+/** Values of the command line by the option's name. */
+export const flagsLayer = (flags: Readonly<Record<string, Given | undefined>>): Layer => ({
+  get: (name) => flags[name],
+  label: (name) => `--${name}`,
+});
+
+/** `SEALIFT_HUB_URL` and the like; an empty variable is none. */
+export const environmentLayer = (environment: NodeJS.ProcessEnv): Layer => ({
+  get: (name) => environment[variableOf(name)] || undefined,
+  label: variableOf,
+});
+
+/** Credentials that systemd hands over as files of the option's name. */
+export const credentialsLayer = ({ CREDENTIALS_DIRECTORY: folder }: NodeJS.ProcessEnv): Layer => ({
+  get(name) {
+    if (!folder || !name.endsWith("-file")) return undefined;
+    const path = join(folder, name.slice(0, -"-file".length));
+    return existsSync(path) ? path : undefined;
+  },
+  label: (name) => `the credential ${name.replace(/-file$/, "")}`,
+});
+
+/** Values of a YAML file by their keys. */
+export const fileLayer = (values: Readonly<Record<string, Given>>, file: string): Layer => ({
+  get: (name) => values[keyOf(name)],
+  label: (name) => `${keyOf(name)} in ${file}`,
+});

@@ -1,0 +1,53 @@
+import { connection } from "./connection.ts";
+import { signingKeyState } from "./devkeys.ts";
+import * as forms from "./forms.ts";
+import { choice, flag, path, secret, text } from "./kinds.ts";
+import { group, required, requiredWhen } from "./option.ts";
+import { deployed } from "./sources.ts";
+
+/** Options of the commands that publish on a hub's marketplace. */
+
+const signingSecret = secret({ metavar: "SECRET", help: "Your signing secret" });
+
+/** Options of `marketplace publish`. */
+export const marketplacePublication = {
+  ...group("Publication", {
+    kind: deployed.kind,
+    version: required(text({ metavar: "VERSION", help: "Version label of this release", form: forms.versionLabel })),
+    archive: path({ metavar: "FILE.zip", help: "The ZIP to publish" }),
+    import: flag({ help: "Have the hub fetch the archive of --repo" }),
+    repo: requiredWhen(
+      text({ metavar: "OWNER/REPO@TAG", help: "Where it comes from", form: forms.repoReference }),
+      (known) => known["import"] === true,
+    ),
+    host: text({ metavar: "HOST", help: "Source host of --import", defaultText: "the hub's first one" }),
+    signingSecret: requiredWhen(signingSecret, ({ archive }) => archive !== undefined),
+    visibility: choice(["public", "private"], {
+      help: "Who may see it",
+      defaultText: "as it is; private for a new one",
+    }),
+  }),
+  ...connection,
+};
+
+/** Options of `marketplace yank`. */
+export const yanking = {
+  ...group("Version", {
+    kind: deployed.kind,
+    reason: text({ metavar: "TEXT", help: "Why, for people who run it" }),
+    undo: flag({ help: "Let the version be latest again" }),
+  }),
+  ...connection,
+};
+
+/** Options of `marketplace search`. */
+export const searching = { ...group("Search", { kind: deployed.kind }), ...connection };
+
+/** Options of `marketplace signing-key`. */
+export const signingKey = {
+  ...signingKeyState,
+  ...group("Signing key", {
+    signingSecret: requiredWhen(signingSecret, ({ status, forget }) => status !== true && forget !== true),
+  }),
+  ...connection,
+};

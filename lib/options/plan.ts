@@ -1,0 +1,16 @@
+import { flag, path, text } from "./kinds.ts";
+import { group } from "./option.ts";
+import { deployed } from "./sources.ts";
+
+/** Options of `plan init`. */
+export const plan = group("Plan", {
+  kind: deployed.kind,
+  supervised: flag({ help: "Restart and check it after the switch" }),
+  out: path({ help: "File to write", default: "install.yaml" }),
+});
+
+/** Options of `plan validate`. */
+export const planCheck = group("Plan", {
+  slug: text({ metavar: "SLUG", help: "The plugin or service that it is for" }),
+  kind: deployed.kind,
+});

@@ -1,0 +1,60 @@
+import { connection } from "./connection.ts";
+import * as forms from "./forms.ts";
+import { flag, list, path, secretBytes, text, whole } from "./kinds.ts";
+import { limits } from "./limits.ts";
+import { group, type Known, required, requiredWhen } from "./option.ts";
+import { deployed } from "./sources.ts";
+
+/** Options of the commands that build, sign, publish and open artifacts. */
+
+/** Whether anything goes to a hub: with --output and without --hub-url, the artifact is only built. */
+const uploads = ({ dryRun, output, hubUrl }: Known): boolean =>
+  dryRun !== true && (output === undefined || hubUrl !== undefined);
+
+const { maxRatio: _ratio, ...treeLimits } = limits;
+
+/** Options of `deploy-publish`. */
+export const publish = {
+  ...group("Publication", {
+    projectId: deployed.projectId,
+    version: required(
+      text({ metavar: "VERSION", help: "Semantic version of this publication", form: forms.semverLabel }),
+    ),
+    signingKey: requiredWhen(
+      secretBytes({ metavar: "KEY", help: "The signer's private key, made by `sealift keygen`", fileOnly: true }),
+      ({ dryRun }) => dryRun !== true,
+      "Make a key pair with `sealift keygen --out keys`.",
+    ),
+    projectName: text({ metavar: "NAME", help: "Its name for people", defaultText: "the source folder's" }),
+    level: whole({ help: "zstd level, 1 to 19", default: 3, min: 1, max: 19 }),
+    include: list(
+      { metavar: "PATTERN", help: "Bring back what is never packed; may be repeated" },
+      (pattern) => pattern,
+    ),
+    output: path({ help: "Keep the artifact in this file, its keys in FILE.json (0600)" }),
+    dryRun: flag({ help: "List what would be packed, and its digest; sends nothing" }),
+  }),
+  ...treeLimits,
+  ...connection,
+  hubUrl: requiredWhen(connection.hubUrl, ({ dryRun, output }) => dryRun !== true && output === undefined),
+  apiKey: requiredWhen(connection.apiKey, uploads),
+};
+
+/** Options of `keygen`. */
+export const keyPair = group("Keys", {
+  out: required(path({ help: "Folder for signer.key and signer.pub" })),
+});
+
+/** Options of `open`. */
+export const opening = {
+  ...group("Artifact", {
+    signerPublicKey: required(
+      path({ metavar: "KEY", help: "The publisher's public key: a file, hex or base64", orText: true }),
+      "Give the publisher's signer.pub: without it nothing can be verified.",
+    ),
+    signature: text({ metavar: "BASE64", help: "The signature", defaultText: "from FILE.json" }),
+    dekFile: path({ help: "File with the key in base64 or hex", defaultText: "from FILE.json" }),
+    out: path({ help: "Leave the tree in this new folder" }),
+  }),
+  ...limits,
+};

@@ -1,0 +1,159 @@
+import { readFileSync } from "node:fs";
+import { SealiftError, usageError } from "../contract/errors.ts";
+import type { Layer } from "./layers.ts";
+import { keyOf, type Option, type Table, type Values, variableOf } from "./option.ts";
+
+/** A value, and how messages call the place that it comes from. */
+interface Found {
+  value: unknown;
+  label: string;
+}
+
+/**
+ * The values of a command's options: the first layer that gives an option counts, else its default. Every fault is told at once.
+ *
+ * @throws UsageError `usage`, or `credential_unreadable` when nothing else is wrong
+ */
+export async function resolveOptions<T extends Table>(table: T, layers: readonly Layer[]): Promise<Values<T>> {
+  const faults: SealiftError[] = [];
+  const missing: Option[] = [];
+  const values: Record<string, unknown> = {};
+  const attempt = async (key: string, option: Option): Promise<void> => {
+    try {
+      const found = option.fromBytes === undefined ? plain(option, layers) : secret(option, layers);
+      if (found === undefined && isRequired(option, values)) missing.push(option);
+      if (found !== undefined) await checkForm(option, found);
+      values[key] = found?.value;
+    } catch (error) {
+      if (!(error instanceof SealiftError)) throw error;
+      faults.push(error);
+    }
+  };
+  const entries = Object.entries(table);
+  // Conditions look at what is no secret.
+  for (const [key, option] of entries) if (option.fromBytes === undefined) values[key] = quietly(option, layers);
+  for (const [key, option] of entries) {
+    const unneeded = option.fromBytes !== undefined && option.requiredWhen?.(values) === false;
+    if (!unneeded) await attempt(key, option);
+  }
+  if (missing.length > 0) faults.unshift(missingError(missing));
+  throwFaults(faults);
+  return values as Values<T>;
+}
+
+const isRequired = (option: Option, values: Record<string, unknown>): boolean =>
+  option.required || option.requiredWhen?.(values) === true;
+
+/** A value for the conditions of others; its faults are told when its turn comes. */
+function quietly(option: Option, layers: readonly Layer[]): unknown {
+  try {
+    return plain(option, layers)?.value;
+  } catch {
+    return undefined;
+  }
+}
+
+function plain(option: Option, layers: readonly Layer[]): Found | undefined {
+  for (const layer of layers) {
+    const given = layer.get(option.name);
+    if (given === undefined) continue;
+    const label = layer.label(option.name);
+    try {
+      return { value: option.parse(given), label };
+    } catch (error) {
+      throw usageError("usage", `${label} ${(error as Error).message}.`, { cause: error });
+    }
+  }
+  return option.default === undefined ? undefined : { value: option.default, label: option.flag };
+}
+
+async function checkForm(option: Option, { value, label }: Found): Promise<void> {
+  if (option.form === undefined) return;
+  const checked = (await option.form()).safeParse(value);
+  if (checked.success) return;
+  throw usageError("usage", `${label} ${JSON.stringify(value)} ${checked.error.issues[0]!.message}.`);
+}
+
+/** Of one layer, the secret itself counts before the file that holds it. */
+function secret(option: Option, layers: readonly Layer[]): Found | undefined {
+  for (const layer of layers) {
+    const given = layer.get(option.name);
+    if (typeof given === "string" || typeof given === "number") {
+      const label = layer.label(option.name);
+      return { value: option.fromBytes!(notEmpty(Buffer.from(String(given)), label)), label };
+    }
+    const file = layer.get(`${option.name}-file`);
+    if (typeof file !== "string") continue;
+    const label = layer.label(`${option.name}-file`);
+    return { value: option.fromBytes!(readSecret(file, option.name, label)), label };
+  }
+  return undefined;
+}
+
+/** What standard input held, and for which option: a process can read it once, whatever is loaded again. */
+const stdin: { option?: string; content?: Buffer } = {};
+
+/** @param path of the file; `-` is standard input */
+function readSecret(path: string, option: string, label: string): Buffer {
+  try {
+    if (path !== "-") return notEmpty(readFileSync(path), label);
+    if (stdin.option !== undefined && stdin.option !== option)
+      throw new Error(`standard input is already used by --${stdin.option}-file`);
+    stdin.option = option;
+    stdin.content ??= readFileSync(0);
+    return notEmpty(stdin.content, label);
+  } catch (error) {
+    if (error instanceof SealiftError) throw error;
+    throw usageError("credential_unreadable", `${label} cannot be read: ${(error as Error).message}.`, {
+      cause: error,
+    });
+  }
+}
+
+function notEmpty(value: Buffer, label: string): Buffer {
+  if (value.length === 0) throw usageError("credential_unreadable", `${label} is empty.`);
+  return value;
+}
+
+/** One error that names everything that is missing, and how it can be given. */
+function missingError(options: readonly Option[]): SealiftError {
+  const names = options.map(({ flag, name, fileOnly }) => (fileOnly ? `--${name}-file` : flag));
+  const hints = new Set(options.some(({ missingHint }) => missingHint === undefined) ? [waysToGive(options)] : []);
+  for (const { missingHint } of options) if (missingHint !== undefined) hints.add(missingHint);
+  const verb = names.length === 1 ? "is" : "are";
+  return usageError("usage", `${joined(names)} ${verb} missing.`, { hint: [...hints].join(" ") });
+}
+
+function waysToGive(options: readonly Option[]): string {
+  const general = options.filter(({ missingHint }) => missingHint === undefined);
+  const [{ name, kind }] = general as [Option];
+  const key = keyOf(name);
+  if (general.length > 1)
+    return `Each is a flag, a variable such as ${variableOf(name)}, or a key such as ${key} of sealift.yaml.`;
+  return kind === "secret"
+    ? `Give it as ${variableOf(name)}, as --${name}-file PATH (- is standard input), or as a systemd credential named ${name}.`
+    : `Give it as a flag, as ${variableOf(name)}, or as ${key} in sealift.yaml.`;
+}
+
+/** `a, b and c`. */
+const joined = (names: readonly string[]): string =>
+  names.length === 1 ? names[0]! : `${names.slice(0, -1).join(", ")} and ${names.at(-1)!}`;
+
+/** Faults of options one by one, where several may be told in one error. */
+export function singleFaults(error: SealiftError): SealiftError[] {
+  return error.cause instanceof AggregateError ? (error.cause.errors as SealiftError[]) : [error];
+}
+
+/** @throws UsageError the only fault, or one that lists them all */
+function throwFaults(faults: readonly SealiftError[]): void {
+  const [first, ...others] = faults;
+  if (first === undefined) return;
+  if (others.length === 0) throw first;
+  const messages = faults.map(({ message }) => message);
+  const hint = faults.find((fault) => fault.hint !== undefined)?.hint;
+  throw usageError(
+    others.every(({ code }) => code === first.code) ? first.code : "usage",
+    `${faults.length} options are not as they must be:\n${messages.map((message) => `  - ${message}`).join("\n")}`,
+    { faults: messages, cause: new AggregateError(faults), ...(hint !== undefined && { hint }) },
+  );
+}

@@ -1,0 +1,45 @@
+import { LOG_LEVELS } from "./common.ts";
+import { parseListen } from "./hub.ts";
+import { choice, parsed, path, text } from "./kinds.ts";
+import { group } from "./option.ts";
+
+/** Options of the runtime as a service. */
+export const runtime = group("Server", {
+  integration: path({ flag: "--config", help: "The project's configuration", default: "integration.yaml" }),
+  listen: parsed(
+    {
+      metavar: "HOST:PORT",
+      help: "Address; port 0 takes any free one",
+      defaultText: "app.server of the configuration, 127.0.0.1:8000",
+    },
+    parseListen,
+  ),
+  pluginsDir: path({ help: "Folder with the plugins", defaultText: "plugins.directory of the configuration" }),
+  logLevel: choice(LOG_LEVELS, {
+    help: "Least level that is logged",
+    defaultText: "observability.logging.level; with --json silent",
+  }),
+});
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`is not JSON: ${text}`);
+  }
+}
+
+/** Options of `plugin init`. */
+export const scaffold = group("Plugin", {
+  language: choice(["typescript", "javascript"], { help: "Language of the entry point", default: "typescript" }),
+  mode: choice(["sandboxed", "trusted"], { help: "How the runtime runs the plugin", default: "sandboxed" }),
+  directory: path({ help: "Folder to write to", defaultText: "./NAME" }),
+});
+
+/** Options of `plugin test`. */
+export const trial = group("Trial", {
+  call: text({ metavar: "ACTION", help: "Make one call of this action" }),
+  payload: parsed({ metavar: "JSON", help: "Payload of --call", default: "{}" }, jsonOf),
+  integration: path({ help: "integration.yaml whose services and grants the plugin gets" }),
+  logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", default: "warn" }),
+});

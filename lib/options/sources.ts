@@ -1,0 +1,44 @@
+import * as forms from "./forms.ts";
+import { choice, flag, list, path, secret, text } from "./kinds.ts";
+import { group, required, requiredWhen } from "./option.ts";
+
+/** Options of the two sources of deployments: a project, and the marketplace. */
+
+const signingSecret = secret({ metavar: "SECRET", help: "The developer's signing secret" });
+
+/** `HOST=TOKEN`. @throws Error whose message continues "--git-token …" */
+function gitTokenOf(given: string): readonly [host: string, token: string] {
+  const [, host, token] = /^([A-Za-z0-9.-]+(?::\d+)?)=(.+)$/.exec(given) ?? [];
+  if (host === undefined || token === undefined) throw new Error("takes HOST=TOKEN, such as git.example.org=…");
+  return [host.toLowerCase(), token];
+}
+
+/** Options of what comes from a project. */
+export const projectSource = group("Project", {
+  deploymentCredential: required(secret({ metavar: "CREDENTIAL", help: "Deployment credential" })),
+  signerPublicKey: requiredWhen(
+    path({ metavar: "KEY", help: "The publisher's public key: a file, hex or base64", orText: true }),
+    ({ trustOnFirstUse }) => trustOnFirstUse !== true,
+    "Give the publisher's signer.pub, or --trust-on-first-use to trust whoever signed the first deployment.",
+  ),
+  trustOnFirstUse: flag({ help: "Trust the signer of the first deployment, and no other later" }),
+  signingSecret: { ...signingSecret, help: "For plugins from the marketplace" },
+  gitToken: list(
+    { metavar: "HOST=TOKEN", help: "For plugins of a source host; may be repeated", secret: true },
+    gitTokenOf,
+  ),
+});
+
+/** Options of what comes from the marketplace. */
+export const marketplaceSource = group("Marketplace", {
+  signingSecret: required(signingSecret),
+  installPlan: required(path({ help: "Your install plan for this target" })),
+  symlinks: choice(["refuse", "skip"], { help: "What to do with symbolic links in the archive", default: "refuse" }),
+});
+
+/** What is deployed, and in which version. */
+export const deployed = group("Target", {
+  projectId: required(text({ metavar: "ID", help: "The project", form: forms.projectId })),
+  kind: choice(["plugin", "service"], { help: "What SLUG names", default: "plugin" }),
+  version: text({ metavar: "VERSION", help: "Version to deploy", default: "latest" }),
+});

@@ -1,0 +1,104 @@
+import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { usageError } from "../contract/errors.ts";
+import { readYaml } from "../support/yaml-file.ts";
+import { type Given, keyOf, type Option } from "./option.ts";
+import { isGiven } from "./options-file.ts";
+import { targetOptions } from "./watch.ts";
+
+/** Options by their keys in `watch.yaml`. */
+export type WatchOptions = Readonly<Record<string, Given>>;
+
+export interface WatchEntry {
+  /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
+  target: string;
+  options: WatchOptions;
+}
+
+/** What a watch.yaml says. */
+export interface WatchFile {
+  targets: readonly WatchEntry[];
+  /** Options that the targets share. */
+  shared: WatchOptions;
+  /** Faults that leave the rest readable, so that they can be told together with its faults. */
+  unknownKeys: readonly string[];
+}
+
+export const TARGET_PATTERN = "^(plugin|service|project):[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$";
+export const MAX_TARGETS = 1000;
+
+/** Options by the keys that `watch.yaml` may have: secrets stand in files of their own, never here. */
+export function watchKeys(): Map<string, Option> {
+  const keys = new Map<string, Option>();
+  for (const option of [...Object.values(targetOptions.project), ...Object.values(targetOptions.marketplace)]) {
+    if (!option.secret) keys.set(keyOf(option.name), option);
+    else if (option.fromBytes !== undefined) keys.set(keyOf(`${option.name}-file`), option);
+  }
+  return keys;
+}
+
+/** Reads watch.yaml; relative paths in it start at its folder. @throws UsageError `config_invalid` with every fault but unknown keys */
+export async function readWatchFile(file: string): Promise<WatchFile> {
+  const keys = watchKeys();
+  const folder = dirname(resolve(file));
+  const unknownKeys: string[] = [];
+  const faults: string[] = [];
+
+  const optionsOf = (holder: object, place: string): WatchOptions => {
+    const found: Record<string, Given> = {};
+    const unknown: string[] = [];
+    for (const [key, value] of Object.entries(holder)) {
+      const option = keys.get(key);
+      if (option === undefined) unknown.push(key);
+      else
+        try {
+          found[key] = valueOf(option, value, folder);
+        } catch (error) {
+          faults.push(`${place}${key}: ${(error as Error).message}`);
+        }
+    }
+    if (unknown.length > 0) {
+      const names = unknown.map((key) => JSON.stringify(key)).join(", ");
+      unknownKeys.push(
+        `${place === "" ? "" : `${place.slice(0, -1)}: `}Unrecognized key${unknown.length === 1 ? "" : "s"}: ${names}`,
+      );
+    }
+    return found;
+  };
+
+  const content = await readYaml(file);
+  if (!isMap(content)) throw invalid(file, ["it must hold targets, and the options that they share"]);
+  const { targets, ...rest } = content;
+  const shared = optionsOf(rest, "");
+  if (!Array.isArray(targets) || targets.length === 0 || targets.length > MAX_TARGETS)
+    throw invalid(file, [...faults, `targets: must be a list of 1 to ${MAX_TARGETS} targets`]);
+  const entries = targets.map((entry: unknown, index): WatchEntry => {
+    if (!isMap(entry)) {
+      faults.push(`targets.${index}: must have a target and its options`);
+      return { target: "", options: {} };
+    }
+    const { target, ...own } = entry;
+    if (typeof target !== "string" || !new RegExp(TARGET_PATTERN).test(target))
+      faults.push(`targets.${index}.target: must be plugin:SLUG, service:SLUG or project:ID`);
+    return { target: String(target), options: optionsOf(own, `targets.${index}.`) };
+  });
+  if (faults.length > 0) throw invalid(file, [...faults, ...unknownKeys]);
+  return { targets: entries, shared, unknownKeys };
+}
+
+const invalid = (file: string, faults: string[]) =>
+  usageError("config_invalid", `${file} is not valid: ${faults.join("; ")}`, { faults });
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The value as the command line would have it. @throws Error that says what it must be */
+function valueOf(option: Option, value: unknown, folder: string): Given {
+  if (!isGiven(value)) throw new Error("must be a text, a number, true or false");
+  const isPath = option.located !== undefined || option.fromBytes !== undefined;
+  if (isPath && value === "-") throw new Error("must be a file: standard input cannot be read again");
+  if (option.fromBytes === undefined) option.parse(value);
+  if (!isPath || typeof value !== "string") return value;
+  const path = resolve(folder, value);
+  return option.located === "when-it-exists" && !existsSync(path) ? value : path;
+}

@@ -1,0 +1,64 @@
+import { format } from "prettier";
+import { factsOf } from "../commands/shell/facts.ts";
+import { COMMANDS } from "../commands/shell/registry.ts";
+import { optionsByName } from "../lib/options/all.ts";
+import { keyOf, type Option, variableOf } from "../lib/options/option.ts";
+import { watchKeys } from "../lib/options/watch-file.ts";
+
+/** `docs/options.md`, from the table of options and the commands. */
+
+const INTRODUCTION = `# Options
+
+Made from \`lib/options/\` by \`node scripts/docs.ts\`.
+
+Every option is a flag, an environment variable, or a key of \`sealift.yaml\` in the current folder (\`--config FILE\` or \`SEALIFT_CONFIG\` names
+another file). The first of these that gives the option counts:
+
+1. the flag, such as \`--hub-url\`;
+2. the variable, such as \`SEALIFT_HUB_URL\`; an empty one is none;
+3. for secrets, a systemd credential of the option's name;
+4. the key of the file, such as \`hub_url\`;
+5. the default.
+
+A secret such as \`--api-key\` can also be in a file: \`--api-key-file PATH\`, \`SEALIFT_API_KEY_FILE\`, \`api_key_file\`. The path \`-\` is standard
+input, for one secret. Yes-or-no options take \`--name\` and \`--no-name\`, and \`true\` or \`false\` elsewhere; lists take several flags, commas in
+variables, and lists in files. Sizes are bytes, or have K, M, G or T (powers of 1024); durations are seconds, or have ms, s, m, h or d.
+
+An option means the same wherever it is given; commands ignore keys of options that they do not have, and refuse keys that no command has. A key
+marked with ● can also stand in \`watch.yaml\`, for all targets or for one (see [watch.md](watch.md)).
+`;
+
+const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
+
+function row(option: Option, inWatch: boolean): string {
+  const flag = option.fileOnly ? `--${option.name}-file` : option.flag;
+  const key = `\`${keyOf(option.fileOnly ? `${option.name}-file` : option.name)}\`${inWatch ? " ●" : ""}`;
+  const value = option.choices.length > 0 ? option.choices.join(", ") : option.metavar;
+  const cells = [`\`${flag}\``, value, option.help, option.shownDefault ?? "", `\`${variableOf(option.name)}\``, key];
+  return `| ${cells.map(cell).join(" | ")} |`;
+}
+
+/** The page: every option once by heading, then the commands with what they take. */
+export async function optionsPage(): Promise<string> {
+  const watched = new Set([...watchKeys().values()].map(({ name }) => name));
+  const headings = new Map<string, string[]>();
+  for (const options of optionsByName().values()) {
+    const different = new Map(options.map((option) => [row({ ...option, heading: "" }, false), option]));
+    for (const option of different.values()) {
+      const rows = headings.get(option.heading) ?? [];
+      headings.set(option.heading, [...rows, row(option, watched.has(option.name))]);
+    }
+  }
+  const sections = [...headings].flatMap(([heading, rows]) => [
+    `## ${heading}\n`,
+    "| flag | value | what | default | variable | key |\n| --- | --- | --- | --- | --- | --- |",
+    ...rows,
+    "",
+  ]);
+  const commands = factsOf(COMMANDS).map(({ paths, options }) => {
+    const words = paths.map((path) => path.join(" ")).join(", ");
+    return `| \`sealift ${words}\` | ${options.map(({ name }) => `\`${name}\``).join(" ")} |`;
+  });
+  const text = [INTRODUCTION, ...sections, "## Commands\n", "| command | options |\n| --- | --- |", ...commands, ""];
+  return format(text.join("\n"), { parser: "markdown", printWidth: 120 });
+}

@@ -1,0 +1,135 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Cli, type CommandClass } from "clipanion";
+import t, { type Test } from "tap";
+import type { SealiftCommand } from "../../commands/shell/base.ts";
+import { commandFacts } from "../../commands/shell/facts.ts";
+import { COMMANDS } from "../../commands/shell/registry.ts";
+import { optionsByName } from "../../lib/options/all.ts";
+import { keyOf, type Option, type Table, variableOf } from "../../lib/options/option.ts";
+
+/** "Every option is a flag, an environment variable or a key of sealift.yaml", for every option of every command. */
+
+type Command = Omit<SealiftCommand, never> & { resolve(): Promise<void>; options: Record<string, unknown> };
+
+const tableOf = (command: CommandClass): Table => (command as unknown as { table: Table }).table;
+const nameOf = ({ paths }: CommandClass): string => paths![0]!.join(" ");
+
+/** A value that is none of the option's default, and that every form accepts. */
+function sampleOf(option: Option): string {
+  if (option.choices.length > 0) return option.choices.find((word) => word !== option.default)!;
+  const byName: Record<string, string> = {
+    "project-id": "prj_0123456789abcdef",
+    version: "1.2.3",
+    listen: "127.0.0.1:1",
+    repo: "acme/tides@v1",
+    "import-host": "gitea=https://git.example.org",
+    "git-token": "git.example.org=token",
+    payload: '{"a":1}',
+    expires: "90d",
+    "public-url": "https://hub.example.org",
+  };
+  const byKind: Partial<Record<Option["kind"], string>> = {
+    flag: option.default === true ? "no" : "yes",
+    number: "7",
+    size: "7M",
+    duration: "7m",
+    url: "http://other.example",
+  };
+  return byName[option.name] ?? byKind[option.kind] ?? "sample";
+}
+
+const expected = (option: Option): unknown =>
+  option.parse(option.kind === "list" ? [sampleOf(option)] : sampleOf(option));
+
+/** The command as the command line makes it, with its options resolved in this folder and environment. */
+async function resolved(
+  t: Test,
+  command: CommandClass,
+  place: { flags?: string[]; environment?: Record<string, string>; file?: string },
+): Promise<Record<string, unknown>> {
+  const folder = t.testdir({ "watch.yaml": "targets: [{target: 'plugin:a'}]\n" });
+  writeFileSync(join(folder, "sealift.yaml"), place.file ?? "{}");
+  const before = { cwd: process.cwd(), environment: { ...process.env } };
+  process.chdir(folder);
+  for (const name of Object.keys(process.env)) if (name.startsWith("SEALIFT_")) delete process.env[name];
+  Object.assign(process.env, place.environment);
+  try {
+    const cli = new Cli();
+    cli.register(command);
+    const words = commandFacts(command).positionals.filter(({ required }) => required);
+    const argv = [...command.paths![0]!, ...words.map(() => "word"), ...(place.flags ?? [])];
+    const made = cli.process(argv, Cli.defaultContext) as unknown as Command;
+    await made.resolve();
+    return made.options;
+  } finally {
+    process.chdir(before.cwd);
+    process.env = before.environment;
+  }
+}
+
+/** Options that the command reads here: its own, without secrets that a condition keeps it from reading. */
+const readable = (table: Table, values: Record<string, unknown>): [string, Option][] =>
+  Object.entries(table).filter(
+    ([key, option]) => key !== "config" && (option.fromBytes === undefined || option.requiredWhen?.(values) !== false),
+  );
+
+const samples = (table: Table): [Option, string][] =>
+  Object.values(table)
+    .filter(({ name }) => name !== "config")
+    .map((option) => [option, option.name === "watch-config" ? "watch.yaml" : sampleOf(option)]);
+
+const places: Record<string, (table: Table) => Parameters<typeof resolved>[2]> = {
+  "its flag": (table) => ({
+    flags: samples(table).flatMap(([{ kind, flag, name, fileOnly }, value]) => {
+      if (kind === "flag") return value === "no" ? [flag.replace("--", "--no-")] : [flag];
+      return fileOnly ? [] : [name === "watch-config" ? "--config" : flag, value];
+    }),
+    environment: Object.fromEntries(
+      samples(table).flatMap(([{ fileOnly, name }, value]) => (fileOnly ? [[variableOf(name), value]] : [])),
+    ),
+  }),
+  "its variable": (table) => ({
+    environment: Object.fromEntries(samples(table).map(([{ name }, value]) => [variableOf(name), value])),
+  }),
+  "its key in sealift.yaml": (table) => ({
+    file: samples(table)
+      // watch.yaml takes the place of this file.
+      .filter(([{ name }]) => name !== "watch-config")
+      .map(([{ name }, value]) => `${keyOf(name)}: ${JSON.stringify(value)}\n`)
+      .join(""),
+  }),
+};
+
+for (const command of COMMANDS) {
+  const table = tableOf(command);
+  for (const [place, given] of Object.entries(places)) {
+    t.test(`${nameOf(command)} takes each option from ${place}`, async (t) => {
+      const values = await resolved(t, command, given(table));
+      for (const [key, option] of readable(table, values)) {
+        if (option.name === "watch-config") continue;
+        const actual = values[key];
+        // A span of time counts from now.
+        if (actual instanceof Date) t.ok(actual.getTime() > Date.now(), key);
+        else t.same(actual, expected(option), key);
+      }
+    });
+  }
+}
+
+t.test("every option of every command is known to sealift.yaml and to the documents", async (t) => {
+  const known = optionsByName();
+  for (const command of COMMANDS)
+    for (const option of Object.values(tableOf(command)))
+      t.ok(
+        known.get(option.name)?.some(({ help }) => help === option.help),
+        `${nameOf(command)} --${option.name}`,
+      );
+});
+
+t.test("help texts are short phrases, and names are used for one kind of thing", async (t) => {
+  for (const [name, options] of optionsByName()) {
+    for (const { help } of options) t.ok(help !== "" && help.length <= 60, `${name}: ${help}`);
+    t.equal(new Set(options.map(({ secret }) => secret)).size, 1, name);
+  }
+});
