@@ -6,12 +6,12 @@ import { Transform, type TransformCallback, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { constants, createZstdDecompress } from "node:zlib";
-import { extract, type Header } from "tar-stream";
 import { artifactError, asSealiftError, SealiftError } from "../../contract/errors.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
-import { exceeded, quoted } from "../tree/safe-path.ts";
+import { exceeded } from "../tree/safe-path.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
+import { TarReader } from "./tar-reader.ts";
 import type { FromWorker, ToWorker } from "./unpacker.ts";
 import { FrameWalker, MAX_WINDOW_LOG } from "./zstd-frame.ts";
 
@@ -56,54 +56,7 @@ const decoder = createZstdDecompress({
   params: { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG },
 });
 
-const archive = extract();
-archive.on("entry", (header: Header, stream, next) => {
-  // Destroying the archive destroys its open member with the same error, which the archive reports.
-  stream.on("error", () => {});
-  try {
-    checkMember(header);
-    if (header.type === "directory") {
-      tree.folder(header.name);
-      stream.resume();
-      next();
-      return;
-    }
-    tree.beginFile(header.name, header.size, ((header.mode ?? 0) & 0o100) !== 0);
-  } catch (error) {
-    archive.destroy(error as Error);
-    return;
-  }
-  stream.on("data", (chunk) => {
-    try {
-      tree.write(chunk as Buffer);
-    } catch (error) {
-      archive.destroy(error as Error);
-    }
-  });
-  stream.on("end", () => {
-    try {
-      tree.endFile();
-    } catch (error) {
-      archive.destroy(error as Error);
-      return;
-    }
-    next();
-  });
-});
-
-/** Regular files and folders only; pax may describe neither a sparse file nor a link (docs/contract/project-artifact.md). */
-function checkMember(header: Header): void {
-  // tar-stream gives null for a size it cannot read, and would wait for its bytes for ever.
-  if (!Number.isSafeInteger(header.size) || header.size < 0)
-    throw artifactError("tar_invalid", `The archive's member ${quoted(header.name)} has a size that is no number.`);
-  const sparse = Object.keys(header.pax ?? {}).some((key) => key.startsWith("GNU.sparse"));
-  if ((header.type !== "file" && header.type !== "directory") || sparse) {
-    const what = sparse ? "sparse file" : (header.type ?? "member of an unknown type");
-    throw artifactError("member_type", `The archive's member ${quoted(header.name)} is a ${what}.`, {
-      hint: "Artifacts hold regular files and folders only; ask the publisher for one without it.",
-    });
-  }
-}
+const archive = new TarReader(tree);
 
 /**
  * Counts what comes out and hands it to the tar parser on the next turn of the event loop: by then the decoder has started on
@@ -129,10 +82,7 @@ class Output extends Writable {
       callback(artifactError("zstd_invalid", "The artifact's content is longer than its frame says."));
       return;
     }
-    setImmediate(() => {
-      if (archive.write(chunk)) callback(archiveError);
-      else archive.once("drain", () => callback());
-    });
+    setImmediate(() => callback(attempt(() => archive.push(chunk))));
   }
 
   override _final(callback: (error?: Error | null) => void): void {
@@ -140,17 +90,21 @@ class Output extends Writable {
       callback(artifactError("zstd_invalid", "The artifact's content is shorter than its frame says."));
       return;
     }
-    archive.once("finish", () => callback());
-    archive.end(null);
+    callback(attempt(() => archive.end()));
   }
 }
 
-let archiveError: Error | null = null;
+/** What a synchronous stage throws, as a stream takes it. */
+function attempt(stage: () => void): Error | null {
+  try {
+    stage();
+    return null;
+  } catch (error) {
+    return error as Error;
+  }
+}
+
 const output = new Output();
-archive.on("error", (error) => {
-  archiveError = error;
-  output.destroy(error);
-});
 
 function explain(error: unknown): SealiftError {
   if (error instanceof SealiftError) return error;
@@ -159,9 +113,6 @@ function explain(error: unknown): SealiftError {
     return artifactError("zstd_invalid", `The artifact's content cannot be decompressed: ${message}.`, {
       cause: error,
     });
-  }
-  if (/tar header|Invalid header|Unexpected end of data|Header exceeds/.test(message)) {
-    return artifactError("tar_invalid", `The archive inside the artifact is malformed: ${message}.`, { cause: error });
   }
   if (code === "ENAMETOOLONG" || code === "EEXIST" || code === "EILSEQ") {
     return artifactError("member_unsafe", `This file system cannot hold a member: ${message}.`, { cause: error });

@@ -7,8 +7,7 @@ import { NewFile, writeNewFile } from "./new-file.ts";
 import { exceeded, NameRegistry, quoted, safeComponents } from "./safe-path.ts";
 import { TreeDigest } from "./tree-digest.ts";
 
-/** Files up to this size are written with one call, when their last byte is there. */
-const SMALL_FILE_BYTES = 1024 * 1024;
+const EMPTY = new Uint8Array(0);
 
 interface OpenFile {
   path: string;
@@ -16,14 +15,17 @@ interface OpenFile {
   executable: boolean;
   size: number;
   received: number;
-  chunks: Uint8Array[];
+  /** Set once the file is written: of one that comes in one piece, or has no bytes. */
+  digest?: string;
+  /** Of a file that comes in several pieces. */
   stream?: { file: NewFile; hash: Hash };
 }
 
 /**
  * Writes the members of one tar below a staging folder, which must be empty and private, and keeps the digest of each file.
  * Every name passes {@link safeComponents} and {@link NameRegistry}; limits count what really arrives. Writing is synchronous:
- * for many small files a stream or a promise each costs more than the file, and this runs on a worker thread.
+ * for many small files a stream or a promise each costs more than the file, and this runs on a worker thread. A file that comes in one
+ * piece is written with one call.
  */
 export class TreeWriter {
   readonly files = new TreeDigest();
@@ -70,18 +72,18 @@ export class TreeWriter {
       executable,
       size,
       received: 0,
-      chunks: [],
     };
   }
 
+  /** Takes the file's next bytes, which may be overwritten when this returns. */
   write(chunk: Uint8Array): void {
     const file = this.#file!;
     file.received += chunk.length;
     this.bytes += chunk.length;
     if (file.received > file.size) throw malformed(file.path, "is longer than it says");
     if (this.bytes > this.#limits.maxTotalBytes) throw this.#totalTooLarge();
-    if (file.size <= SMALL_FILE_BYTES) {
-      file.chunks.push(chunk);
+    if (chunk.length === file.size) {
+      this.#writeWhole(file, chunk);
       return;
     }
     file.stream ??= { file: new NewFile(file.target, file.executable), hash: createHash("sha256") };
@@ -92,15 +94,15 @@ export class TreeWriter {
   endFile(): void {
     const file = this.#file!;
     if (file.received !== file.size) throw malformed(file.path, "is shorter than it says");
-    if (file.stream !== undefined) {
-      file.stream.file[Symbol.dispose]();
-      this.files.add(file.path, file.stream.hash.digest("hex"));
-    } else {
-      const content = file.chunks.length === 1 ? file.chunks[0]! : Buffer.concat(file.chunks);
-      writeNewFile(file.target, content, file.executable);
-      this.files.add(file.path, hash("sha256", content, "hex"));
-    }
+    if (file.size === 0) this.#writeWhole(file, EMPTY);
+    file.stream?.file[Symbol.dispose]();
+    this.files.add(file.path, file.digest ?? file.stream!.hash.digest("hex"));
     this.#file = undefined;
+  }
+
+  #writeWhole(file: OpenFile, content: Uint8Array): void {
+    writeNewFile(file.target, content, file.executable);
+    file.digest = hash("sha256", content, "hex");
   }
 
   /** Releases an open file after an error; the staging folder itself is its owner's to remove. */
