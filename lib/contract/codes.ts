@@ -120,6 +120,9 @@ export const CODES = {
   plugin_missing: verification("The manifest names a plugin or extension that is not in the artifact."),
   descriptor_invalid: verification("A plugin's plugin.yaml is missing or not valid."),
   header_mismatch: verification("A response header names another plugin, service or version than the one asked for."),
+  delta_invalid: verification("A delta describes a tree that its base and its own bytes do not make."),
+  delta_base_changed: verification("A file of the running release, which a delta needs, is not what was installed."),
+  index_invalid: verification("The index of an earlier version was not sealed by this signer, or is malformed."),
   source_unpinned: verification("A plugin that is fetched at deployment time has no sha256 in the manifest."),
   trust_changed: verification("The signer's key is not the one that was trusted on first use."),
 

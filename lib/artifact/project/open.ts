@@ -37,13 +37,26 @@ export interface OpenedArtifact extends Unpacked {
  */
 export async function openArtifact(source: Readable, options: OpenOptions): Promise<OpenedArtifact> {
   await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);
+  const opened = await unpackVerified(source, unpacker, options);
+  const embedded = embeddedFolders(opened.manifest);
+  checkDigests(await unpacker.digests(MANIFEST_FILE, embedded), opened.manifest);
+  return opened;
+}
+
+/**
+ * Unpacks an artifact whose tree is no release by itself: a delta (docs/contract/delta.md). Signature, tag and manifest are checked as
+ * {@link openArtifact} does; the tree's digests are the caller's to compare, once it is complete.
+ */
+export async function openPartial(source: Readable, options: OpenOptions): Promise<OpenedArtifact> {
+  await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);
+  return await unpackVerified(source, unpacker, options);
+}
+
+async function unpackVerified(source: Readable, unpacker: Unpacker, options: OpenOptions): Promise<OpenedArtifact> {
   const cipher = new OpeningCipher(options.dek, new Ed25519Verifier(options.signerPublicKey, options.signature));
   await pipeline(source, cipher, unpacker, options.signal === undefined ? {} : { signal: options.signal });
   options.onVerified?.();
-  const unpacked = unpacker.result();
-  const found = await readManifest(options.staging);
-  await checkDigests(unpacker, found);
-  return { ...unpacked, manifest: found };
+  return { ...unpacker.result(), manifest: await readManifest(options.staging) };
 }
 
 /** @throws ArtifactError `manifest_missing`, `manifest_invalid` */
@@ -66,16 +79,33 @@ async function readManifest(staging: string): Promise<Manifest> {
   throw artifactError("manifest_invalid", `The artifact's manifest is not valid: ${faults.join("; ")}.`, { faults });
 }
 
+interface Embedded {
+  id: string;
+  sha256: string | null;
+  folder: string;
+  what: "plugin" | "extension";
+}
+
+const embeddedItems = (found: Manifest): Embedded[] => [
+  ...found.plugins
+    .filter(({ source }) => source === null)
+    .map(({ id, sha256 }) => ({ id, sha256, folder: `${found.plugins_dirname}/${id}`, what: "plugin" as const })),
+  ...found.extensions
+    .filter(({ source }) => source === null)
+    .map(({ id, sha256 }) => ({ id, sha256, folder: `extensions/${id}`, what: "extension" as const })),
+];
+
+/** Folders of the plugins and extensions that are in the artifact itself. */
+export const embeddedFolders = (found: Manifest): string[] => embeddedItems(found).map(({ folder }) => folder);
+
+/** Digests of an unpacked tree: of all of it but its manifest, and of each embedded folder (null: no file in it). */
+export interface TreeDigests {
+  content: string;
+  folders: Record<string, string | null>;
+}
+
 /** @throws ArtifactError `digest_mismatch`, `plugin_digest_mismatch`, `plugin_missing` */
-async function checkDigests(unpacker: Unpacker, found: Manifest): Promise<void> {
-  const embedded = [
-    ...found.plugins.map((plugin) => ({ ...plugin, folder: `${found.plugins_dirname}/${plugin.id}`, what: "plugin" })),
-    ...found.extensions.map((extension) => ({ ...extension, folder: `extensions/${extension.id}`, what: "extension" })),
-  ].filter(({ source }) => source === null);
-  const digests = await unpacker.digests(
-    MANIFEST_FILE,
-    embedded.map(({ folder }) => folder),
-  );
+export function checkDigests(digests: TreeDigests, found: Manifest): void {
   if (digests.content !== found.content_sha256) {
     throw artifactError(
       "digest_mismatch",
@@ -85,7 +115,7 @@ async function checkDigests(unpacker: Unpacker, found: Manifest): Promise<void> 
       },
     );
   }
-  for (const { folder, id, sha256, what } of embedded) {
+  for (const { folder, id, sha256, what } of embeddedItems(found)) {
     const digest = digests.folders[folder];
     if (digest === null)
       throw artifactError("plugin_missing", `The manifest names the ${what} ${id}, but ${folder}/ holds no file.`);

@@ -56,6 +56,27 @@ export class TreeWriter {
    * @param size declared bytes: a file of any other length is an error
    */
   beginFile(name: string, size: number, executable: boolean): void {
+    const path = this.#claim(name, size);
+    this.#file = { path, target: `${this.#root}/${path}`, executable, size, received: 0 };
+  }
+
+  /**
+   * Claims the name of a file that the caller writes itself, and makes its folder. {@link recordFile} ends it.
+   *
+   * @param size bytes that the caller is going to write
+   * @returns the file's path on disk
+   */
+  claimFile(name: string, size: number): string {
+    return `${this.#root}/${this.#claim(name, size)}`;
+  }
+
+  /** Records a file that the caller has written to the place that {@link claimFile} gave. */
+  recordFile(path: string, size: number, sha256: string): void {
+    this.bytes += size;
+    this.files.add(path, sha256);
+  }
+
+  #claim(name: string, size: number): string {
     this.#countEntry();
     const components = safeComponents(name, this.#limits);
     if (components.length === 0) throw artifactError("member_unsafe", "The archive's root is a file.");
@@ -65,14 +86,7 @@ export class TreeWriter {
     if (this.bytes + size > this.#limits.maxTotalBytes) throw this.#totalTooLarge();
     this.#names.add(components, "file");
     this.#makeFolder(components.slice(0, -1));
-    const path = components.join("/");
-    this.#file = {
-      path,
-      target: `${this.#root}/${path}`,
-      executable,
-      size,
-      received: 0,
-    };
+    return components.join("/");
   }
 
   /** Takes the file's next bytes, which may be overwritten when this returns. */

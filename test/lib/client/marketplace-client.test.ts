@@ -46,7 +46,7 @@ const calls = (client: MarketplaceClient): Record<Name, () => Promise<unknown>> 
   report: () => client.report(REPORT),
 });
 
-/** Status → code and exit code (docs/options.md). */
+/** Status → code and exit code (docs/errors.md). */
 const EXPECTED: Record<number, [code: string, exit: number]> = {
   400: ["hub_refused", 1],
   401: ["key_rejected", 3],

@@ -1,7 +1,6 @@
-/** What shares none of our code: programs and public test data. A test that lacks one says so and skips, but never in CI. */
+/** Programs and public test data that share none of our code. A test that lacks a program says so and skips, but never in CI. */
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 
 const inCi = process.env["CI"] === "true";
 
@@ -16,14 +15,6 @@ export function needsProgram(name: string, versionArgument = "--version"): strin
   }
 }
 
-const folder = process.env["SEALIFT_CORPORA"];
-
-/** For tap's `skip`: false when the corpora are there, else the reason. @throws in CI when they are not there */
-export function needsCorpora(): string | false {
-  if (folder !== undefined && existsSync(folder)) return false;
-  if (inCi) throw new Error("SEALIFT_CORPORA is not set or names no folder: the vectors cannot be checked.");
-  return "SEALIFT_CORPORA is not set: public test vectors are kept beside the project";
-}
-
-/** A JSON file of the corpora. */
-export const corpus = <T>(path: string): T => JSON.parse(readFileSync(join(folder!, path), "utf8")) as T;
+/** A JSON file of `test/vectors/`. */
+export const vectors = <T>(path: string): T =>
+  JSON.parse(readFileSync(new URL(`../../vectors/${path}`, import.meta.url), "utf8")) as T;

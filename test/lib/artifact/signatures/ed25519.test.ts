@@ -14,7 +14,7 @@ import {
   signFile,
   TwoPassSigner,
 } from "../../../../lib/artifact/signatures/ed25519.ts";
-import { corpus, needsCorpora, needsProgram } from "../../../support/forged/independent.ts";
+import { needsProgram, vectors } from "../../../support/forged/independent.ts";
 
 interface Supercop {
   createKeyPair(seed: Buffer): { publicKey: Buffer; secretKey: Buffer };
@@ -83,7 +83,7 @@ t.test("the vector of docs/contract/vectors.md: public key, signature, verificat
   t.notOk(verifies(PUBLIC, SIGNATURE, FILE.subarray(1)));
 });
 
-t.test("every Ed25519 vector of wycheproof, whole and byte by byte", { skip: needsCorpora() }, async (t) => {
+t.test("every Ed25519 vector of wycheproof, whole and byte by byte", async (t) => {
   interface Vectors {
     testGroups: {
       publicKey: { pk: string };
@@ -91,7 +91,7 @@ t.test("every Ed25519 vector of wycheproof, whole and byte by byte", { skip: nee
     }[];
   }
   let count = 0;
-  for (const group of corpus<Vectors>("wycheproof/ed25519_test.json").testGroups) {
+  for (const group of vectors<Vectors>("wycheproof/ed25519_test.json").testGroups) {
     const key = Buffer.from(group.publicKey.pk, "hex");
     for (const { tcId, comment, msg, sig, result } of group.tests) {
       const message = Buffer.from(msg, "hex");

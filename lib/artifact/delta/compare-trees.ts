@@ -1,0 +1,118 @@
+import { comparePaths } from "../tree/tree-digest.ts";
+import { ChunkTable } from "./chunks.ts";
+import type { Piece } from "./delta-lines.ts";
+import type { FileEntry, TreeEntry } from "./tree-index.ts";
+
+/** A file of the target that the base does not have as it is, and where its bytes come from. */
+export interface FileChange {
+  entry: FileEntry;
+  /** The base file that its bytes, or some of them, are copied from. */
+  base?: string;
+  /** With `base` only: copied ranges and new bytes in turn. Without it the file is the whole base file. */
+  pieces?: Piece[];
+}
+
+export type Change = { file: FileChange } | { folder: string } | { drop: string };
+
+export interface TreeChanges {
+  /** In canonical order of their paths. */
+  changes: Change[];
+  /** Bytes that the base does not have. */
+  newBytes: number;
+}
+
+/** A file is sent whole when this share of it would be new anyway. */
+const WHOLE_FROM_SHARE = 0.9;
+
+/**
+ * Computes what turns one tree into another. A pure decision: it reads both lists and no file.
+ *
+ * @param base gives the entries of the base in canonical order; it is asked once or twice
+ * @param target the entries of the new tree in canonical order
+ */
+export async function compareTrees(
+  base: () => AsyncIterable<TreeEntry>,
+  target: readonly TreeEntry[],
+): Promise<TreeChanges> {
+  const found: Change[] = [];
+  const unexplained: FileChange[] = [];
+  const take = (entry: TreeEntry, before?: TreeEntry): void => {
+    if (entry.type === "folder") {
+      if (before?.type !== "folder") found.push({ folder: entry.path });
+      return;
+    }
+    const change = before?.type === "file" ? changeOf(entry, before) : { entry };
+    if (change === undefined) return;
+    found.push({ file: change });
+    if (change.base === undefined && entry.size > 0) unexplained.push(change);
+  };
+
+  let at = 0;
+  for await (const before of base()) {
+    while (at < target.length && comparePaths(target[at]!.path, before.path) < 0) take(target[at++]!);
+    if (target[at]?.path === before.path) take(target[at++]!, before);
+    else found.push({ drop: before.path });
+  }
+  while (at < target.length) take(target[at++]!);
+
+  if (unexplained.length > 0) await findElsewhere(base(), unexplained);
+  return { changes: found, newBytes: found.reduce((sum, change) => sum + newBytesOf(change), 0) };
+}
+
+/** What a file of both trees needs; undefined when it is the same. */
+function changeOf(entry: FileEntry, before: FileEntry): FileChange | undefined {
+  if (entry.sha256 === before.sha256 && entry.size === before.size) {
+    return entry.executable === before.executable ? undefined : { entry, base: before.path };
+  }
+  const pieces = piecesOf(entry, before);
+  return pieces === undefined ? { entry } : { entry, base: before.path, pieces };
+}
+
+/** The new file as ranges of the old one and new bytes between them; undefined when too little of it is old. */
+function piecesOf(entry: FileEntry, before: FileEntry): Piece[] | undefined {
+  if (entry.chunks === undefined || before.chunks === undefined) return undefined;
+  const table = new ChunkTable(before.chunks);
+  const pieces: Piece[] = [];
+  let fresh = 0;
+  for (let index = 0; index < entry.chunks.count; index++) {
+    const length = entry.chunks.lengthOf(index);
+    const offset = table.offsetOf(length, entry.chunks.digestOf(index));
+    if (offset === undefined) fresh += length;
+    addPiece(pieces, offset, length);
+  }
+  return fresh < entry.size * WHOLE_FROM_SHARE ? pieces : undefined;
+}
+
+/** Appends a chunk, joined to the piece in front of it where both are neighbours. */
+function addPiece(pieces: Piece[], offset: number | undefined, length: number): void {
+  const last = pieces.at(-1);
+  if (offset === undefined) {
+    if (typeof last === "number") pieces[pieces.length - 1] = last + length;
+    else pieces.push(length);
+  } else if (Array.isArray(last) && last[0] + last[1] === offset) last[1] += length;
+  else pieces.push([offset, length]);
+}
+
+/** Finds new files among the base's files of other names: what was renamed or copied costs a line. */
+async function findElsewhere(base: AsyncIterable<TreeEntry>, unexplained: readonly FileChange[]): Promise<void> {
+  const wanted = new Map<string, FileChange[]>();
+  for (const change of unexplained) {
+    const others = wanted.get(change.entry.sha256);
+    if (others === undefined) wanted.set(change.entry.sha256, [change]);
+    else others.push(change);
+  }
+  for await (const before of base) {
+    if (before.type !== "file") continue;
+    const changes = wanted.get(before.sha256);
+    if (changes === undefined) continue;
+    for (const change of changes) if (change.entry.size === before.size) change.base ??= before.path;
+  }
+}
+
+/** Bytes of one change that must travel. */
+export function newBytesOf(change: Change): number {
+  if (!("file" in change)) return 0;
+  const { entry, base, pieces } = change.file;
+  if (pieces !== undefined) return pieces.reduce<number>((sum, part) => sum + (typeof part === "number" ? part : 0), 0);
+  return base === undefined ? entry.size : 0;
+}

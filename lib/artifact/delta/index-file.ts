@@ -1,0 +1,207 @@
+import { createDecipheriv, hkdfSync } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { open, rm } from "node:fs/promises";
+import { Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createZstdCompress, createZstdDecompress } from "node:zlib";
+import * as z from "zod";
+import { artifactError } from "../../contract/errors.ts";
+import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
+import { DEK_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
+import { SealingCipher } from "../project/cipher.ts";
+import { comparePaths } from "../tree/tree-digest.ts";
+import { ChunkList } from "./chunks.ts";
+import { readLines } from "./read-lines.ts";
+import type { FileEntry, TreeEntry } from "./tree-index.ts";
+
+/** Chunks in one line of an index: a file of many GiB takes many lines, none of them long. */
+const CHUNKS_PER_LINE = 4096;
+const MAX_LINE_BYTES = 256 * 1024;
+/** Bytes that an index may unpack to: some 500,000 files, or 4 TiB of chunks. */
+const MAX_INDEX_BYTES = 512 * 1024 * 1024;
+
+/** The tree that an index describes. */
+export interface IndexedTree {
+  projectId: string;
+  version: string;
+  /** Lower-case hex: the tree digest of its manifest. */
+  contentSha256: string;
+}
+
+const header = z.strictObject({
+  v: z.literal(1),
+  project_id: projectId,
+  version: semverLabel,
+  content_sha256: sha256Hex,
+});
+const line = z.union([
+  z.strictObject({ file: z.string().min(1), executable: z.boolean(), size: z.int().min(0), sha256: sha256Hex }),
+  z.strictObject({ folder: z.string().min(1) }),
+  z.strictObject({ chunks: z.base64() }),
+]);
+
+/**
+ * The key of a version's index: only the signer's seed yields it, so a hub can neither read nor forge an index, and one of another
+ * version does not open.
+ */
+function indexKey(seed: Uint8Array, project: string, version: string): Buffer {
+  const info = `sealift index v1\0${project}\0${version}`;
+  return Buffer.from(hkdfSync("sha256", seed, Buffer.alloc(0), info, DEK_BYTES));
+}
+
+/** Writes the sealed index of a tree: NDJSON → zstd → AES-256-GCM under a key of the signer's (docs/contract/delta.md#index). */
+export async function writeIndex(
+  file: string,
+  tree: IndexedTree,
+  entries: readonly TreeEntry[],
+  seed: Uint8Array,
+): Promise<void> {
+  try {
+    await pipeline(
+      Readable.from(linesOf(tree, entries)),
+      createZstdCompress(),
+      new SealingCipher(indexKey(seed, tree.projectId, tree.version)),
+      createWriteStream(file, { flags: "wx", mode: 0o600 }),
+    );
+  } catch (error) {
+    await rm(file, { force: true });
+    throw error;
+  }
+}
+
+/** Lines in chunks of some KiB: a stream step for each line would cost more than the line. */
+function* linesOf(tree: IndexedTree, entries: readonly TreeEntry[]): Generator<string> {
+  const first = { v: 1, project_id: tree.projectId, version: tree.version, content_sha256: tree.contentSha256 };
+  let text = `${JSON.stringify(first)}\n`;
+  for (const entry of entries) {
+    if (entry.type === "folder") text += `${JSON.stringify({ folder: entry.path })}\n`;
+    else {
+      const { path, executable, size, sha256, chunks } = entry;
+      text += `${JSON.stringify({ file: path, executable, size, sha256 })}\n`;
+      for (let from = 0; chunks !== undefined && from < chunks.count; from += CHUNKS_PER_LINE) {
+        const records = chunks.toBuffer(from, Math.min(chunks.count, from + CHUNKS_PER_LINE));
+        text += `{"chunks":"${records.toString("base64")}"}\n`;
+      }
+    }
+    if (text.length < 64 * 1024) continue;
+    yield text;
+    text = "";
+  }
+  yield text;
+}
+
+/** An index that was opened: its entries are read from a private file, as often as they are asked for. */
+export interface OpenIndex {
+  tree: IndexedTree;
+  /** In canonical order. @throws ArtifactError `index_invalid` on the way */
+  entries: () => AsyncGenerator<TreeEntry>;
+}
+
+const indexInvalid = (why: string) => artifactError("index_invalid", `The index of the earlier version ${why}.`);
+
+/**
+ * Opens a sealed index into a private file. Nothing of it is parsed before its tag holds.
+ *
+ * @param plain a file that does not exist yet; the caller removes it
+ * @param expected the version that was asked for
+ * @throws ArtifactError `index_invalid` when this signer did not seal it, or when it is not what it must be
+ */
+export async function openIndex(
+  file: string,
+  plain: string,
+  seed: Uint8Array,
+  expected: { projectId: string; version: string },
+): Promise<OpenIndex> {
+  const key = indexKey(seed, expected.projectId, expected.version);
+  await decryptFile(file, plain, key);
+  const lines = readLines(plain, MAX_LINE_BYTES);
+  const { value: first } = await lines.next();
+  await lines.return(undefined);
+  const parsed = header.safeParse(jsonOf(first));
+  if (!parsed.success) throw indexInvalid("has no usable first line");
+  const { project_id, version, content_sha256 } = parsed.data;
+  if (project_id !== expected.projectId || version !== expected.version)
+    throw indexInvalid("describes another version");
+  const tree = { projectId: project_id, version, contentSha256: content_sha256 };
+  return { tree, entries: () => entriesOf(plain) };
+}
+
+async function decryptFile(file: string, plain: string, key: Buffer): Promise<void> {
+  const nonce = Buffer.alloc(NONCE_BYTES);
+  const tag = Buffer.alloc(TAG_BYTES);
+  await using source = await open(file);
+  const { size } = await source.stat();
+  if (size < NONCE_BYTES + TAG_BYTES) throw indexInvalid("is too short");
+  await source.read(nonce, 0, NONCE_BYTES, 0);
+  await source.read(tag, 0, TAG_BYTES, size - TAG_BYTES);
+  const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES }).setAuthTag(tag);
+  let unpacked = 0;
+  const limit = new Transform({
+    transform(chunk: Buffer, _encoding, callback) {
+      unpacked += chunk.length;
+      callback(unpacked > MAX_INDEX_BYTES ? indexInvalid(`is larger than ${MAX_INDEX_BYTES} bytes`) : null, chunk);
+    },
+  });
+  try {
+    await pipeline(
+      createReadStream(file, { start: NONCE_BYTES, end: Math.max(NONCE_BYTES, size - TAG_BYTES - 1) }),
+      decipher,
+      createZstdDecompress(),
+      limit,
+      createWriteStream(plain, { flags: "wx", mode: 0o600 }),
+    );
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === "ENOSPC" || code === "EDQUOT" || code === "EEXIST") throw cause;
+    throw artifactError(
+      "index_invalid",
+      "The index of the earlier version was not sealed by this signer, or was changed.",
+      {
+        cause,
+      },
+    );
+  }
+}
+
+async function* entriesOf(plain: string): AsyncGenerator<TreeEntry> {
+  let current: TreeEntry | undefined;
+  let number = 0;
+  for await (const text of readLines(plain, MAX_LINE_BYTES)) {
+    if (++number === 1) continue;
+    const parsed = line.safeParse(jsonOf(text));
+    if (!parsed.success) throw indexInvalid(`has a line ${number} of another form`);
+    const entry = parsed.data;
+    if ("chunks" in entry) {
+      if (current?.type !== "file") throw indexInvalid(`has chunks of nothing in line ${number}`);
+      const chunks: ChunkList = (current.chunks ??= new ChunkList());
+      if (!chunks.append(Buffer.from(entry.chunks, "base64")))
+        throw indexInvalid(`has broken chunks in line ${number}`);
+      continue;
+    }
+    const next: TreeEntry =
+      "folder" in entry
+        ? { type: "folder", path: entry.folder }
+        : { type: "file", path: entry.file, executable: entry.executable, size: entry.size, sha256: entry.sha256 };
+    if (current !== undefined) {
+      if (comparePaths(current.path, next.path) >= 0) throw indexInvalid(`is not sorted at line ${number}`);
+      yield checked(current);
+    }
+    current = next;
+  }
+  if (current !== undefined) yield checked(current);
+}
+
+function checked(entry: TreeEntry): TreeEntry {
+  const chunks = (entry as FileEntry).chunks;
+  if (chunks !== undefined && chunks.totalBytes() !== (entry as FileEntry).size)
+    throw indexInvalid("has chunks that are not as long as their file");
+  return entry;
+}
+
+function jsonOf(text: string | undefined | void): unknown {
+  try {
+    return JSON.parse(text ?? "") as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,156 @@
+import { constants, fstatSync } from "node:fs";
+import { type FileHandle, mkdir, open, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { publishError } from "../../contract/errors.ts";
+import type { Limits } from "../limits.ts";
+import type { Project } from "../project/project-tree.ts";
+import { type SealedArtifact, sealProject } from "../project/seal.ts";
+import { quoted } from "../tree/safe-path.ts";
+import { listSourceTree, type SourceTree, stampOf } from "../tree/source-tree.ts";
+import { type Change, compareTrees, type FileChange } from "./compare-trees.ts";
+import { DELTA_FILE, type DeltaHeader, memberPath, type PutLine } from "./delta-lines.ts";
+import type { OpenIndex } from "./index-file.ts";
+import type { TreeEntry } from "./tree-index.ts";
+
+/** A delta that is larger than this share of the full artifact is not worth its place. */
+const MAX_SHARE = 0.6;
+
+export interface DeltaOptions {
+  /** The tree that is published, and its entries. */
+  project: Project;
+  entries: readonly TreeEntry[];
+  /** The earlier version's index. */
+  base: OpenIndex;
+  /** A folder of the caller's own that does not exist yet; it is gone when this function returns. */
+  work: string;
+  /** The delta's file; it must not exist. */
+  output: string;
+  /** Bytes of the full artifact. */
+  artifactBytes: number;
+  /** The signer's 32-byte seed. */
+  seed: Uint8Array;
+  /** zstd level, 1 to 19. */
+  level: number;
+  limits: Limits;
+  /** The largest share of the full artifact, or of the tree, that a delta may take. Default 0.6. */
+  maxShare?: number;
+  signal?: AbortSignal;
+}
+
+/**
+ * Makes the delta from an earlier version to a tree: a sealed artifact of what differs (docs/contract/delta.md). Undefined when the
+ * delta would be larger than `maxShare` of the full artifact.
+ *
+ * @throws PublishError `source_changed`; ArtifactError `index_invalid`
+ */
+export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact | undefined> {
+  const { project, entries, base, work, output, artifactBytes, seed, level, limits, signal } = options;
+  const maxShare = options.maxShare ?? MAX_SHARE;
+  const { changes, newBytes } = await compareTrees(base.entries, entries);
+  const totalBytes = entries.reduce((sum, entry) => sum + (entry.type === "file" ? entry.size : 0), 0);
+  if (newBytes > totalBytes * maxShare) return undefined;
+  try {
+    await mkdir(join(work, "bytes"), { recursive: true, mode: 0o700 });
+    await writeDeltaFolder(work, changes, options);
+    const tree = listSourceTree(work, { limits });
+    const delta = await sealProject({ ...project, tree }, { output, seed, level, ...(signal && { signal }) });
+    if (delta.size <= artifactBytes * maxShare) return delta;
+    await rm(output, { force: true });
+    return undefined;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** Writes `delta.ndjson` and the files of new bytes. */
+async function writeDeltaFolder(
+  folder: string,
+  changes: readonly Change[],
+  { project, base, signal }: DeltaOptions,
+): Promise<void> {
+  const { version, contentSha256 } = base.tree;
+  const header: DeltaHeader = {
+    v: 1,
+    project_id: project.manifest.project_id,
+    version: project.manifest.version,
+    base: { version, content_sha256: contentSha256 },
+  };
+  const source = new SourceRanges(project.tree);
+  let members = 0;
+  await using file = await open(join(folder, DELTA_FILE), "wx", 0o600);
+  let text = `${JSON.stringify(header)}\n`;
+  for (const change of changes) {
+    signal?.throwIfAborted();
+    let line: object = change;
+    if ("file" in change) {
+      const member = newRanges(change.file).length > 0 ? ++members : undefined;
+      if (member !== undefined) await source.copy(change.file, join(folder, memberPath(member)));
+      line = lineOf(change.file, member);
+    }
+    text += `${JSON.stringify(line)}\n`;
+    if (text.length < 64 * 1024) continue;
+    await file.write(text);
+    text = "";
+  }
+  await file.write(text);
+}
+
+function lineOf({ entry, base, pieces }: FileChange, member: number | undefined): PutLine {
+  const { path, executable, size, sha256 } = entry;
+  return {
+    put: path,
+    executable,
+    size,
+    sha256,
+    ...(member !== undefined && { member }),
+    ...(base !== undefined && { base }),
+    ...(pieces !== undefined && { pieces }),
+  };
+}
+
+/** Ranges of the new file that the base does not have: offset and length in bytes. */
+function newRanges({ entry, base, pieces }: FileChange): [offset: number, length: number][] {
+  if (pieces === undefined) return base === undefined && entry.size > 0 ? [[0, entry.size]] : [];
+  const ranges: [number, number][] = [];
+  let offset = 0;
+  for (const piece of pieces) {
+    if (typeof piece === "number") ranges.push([offset, piece]);
+    offset += typeof piece === "number" ? piece : piece[1];
+  }
+  return ranges;
+}
+
+/** Reads ranges of listed files, and makes sure that each file is still the one that was listed and indexed. */
+class SourceRanges {
+  readonly #root: string;
+  readonly #stamps: ReadonlyMap<string, string>;
+  readonly #buffer = Buffer.allocUnsafeSlow(256 * 1024);
+
+  constructor(tree: SourceTree) {
+    this.#root = tree.root;
+    this.#stamps = new Map(tree.members.map(({ path, stamp }) => [path, stamp]));
+  }
+
+  /** Writes the new bytes of a file, joined, to a new file. @throws PublishError `source_changed` */
+  async copy(change: FileChange, to: string): Promise<void> {
+    const { path } = change.entry;
+    await using source = await open(join(this.#root, path), constants.O_RDONLY | constants.O_NOFOLLOW);
+    await writeFile(to, this.#bytesOf(source, change), { flag: "wx", mode: 0o600 });
+    if (stampOf(fstatSync(source.fd, { bigint: true })) === this.#stamps.get(path)) return;
+    throw publishError("source_changed", `${quoted(path)} changed while it was being packed.`, {
+      hint: "Publish from a tree that nothing else writes to.",
+    });
+  }
+
+  async *#bytesOf(source: FileHandle, change: FileChange): AsyncGenerator<Buffer> {
+    for (const [offset, length] of newRanges(change)) {
+      for (let done = 0; done < length;) {
+        const wanted = Math.min(this.#buffer.length, length - done);
+        const { bytesRead } = await source.read(this.#buffer, 0, wanted, offset + done);
+        if (bytesRead === 0) return;
+        yield this.#buffer.subarray(0, bytesRead);
+        done += bytesRead;
+      }
+    }
+  }
+}

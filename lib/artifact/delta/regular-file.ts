@@ -1,0 +1,38 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import type { SealiftError } from "../../contract/errors.ts";
+
+/** A regular file of a known size, opened without following a link. */
+export class RegularFile implements Disposable {
+  readonly #descriptor: number;
+  readonly #wrong: () => SealiftError;
+
+  /** @param wrong makes the error for a file that is missing, of another kind or of another size */
+  constructor(path: string, size: number, wrong: () => SealiftError) {
+    this.#wrong = wrong;
+    try {
+      this.#descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "EMFILE" || code === "ENFILE") throw error;
+      throw wrong();
+    }
+    const stats = fstatSync(this.#descriptor);
+    if (stats.isFile() && stats.size === size) return;
+    closeSync(this.#descriptor);
+    throw wrong();
+  }
+
+  /** The bytes of a range, in blocks that share one buffer. */
+  *range(offset: number, length: number, buffer: Buffer): Generator<Buffer> {
+    for (let done = 0; done < length;) {
+      const bytes = readSync(this.#descriptor, buffer, 0, Math.min(buffer.length, length - done), offset + done);
+      if (bytes === 0) throw this.#wrong();
+      yield buffer.subarray(0, bytes);
+      done += bytes;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor);
+  }
+}

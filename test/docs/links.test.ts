@@ -1,0 +1,60 @@
+/** Links in pages and citations in code lead somewhere. */
+import { existsSync, statSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import t from "tap";
+import { anchorsOf, readPage, repository, repositoryFiles, tokensOf } from "../support/docs/pages.ts";
+
+const pages = repositoryFiles("*.md").filter((path) => existsSync(join(repository, path)));
+const anchors = new Map<string, Set<string>>();
+
+/** Generated from the table of options as soon as that is there. */
+const TO_COME = new Set(["docs/options.md"]);
+
+/** Why `path#anchor`, relative to the repository, leads nowhere; undefined when it leads somewhere. */
+function faultOf(path: string, anchor: string | undefined): string | undefined {
+  const file = join(repository, path);
+  if (TO_COME.has(path)) return undefined;
+  if (!existsSync(file)) return `${path} does not exist`;
+  if (anchor === undefined || anchor === "") return undefined;
+  if (!statSync(file).isFile() || !path.endsWith(".md")) return `${path} is no page, so it has no #${anchor}`;
+  if (!anchors.has(path)) anchors.set(path, anchorsOf(readPage(path)));
+  return anchors.get(path)!.has(anchor) ? undefined : `${path} has no heading #${anchor}`;
+}
+
+t.test("every link of every page leads to a file and a heading that exist", async (t) => {
+  const faults: string[] = [];
+  let links = 0;
+  for (const page of pages) {
+    for (const token of tokensOf(readPage(page))) {
+      if (token.type !== "link" && token.type !== "image") continue;
+      const href = decodeURI((token as { href: string }).href);
+      if (/^[a-z][a-z0-9+.-]*:/i.test(href)) continue;
+      links++;
+      const [path, anchor] = href.split("#") as [string, string?];
+      const fault = faultOf(path === "" ? page : normalize(join(dirname(page), path)), anchor);
+      if (fault !== undefined) faults.push(`${page}: ${href}: ${fault}`);
+    }
+  }
+  t.ok(links > 50, "the pages have links");
+  t.same(faults, []);
+});
+
+t.test("every page of docs/ that a comment, message or test cites exists, with its anchor or rule", async (t) => {
+  const faults: string[] = [];
+  let citations = 0;
+  for (const file of repositoryFiles("*.ts", "*.tsx", "*.js", "*.yaml", "*.service", ".ci/run")) {
+    if (!existsSync(join(repository, file))) continue;
+    for (const [, path, anchor, rules] of readPage(file).matchAll(
+      /(?<![\w/.-])(docs\/[\w./-]+\.md)(?:#([\w-]+))?(?:, rules? (\d+(?:(?: to | and |, )\d+)*))?/g,
+    )) {
+      citations++;
+      const wanted = rules === undefined ? [anchor] : [...rules.matchAll(/\d+/g)].map(([number]) => `rule-${number}`);
+      for (const name of wanted) {
+        const fault = faultOf(path!, name);
+        if (fault !== undefined) faults.push(`${file}: ${fault}`);
+      }
+    }
+  }
+  t.ok(citations > 80, "the code cites the contract");
+  t.same(faults, []);
+});
