@@ -1,4 +1,4 @@
-import type { DeployOptions } from "../../lib/agent/deployment/deploy.ts";
+import type { DeployOptions } from "../../lib/agent/deployment/run.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../lib/artifact/limits.ts";
 import type { agent } from "../../lib/options/agent.ts";
 import type { Values } from "../../lib/options/option.ts";
@@ -7,9 +7,10 @@ type AgentValues = Values<typeof agent>;
 
 /** The agent's options as a deployment takes them. @throws UsageError when a file that they name is not valid */
 export async function deployOptions(options: AgentValues): Promise<DeployOptions> {
-  const { projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, pluginSecretKey } = options;
+  const { projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs } = options;
+  const { pluginSecretKey } = options;
   return {
-    ...{ projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs },
+    ...{ projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs },
     ...(pluginSecretKey !== undefined && { pluginSecretKey }),
     supervisor: await supervisorFrom(options),
     ...(await operatorCommands(options)),

@@ -1,4 +1,4 @@
-import type { DeployOptions } from "../../lib/agent/deployment/deploy.ts";
+import type { DeployOptions } from "../../lib/agent/deployment/run.ts";
 import type { Source } from "../../lib/agent/sources/source.ts";
 import type { SignerTrust } from "../../lib/agent/sources/trust.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";

@@ -134,6 +134,9 @@ export const CODES = {
   id_taken: failed("Another target has already installed a plugin or extension of this id in the project root."),
   data_conflict: failed("A plugin's data exists both in its folder and under .sealift/data."),
   root_busy: tryAgain("Another deployment holds the lock of the project root."),
+  journal_unreadable: failed(
+    "The journal of a deployment that was cut short is damaged or of another version of Sealift; nothing was touched.",
+  ),
   root_unusable: failed("The project root cannot be created or written."),
   quarantined: failed(
     "This version was rolled back or failed a check before; it stays out until a newer one comes or a person retries it.",
@@ -145,6 +148,7 @@ export const CODES = {
   supervisor_failed: failed("The supervisor's program failed to start, stop or restart a unit."),
   unhealthy: failed("The healthcheck failed."),
   rolled_back: { exit: EXIT.rolledBack, meaning: "The new release failed after the switch; the previous one is back." },
+  deadline_exceeded: tryAgain("The deployment took longer than --deadline and was undone."),
   disk_full: tryAgain("The disk is full."),
 } as const satisfies Record<string, CodeEntry>;
 

@@ -1,5 +1,5 @@
-import type { DeployResult } from "../agent/deployment/deploy.ts";
 import type { AgentEvent } from "../agent/deployment/events.ts";
+import type { DeployResult } from "../agent/deployment/run.ts";
 import { Transfer } from "./transfer.ts";
 
 export const STAGES = ["resolve", "download", "unpack", "verify", "install", "switch", "health"] as const;

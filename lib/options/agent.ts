@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { DEPLOYMENT_DEFAULTS } from "../contract/deployment-defaults.ts";
 import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { choice, duration, flag, path, secret, text, url, whole } from "./kinds.ts";
@@ -18,13 +19,26 @@ const deployment = group("Deployment", {
     defaultText: "its hostname",
     form: forms.hostId,
   }),
-  keepReleases: whole({ help: "Releases to keep, the running one included", default: 3, min: 1 }),
-  keepReports: whole({ help: "Reports to keep as files; older ones are archived", default: 1000, min: 1 }),
+  keepReleases: whole({
+    help: "Releases to keep, the running one included",
+    default: DEPLOYMENT_DEFAULTS.keepReleases,
+    min: 1,
+  }),
+  keepReports: whole({
+    help: "Reports to keep as files; older ones are archived",
+    default: DEPLOYMENT_DEFAULTS.keepReports,
+    min: 1,
+  }),
   allowDowngrade: flag({ help: "Follow `latest` to a lower version" }),
   lockWaitMs: duration({
     name: "lock-wait",
     help: "How long to wait for another deployment in this folder",
-    default: 600_000,
+    default: DEPLOYMENT_DEFAULTS.lockWaitMs,
+  }),
+  deadlineMs: duration({
+    name: "deadline",
+    help: "How long a whole deployment may take",
+    default: DEPLOYMENT_DEFAULTS.deadlineMs,
   }),
   provisionersConfig: path({ help: "provisioners.yaml: what `provision` steps run" }),
   notifiersConfig: path({ help: "notifiers.yaml: what `notify` steps run" }),

@@ -1,45 +1,63 @@
 import { randomBytes } from "node:crypto";
-import { copyFile, link, lstat, mkdir, readdir, rename, rm, symlink } from "node:fs/promises";
+import { copyFile, link, readdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { deploymentError } from "../contract/errors.ts";
-import type { Item, Layout } from "./layout.ts";
-
-const exists = async (path: string): Promise<boolean> =>
-  lstat(path).then(
-    () => true,
-    () => false,
-  );
+import { makeFolder, missing, statsOf } from "../support/files.ts";
+import type { Item, Layout, Target } from "./layout.ts";
 
 /**
- * Gives an item of a finished tree its data: the folder of the host, which every release links to. Files that the release ships under
- * `data/` are copied there when missing, never over existing ones, each at once or not at all.
+ * Puts the link to the host's data where a finished tree has, or would have, a folder `data`. What the release ships there is set apart
+ * inside the release. Nothing of the host is touched.
  *
- * @param folder the item's folder in the release
+ * @throws DeploymentError `data_conflict` when the release ships a file of that name
  */
-export async function linkData(layout: Layout, item: Item, folder: string): Promise<void> {
-  const data = layout.data(item);
-  const shipped = join(folder, "data");
-  await mkdir(data, { recursive: true });
-  const stats = await lstat(shipped).catch(() => undefined);
+export async function reserveData(layout: Layout, target: Target, release: string, item: Item): Promise<void> {
+  const data = join(layout.release(target, release), item.section, item.id, "data");
+  const stats = await statsOf(data);
   if (stats?.isSymbolicLink()) return;
-  if (stats?.isDirectory()) await seed(shipped, data);
-  else if (stats !== undefined) {
+  if (stats?.isDirectory()) {
+    const apart = layout.shippedData(target, release, item);
+    await makeFolder(dirname(apart));
+    await rename(data, apart);
+  } else if (stats !== undefined) {
     throw deploymentError("data_conflict", `${item.id} ships a file named data, where its data folder belongs.`, {
       hint: "Ask the publisher to rename it.",
     });
   }
-  await rm(shipped, { recursive: true, force: true });
-  await symlink(layout.dataText(item), shipped);
+  await symlink(layout.dataText(item), data);
 }
 
-async function seed(from: string, to: string): Promise<void> {
-  for (const entry of await readdir(from, { withFileTypes: true })) {
+/**
+ * Gives an item the data folder of the host, which its release links to. Files that the release ships under `data/` are copied there when
+ * missing, never over existing ones, each at once or not at all. Happens inside the switch only, after the adoption of real folders.
+ *
+ * @returns the paths below `data/` that could not be made, because the plugin has a file where the release ships a folder
+ */
+export async function giveData(layout: Layout, target: Target, release: string, item: Item): Promise<string[]> {
+  const data = layout.data(item);
+  await makeFolder(data);
+  const blocked: string[] = [];
+  await seed(layout.shippedData(target, release, item), data, "", blocked);
+  return blocked;
+}
+
+async function seed(from: string, to: string, shown: string, blocked: string[]): Promise<void> {
+  const entries = await readdir(from, { withFileTypes: true }).catch((error: unknown) => {
+    if (missing(error)) return [];
+    throw error;
+  });
+  for (const entry of entries) {
     const source = join(from, entry.name);
     const destination = join(to, entry.name);
+    const stats = await statsOf(destination);
     if (entry.isDirectory()) {
-      await mkdir(destination, { recursive: true });
-      await seed(source, destination);
-    } else if (!(await exists(destination))) {
+      if (stats !== undefined && !stats.isDirectory()) {
+        blocked.push(`${shown}${entry.name}`);
+        continue;
+      }
+      await makeFolder(destination);
+      await seed(source, destination, `${shown}${entry.name}/`, blocked);
+    } else if (stats === undefined) {
       const temporary = join(to, `.seed-${randomBytes(6).toString("hex")}`);
       try {
         await copyFile(source, temporary);
@@ -60,24 +78,33 @@ async function seed(from: string, to: string): Promise<void> {
 export async function checkAdoptable(layout: Layout, item: Item, folder: string): Promise<void> {
   const data = layout.data(item);
   const own = join(folder, "data");
-  const filled = (path: string): Promise<boolean> =>
-    readdir(path).then(
-      (names) => names.length > 0,
-      () => false,
-    );
-  if ((await lstat(own).catch(() => undefined))?.isDirectory() !== true || !(await filled(data))) return;
+  if ((await statsOf(own))?.isDirectory() !== true || !(await isFilled(data))) return;
   throw deploymentError("data_conflict", `Both ${own} and ${data} hold data of ${item.id}.`, {
     hint: "Move the files that you need into the second one, remove the first one and deploy again.",
   });
 }
 
-/** Moves the `data/` of a real folder that is being adopted to its place; does nothing when that has been done. */
+const isFilled = async (folder: string): Promise<boolean> =>
+  readdir(folder).then(
+    (names) => names.length > 0,
+    (error: unknown) => {
+      if (missing(error)) return false;
+      throw error;
+    },
+  );
+
+/** Moves the `data/` of an adopted folder to the host's data, and leaves a link; does nothing when that has been done. */
 export async function adoptData(layout: Layout, item: Item, folder: string): Promise<void> {
-  await checkAdoptable(layout, item, folder);
-  const data = layout.data(item);
   const own = join(folder, "data");
-  if ((await lstat(own).catch(() => undefined))?.isDirectory() !== true) return;
-  await mkdir(dirname(data), { recursive: true });
-  await rm(data, { recursive: true, force: true });
-  await rename(own, data);
+  const stats = await statsOf(own);
+  if (stats?.isSymbolicLink()) return;
+  const data = layout.data(item);
+  if (stats?.isDirectory()) {
+    await checkAdoptable(layout, item, folder);
+    await makeFolder(dirname(data));
+    await rm(data, { recursive: true, force: true });
+    await rename(own, data);
+  }
+  await makeFolder(data);
+  if ((await statsOf(own)) === undefined) await symlink(layout.dataText(item), own);
 }

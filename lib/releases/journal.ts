@@ -1,44 +1,145 @@
-import { rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import * as z from "zod";
-import { syncFolder } from "../support/files.ts";
-import { readJsonFile, writeJsonFile } from "./json-file.ts";
-import type { Layout, Target } from "./layout.ts";
+import { deploymentError } from "../contract/errors.ts";
+import { localReport } from "../contract/surfaces/reports.ts";
+import { missing, syncFolder } from "../support/files.ts";
+import { faultsOf } from "../support/yaml-file.ts";
+import { writeJsonFile } from "./json-file.ts";
+import type { Layout } from "./layout.ts";
+import { deploymentId, item, releaseName, target } from "./names.ts";
 
-const item = z.object({ section: z.enum(["plugins", "extensions"]), id: z.string() });
+/** The format of the journal. A journal of another format is not touched: it belongs to another version of Sealift. */
+const FORMAT = 1;
 
-/**
- * What a deployment is about to do, written before it does it. `staging`: nothing that anyone sees has changed. `switching`: links may be
- * half done, and whoever finds the journal undoes them. Without a journal, what `current` names is whole.
- */
-export const journal = z.object({
-  v: z.literal(1),
-  phase: z.enum(["staging", "switching"]),
-  deployment_id: z.string(),
-  target: z.custom<Target>((value) => typeof value === "string"),
+/** A deployment as its reports name it, whichever run writes them. */
+export const attempt = z.object({
+  v: z.literal(FORMAT),
+  deployment_id: deploymentId,
+  target,
   kind: z.enum(["project", "plugin", "service"]),
   slug: z.string(),
   host_id: z.string(),
   requested_version: z.string(),
   resolved_version: z.string().nullable(),
   started_at: z.string(),
-  release: z.string(),
-  previous: z.string().nullable(),
+  release: releaseName,
+});
+export type Attempt = Readonly<z.infer<typeof attempt>>;
+
+const journalEntry = z.object({
+  ...attempt.shape,
+  phase: z.enum(["staging", "switching", "committed"]),
+  previous: releaseName.nullable(),
   items: z.array(item),
   previous_items: z.array(item),
   /** Real folders that become part of `previous`. */
   adopted: z.array(item),
   /** Ids whose `.env` file this deployment created. */
-  env_files: z.array(z.string()),
+  env_files: z.array(item.shape.id),
   /** Units that were stopped, started or restarted; null is the project's own unit. */
   touched: z.array(z.string().nullable()),
+  /** The report of a committed deployment, until it is written. */
+  report: localReport.nullable().default(null),
 });
-export type Journal = z.infer<typeof journal>;
+/**
+ * A deployment's plan, written before it is carried out. `staging`: nothing that anyone sees has changed. `switching`: links may be
+ * half done, and the next run undoes them. `committed`: the new release stays, and the next run finishes the rest. Without a journal, the
+ * release that `current` names is whole.
+ */
+export type JournalEntry = Readonly<z.infer<typeof journalEntry>>;
 
-export const readJournal = (layout: Layout): Promise<Journal | undefined> => readJsonFile(layout.journal, journal);
+/**
+ * Reads the journal of a project root; `undefined` when no deployment is half done.
+ *
+ * @throws DeploymentError `journal_unreadable` for a journal that this program did not write: nothing may be swept or undone then
+ */
+export async function readJournal(layout: Layout): Promise<JournalEntry | undefined> {
+  let text: string;
+  try {
+    text = await readFile(layout.journal, "utf8");
+  } catch (error) {
+    if (missing(error)) return undefined;
+    throw error;
+  }
+  const unreadable = (why: string) =>
+    deploymentError("journal_unreadable", `The journal ${layout.journal} ${why}.`, {
+      hint:
+        "A deployment was cut short there. Let the version of Sealift that began it finish, " +
+        "or check what `current` links to, remove the journal and deploy again.",
+    });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw unreadable("is not JSON");
+  }
+  const format = z.looseObject({ v: z.number() }).safeParse(value).data?.v;
+  if (format !== undefined && format !== FORMAT)
+    throw unreadable(`has the format ${format}, and this version of Sealift knows ${FORMAT}`);
+  const parsed = journalEntry.safeParse(value);
+  if (!parsed.success) throw unreadable(`is not valid: ${faultsOf(parsed.error).slice(0, 3).join("; ")}`);
+  return parsed.data;
+}
 
-export const writeJournal = (layout: Layout, entry: Journal): Promise<void> => writeJsonFile(layout.journal, entry);
+/** The only writer of a project root's journal. Made, used and cleared under the lock of the root. */
+export class Journal {
+  readonly #layout: Layout;
+  #entry: JournalEntry;
 
-export async function clearJournal(layout: Layout): Promise<void> {
-  await rm(layout.journal, { force: true });
-  await syncFolder(layout.sealift);
+  private constructor(layout: Layout, entry: JournalEntry) {
+    this.#layout = layout;
+    this.#entry = entry;
+  }
+
+  /** Writes the first entry of a deployment: from here on a crash is undone by the next run. */
+  static async begin(layout: Layout, attempt: Attempt, previous: string | null): Promise<Journal> {
+    const journal = new Journal(layout, {
+      ...attempt,
+      phase: "staging",
+      previous,
+      items: [],
+      previous_items: [],
+      adopted: [],
+      env_files: [],
+      touched: [],
+      report: null,
+    });
+    await journal.#write();
+    return journal;
+  }
+
+  /** The journal that a run left behind, if there is one. @throws DeploymentError `journal_unreadable` */
+  static async found(layout: Layout): Promise<Journal | undefined> {
+    const entry = await readJournal(layout);
+    return entry && new Journal(layout, entry);
+  }
+
+  get layout(): Layout {
+    return this.#layout;
+  }
+
+  get entry(): JournalEntry {
+    return this.#entry;
+  }
+
+  /** Replaces parts of the entry; it is on disk when this returns. */
+  async note(changes: Partial<Omit<JournalEntry, keyof Attempt>>): Promise<void> {
+    this.#entry = { ...this.#entry, ...changes };
+    await this.#write();
+  }
+
+  /** Notes a unit before it is stopped, started or restarted. */
+  async touch(unit: string | null): Promise<void> {
+    if (!this.#entry.touched.includes(unit)) await this.note({ touched: [...this.#entry.touched, unit] });
+  }
+
+  /** Ends the journal: what `current` names is whole. */
+  async clear(): Promise<void> {
+    await rm(this.#layout.journal, { force: true });
+    await syncFolder(this.#layout.sealift);
+  }
+
+  async #write(): Promise<void> {
+    await writeJsonFile(this.#layout.journal, this.#entry);
+  }
 }

@@ -1,15 +1,18 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type * as z from "zod";
-import { writeFileAtomic } from "../support/files.ts";
+import { makeFolder, missing, writeFileAtomic } from "../support/files.ts";
 
-/** Reads one of our own JSON files; `undefined` when it is missing or not what we wrote. */
+/**
+ * Reads one of our own JSON files; `undefined` when it is missing or not valid. For files that can be made anew: the journal is read by
+ * `journal.ts`, which refuses what it does not know.
+ */
 export async function readJsonFile<T extends z.ZodType>(path: string, schema: T): Promise<z.output<T> | undefined> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    if (missing(error)) return undefined;
     throw error;
   }
   try {
@@ -21,6 +24,6 @@ export async function readJsonFile<T extends z.ZodType>(path: string, schema: T)
 
 /** Replaces one of our own JSON files as a whole. */
 export async function writeJsonFile(path: string, value: unknown): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolder(dirname(path));
   await writeFileAtomic(path, `${JSON.stringify(value)}\n`);
 }

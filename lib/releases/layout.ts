@@ -18,7 +18,10 @@ export type Target = `${"project" | "plugin" | "service"}-${string}`;
 export interface Layout {
   root: string;
   sealift: string;
+  /** Held while a switch, its undo or a recovery is under way: by one deployment of the project root at a time. */
   lock: string;
+  /** Held by one deployment of the target at a time, from its first request to the end. */
+  targetLock(target: Target): string;
   journal: string;
   /** `<section>/<id>`, the link that everything else uses. */
   link(item: Item): string;
@@ -33,15 +36,21 @@ export interface Layout {
   staging(target: Target, release: string): string;
   /** The host's own data of an item. */
   data(item: Item): string;
+  /** Files that a release ships for an item's data: seeds, which the host's own files go before. */
+  shippedData(target: Target, release: string, item: Item): string;
   /** What `<release>/<section>/<id>/data` links to. */
   dataText(item: Item): string;
   envFile(id: string): string;
   state(target: Target): string;
   reports(target: Target): string;
+  /** Marks of the reports that the hub has yet to get. */
+  outbox(target: Target): string;
   trust(target: Target): string;
 }
 
 export const STAGING_PREFIX = ".staging-";
+/** In a staging folder: which deployment it is of. */
+export const ATTEMPT_FILE = "attempt.json";
 
 /** The paths of a project root, which need not exist. */
 export function layoutOf(root: string): Layout {
@@ -50,6 +59,7 @@ export function layoutOf(root: string): Layout {
     root,
     sealift,
     lock: join(sealift, "lock"),
+    targetLock: (target) => join(sealift, "state", `${target}.lock`),
     journal: join(sealift, "journal.json"),
     link: ({ section, id }) => join(root, section, id),
     linkText: (target, { section, id }) => `../.sealift/current/${target}/${section}/${id}`,
@@ -59,10 +69,13 @@ export function layoutOf(root: string): Layout {
     release: (target, release) => join(sealift, "releases", target, release),
     staging: (target, release) => join(sealift, "releases", target, `${STAGING_PREFIX}${release}`),
     data: ({ section, id }) => join(sealift, "data", section, id),
+    shippedData: (target, release, { section, id }) =>
+      join(sealift, "releases", target, release, "shipped-data", section, id),
     dataText: ({ section, id }) => `../../../../../data/${section}/${id}`,
     envFile: (id) => join(root, "plugins", `${id}.env`),
     state: (target) => join(sealift, "state", `${target}.json`),
     reports: (target) => join(sealift, "reports", target),
+    outbox: (target) => join(sealift, "outbox", target),
     trust: (target) => join(sealift, "trust", `${target}.pub`),
   };
 }

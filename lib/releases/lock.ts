@@ -1,7 +1,8 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../contract/errors.ts";
+import { makeFolder } from "../support/files.ts";
 import { tryLock } from "../support/process-lock.ts";
 
 const POLL_MS = 100;
@@ -15,12 +16,12 @@ export interface LockOptions {
 }
 
 /**
- * Takes the lock of a project root ({@link tryLock}).
+ * Takes a lock of a project root ({@link tryLock}).
  *
  * @throws DeploymentError `root_busy` when the wait is over
  */
 export async function acquireLock(path: string, options: LockOptions): Promise<AsyncDisposable> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolder(dirname(path));
   const holderFile = `${path}.holder`;
   const deadline = Date.now() + options.waitMs;
   let lock = tryLock(path);

@@ -1,10 +1,12 @@
 import * as z from "zod";
+import { type Code, EXIT } from "../contract/codes.ts";
+import type { SealiftError } from "../contract/errors.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout, Target } from "./layout.ts";
 
 const quarantineEntry = z.object({
   version: z.string(),
-  /** What tells two artifacts of one version apart; null when the bytes were never known. */
+  /** Tells two artifacts of one version apart; null when the bytes were never known. */
   identity: z.string().nullable(),
   code: z.string(),
   reason: z.string(),
@@ -14,7 +16,36 @@ export type QuarantineEntry = z.infer<typeof quarantineEntry>;
 
 const targetState = z.object({ quarantine: z.array(quarantineEntry).default([]) });
 
-/** Versions that were rolled back or failed a check, newest last (docs/contract/host.md). */
+/** Entries that are kept, newest last. */
+const MAX_ENTRIES = 100;
+
+/** Failed checks that say nothing about the version: the operator trusts another signer, or has mistyped a key. */
+const ABOUT_THE_HOST = new Set<Code>(["signer_untrusted", "trust_changed"]);
+
+/** Failures after the switch that the version itself has caused. */
+const ABOUT_THE_RELEASE = new Set<Code>(["unhealthy", "supervisor_failed"]);
+
+/**
+ * The rule of quarantine (docs/contract/host.md): bytes that failed a check, and releases that were switched to and did not work. Trouble
+ * of the hub, the network or the host condemns no version.
+ *
+ * @param switched whether the release was current when it failed
+ */
+export const condemns = ({ code, exitCode }: SealiftError, switched: boolean): boolean =>
+  exitCode === EXIT.verification ? !ABOUT_THE_HOST.has(code) : switched && ABOUT_THE_RELEASE.has(code);
+
+/** Returns the entry that holds a version back. Bytes that are not known may be the same ones. */
+export const heldBack = (
+  entries: readonly QuarantineEntry[],
+  version: string,
+  identity: string | null,
+): QuarantineEntry | undefined =>
+  entries.find(
+    (entry) =>
+      entry.version === version && (entry.identity === null || identity === null || entry.identity === identity),
+  );
+
+/** Versions that were rolled back or failed a check, newest last. */
 export async function readQuarantine(layout: Layout, target: Target): Promise<QuarantineEntry[]> {
   return (await readJsonFile(layout.state(target), targetState))?.quarantine ?? [];
 }
@@ -22,7 +53,7 @@ export async function readQuarantine(layout: Layout, target: Target): Promise<Qu
 /** Keeps a version out of the loop until a newer one comes or a person asks. */
 export async function quarantine(layout: Layout, target: Target, entry: QuarantineEntry): Promise<void> {
   const others = (await readQuarantine(layout, target)).filter(({ version }) => version !== entry.version);
-  await writeJsonFile(layout.state(target), { quarantine: [...others, entry].slice(-100) });
+  await writeJsonFile(layout.state(target), { quarantine: [...others, entry].slice(-MAX_ENTRIES) });
 }
 
 /** Lets a version in again: it was deployed after all. */

@@ -1,17 +1,59 @@
-import { type Journal, readJournal } from "./journal.ts";
-import type { Layout } from "./layout.ts";
-import { sweepUnfinished } from "./release.ts";
-import { undoDeployment } from "./switch.ts";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { missing } from "../support/files.ts";
+import { type Attempt, attempt, Journal, type JournalEntry } from "./journal.ts";
+import { readJsonFile } from "./json-file.ts";
+import { ATTEMPT_FILE, type Layout, STAGING_PREFIX, type Target } from "./layout.ts";
+import { currentName, readRelease } from "./release.ts";
+import { finishSwitch, undoSwitch } from "./switch.ts";
 
 /**
- * Brings a project root back to whole releases after a crash: an interrupted deployment is undone, leftovers go. Only under the lock, by
- * whoever uses the root next (docs/contract/host.md).
+ * Ends the deployment that a killed run left in the journal (docs/contract/host.md): a committed one is finished, any other is undone. Only
+ * under the lock of the root.
  *
- * @returns the interrupted deployment, whose touched units may still run what was undone
+ * @param tell called before the journal goes, so that a kill in between only means that it is called again
+ * @throws DeploymentError `journal_unreadable`
  */
-export async function recover(layout: Layout): Promise<Journal | undefined> {
-  const interrupted = await readJournal(layout);
-  if (interrupted !== undefined) await undoDeployment(layout, interrupted);
-  await sweepUnfinished(layout);
-  return interrupted;
+export async function recoverJournal(
+  layout: Layout,
+  tell: (entry: JournalEntry) => Promise<void> = async () => {},
+): Promise<JournalEntry | undefined> {
+  const journal = await Journal.found(layout);
+  if (journal === undefined) return undefined;
+  if (journal.entry.phase === "committed") await finishSwitch(journal);
+  else await undoSwitch(journal);
+  await tell(journal.entry);
+  await journal.clear();
+  return journal.entry;
 }
+
+/** True when a run of the target was killed while it fetched, or is fetching now. */
+export async function hasStaging(layout: Layout, target: Target): Promise<boolean> {
+  return (await namesIn(layout.releases(target))).some((name) => name.startsWith(STAGING_PREFIX));
+}
+
+/**
+ * Removes staging folders and releases of a target that were never finished. Only under the lock of the target, and only when no journal
+ * is of this target.
+ *
+ * @returns the deployments that were killed while they fetched
+ */
+export async function sweepTarget(layout: Layout, target: Target): Promise<Attempt[]> {
+  const killed: Attempt[] = [];
+  const current = await currentName(layout, target);
+  for (const name of await namesIn(layout.releases(target))) {
+    const folder = join(layout.releases(target), name);
+    if (name.startsWith(STAGING_PREFIX)) {
+      const found = await readJsonFile(join(folder, ATTEMPT_FILE), attempt);
+      if (found?.target === target) killed.push(found);
+    } else if (name === current || (await readRelease(layout, target, name)) !== undefined) continue;
+    await rm(folder, { recursive: true, force: true });
+  }
+  return killed;
+}
+
+const namesIn = async (folder: string): Promise<string[]> =>
+  readdir(folder).catch((error: unknown) => {
+    if (missing(error)) return [];
+    throw error;
+  });

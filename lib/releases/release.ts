@@ -2,16 +2,17 @@ import { randomBytes } from "node:crypto";
 import { readdir, readlink, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod";
+import { missing } from "../support/files.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout, Target } from "./layout.ts";
-import { STAGING_PREFIX } from "./layout.ts";
+import { item } from "./names.ts";
 
 /** `release.json` inside a release: its last file, so a release without it was never finished. */
 export const releaseRecord = z.object({
   version: z.string(),
-  /** What tells two artifacts of one version apart: a signature or a digest. Null for an adopted folder. */
+  /** Tells two artifacts of one version apart: a signature or a digest. Null for an adopted folder. */
   identity: z.string().nullable(),
-  items: z.array(z.object({ section: z.enum(["plugins", "extensions"]), id: z.string() })),
+  items: z.array(item),
   content_sha256: z.string().nullable(),
   created_at: z.string(),
 });
@@ -46,7 +47,7 @@ export async function currentName(layout: Layout, target: Target): Promise<strin
   try {
     return basename(await readlink(layout.current(target)));
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    if (missing(error)) return undefined;
     throw error;
   }
 }
@@ -58,8 +59,8 @@ export async function currentRelease(layout: Layout, target: Target): Promise<Re
 }
 
 const namesIn = async (folder: string): Promise<string[]> =>
-  readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
+  readdir(folder).catch((error: unknown) => {
+    if (missing(error)) return [];
     throw error;
   });
 
@@ -84,19 +85,4 @@ export async function collectReleases(layout: Layout, target: Target, keep: numb
   const old = others.slice(Math.max(0, keep - 1)).map(({ name }) => name);
   for (const name of old) await rm(layout.release(target, name), { recursive: true, force: true });
   return old;
-}
-
-/** Removes staging folders and releases that were never finished. Only under the lock, with no deployment under way. */
-export async function sweepUnfinished(layout: Layout): Promise<string[]> {
-  const removed: string[] = [];
-  for (const target of (await namesIn(layout.releases())) as Target[]) {
-    const current = await currentName(layout, target);
-    for (const name of await namesIn(layout.releases(target))) {
-      const unfinished = name.startsWith(STAGING_PREFIX) || (await readRelease(layout, target, name)) === undefined;
-      if (!unfinished || name === current) continue;
-      await rm(join(layout.releases(target), name), { recursive: true, force: true });
-      removed.push(`${target}/${name}`);
-    }
-  }
-  return removed;
 }

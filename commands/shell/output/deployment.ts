@@ -1,4 +1,4 @@
-import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/deploy.ts";
+import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/run.ts";
 import type { Source } from "../../../lib/agent/sources/source.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
 import { interruptible, type Print } from "../base.ts";

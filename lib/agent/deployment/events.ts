@@ -15,7 +15,8 @@ export type AgentEvent =
     }
   | { event: "lock.waiting"; holder: string }
   | { event: "lock.acquired" }
-  | { event: "recovery.done"; version: string | null; deployment_id: string }
+  /** A killed run was taken to its end: `finished` if it had committed, else `undone`. */
+  | { event: "recovery.done"; version: string | null; deployment_id: string; outcome: "undone" | "finished" }
   | { event: "auth.ok" }
   | { event: "resolve.ok"; version: string; running_version: string | null }
   | { event: "locate.ok"; size_bytes: number | null }

@@ -12,7 +12,7 @@ export function deploySentence(event: AgentEvent): string | undefined {
     case "lock.waiting":
       return `Waiting for ${event.holder}`;
     case "recovery.done":
-      return `Undid an interrupted deployment${event.version === null ? "" : ` of ${event.version}`}`;
+      return `${event.outcome === "undone" ? "Undid" : "Finished"} an interrupted deployment${event.version === null ? "" : ` of ${event.version}`}`;
     case "resolve.ok":
       return `Version ${event.version}${event.running_version === null ? "" : `, running ${event.running_version}`}`;
     case "fetch.resumed":

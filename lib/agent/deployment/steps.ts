@@ -1,4 +1,4 @@
-import { lstat, mkdir, rename } from "node:fs/promises";
+import { chmod, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError, isAbort, SealiftError } from "../../contract/errors.ts";
@@ -6,6 +6,7 @@ import type { InstallStep, Notifiers, Provisioners } from "../../contract/files/
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Journal } from "../../releases/journal.ts";
 import type { Item, Layout } from "../../releases/layout.ts";
+import { makeFolder, statsOf } from "../../support/files.ts";
 import type { Fetched } from "../sources/source.ts";
 import type { Supervisor } from "../supervisors/supervisor.ts";
 import { childEnvironment, describeFailure, runProgram } from "./child-program.ts";
@@ -24,12 +25,11 @@ export interface StepContext {
   supervisor: Supervisor;
   provisioners: Provisioners;
   notifiers: Notifiers;
+  /** What was installed, filled by `install_plugin` and `install_extension`. */
+  items: Item[];
   /** Plugin id → prepared `.env` file, filled by `write_env`. */
   envFiles: Map<string, string>;
-  outcomes: StepOutcome[];
   emit: Emit;
-  /** Notes a unit in the journal before it is touched. */
-  touch: (plugin: string | null) => Promise<void>;
   signal: AbortSignal;
 }
 
@@ -47,7 +47,6 @@ export async function runSteps(steps: readonly InstallStep[], context: StepConte
         duration_ms: Math.round(performance.now() - started),
         error_message: message,
       };
-      context.outcomes.push(outcome);
       context.emit({ event: "step.done", outcome });
     };
     try {
@@ -92,7 +91,7 @@ async function runStep(step: InstallStep, context: StepContext): Promise<void> {
     case "start":
     case "stop":
     case "restart":
-      await context.touch(step.plugin ?? null);
+      await context.journal.touch(step.plugin ?? null);
       return supervisor[step.action](step.plugin ?? null, signal);
     case "healthcheck":
       return healthcheck(step, context);
@@ -102,10 +101,9 @@ async function runStep(step: InstallStep, context: StepContext): Promise<void> {
 }
 
 /** Moves an item from the verified tree to its place in the release. */
-async function install(item: Item, source: string, { fetched, release, journal }: StepContext): Promise<void> {
+async function install(item: Item, source: string, { fetched, release, items }: StepContext): Promise<void> {
   const from = join(fetched.tree, source);
-  const stats = await lstat(from).catch(() => undefined);
-  if (stats?.isDirectory() !== true) {
+  if ((await statsOf(from))?.isDirectory() !== true) {
     throw deploymentError(
       "plan_invalid",
       `The plan installs ${item.id} from ${source}, which is no folder of the artifact.`,
@@ -115,9 +113,11 @@ async function install(item: Item, source: string, { fetched, release, journal }
     );
   }
   const to = join(release, item.section, item.id);
-  await mkdir(dirname(to), { recursive: true });
+  await makeFolder(dirname(to));
   await rename(from, to);
-  journal.items.push(item);
+  // The root of an archive was a private folder until now; whoever runs the plugin has to read it.
+  await chmod(to, 0o755);
+  items.push(item);
 }
 
 async function provision(plugin: string, context: StepContext): Promise<void> {
@@ -133,7 +133,7 @@ async function provision(plugin: string, context: StepContext): Promise<void> {
   }
   const installed = join(context.release, "plugins", plugin);
   const unpacked = join(context.fetched.tree, context.fetched.plugins.get(plugin)!.folder);
-  const cwd = (await lstat(installed).catch(() => undefined)) === undefined ? unpacked : installed;
+  const cwd = (await statsOf(installed)) === undefined ? unpacked : installed;
   const timeoutMs = entry.timeout * 1000;
   const result = await runProgram({
     command: entry.command as [string, ...string[]],
@@ -154,10 +154,7 @@ async function provision(plugin: string, context: StepContext): Promise<void> {
 async function writeEnv(plugin: string, from: string, context: StepContext): Promise<void> {
   const { layout, fetched, release } = context;
   const installed = join(release, "plugins", plugin, from);
-  const template =
-    (await lstat(installed).catch(() => undefined)) === undefined
-      ? await templateInTree(plugin, from, fetched)
-      : installed;
+  const template = (await statsOf(installed)) === undefined ? await templateInTree(plugin, from, fetched) : installed;
   const prepared = join(release, `${plugin}.env`);
   const isNew = await prepareEnvFile({
     plugin,
@@ -173,7 +170,7 @@ async function writeEnv(plugin: string, from: string, context: StepContext): Pro
 /** `from` is relative to the plugin's folder, or to the artifact's root. */
 async function templateInTree(plugin: string, from: string, fetched: Fetched): Promise<string> {
   const own = join(fetched.tree, fetched.plugins.get(plugin)!.folder, from);
-  return (await lstat(own).catch(() => undefined)) === undefined ? join(fetched.tree, from) : own;
+  return (await statsOf(own)) === undefined ? join(fetched.tree, from) : own;
 }
 
 async function healthcheck(

@@ -33,9 +33,13 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
     plugins: new Set(kind === "plugin" ? [slug] : []),
     extensions: new Set(kind === "service" ? [slug] : []),
   };
-  let plan: InstallPlan | undefined;
-  let names: readonly string[] = [slug];
-  let version = options.version;
+  /** @throws UsageError `config_invalid`, `needs_supervisor` */
+  const readPlan = async (): Promise<InstallPlan> => {
+    const text = await readFile(options.installPlan, "utf8").catch((error: NodeJS.ErrnoException) => {
+      throw usageError("config_invalid", `--install-plan cannot be read: ${error.message}.`);
+    });
+    return parsePlan(text, options.installPlan, "local");
+  };
 
   return {
     kind,
@@ -44,68 +48,26 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
     requestedVersion: options.version,
 
     async precheck(supervisor) {
-      const text = await readFile(options.installPlan, "utf8").catch((error: NodeJS.ErrnoException) => {
-        throw usageError("config_invalid", `--install-plan cannot be read: ${error.message}.`);
-      });
-      plan = parsePlan(text, options.installPlan, "local");
+      const plan = await readPlan();
       orderPlan(plan, scope, "local");
       checkSupervised(plan, supervisor, "local");
     },
 
     async resolve({ signal }): Promise<Resolved> {
+      const plan = await readPlan();
       const detail = await clientFor(signal).detail();
-      if (options.version === "latest") {
-        if (!detail.latest_version) {
-          throw artifactError("no_version", `No version of ${kind} ${slug} is published yet.`, {
-            hint: "Try again when one is.",
-          });
-        }
-        version = detail.latest_version;
+      const version = options.version === "latest" ? detail.latest_version : options.version;
+      if (!version) {
+        throw artifactError("no_version", `No version of ${kind} ${slug} is published yet.`, {
+          hint: "Try again when one is.",
+        });
       }
-      if (detail.name !== undefined) names = [slug, detail.name];
+      const names = detail.name === undefined ? [slug] : [slug, detail.name];
       const sha256 = detail.versions?.find((candidate) => candidate.version === version)?.sha256;
-      return { version, identity: sha256 === undefined ? null : `sha256:${sha256}` };
-    },
-
-    async fetch(context: FetchContext): Promise<Fetched> {
-      const { staging, emit, signal, limits } = context;
-      const archive = join(staging, "artifact.zip");
-      const { repo, ...spooled } = await clientFor(signal).install(version, async (headers, body) => {
-        checkNamed(headers.named, version, names);
-        const hmac = { secret: options.signingSecret, expected: headers.hmac };
-        return { repo: headers.repo ?? null, ...(await spool(archive, body, { size: headers.size, hmac }, context)) };
-      });
-      emit({ event: "verify.ok", check: "hmac" });
-      const tree = join(staging, "tree");
-      await mkdir(tree, { mode: 0o700 });
-      const unpacked = await unzip(archive, tree, {
-        limits,
-        symlinks: options.symlinks,
-        signal,
-        onScanned({ skippedLinks }) {
-          emit({ event: "verify.ok", check: "archive" });
-          for (const link of skippedLinks)
-            emit({ event: "warning", message: `Left out the symbolic link ${JSON.stringify(link)}.` });
-        },
-      });
-      await rm(archive);
-      emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files, unpacked_bytes: unpacked.bytes });
-      const described = kind === "plugin" ? await readDescriptor(tree) : undefined;
       return {
-        plan: plan!,
-        planOrigin: "local",
-        tree,
-        plugins: new Map(
-          described === undefined ? [] : [[slug, { folder: ".", requiredEnvironment: described.environment.required }]],
-        ),
-        extensions: new Map(kind === "service" ? [[slug, { folder: "." }]] : []),
-        keep: [],
-        identity: `sha256:${spooled.sha256}`,
-        // The archive's own digest, its identity, says the same.
-        contentSha256: null,
-        bytes: spooled.bytes,
-        artifactSha256: spooled.sha256,
-        repo,
+        version,
+        identity: sha256 === undefined ? null : `sha256:${sha256}`,
+        fetch: (context) => fetchArchive(options, { version, names, plan }, context),
       };
     },
 
@@ -122,5 +84,60 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
         error_message: report.error_message,
       });
     },
+  };
+}
+
+/** A version of the marketplace, the names that its headers may give, and the operator's plan for it. */
+interface Wanted {
+  version: string;
+  names: readonly string[];
+  plan: InstallPlan;
+}
+
+async function fetchArchive(
+  options: MarketplaceSourceOptions,
+  { version, names, plan }: Wanted,
+  context: FetchContext,
+): Promise<Fetched> {
+  const { kind, slug } = options;
+  const { staging, emit, signal, limits } = context;
+  const archive = join(staging, "artifact.zip");
+  const client = new MarketplaceClient(kind, slug, { ...options, signal });
+  const { repo, ...spooled } = await client.install(version, async (headers, body) => {
+    checkNamed(headers.named, version, names);
+    const hmac = { secret: options.signingSecret, expected: headers.hmac };
+    return { repo: headers.repo ?? null, ...(await spool(archive, body, { size: headers.size, hmac }, context)) };
+  });
+  emit({ event: "verify.ok", check: "hmac" });
+  const tree = join(staging, "tree");
+  await mkdir(tree, { mode: 0o700 });
+  const unpacked = await unzip(archive, tree, {
+    limits,
+    symlinks: options.symlinks,
+    signal,
+    onScanned({ skippedLinks }) {
+      emit({ event: "verify.ok", check: "archive" });
+      for (const link of skippedLinks)
+        emit({ event: "warning", message: `Left out the symbolic link ${JSON.stringify(link)}.` });
+    },
+  });
+  await rm(archive);
+  emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files, unpacked_bytes: unpacked.bytes });
+  const described = kind === "plugin" ? await readDescriptor(tree) : undefined;
+  return {
+    plan,
+    planOrigin: "local",
+    tree,
+    plugins: new Map(
+      described === undefined ? [] : [[slug, { folder: ".", requiredEnvironment: described.environment.required }]],
+    ),
+    extensions: new Map(kind === "service" ? [[slug, { folder: "." }]] : []),
+    keep: [],
+    identity: `sha256:${spooled.sha256}`,
+    // The archive's own digest, its identity, says the same.
+    contentSha256: null,
+    artifactSha256: spooled.sha256,
+    repo,
+    reported: [],
   };
 }

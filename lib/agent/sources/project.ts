@@ -5,6 +5,7 @@ import { openArtifact } from "../../artifact/project/open.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { artifactError } from "../../contract/errors.ts";
+import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
 import type { ArtifactLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
@@ -26,11 +27,7 @@ export interface ProjectSourceOptions extends HubConnection {
 /** A project from surface B: authenticate, resolve, locate, authorize, then one pass (docs/contract/deploy.md). */
 export function projectSource(options: ProjectSourceOptions): Source {
   const { projectId } = options;
-  let location: ArtifactLocation | undefined;
-  let version = options.version;
-  let manifest: Manifest | undefined;
   const clientFor = (signal: AbortSignal): DeployClient => new DeployClient(projectId, { ...options, signal });
-  let client: DeployClient | undefined;
 
   return {
     kind: "project",
@@ -39,83 +36,15 @@ export function projectSource(options: ProjectSourceOptions): Source {
     requestedVersion: options.version,
 
     async resolve({ emit, signal }): Promise<Resolved> {
-      client = clientFor(signal);
+      const client = clientFor(signal);
       await client.authenticate();
       emit({ event: "auth.ok" });
-      if (options.version === "latest") version = await client.latestVersion();
-      location = await client.locate(version);
-      return { version, identity: location.signature };
-    },
-
-    async fetch(context: FetchContext): Promise<Fetched> {
-      const found = location!;
-      const { layout, target, emit, signal, limits, staging } = context;
-      emit({ event: "locate.ok", size_bytes: found.size_bytes ?? null });
-      const signer = await trustedSigner(layout, target, options.trust, Buffer.from(found.signer_public_key, "base64"));
-      const dek = await client!.authorize(options.deploymentCredential, found.signature);
-      emit({ event: "authorize.ok" });
-      const tree = join(staging, "tree");
-      await mkdir(tree, { mode: 0o700 });
-      let bytes = 0;
-      let size = found.size_bytes ?? null;
-      let unpackedBytes = 0;
-      const progress = throttled(emit, () => ({
-        event: "fetch.progress",
-        bytes,
-        size_bytes: size,
-        unpacked_bytes: unpackedBytes,
-      }));
-      emit({ event: "fetch.started", size_bytes: size });
-      const download = client!.download(version, found, {
-        maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES,
-        onReceived: (received, total) => {
-          bytes = received;
-          size ??= total ?? null;
-          progress();
-        },
-        onResumed: (received, reason) => emit({ event: "fetch.resumed", bytes: received, reason }),
-      });
-      const opened = await openArtifact(download, {
-        dek,
-        signature: Buffer.from(found.signature, "base64"),
-        signerPublicKey: signer.publicKey,
-        staging: tree,
-        limits,
-        signal,
-        onUnpacked: (unpacked) => {
-          unpackedBytes = unpacked;
-          progress();
-        },
-        onVerified: () => emit({ event: "verify.ok", check: "signature" }),
-      });
-      manifest = opened.manifest;
-      emit({ event: "fetch.done", bytes, files: opened.files, unpacked_bytes: opened.bytes });
-      checkManifest(manifest, projectId, version);
-      emit({ event: "verify.ok", check: "manifest" });
-      if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {
-        // Most projects embed all of their plugins: what fetches others is loaded for those that do not.
-        const { fetchSourcePlugins } = await import("./pinned-plugins.ts");
-        const { sources = { gitTokens: new Map() } } = options;
-        bytes += await fetchSourcePlugins(manifest, tree, { ...options, ...sources }, context);
-      }
-      await signer.remember?.();
+      const version = options.version === "latest" ? await client.latestVersion() : options.version;
+      const location = await client.locate(version);
       return {
-        plan: await readPlan(tree),
-        planOrigin: "artifact",
-        tree,
-        plugins: new Map(
-          manifest.plugins.map(({ id, environment }) => [
-            id,
-            { folder: `${manifest!.plugins_dirname}/${id}`, requiredEnvironment: environment?.required ?? [] },
-          ]),
-        ),
-        extensions: new Map(manifest.extensions.map(({ id }) => [id, { folder: `extensions/${id}` }])),
-        keep: [MANIFEST_FILE, INTEGRATION_FILE],
-        identity: found.signature,
-        contentSha256: manifest.content_sha256,
-        bytes,
-        artifactSha256: found.artifact_sha256 ?? null,
-        repo: null,
+        version,
+        identity: location.signature,
+        fetch: (context) => fetchArtifact(options, { client, version, location }, context),
       };
     },
 
@@ -128,13 +57,98 @@ export function projectSource(options: ProjectSourceOptions): Source {
         version: report.resolved_version ?? report.requested_version,
         started_at: report.started_at,
         completed_at: report.completed_at,
-        plugins: manifest?.plugins ?? [],
+        plugins: report.plugins,
         host_id: report.host_id,
         error_message: report.error_message,
         rolled_back: report.status === "rolled_back",
       };
       await clientFor(signal).report(body);
     },
+  };
+}
+
+/** A version that surface B has located, and the client whose session located it. */
+interface Located {
+  client: DeployClient;
+  version: string;
+  location: ArtifactLocation;
+}
+
+/** Authorizes, then downloads, verifies, decrypts and unpacks in one pass. */
+async function fetchArtifact(
+  options: ProjectSourceOptions,
+  { client, version, location }: Located,
+  context: FetchContext,
+): Promise<Fetched> {
+  const { projectId } = options;
+  const { layout, target, emit, signal, limits, staging } = context;
+  emit({ event: "locate.ok", size_bytes: location.size_bytes ?? null });
+  const offered = Buffer.from(location.signer_public_key, "base64");
+  const signer = await trustedSigner(layout, target, options.trust, offered);
+  const dek = await client.authorize(options.deploymentCredential, location.signature);
+  emit({ event: "authorize.ok" });
+  const tree = join(staging, "tree");
+  await mkdir(tree, { mode: 0o700 });
+  let bytes = 0;
+  let size = location.size_bytes ?? null;
+  let unpackedBytes = 0;
+  const progress = throttled(emit, () => ({
+    event: "fetch.progress",
+    bytes,
+    size_bytes: size,
+    unpacked_bytes: unpackedBytes,
+  }));
+  emit({ event: "fetch.started", size_bytes: size });
+  const download = client.download(version, location, {
+    maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES,
+    onReceived: (received, total) => {
+      bytes = received;
+      size ??= total ?? null;
+      progress();
+    },
+    onResumed: (received, reason) => emit({ event: "fetch.resumed", bytes: received, reason }),
+  });
+  const { manifest, ...opened } = await openArtifact(download, {
+    dek,
+    signature: Buffer.from(location.signature, "base64"),
+    signerPublicKey: signer.publicKey,
+    staging: tree,
+    limits,
+    signal,
+    onUnpacked: (unpacked) => {
+      unpackedBytes = unpacked;
+      progress();
+    },
+    onVerified: () => emit({ event: "verify.ok", check: "signature" }),
+  });
+  emit({ event: "fetch.done", bytes, files: opened.files, unpacked_bytes: opened.bytes });
+  checkManifest(manifest, projectId, version);
+  emit({ event: "verify.ok", check: "manifest" });
+  if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {
+    // Most projects embed all of their plugins: what fetches others is loaded for those that do not.
+    const { fetchSourcePlugins } = await import("./pinned-plugins.ts");
+    const { sources = { gitTokens: new Map() } } = options;
+    await fetchSourcePlugins(manifest, tree, { ...options, ...sources }, context);
+  }
+  const plan = await readPlan(tree);
+  await signer.remember?.();
+  return {
+    plan,
+    planOrigin: "artifact",
+    tree,
+    plugins: new Map(
+      manifest.plugins.map(({ id, environment }) => [
+        id,
+        { folder: `${manifest.plugins_dirname}/${id}`, requiredEnvironment: environment?.required ?? [] },
+      ]),
+    ),
+    extensions: new Map(manifest.extensions.map(({ id }) => [id, { folder: `extensions/${id}` }])),
+    keep: [MANIFEST_FILE, INTEGRATION_FILE],
+    identity: location.signature,
+    contentSha256: manifest.content_sha256,
+    artifactSha256: location.artifact_sha256 ?? null,
+    repo: null,
+    reported: manifest.plugins,
   };
 }
 
@@ -148,7 +162,8 @@ function checkManifest(manifest: Manifest, projectId: string, version: string): 
   if (manifest.version !== version) throw mismatch("version", manifest.version, version);
 }
 
-async function readPlan(tree: string) {
+/** @throws ArtifactError `plan_missing`, `plan_invalid` */
+async function readPlan(tree: string): Promise<InstallPlan> {
   let text: string;
   try {
     text = await readFile(join(tree, PLAN_FILE), "utf8");

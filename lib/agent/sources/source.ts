@@ -10,9 +10,11 @@ export interface Resolved {
   version: string;
   /** Tells two artifacts of one version apart; the same one is not installed twice. Null when only the bytes can tell. */
   identity: string | null;
+  /** Fetches, verifies and unpacks this version. */
+  fetch(context: FetchContext): Promise<Fetched>;
 }
 
-/** What a source has put into staging, verified. */
+/** A verified tree in staging, and what is known of it. */
 export interface Fetched {
   plan: InstallPlan;
   planOrigin: PlanOrigin;
@@ -25,10 +27,10 @@ export interface Fetched {
   keep: readonly string[];
   identity: string;
   contentSha256: string | null;
-  /** Bytes downloaded. */
-  bytes: number;
   artifactSha256: string | null;
   repo: string | null;
+  /** The manifest's plugin entries, for the hub's report. */
+  reported: readonly Record<string, unknown>[];
 }
 
 export interface FetchContext {
@@ -49,9 +51,8 @@ export interface Source {
   requestedVersion: string;
   /** Refuses what can be refused before any request. */
   precheck?(supervisor: string): Promise<void>;
+  /** Finds the requested version at the hub. */
   resolve(context: { emit: Emit; signal: AbortSignal }): Promise<Resolved>;
-  /** Fetches, verifies and unpacks the resolved version. */
-  fetch(context: FetchContext): Promise<Fetched>;
-  /** Tells the hub how it went. Best effort: a failure is a warning. */
+  /** Sends a report to the hub: of this run, or of an earlier one of the same target. */
   report(report: LocalReport, signal: AbortSignal): Promise<void>;
 }

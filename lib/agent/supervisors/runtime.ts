@@ -7,12 +7,9 @@ import type { Supervisor } from "./supervisor.ts";
  * A Sealift runtime, through surface C: start is load, stop is unload, restart is reload (load for a plugin that is new to it). The
  * project's own unit is every plugin that it has installed.
  */
-export function runtimeSupervisor(
-  options: Omit<RuntimeClientOptions, "signal">,
-  installed: () => readonly string[],
-): Supervisor {
+export function runtimeSupervisor(options: RuntimeClientOptions, installed: readonly string[]): Supervisor {
   const client = (signal?: AbortSignal): RuntimeClient => new RuntimeClient({ ...options, ...(signal && { signal }) });
-  const each = (plugin: string | null): readonly string[] => (plugin === null ? installed() : [plugin]);
+  const each = (plugin: string | null): readonly string[] => (plugin === null ? installed : [plugin]);
   const failed = (doing: string, plugin: string, error: unknown): unknown =>
     error instanceof SealiftError && !isTransient(error) && error.kind !== "AuthenticationError"
       ? deploymentError("supervisor_failed", `The runtime could not ${doing} ${plugin}: ${error.message}`, {

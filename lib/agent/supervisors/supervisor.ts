@@ -18,6 +18,13 @@ export interface Supervisor {
 
 export type SupervisorName = "none" | "runtime" | "systemd" | "docker" | "kubernetes";
 
+/** What runs the plugins of a host, as an operator chose it. */
+export interface SupervisorChoice {
+  name: SupervisorName;
+  /** @param installed the plugins that the project's own unit stands for, where a supervisor knows plugins only */
+  make?: (installed: readonly string[]) => Supervisor;
+}
+
 /** Milliseconds that a supervisor's program may take to start, stop or restart a unit. */
 export const PROGRAM_TIMEOUT_MS = 120_000;
 /** Milliseconds between the two samples of a health check. */

@@ -1,5 +1,5 @@
 import { isDowngrade } from "../../contract/versions.ts";
-import type { QuarantineEntry } from "../../releases/quarantine.ts";
+import { heldBack, type QuarantineEntry } from "../../releases/quarantine.ts";
 import type { HoldReason } from "./events.ts";
 
 /** What a hub says is the latest version. */
@@ -42,7 +42,7 @@ export function decide({ running, latest, quarantine, paused, allowDowngrade, as
     const message = `The latest version is ${version}, lower than the running ${running}, which is not yanked.`;
     return { do: "hold", version, reason: "downgrade", message };
   }
-  const before = quarantine.find((entry) => entry.version === version && sameBytes(entry.identity, latest.identity));
+  const before = heldBack(quarantine, version, latest.identity);
   if (before !== undefined && asked === undefined) {
     return { do: "hold", version, reason: "quarantined", message: before.reason };
   }
@@ -51,6 +51,3 @@ export function decide({ running, latest, quarantine, paused, allowDowngrade, as
   }
   return { do: "deploy", version, reinstall: false };
 }
-
-/** Unknown bytes may be the same ones. */
-const sameBytes = (a: string | null, b: string | null): boolean => a === null || b === null || a === b;

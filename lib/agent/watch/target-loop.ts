@@ -3,17 +3,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { retryAfterOf } from "../../client/answers.ts";
 import { EXIT, type ExitCode } from "../../contract/codes.ts";
 import { asSealiftError, deploymentError, type SealiftError } from "../../contract/errors.ts";
-import { readJournal } from "../../releases/journal.ts";
 import { type Layout, layoutOf, type Target } from "../../releases/layout.ts";
-import { acquireLock } from "../../releases/lock.ts";
 import { readQuarantine } from "../../releases/quarantine.ts";
 import { currentRelease } from "../../releases/release.ts";
-import { deploy, type DeployResult } from "../deployment/deploy.ts";
-import { type SupervisorChoice, undoInterrupted } from "../deployment/interrupted.ts";
+import { deploy } from "../deployment/deploy.ts";
+import { DEPLOY_DEFAULTS, type DeployResult } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
+import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { decide, type Decision } from "./decide.ts";
 import type { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, HoldReason, WatchAction, WatchedTarget } from "./events.ts";
+import { recoverTarget } from "./recovery.ts";
 import { hasRequests, takeRequests } from "./requests.ts";
 import { nextDelay } from "./schedule.ts";
 import { WatchMemory } from "./state.ts";
@@ -165,7 +165,13 @@ export class TargetLoop {
     let result: TurnResult;
     try {
       for (const action of await takeRequests(this.#layout, this.#source.target)) await this.#note(action);
-      await this.#recover(signal);
+      await recoverTarget(this.#source, {
+        layout: this.#layout,
+        supervisorOf: (other) => this.#context.supervisorOf(this.#layout, other) ?? this.supervisor,
+        lockWaitMs: this.#target.options.lockWaitMs ?? DEPLOY_DEFAULTS.lockWaitMs,
+        emit: (event) => this.#context.emit({ ...event, target: this.name }),
+        signal,
+      });
       result = await this.#follow(signal, dropped);
     } catch (thrown) {
       const error = asSealiftError(thrown);
@@ -181,21 +187,6 @@ export class TargetLoop {
     this.#failures = failed ? this.#failures + 1 : 0;
     this.#retryAfterMs = result.error && retryAfterOf(result.error);
     return result;
-  }
-
-  /**
-   * A deployment that a crash cut short is undone before anything else is decided: what runs must be known. It may be a neighbour's, whose
-   * units its own supervisor brings back.
-   */
-  async #recover(signal: AbortSignal): Promise<void> {
-    const journal = await readJournal(this.#layout);
-    if (journal === undefined) return;
-    await this.#context.deployments.run(this.#layout.root, async () => {
-      const { lockWaitMs = 600_000 } = this.#target.options;
-      const supervisor = this.#context.supervisorOf(this.#layout, journal.target) ?? this.supervisor;
-      await using _lock = await acquireLock(this.#layout.lock, { waitMs: lockWaitMs, signal });
-      await undoInterrupted(this.#layout, supervisor, (event) => this.#context.emit({ ...event, target: this.name }));
-    });
   }
 
   async #follow(signal: AbortSignal, dropped: AbortSignal | undefined): Promise<TurnResult> {

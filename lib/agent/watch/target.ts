@@ -3,7 +3,7 @@ import type { HubConnection } from "../../client/hub-connection.ts";
 import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { SealiftError } from "../../contract/errors.ts";
 import { baseUrl, type TargetKind } from "../../contract/surfaces/paths.ts";
-import type { DeployOptions } from "../deployment/deploy.ts";
+import type { DeployOptions } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { Latest } from "./decide.ts";
 

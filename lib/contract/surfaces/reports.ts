@@ -53,6 +53,8 @@ export const localReport = z.object({
   steps: z.array(stepOutcome),
   bytes: z.int().nonnegative(),
   artifact_sha256: z.string().nullable(),
+  /** The manifest's plugin entries, for the hub's report. */
+  plugins: z.array(z.record(z.string(), z.unknown())).default([]),
   warnings: z.array(z.string()),
 });
 export type LocalReport = z.infer<typeof localReport>;

@@ -5,8 +5,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import type { Test } from "tap";
-import { deploy, type DeployOptions, type DeployResult } from "../../../lib/agent/deployment/deploy.ts";
+import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import type { AgentEvent } from "../../../lib/agent/deployment/events.ts";
+import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/run.ts";
 import { projectSource, type ProjectSourceOptions } from "../../../lib/agent/sources/project.ts";
 import type { Code } from "../../../lib/contract/codes.ts";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
@@ -45,7 +46,7 @@ export function snapshot(folder: string, skip: (path: string) => boolean = () =>
 }
 
 /** What a failed deployment may change: its report, the quarantine, the lock's own file. */
-export const mayChange = (path: string): boolean => /(^|\/)\.sealift\/(reports|state|lock)(\/|$)/.test(path);
+export const mayChange = (path: string): boolean => /(^|\/)\.sealift\/(reports|outbox|state|lock)(\/|$)/.test(path);
 
 export interface Refusal {
   code: Code;

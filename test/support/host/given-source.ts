@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { parsePlan } from "../../../lib/agent/deployment/plan.ts";
-import type { Source } from "../../../lib/agent/sources/source.ts";
+import type { FetchContext, Fetched, Resolved, Source } from "../../../lib/agent/sources/source.ts";
 import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";
 import { plant } from "./project-root.ts";
 
@@ -11,45 +11,51 @@ export const GIVEN_TARGET = `project-${PROJECT}` as const;
 /** The step that installs the one plugin of a given source. */
 export const INSTALL = "\n  - {id: install, action: install_plugin, plugin: a}";
 
-export interface Given extends Partial<Source> {
+export interface Given extends Partial<Omit<Source, "resolve">> {
+  resolve?: (...context: Parameters<Source["resolve"]>) => Promise<Omit<Resolved, "fetch">>;
   /** The plugin that it installs. */
   plugin?: string;
   files?: Record<string, string>;
+  fetch?: (context: FetchContext) => Promise<Fetched>;
   reports?: LocalReport[];
 }
 
 /** A source without a hub: the tree and the plan are given. */
 export function sourceOf(version: string, steps: string, given: Given = {}): Source {
   const { slug = PROJECT, plugin = "a", reports, ...others } = given;
-  const { files = { [`plugins/${plugin}/version`]: version }, ...rest } = others;
+  const { files = { [`plugins/${plugin}/version`]: version }, fetch: givenFetch, resolve, ...rest } = others;
+  const fetch = async (context: FetchContext): Promise<Fetched> => {
+    if (givenFetch !== undefined) return givenFetch(context);
+    const tree = join(context.staging, "tree");
+    await mkdir(tree, { recursive: true });
+    await plant(tree, files);
+    return {
+      plan: parsePlan(
+        `format_version: "1"\nproject_id: ${slug}\nversion: ${version}\nsteps:\n${steps}`,
+        "install.yaml",
+        "artifact",
+      ),
+      planOrigin: "artifact",
+      tree,
+      plugins: new Map([[plugin, { folder: `plugins/${plugin}`, requiredEnvironment: [] }]]),
+      extensions: new Map(),
+      keep: [],
+      identity: `signature of ${version}`,
+      contentSha256: null,
+      artifactSha256: null,
+      repo: null,
+      reported: [],
+    };
+  };
   return {
     kind: "project",
     slug,
     target: `project-${slug}`,
     requestedVersion: "latest",
-    resolve: async () => ({ version, identity: `signature of ${version}` }),
-    fetch: async ({ staging }) => {
-      const tree = join(staging, "tree");
-      await mkdir(tree, { recursive: true });
-      await plant(tree, files);
-      return {
-        plan: parsePlan(
-          `format_version: "1"\nproject_id: ${slug}\nversion: ${version}\nsteps:\n${steps}`,
-          "install.yaml",
-          "artifact",
-        ),
-        planOrigin: "artifact",
-        tree,
-        plugins: new Map([[plugin, { folder: `plugins/${plugin}`, requiredEnvironment: [] }]]),
-        extensions: new Map(),
-        keep: [],
-        identity: `signature of ${version}`,
-        contentSha256: null,
-        bytes: 10,
-        artifactSha256: null,
-        repo: null,
-      };
-    },
+    resolve: async (context) => ({
+      ...((await resolve?.(context)) ?? { version, identity: `signature of ${version}` }),
+      fetch,
+    }),
     report: async (report) => void reports?.push(report),
     ...rest,
   };

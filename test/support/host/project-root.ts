@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Journal, writeJournal } from "../../../lib/releases/journal.ts";
+import { reserveData } from "../../../lib/releases/data-folders.ts";
+import { Journal } from "../../../lib/releases/journal.ts";
 import { type Item, type Layout, layoutOf, type Target } from "../../../lib/releases/layout.ts";
 import { currentRelease, newReleaseName, writeRelease } from "../../../lib/releases/release.ts";
+import { finishSwitch, type NewRelease, switchRelease } from "../../../lib/releases/switch.ts";
 
 export const plugin = (id: string): Item => ({ section: "plugins", id });
 
@@ -15,13 +17,19 @@ export async function plant(folder: string, files: Record<string, string>): Prom
   }
 }
 
+/** A release that nothing points to yet. */
+export interface Prepared extends NewRelease {
+  journal: Journal;
+  name: string;
+}
+
 /** A whole release on disk that nothing points to yet, with its journal in phase `staging`. */
 export async function prepareRelease(
   layout: Layout,
   target: Target,
   version: string,
   files: Record<string, string>,
-): Promise<Journal> {
+): Promise<Prepared> {
   const name = newReleaseName(version);
   const items = [...new Set(Object.keys(files).map((path) => path.split("/").slice(0, 2).join("/")))].map((key) => {
     const [section, id] = key.split("/");
@@ -35,27 +43,28 @@ export async function prepareRelease(
     content_sha256: null,
     created_at: new Date().toISOString(),
   });
-  const journal: Journal = {
-    v: 1,
-    phase: "staging",
+  for (const item of items) await reserveData(layout, target, name, item);
+  const attempt = {
+    v: 1 as const,
     deployment_id: randomUUID(),
     target,
-    kind: "project",
+    kind: "project" as const,
     slug: target,
     host_id: "host",
     requested_version: version,
     resolved_version: version,
     started_at: new Date().toISOString(),
     release: name,
-    previous: (await currentRelease(layout, target))?.name ?? null,
-    items,
-    previous_items: [],
-    adopted: [],
-    env_files: [],
-    touched: [],
   };
-  await writeJournal(layout, journal);
-  return journal;
+  const journal = await Journal.begin(layout, attempt, (await currentRelease(layout, target))?.name ?? null);
+  return { journal, items, envFiles: new Map(), name };
+}
+
+/** Switches to a prepared release for good. */
+export async function install(prepared: Prepared): Promise<void> {
+  await switchRelease(prepared.journal, prepared);
+  await finishSwitch(prepared.journal);
+  await prepared.journal.clear();
 }
 
 export { layoutOf };

@@ -1,15 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import type { SupervisorChoice } from "../../../../lib/agent/deployment/interrupted.ts";
 import { readReports } from "../../../../lib/agent/reports/report.ts";
+import type { SupervisorChoice } from "../../../../lib/agent/supervisors/supervisor.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
-import { type Journal, readJournal, writeJournal } from "../../../../lib/releases/journal.ts";
+import { readJournal } from "../../../../lib/releases/journal.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { acquireLock } from "../../../../lib/releases/lock.ts";
-import { commitSwitch, switchRelease } from "../../../../lib/releases/switch.ts";
+import { switchRelease } from "../../../../lib/releases/switch.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
-import { prepareRelease } from "../../../support/host/project-root.ts";
+import { install, prepareRelease } from "../../../support/host/project-root.ts";
 import { givenTarget, watching } from "../../../support/host/watching.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
@@ -18,16 +18,15 @@ const systemd: SupervisorChoice = { name: "systemd", make: () => systemdSupervis
 const running = (root: string): Promise<string> => readFile(join(root, "plugins/a/version"), "utf8");
 
 /** A root that runs 1.0.0, with the switch to 2.0.0 done and not committed: its deployment was killed. */
-async function killedRoot(t: Test, touched: Journal["touched"]): Promise<string> {
+async function killedRoot(t: Test, touched: (string | null)[]): Promise<string> {
   const root = temporaryFolder(t);
   const layout = layoutOf(root);
   const files = (version: string) => ({ "plugins/a/version": version });
   const first = await prepareRelease(layout, GIVEN_TARGET, "1.0.0", files("1.0.0"));
-  await switchRelease(layout, first, new Map());
-  await commitSwitch(layout, first);
+  await install(first);
   const killed = await prepareRelease(layout, GIVEN_TARGET, "2.0.0", files("2.0.0"));
-  await switchRelease(layout, killed, new Map());
-  await writeJournal(layout, { ...killed, touched });
+  await switchRelease(killed.journal, killed);
+  await killed.journal.note({ touched });
   return root;
 }
 
@@ -82,13 +81,12 @@ t.test("the journal of a deployment under way, in another process, is left alone
   const root = temporaryFolder(t);
   const layout = layoutOf(root);
   const theirs = await acquireLock(layout.lock, { waitMs: 0 });
-  const journal = await prepareRelease(layout, GIVEN_TARGET, "2.0.0", { "plugins/a/version": "2.0.0" });
+  const prepared = await prepareRelease(layout, GIVEN_TARGET, "2.0.0", { "plugins/a/version": "2.0.0" });
   const target = givenTarget(root, { deploy: { lockWaitMs: 50 } });
   const w = watching(t, [target]);
   await w.until("check.failed", { code: "root_busy" });
-  t.match(await readJournal(layout), { deployment_id: journal.deployment_id });
-  await switchRelease(layout, journal, new Map());
-  await commitSwitch(layout, journal);
+  t.match(await readJournal(layout), { deployment_id: prepared.journal.entry.deployment_id });
+  await install(prepared);
   await theirs[Symbol.asyncDispose]();
   t.match(await w.until("check.done"), { running_version: "2.0.0" });
   t.equal(w.all("recovery.done").length, 0);

@@ -1,0 +1,46 @@
+import { deploymentError } from "../../contract/errors.ts";
+import { isDowngrade } from "../../contract/versions.ts";
+import { heldBack, readQuarantine } from "../../releases/quarantine.ts";
+import type { Release } from "../../releases/release.ts";
+import type { Resolved } from "../sources/source.ts";
+import type { Run } from "./run.ts";
+
+/** A version that may be deployed, and what it will replace. */
+export interface Admitted {
+  resolved: Resolved;
+  running: Release | undefined;
+}
+
+/** Returns the running release if it is this very artifact, and nobody wants it anew. */
+export function alreadyRuns(
+  { options }: Run,
+  running: Release | undefined,
+  { version, identity }: { version: string; identity: string | null },
+): Release | undefined {
+  const same = identity !== null && running?.identity === identity && running.version === version;
+  return same && !options.reinstall ? running : undefined;
+}
+
+/**
+ * Decides whether a resolved version may be deployed (docs/contract/host.md): a lower `latest` is not followed unasked; a version that failed
+ * before is tried again, because somebody asked for it.
+ *
+ * @throws DeploymentError `downgrade_refused`
+ */
+export async function admit(run: Run, resolved: Resolved, running: Release | undefined): Promise<Admitted> {
+  const { source, options, layout, emit } = run;
+  const { version, identity } = resolved;
+  const asked = source.requestedVersion !== "latest" || options.allowDowngrade;
+  if (running !== undefined && !asked && isDowngrade(running.version, version)) {
+    const message = `The latest version is ${version}, which is lower than the running ${running.version}.`;
+    throw deploymentError("downgrade_refused", message, {
+      hint: "Run it with --allow-downgrade, or name the version.",
+    });
+  }
+  const before = heldBack(await readQuarantine(layout, source.target), version, identity);
+  if (before !== undefined) {
+    const message = `${version} is in quarantine (${before.reason}); trying it again because it was asked for.`;
+    emit({ event: "warning", message });
+  }
+  return { resolved, running };
+}

@@ -1,0 +1,92 @@
+import { chmod, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { reserveData } from "../../releases/data-folders.ts";
+import type { Journal } from "../../releases/journal.ts";
+import { ATTEMPT_FILE, type Item } from "../../releases/layout.ts";
+import { writeRelease } from "../../releases/release.ts";
+import { type NewRelease, planSwitch } from "../../releases/switch.ts";
+import { statsOf } from "../../support/files.ts";
+import { noSupervisor } from "../supervisors/none.ts";
+import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps } from "./plan.ts";
+import type { Run } from "./run.ts";
+import type { Staged } from "./stage.ts";
+import { runSteps, type StepContext } from "./steps.ts";
+
+/** A finished release that nothing points to yet, and the steps that are left. */
+export interface Installed extends NewRelease {
+  plan: Pick<OrderedPlan, "stop" | "after">;
+  /** Carries out the steps that are left. */
+  steps: StepContext;
+}
+
+/** Checks the plan of a verified tree against the project root, before anything of it is carried out. */
+async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promise<OrderedPlan> {
+  const scope = {
+    projectId: run.source.slug,
+    plugins: new Set(fetched.plugins.keys()),
+    extensions: new Set(fetched.extensions.keys()),
+  };
+  const plan = orderPlan(fetched.plan, scope, fetched.planOrigin);
+  checkSupervised(fetched.plan, run.options.supervisor.name, fetched.planOrigin);
+  await planSwitch(run.layout, attempt.target, plannedItems(plan));
+  run.emit({ event: "verify.ok", check: "plan" });
+  run.emit({ event: "steps.planned", steps: plannedSteps(plan) });
+  return plan;
+}
+
+/**
+ * Makes a release of a verified tree: it leaves staging for its final path, so that what a provisioner makes may name that path; then the
+ * plan's first steps fill it.
+ */
+export async function install(run: Run, staged: Staged, journal: Journal): Promise<Installed> {
+  const { layout, options } = run;
+  const { target, release: name } = journal.entry;
+  const plan = await checkedPlan(run, staged);
+  const release = layout.release(target, name);
+  await rename(staged.folder, release);
+  await rm(join(release, ATTEMPT_FILE));
+  const items: Item[] = [];
+  const envFiles = new Map<string, string>();
+  const filling: StepContext = {
+    layout,
+    journal,
+    release,
+    fetched: { ...staged.fetched, tree: join(release, "tree") },
+    // Steps that need one come later; it is told then which plugins there are.
+    supervisor: noSupervisor(),
+    provisioners: options.provisioners,
+    notifiers: options.notifiers,
+    items,
+    envFiles,
+    emit: run.emit,
+    signal: run.signal,
+  };
+  await runSteps(plan.fill, filling);
+  await finishRelease(run, filling, name);
+  const plugins = items.filter(({ section }) => section === "plugins").map(({ id }) => id);
+  const supervisor = options.supervisor.make?.(plugins) ?? noSupervisor();
+  return { items, envFiles, plan, steps: { ...filling, supervisor } };
+}
+
+/** The files that people may want to read stay with the release, the rest of the tree goes; `release.json` makes it whole. */
+async function finishRelease(run: Run, { fetched, release, items, journal }: StepContext, name: string): Promise<void> {
+  const { target, resolved_version: version } = journal.entry;
+  for (const file of fetched.keep) {
+    const from = join(fetched.tree, file);
+    if ((await statsOf(from)) !== undefined) await rename(from, join(release, file));
+  }
+  await rm(fetched.tree, { recursive: true, force: true });
+  for (const item of items) await reserveData(run.layout, target, name, item);
+  if (run.options.pluginSecretKey !== undefined) {
+    const { signPlugins } = await import("./plugin-signing.ts");
+    await signPlugins(release, items, run.options.pluginSecretKey);
+  }
+  await chmod(release, 0o755);
+  await writeRelease(run.layout, target, name, {
+    version: version!,
+    identity: fetched.identity,
+    items,
+    content_sha256: fetched.contentSha256,
+    created_at: new Date().toISOString(),
+  });
+}

@@ -1,0 +1,138 @@
+import { randomUUID } from "node:crypto";
+import { resolve as absolute } from "node:path";
+import { DEFAULT_LIMITS, type Limits } from "../../artifact/limits.ts";
+import { DEPLOYMENT_DEFAULTS } from "../../contract/deployment-defaults.ts";
+import { asSealiftError, deploymentError, type SealiftError } from "../../contract/errors.ts";
+import type { Notifiers, Provisioners } from "../../contract/files/install-plan.ts";
+import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import { type Layout, layoutOf } from "../../releases/layout.ts";
+import { acquireLock } from "../../releases/lock.ts";
+import { ReportDraft } from "../reports/draft.ts";
+import type { Source } from "../sources/source.ts";
+import type { SupervisorChoice } from "../supervisors/supervisor.ts";
+import type { Emit } from "./events.ts";
+
+export interface DeployOptions {
+  projectRoot: string;
+  hostId: string;
+  supervisor: SupervisorChoice;
+  provisioners?: Provisioners;
+  notifiers?: Notifiers;
+  limits?: Limits;
+  /** Key of `plugin.sig`, written for trusted plugins. */
+  pluginSecretKey?: string;
+  /** Releases to keep, the running one included. */
+  keepReleases?: number;
+  /** Local reports to keep as files; older ones go to the archive. */
+  keepReports?: number;
+  allowDowngrade?: boolean;
+  /** Installs the version once more even if it runs already. */
+  reinstall?: boolean;
+  /** Milliseconds to wait for another deployment of the same target or on the same root. */
+  lockWaitMs?: number;
+  /** Milliseconds that the whole deployment may take. */
+  deadlineMs?: number;
+  signal?: AbortSignal;
+}
+
+export const DEPLOY_DEFAULTS = {
+  provisioners: {},
+  notifiers: {},
+  limits: DEFAULT_LIMITS,
+  ...DEPLOYMENT_DEFAULTS,
+  allowDowngrade: false,
+  reinstall: false,
+} satisfies Partial<DeployOptions>;
+
+/** The options of a deployment with every default in place. */
+export type RunOptions = DeployOptions & Required<Pick<DeployOptions, keyof typeof DEPLOY_DEFAULTS>>;
+
+export interface DeployResult {
+  status: LocalReport["status"];
+  /** `unchanged`: this very artifact runs already. */
+  outcome: "deployed" | "unchanged" | "failed" | "rolled_back";
+  version: string | null;
+  previous_version: string | null;
+  release: string | null;
+  deployment_id: string;
+  report: string | null;
+  error?: SealiftError;
+}
+
+/** One deployment under way: what all of its steps are given, and what none of them changes. */
+export interface Run {
+  readonly id: string;
+  readonly startedAt: string;
+  readonly source: Source;
+  readonly options: RunOptions;
+  readonly layout: Layout;
+  readonly emit: Emit;
+  /** Hears every event, and is made into the report. */
+  readonly draft: ReportDraft;
+  /** Aborts when a person or the deadline ends the deployment. */
+  readonly signal: AbortSignal;
+}
+
+export function beginRun(source: Source, given: DeployOptions, listener: Emit): Run {
+  const options: RunOptions = { ...DEPLOY_DEFAULTS, ...given };
+  const layout = layoutOf(absolute(options.projectRoot));
+  const draft = new ReportDraft();
+  const run: Run = {
+    id: randomUUID(),
+    startedAt: new Date().toISOString(),
+    source,
+    options,
+    layout,
+    draft,
+    signal: AbortSignal.any([AbortSignal.timeout(options.deadlineMs), ...(given.signal ? [given.signal] : [])]),
+    emit: (event) => {
+      draft.hear(event);
+      listener(event);
+    },
+  };
+  run.emit({
+    event: "deploy.started",
+    kind: source.kind,
+    slug: source.slug,
+    requested_version: source.requestedVersion,
+    deployment_id: run.id,
+    project_root: layout.root,
+  });
+  return run;
+}
+
+/**
+ * The error of a run as it is told. An abort reaches the steps as errors of many kinds (a closed stream, a lost connection): when the run
+ * was ended, that is the reason, whatever was thrown.
+ */
+export function errorOf({ options, signal }: Run, thrown: unknown): SealiftError {
+  if (options.signal?.aborted) return deploymentError("interrupted", "Interrupted by a signal.", { cause: thrown });
+  if (signal.aborted) {
+    return deploymentError("deadline_exceeded", `The deployment took longer than ${options.deadlineMs / 1000} s.`, {
+      cause: thrown,
+      hint: "Run it again, or give a longer --deadline.",
+    });
+  }
+  return asSealiftError(thrown);
+}
+
+/** Waits until no other run deploys this target. @throws DeploymentError `root_busy` */
+export const lockTarget = (run: Run): Promise<AsyncDisposable> =>
+  lockFor(run, run.layout.targetLock(run.source.target), true);
+
+/** Waits until no other run changes the project root. @throws DeploymentError `root_busy` */
+export const lockRoot = (run: Run): Promise<AsyncDisposable> => lockFor(run, run.layout.lock, false);
+
+async function lockFor({ options, signal, emit }: Run, path: string, always: boolean): Promise<AsyncDisposable> {
+  let waited = always;
+  const lock = await acquireLock(path, {
+    waitMs: options.lockWaitMs,
+    signal,
+    onWaiting: (holder) => {
+      waited = true;
+      emit({ event: "lock.waiting", holder });
+    },
+  });
+  if (waited) emit({ event: "lock.acquired" });
+  return lock;
+}

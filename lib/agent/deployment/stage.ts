@@ -1,0 +1,51 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Attempt } from "../../releases/journal.ts";
+import { writeJsonFile } from "../../releases/json-file.ts";
+import { ATTEMPT_FILE } from "../../releases/layout.ts";
+import { newReleaseName } from "../../releases/release.ts";
+import { makeFolder } from "../../support/files.ts";
+import type { Fetched } from "../sources/source.ts";
+import type { Admitted } from "./admit.ts";
+import type { Run } from "./run.ts";
+
+/** A verified tree in its private folder. Disposing of it removes what is left there. */
+export interface Staged extends AsyncDisposable {
+  attempt: Attempt;
+  folder: string;
+  fetched: Fetched;
+}
+
+/**
+ * Fetches and verifies a version in a private folder that nobody else looks into. Only the target's own lock is held meanwhile, so that a
+ * slow hub holds up nobody else. The folder says whose it is: if this process dies, the next run tells about it.
+ */
+export async function stage(run: Run, { resolved }: Admitted): Promise<Staged> {
+  const { source, layout, options, emit, signal, draft } = run;
+  const { target } = source;
+  const attempt: Attempt = {
+    v: 1,
+    deployment_id: run.id,
+    target,
+    kind: source.kind,
+    slug: source.slug,
+    host_id: options.hostId,
+    requested_version: source.requestedVersion,
+    resolved_version: resolved.version,
+    started_at: run.startedAt,
+    release: newReleaseName(resolved.version),
+  };
+  const folder = layout.staging(target, attempt.release);
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  await makeFolder(layout.releases(target));
+  try {
+    await mkdir(folder, { mode: 0o700 });
+    await writeJsonFile(join(folder, ATTEMPT_FILE), attempt);
+    const fetched = await resolved.fetch({ layout, target, staging: folder, limits: options.limits, emit, signal });
+    draft.fetched({ repo: fetched.repo, artifact_sha256: fetched.artifactSha256, plugins: [...fetched.reported] });
+    return { attempt, folder, fetched, [Symbol.asyncDispose]: remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}

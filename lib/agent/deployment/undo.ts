@@ -1,0 +1,72 @@
+import { deploymentError, type SealiftError } from "../../contract/errors.ts";
+import type { Journal, JournalEntry } from "../../releases/journal.ts";
+import type { Item, Layout } from "../../releases/layout.ts";
+import { currentRelease } from "../../releases/release.ts";
+import { undoSwitch } from "../../releases/switch.ts";
+import { noSupervisor } from "../supervisors/none.ts";
+import type { SupervisorChoice } from "../supervisors/supervisor.ts";
+import type { Emit } from "./events.ts";
+import type { Run } from "./run.ts";
+
+/** Milliseconds that an undo may take to bring units back; nothing interrupts it. */
+const UNDO_LIMIT_MS = 300_000;
+
+const pluginsAmong = (items: readonly Item[]): string[] =>
+  items.filter(({ section }) => section === "plugins").map(({ id }) => id);
+
+/** Restarts the units that an undone deployment touched, so that they run what the links name now. Failures are warnings. */
+export async function bringBack(
+  layout: Layout,
+  entry: JournalEntry,
+  supervisor: SupervisorChoice,
+  emit: Emit,
+): Promise<void> {
+  if (entry.touched.length === 0 || supervisor.name === "none") return;
+  const switched = entry.phase === "switching";
+  const previous = pluginsAmong(entry.previous_items);
+  const installed = switched ? previous : pluginsAmong((await currentRelease(layout, entry.target))?.items ?? []);
+  const units = supervisor.make?.(installed) ?? noSupervisor();
+  const signal = AbortSignal.timeout(UNDO_LIMIT_MS);
+  for (const unit of entry.touched) {
+    const remains = !switched || (unit === null ? previous.length > 0 : previous.includes(unit));
+    try {
+      if (remains) await units.restart(unit, signal);
+      else await units.stop(unit, signal);
+    } catch (error) {
+      const what = `${unit ?? "the project"} could not be ${remains ? "restarted" : "stopped"}`;
+      emit({ event: "warning", message: `After the rollback ${what}: ${(error as Error).message}` });
+    }
+  }
+}
+
+/**
+ * Takes a failed deployment back to what ran before.
+ *
+ * @returns the error to tell about: `rolled_back` where a release had been replaced
+ */
+export async function undo(
+  { layout, options, emit }: Run,
+  journal: Journal,
+  error: SealiftError,
+): Promise<SealiftError> {
+  const { phase, touched, previous } = journal.entry;
+  const switched = phase === "switching";
+  const visible = switched || touched.length > 0;
+  if (visible) emit({ event: "rollback.started", reason: error.message });
+  try {
+    await undoSwitch(journal);
+    await bringBack(layout, journal.entry, options.supervisor, emit);
+    await journal.clear();
+  } catch (undoing) {
+    const why = (undoing as Error).message;
+    const message = `Undoing the deployment met a problem: ${why}. The next run finishes it.`;
+    emit({ event: "warning", message });
+  }
+  if (visible) emit({ event: "rollback.done", release: previous });
+  if (!switched || previous === null || error.code === "interrupted") return error;
+  return deploymentError("rolled_back", `${error.message} The previous release is back.`, {
+    cause: error,
+    hint:
+      error.hint ?? "See the report and the plugin's logs; the version stays in quarantine until a newer one comes.",
+  });
+}

@@ -1,0 +1,96 @@
+import type { Code } from "../../contract/codes.ts";
+import { SealiftError } from "../../contract/errors.ts";
+import type { DeploymentStatus, LocalReport, StepOutcome } from "../../contract/surfaces/reports.ts";
+import type { Attempt } from "../../releases/journal.ts";
+import type { AgentEvent } from "../deployment/events.ts";
+import type { Run } from "../deployment/run.ts";
+
+/** Characters of an error that a hub takes in a report. */
+const MAX_MESSAGE = 4000;
+
+/** What a deployment has learned of the artifact. */
+export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "plugins">;
+
+/** Gathers a report while its deployment works: from the events that everybody sees, and from what was fetched. */
+export class ReportDraft {
+  readonly #warnings: string[] = [];
+  readonly #steps: StepOutcome[] = [];
+  #bytes = 0;
+  #version: string | null = null;
+  #artifact: ArtifactFacts = { repo: null, artifact_sha256: null, plugins: [] };
+
+  hear(event: AgentEvent): void {
+    if (event.event === "warning") this.#warnings.push(event.message);
+    if (event.event === "fetch.progress" || event.event === "fetch.done") this.#bytes = event.bytes;
+    if (event.event === "resolve.ok") this.#version = event.version;
+    if (event.event === "step.done") this.#steps.push(event.outcome);
+  }
+
+  fetched(facts: ArtifactFacts): void {
+    this.#artifact = facts;
+  }
+
+  /** The version that was resolved, if one was. */
+  get version(): string | null {
+    return this.#version;
+  }
+
+  /** The part of a report that tells what happened so far. */
+  facts(): ArtifactFacts & Pick<LocalReport, "resolved_version" | "steps" | "bytes" | "warnings"> {
+    return {
+      resolved_version: this.#version,
+      ...this.#artifact,
+      steps: [...this.#steps],
+      bytes: this.#bytes,
+      warnings: [...this.#warnings],
+    };
+  }
+}
+
+/** Returns the report of a run that ends now. */
+export function reportOf(
+  { id, source, options, startedAt, draft }: Run,
+  { status, error }: { status: DeploymentStatus; error?: SealiftError },
+): LocalReport {
+  return {
+    slug: source.slug,
+    kind: source.kind,
+    status,
+    requested_version: source.requestedVersion,
+    started_at: startedAt,
+    completed_at: new Date().toISOString(),
+    error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
+    host_id: options.hostId,
+    deployment_id: id,
+    code: error === undefined ? null : causeCode(error),
+    ...draft.facts(),
+  };
+}
+
+/** The code of what went wrong first: a rollback is the consequence of something. */
+const causeCode = (error: SealiftError): Code =>
+  error.code === "rolled_back" && error.cause instanceof SealiftError ? error.cause.code : error.code;
+
+/** Returns the report of a run that was killed, as far as its own notes tell it. */
+export function interruptedReport(attempt: Attempt, status: DeploymentStatus): LocalReport {
+  const { slug, kind, requested_version, resolved_version, started_at, host_id, deployment_id } = attempt;
+  return {
+    slug,
+    kind,
+    status,
+    requested_version,
+    resolved_version,
+    repo: null,
+    started_at,
+    completed_at: new Date().toISOString(),
+    error_message: "The deployment was interrupted and has been undone.",
+    host_id,
+    deployment_id,
+    code: "interrupted",
+    steps: [],
+    bytes: 0,
+    artifact_sha256: null,
+    plugins: [],
+    warnings: [],
+  };
+}

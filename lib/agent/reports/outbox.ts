@@ -1,0 +1,54 @@
+import { isTransient } from "../../client/retry.ts";
+import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
+import { localReport } from "../../contract/surfaces/reports.ts";
+import { readJsonFile } from "../../releases/json-file.ts";
+import type { Layout } from "../../releases/layout.ts";
+import type { Emit } from "../deployment/events.ts";
+import type { Source } from "../sources/source.ts";
+import { markSent, reportPath, unsentNames } from "./files.ts";
+
+/** Reports that wait for the hub at the most; the oldest beyond it are kept as files only. */
+const MAX_UNSENT = 100;
+/** Milliseconds that the hub's reports may take when the run itself was interrupted. */
+const LATE_REPORT_LIMIT_MS = 10_000;
+
+/**
+ * Sends the hub the reports of a target that it has yet to get, oldest first: also those of runs that were killed, or that could not reach
+ * it. What cannot be sent now is a warning, and the next run tries again (docs/contract/agent.md, rule 7).
+ */
+export async function sendReports(
+  layout: Layout,
+  source: Source,
+  { emit, signal }: { emit: Emit; signal: AbortSignal },
+): Promise<void> {
+  const { target } = source;
+  const warn = (error: SealiftError, next: string): void =>
+    emit({ event: "warning", message: `The hub's report could not be sent: ${error.message}${next}` });
+  try {
+    const names = await unsentNames(layout, target);
+    for (const name of names.slice(0, -MAX_UNSENT)) await markSent(layout, target, name);
+    const within = signal.aborted ? AbortSignal.timeout(LATE_REPORT_LIMIT_MS) : signal;
+    for (const name of names.slice(-MAX_UNSENT)) {
+      const report = await readJsonFile(reportPath(layout, target, name), localReport);
+      if (report !== undefined) {
+        try {
+          await source.report(report, within);
+        } catch (thrown) {
+          const error = asSealiftError(thrown);
+          if (!isRefusal(error)) return warn(error, " The next run tries again.");
+          warn(error, "");
+          await markSent(layout, target, name);
+          continue;
+        }
+        emit({ event: "report.sent" });
+      }
+      await markSent(layout, target, name);
+    }
+  } catch (error) {
+    warn(asSealiftError(error), "");
+  }
+}
+
+/** True when the hub will never take this report. */
+const isRefusal = (error: SealiftError): boolean =>
+  !isTransient(error) && error.status !== undefined && error.kind !== "AuthenticationError";

@@ -1,0 +1,40 @@
+import { readJournal } from "../../releases/journal.ts";
+import type { Layout, Target } from "../../releases/layout.ts";
+import { acquireLock } from "../../releases/lock.ts";
+import { hasStaging } from "../../releases/recovery.ts";
+import type { Emit } from "../deployment/events.ts";
+import { endInterrupted, sweepInterrupted } from "../deployment/interrupted.ts";
+import { unsentNames } from "../reports/files.ts";
+import { sendReports } from "../reports/outbox.ts";
+import type { Source } from "../sources/source.ts";
+import type { SupervisorChoice } from "../supervisors/supervisor.ts";
+
+export interface RecoveryContext {
+  layout: Layout;
+  /** Runs a target that is watched in the same project root. */
+  supervisorOf: (target: Target) => SupervisorChoice;
+  lockWaitMs: number;
+  emit: Emit;
+  signal: AbortSignal;
+}
+
+/**
+ * Ends what a crash cut short before anything else is decided: what runs must be known. The journal may be a neighbour's, whose units its
+ * own supervisor brings back. Then the hub gets the reports that it has yet to get.
+ */
+export async function recoverTarget(
+  source: Source,
+  { layout, supervisorOf, lockWaitMs, emit, signal }: RecoveryContext,
+): Promise<void> {
+  const { target } = source;
+  const journal = await readJournal(layout);
+  if (journal !== undefined) {
+    await using _root = await acquireLock(layout.lock, { waitMs: lockWaitMs, signal });
+    await endInterrupted(layout, supervisorOf(journal.target), emit);
+  }
+  if (await hasStaging(layout, target)) {
+    await using _turn = await acquireLock(layout.targetLock(target), { waitMs: lockWaitMs, signal });
+    await sweepInterrupted(layout, target, emit);
+  }
+  if ((await unsentNames(layout, target)).length > 0) await sendReports(layout, source, { emit, signal });
+}

@@ -1,0 +1,52 @@
+import { randomBytes } from "node:crypto";
+import { readlink, rename, rm, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { deploymentError, type SealiftError } from "../contract/errors.ts";
+import { makeFolder, statsOf, syncFolder } from "../support/files.ts";
+import type { Item, Layout, Target } from "./layout.ts";
+
+/** Puts a link in place at once, over an older link. */
+export async function replaceLink(path: string, text: string): Promise<void> {
+  const temporary = join(dirname(path), `.link-${randomBytes(6).toString("hex")}`);
+  await makeFolder(dirname(path));
+  await symlink(text, temporary);
+  try {
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  await syncFolder(dirname(path));
+}
+
+/** Finds out what stands at `<section>/<id>`; an error says why the id cannot be used. */
+export async function standing(
+  layout: Layout,
+  target: Target,
+  item: Item,
+): Promise<"nothing" | "ours" | "folder" | SealiftError> {
+  const path = layout.link(item);
+  const stats = await statsOf(path);
+  if (stats === undefined) return "nothing";
+  if (stats.isDirectory()) return "folder";
+  const taken = (why: string) =>
+    deploymentError("id_taken", `${path} ${why}.`, {
+      hint: "Remove it, deploy to another --project-root, or install under another id.",
+    });
+  if (!stats.isSymbolicLink()) return taken("is a file");
+  const text = await readlink(path);
+  if (text === layout.linkText(target, item)) return "ours";
+  const other = /^\.\.\/\.sealift\/current\/([^/]+)\//.exec(text)?.[1];
+  return taken(other === undefined ? "is a link that Sealift did not make" : `belongs to the target ${other}`);
+}
+
+/** Makes the link of an item where nothing stands. */
+export async function addLink(layout: Layout, target: Target, item: Item): Promise<void> {
+  if ((await standing(layout, target, item)) === "nothing")
+    await replaceLink(layout.link(item), layout.linkText(target, item));
+}
+
+/** Removes the link of an item, if the target made it. */
+export async function removeOwnLink(layout: Layout, target: Target, item: Item): Promise<void> {
+  if ((await standing(layout, target, item)) === "ours") await rm(layout.link(item), { force: true });
+}
