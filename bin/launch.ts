@@ -1,11 +1,12 @@
 /** The start of every program. An old Node parses this file and nothing else before the check. */
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
 const REQUIRED_MAJOR = 24;
 const USAGE = 2;
+const TRY_AGAIN = 75;
 const FORWARDED: NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
 
 /**
@@ -33,13 +34,7 @@ export function launch(main: () => Promise<number>, nodeFlags: readonly string[]
       process.env,
     );
   }
-  // A reader that went away must not end a deployment in the middle.
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      // The same for a terminal that was closed.
-      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
-    });
-  }
+  outliveLostOutput();
   main().then(
     (code) => {
       process.exitCode = code;
@@ -51,6 +46,32 @@ export function launch(main: () => Promise<number>, nodeFlags: readonly string[]
       process.exitCode = 1;
     },
   );
+}
+
+/** Output that cannot be written ends no deployment in the middle; what was lost is told at the end. */
+function outliveLostOutput(): void {
+  let lost = 0;
+  let reason = "";
+  process.stderr.on("error", () => undefined);
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    // The reader went away, or its terminal was closed: nobody misses the rest.
+    if (error.code === "EPIPE" || error.code === "EIO") return;
+    lost++;
+    reason = error.message;
+  });
+  process.once("exit", (code) => {
+    if (lost === 0) return;
+    if (code === 0) process.exitCode = TRY_AGAIN;
+    try {
+      writeSync(
+        2,
+        `error (output_lost): ${lost} writes to standard output failed: ${reason}\n` +
+          `  The work itself ended with exit code ${code}. Make room, or send the output elsewhere.\n`,
+      );
+    } catch {
+      // Standard error is as full.
+    }
+  });
 }
 
 function runWithPinnedNode(): void {

@@ -55,6 +55,7 @@ export const CODES = {
   key_file_invalid: usage("A signing or public key file holds no Ed25519 key in raw, hex, base64 or PEM form."),
   needs_supervisor: usage("The plan starts, stops, restarts or checks a plugin, and no supervisor was chosen."),
   interrupted: { exit: EXIT.interrupted, meaning: "A signal ended the program; what it was doing was undone." },
+  output_lost: tryAgain("Standard output could not take all that was written; the work itself is done."),
   internal: failed("A defect in this program: please report it."),
 
   // What a hub answers

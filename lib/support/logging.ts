@@ -1,4 +1,5 @@
 import { type Logger, type LoggerOptions, pino } from "pino";
+import { LogStream } from "./log-stream.ts";
 
 export type { Logger };
 
@@ -26,7 +27,16 @@ export interface LoggingOptions {
   level?: string;
 }
 
-/** Structured JSON logs on stderr (stdout is data), with secret-bearing fields replaced. */
+let standardError: LogStream | undefined;
+
+const WARNING = 40;
+const lostLines = (lines: number): string =>
+  `${JSON.stringify({ level: WARNING, time: new Date().toISOString(), name: "log", msg: `${lines} log lines were lost`, lines })}\n`;
+
+/**
+ * Returns a logger of structured JSON on stderr (stdout is data), with secret-bearing fields replaced. Lines that
+ * cannot be written are lost and counted; the program goes on.
+ */
 export function createLogger({ name, level = "info" }: LoggingOptions): Logger {
   const options: LoggerOptions = {
     name,
@@ -35,5 +45,5 @@ export function createLogger({ name, level = "info" }: LoggingOptions): Logger {
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     base: { name },
   };
-  return pino(options, process.stderr);
+  return pino(options, (standardError ??= new LogStream(process.stderr, lostLines)));
 }

@@ -43,5 +43,9 @@ setInterval(() => {
     plugin: nameOf(plugin) || undefined,
     msg: `the event loop has been blocked for ${Math.round(now - since)} ms`,
   };
-  writeSync(2, `${JSON.stringify(record)}\n`);
+  try {
+    writeSync(2, `${JSON.stringify(record)}\n`);
+  } catch {
+    // A full log disk, or a reader that does not read: the main thread tells it again when it can.
+  }
 }, periodMs);

@@ -1,0 +1,41 @@
+import type { Writable } from "node:stream";
+
+/** Bytes that may wait for a reader that does not read; lines beyond are lost. */
+const MAX_BACKLOG_BYTES = 4 * 1024 * 1024;
+
+/**
+ * A log's way out that never fails and never makes its writer wait: a line that a full disk, a closed terminal or a
+ * stalled reader does not take is lost. How many were lost is written with the next line that goes through.
+ */
+export class LogStream {
+  readonly #stream: Writable;
+  /** Returns the record that tells how many lines were lost. */
+  readonly #describe: (lines: number) => string;
+  #lost = 0;
+
+  constructor(stream: Writable, describe: (lines: number) => string) {
+    this.#stream = stream;
+    this.#describe = describe;
+    // Each write tells its own failure below; unheard, this event would end the process.
+    stream.on("error", () => undefined);
+  }
+
+  write(line: string): void {
+    if (this.#stream.writableLength > MAX_BACKLOG_BYTES) {
+      this.#lost++;
+      return;
+    }
+    this.#try(line, 1);
+    if (this.#lost === 0) return;
+    const lost = this.#lost;
+    this.#lost = 0;
+    this.#try(this.#describe(lost), lost);
+  }
+
+  /** @param lines what is lost when it fails */
+  #try(text: string, lines: number): void {
+    this.#stream.write(text, (error) => {
+      if (error) this.#lost += lines;
+    });
+  }
+}
