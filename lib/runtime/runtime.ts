@@ -14,6 +14,7 @@ import { diagnose } from "./observability/health.ts";
 import { HealthMonitor } from "./observability/health-monitor.ts";
 import { Metrics, type Observed } from "./observability/metrics.ts";
 import { createApp } from "./routes/app.ts";
+import { MemorySampler } from "./sandbox/memory-sampler.ts";
 import { Reaper } from "./sandbox/reaper.ts";
 import { Scheduler } from "./services/scheduler.ts";
 import { openServices } from "./services/services.ts";
@@ -101,12 +102,13 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   });
   building.use(watchdog);
   const reaper = building.use(new Reaper());
-  const services = await openServices(settings, { root, logger, reaper, resources: building });
+  const sampler = new MemorySampler();
+  const services = await openServices(settings, { root, logger, reaper, sampler, resources: building });
 
   const catalogue = new Catalogue(resolve(root, options.pluginsDir ?? plugins.directory), logger);
   const calls = new Calls(catalogue, metrics);
   const broker = new Broker(services, calls);
-  const instantiate = instanceFactory({ settings, verifyToken, watchdog, reaper });
+  const instantiate = instanceFactory({ settings, verifyToken, watchdog, reaper, sampler });
   const lifecycle = new Lifecycle({ catalogue, broker, instantiate, metrics, logger, env, reserved });
   const scheduler = building.use(new Scheduler(settings.services.scheduler.jobs, { caller: calls, logger }));
   const monitor = building.use(new HealthMonitor(catalogue, logger));

@@ -7,7 +7,8 @@ export interface Logger {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
-export interface Database {
+/** SQL on one database. An answer holds at most 100,000 rows and 8 MB. */
+export interface Statements {
   /** Runs one statement that only reads. Needs the permission `read` on `database:<name>`. */
   query<Row = Record<string, unknown>>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
   /** Runs one statement that may write. Needs the permission `write` on `database:<name>`. */
@@ -15,6 +16,19 @@ export interface Database {
     sql: string,
     parameters?: readonly unknown[],
   ): Promise<{ rows: Row[]; changes: number }>;
+}
+
+/** Each statement runs in a session of its own: what it changes in the session is gone afterwards. */
+export interface Database extends Statements {
+  /**
+   * Runs `work` in one transaction: committed when `work` resolves, rolled back when it rejects. Statements that are
+   * part of it go through the parameter. Needs the permission `write`.
+   * @param options `timeoutMs` is how long it may stay open before it is rolled back: 5000 at most, and when left out
+   */
+  transaction<Result>(
+    work: (transaction: Statements) => Promise<Result>,
+    options?: { timeoutMs?: number },
+  ): Promise<Result>;
 }
 
 /** Keys are the plugin's own: no other plugin sees them. Needs the permissions `get`, `set` and `delete` on `cache`. */

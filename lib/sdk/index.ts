@@ -1,5 +1,15 @@
 /** `sealift/sdk`: all that a plugin's author imports. The runtime resolves it; a plugin installs nothing. */
-export type { Cache, Database, EventListener, Events, Extension, Logger, PluginContext, Services } from "./context.ts";
+export type {
+  Cache,
+  Database,
+  EventListener,
+  Events,
+  Extension,
+  Logger,
+  PluginContext,
+  Services,
+  Statements,
+} from "./context.ts";
 export { type ActionMark, type RouteMark, action, route } from "./decorators.ts";
 export {
   type ActionDefinition,

@@ -7,6 +7,7 @@ import type {
   Logger,
   PluginContext,
   Services,
+  Statements,
 } from "../../sdk/context.ts";
 import { messageOf } from "./fault.ts";
 import type { PluginLog, PluginPort } from "./plugin-port.ts";
@@ -76,10 +77,27 @@ function loggerTo(log: PluginLog): Logger {
 function servicesThrough(port: BasePort, facts: GuestFacts): Services {
   const ask = (target: string, method: string, parameters: unknown[]): Promise<unknown> =>
     port.request(target, method, parameters, undefined);
-  const database = (name: string): Database => ({
-    query: async (sql, parameters = []) => (await ask(`database:${name}`, "query", [sql, parameters])) as never,
-    execute: async (sql, parameters = []) => (await ask(`database:${name}`, "execute", [sql, parameters])) as never,
+  const statements = (target: string, ...transaction: string[]): Statements => ({
+    query: async (sql, parameters = []) => (await ask(target, "query", [sql, parameters, ...transaction])) as never,
+    execute: async (sql, parameters = []) => (await ask(target, "execute", [sql, parameters, ...transaction])) as never,
   });
+  const database = (name: string): Database => {
+    const target = `database:${name}`;
+    return {
+      ...statements(target),
+      async transaction(work, { timeoutMs } = {}) {
+        const id = (await ask(target, "begin", timeoutMs === undefined ? [] : [timeoutMs])) as string;
+        try {
+          const result = await work(statements(target, id));
+          await ask(target, "commit", [id]);
+          return result;
+        } catch (error) {
+          await ask(target, "rollback", [id]).catch(() => undefined);
+          throw error;
+        }
+      },
+    };
+  };
   const cache: Cache = {
     get: async (key) => ((await ask("cache", "get", [key])) ?? null) as never,
     set: async (key, value, ttlSeconds) => {

@@ -1,5 +1,5 @@
 import type { Integration } from "../../contract/files/integration.ts";
-import { MemorySampler } from "../sandbox/memory-sampler.ts";
+import type { MemorySampler } from "../sandbox/memory-sampler.ts";
 import type { Reaper } from "../sandbox/reaper.ts";
 import { SandboxInstance } from "../sandbox/sandbox-instance.ts";
 import type { TokenVerifier } from "../trusted/bearer-token.ts";
@@ -13,10 +13,11 @@ export interface FactoryOptions {
   verifyToken: TokenVerifier;
   watchdog: Watchdog;
   reaper: Reaper;
+  sampler: MemorySampler;
 }
 
 /** Returns a function that makes instances of either mode from one configuration. */
-export function instanceFactory({ settings, verifyToken, watchdog, reaper }: FactoryOptions): InstanceFactory {
+export function instanceFactory({ settings, verifyToken, watchdog, reaper, sampler }: FactoryOptions): InstanceFactory {
   const { plugins, services, app } = settings;
   const offered = {
     databases: Object.keys(services.databases),
@@ -32,7 +33,7 @@ export function instanceFactory({ settings, verifyToken, watchdog, reaper }: Fac
     startTimeoutMs: plugins.sandbox.start_seconds * 1000,
     guardOf: (plugin: string) => watchdog.guardOf(plugin),
   };
-  const sandboxed = { ...offered, limits: plugins.sandbox, sampler: new MemorySampler(), reaper };
+  const sandboxed = { ...offered, limits: plugins.sandbox, sampler, reaper };
   return (options, loader) => {
     const { name, network, execution_mode } = options.descriptor;
     if (execution_mode === "trusted") return TrustedInstance.load(options, trusted, loader);

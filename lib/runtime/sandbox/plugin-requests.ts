@@ -1,6 +1,6 @@
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
-import { parseJson } from "../guest/json.ts";
+import { parseJson, serialiseResult } from "../guest/json.ts";
 import type { PluginPort } from "../guest/plugin-port.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
 import type { Channel } from "./channel.ts";
@@ -42,7 +42,7 @@ export class PluginRequests {
       const target = text(header["target"], MAX_TARGET_CHARACTERS);
       const method = text(header["method"], MAX_METHOD_CHARACTERS);
       const result = await this.#port.request(target, method, parameters, this.#calls.find(header["call"]));
-      this.#channel.send({ t: "answer", id, ok: true }, JSON.stringify(result ?? null));
+      this.#channel.send({ t: "answer", id, ok: true }, serialiseResult(result ?? null));
     } catch (error) {
       refuse(error instanceof RuntimeFault ? error : new RuntimeFault("service_unavailable", messageOf(error)));
     } finally {

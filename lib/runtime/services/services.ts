@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Integration } from "../../contract/files/integration.ts";
 import type { Logger } from "../../support/logging.ts";
+import type { MemorySampler } from "../sandbox/memory-sampler.ts";
 import type { Reaper } from "../sandbox/reaper.ts";
 import { MemoryCache } from "./cache-memory.ts";
 import { RedisCache } from "./cache-redis.ts";
@@ -14,6 +15,7 @@ export interface ServiceOptions {
   root: string;
   logger: Logger;
   reaper: Reaper;
+  sampler: MemorySampler;
   /** Every service that was opened is closed with it. */
   resources: AsyncDisposableStack;
 }
@@ -24,12 +26,12 @@ export interface ServiceOptions {
  */
 export async function openServices(
   { app, services }: Integration,
-  { root, logger, reaper, resources }: ServiceOptions,
+  { root, logger, reaper, sampler, resources }: ServiceOptions,
 ): Promise<Map<string, Service>> {
   const opened = new Map<string, Service>();
   for (const [name, { type, url }] of Object.entries(services.databases)) {
     const database =
-      type === "sqlite" ? SqliteDatabase.open(url, { root, reaper }) : PostgresDatabase.open(url, logger);
+      type === "sqlite" ? SqliteDatabase.open(url, { root, reaper, sampler }) : PostgresDatabase.open(url, logger);
     opened.set(`database:${name}`, resources.use(await database));
   }
   const { backend, url = "redis://127.0.0.1:6379", ttl, max_size } = services.cache;

@@ -1,19 +1,39 @@
 import { RuntimeFault } from "../guest/fault.ts";
+import { MAX_TRANSACTION_MS } from "./result-limit.ts";
+
+/** What a plugin asks of a database. */
+export type DatabaseRequest =
+  | { method: "begin"; timeoutMs: number }
+  | { method: "commit"; transaction: string }
+  | { method: "rollback"; transaction: string }
+  | Statement;
 
 export interface Statement {
+  /** `query` only reads; `execute` may write. */
+  method: "query" | "execute";
   sql: string;
   values: unknown[];
-  /** `query` only reads; `execute` may write. */
-  readOnly: boolean;
+  /** The plugin's open transaction that it is part of. */
+  transaction: string | undefined;
 }
 
-/** What a plugin asks of a database, checked. @throws RuntimeFault `service_unavailable` */
-export function statementOf(method: string, [sql, values = []]: unknown[]): Statement {
+const refuse = (message: string): RuntimeFault => new RuntimeFault("service_unavailable", message);
+
+/** Checks a request of a plugin. @throws RuntimeFault `service_unavailable` */
+export function databaseRequest(method: string, [first, second = [], transaction]: unknown[]): DatabaseRequest {
+  if (method === "begin") {
+    const timeoutMs = first ?? MAX_TRANSACTION_MS;
+    if (typeof timeoutMs !== "number" || !(timeoutMs > 0) || timeoutMs > MAX_TRANSACTION_MS) {
+      throw refuse(`A transaction's timeoutMs is a number up to ${MAX_TRANSACTION_MS}.`);
+    }
+    return { method, timeoutMs };
+  }
+  if (method === "commit" || method === "rollback") return { method, transaction: `${first as string}` };
   if (method !== "query" && method !== "execute") {
-    throw new RuntimeFault("service_unavailable", `A database has no method ${method}; it has query and execute.`);
+    throw refuse(`A database has no method ${method}; it has query, execute and transaction.`);
   }
-  if (typeof sql !== "string" || !Array.isArray(values)) {
-    throw new RuntimeFault("service_unavailable", "A statement is a text of SQL and a list of parameters.");
+  if (typeof first !== "string" || !Array.isArray(second) || !["string", "undefined"].includes(typeof transaction)) {
+    throw refuse("A statement is a text of SQL and a list of parameters.");
   }
-  return { sql, values, readOnly: method === "query" };
+  return { method, sql: first, values: second, transaction: transaction as string | undefined };
 }

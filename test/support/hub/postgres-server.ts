@@ -56,7 +56,7 @@ export async function startPostgres(t: Test): Promise<string | undefined> {
     await ended;
   });
   const url = `postgres://hub@127.0.0.1:${port}/postgres`;
-  for (let attempt = 0; attempt < 100; attempt++) {
+  for (let attempt = 0; attempt < 600; attempt++) {
     const client = new pg.Client({ connectionString: url });
     try {
       await client.connect();
