@@ -7,13 +7,9 @@ import { anchorsOf, readPage, repository, repositoryFiles, tokensOf } from "../s
 const pages = repositoryFiles("*.md").filter((path) => existsSync(join(repository, path)));
 const anchors = new Map<string, Set<string>>();
 
-/** Generated from the table of options as soon as that is there. */
-const TO_COME = new Set(["docs/options.md"]);
-
 /** Why `path#anchor`, relative to the repository, leads nowhere; undefined when it leads somewhere. */
 function faultOf(path: string, anchor: string | undefined): string | undefined {
   const file = join(repository, path);
-  if (TO_COME.has(path)) return undefined;
   if (!existsSync(file)) return `${path} does not exist`;
   if (anchor === undefined || anchor === "") return undefined;
   if (!statSync(file).isFile() || !path.endsWith(".md")) return `${path} is no page, so it has no #${anchor}`;

@@ -1,0 +1,86 @@
+/**
+ * Every command block of every page, typed as a reader types it, page by page, in an empty folder. `SEALIFT_PAGES=docs/watch.md` chooses pages.
+ */
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { dirname, join } from "node:path";
+import t from "tap";
+import { parseAllDocuments } from "yaml";
+import { type Block, blocksOf, printedPattern } from "../support/docs/blocks.ts";
+import { readPage, repository, repositoryFiles } from "../support/docs/pages.ts";
+import { installPrograms, readerEnvironment, Shell } from "../support/docs/shell.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const LANGUAGES = ["sh", "text", "yaml", "json", "ts", "js", "mermaid", "ini", "sql", "html"];
+const BLOCK_LIMIT_MS = 180_000;
+/** Ports that the pages name; the test gives each page its own. */
+const PORTS = ["8787", "8000", "9090"];
+
+const only = process.env["SEALIFT_PAGES"]?.split(",");
+const pages = repositoryFiles("*.md").filter(
+  (path) => path !== "CHANGELOG.md" && (only === undefined || only.includes(path)),
+);
+
+async function freePort(): Promise<string> {
+  await using server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  return String((server.address() as { port: number }).port);
+}
+
+const shown = (block: Block): string => block.text.split("\n")[0]!;
+
+// Programs start more slowly on a busy machine than one test file is given.
+t.setTimeout(900_000);
+
+t.test("every block says its language, and none that cannot run is without its reason", async (t) => {
+  for (const page of pages) {
+    for (const block of blocksOf(readPage(page))) {
+      t.ok(LANGUAGES.includes(block.language), `${page}: ${shown(block)}: the language is "${block.language}"`);
+      if (block.notRun !== undefined) t.ok(block.notRun.length > 10, `${page}: ${shown(block)}: has a reason`);
+      if (block.language === "json")
+        t.doesNotThrow(() => JSON.parse(block.text) as unknown, `${page}: ${shown(block)}`);
+      if (block.language === "yaml") {
+        const faults = parseAllDocuments(block.text).flatMap((document) =>
+          "errors" in document ? document.errors : [],
+        );
+        t.same(faults, [], `${page}: ${shown(block)}: is YAML`);
+      }
+    }
+  }
+});
+
+const programs = join(temporaryFolder(t), "bin");
+installPrograms(programs);
+
+for (const page of pages) {
+  const blocks = blocksOf(readPage(page));
+  if (!blocks.some(({ language, notRun }) => language === "sh" && notRun === undefined)) continue;
+
+  t.test(`the commands of ${page} work as they stand there`, { timeout: 600_000 }, async (t) => {
+    const base = temporaryFolder(t);
+    // Sandboxes of a runtime that root has started are other users.
+    chmodSync(base, 0o755);
+    const [home, folder] = ["home", "work"].map((name) => join(base, name)) as [string, string];
+    for (const path of [home, folder]) mkdirSync(path);
+    const ports = new Map(await Promise.all(PORTS.map(async (port) => [port, await freePort()] as const)));
+    const here = (text: string): string => text.replace(/\b(8787|8000|9090)\b/g, (port) => ports.get(port)!);
+
+    await using shell = new Shell(folder, { ...readerEnvironment(home, programs), REPOSITORY: repository });
+    for (const block of blocks) {
+      if (block.first !== undefined) {
+        const { text, code } = await shell.type(here(block.first), BLOCK_LIMIT_MS);
+        if (code !== 0) return void t.fail(`what comes before "${shown(block)}" failed`, { printed: text });
+      }
+      if (block.as !== undefined) {
+        mkdirSync(dirname(join(folder, block.as)), { recursive: true });
+        writeFileSync(join(folder, block.as), here(`${block.text}\n`));
+      }
+      if (block.language !== "sh" || block.notRun !== undefined) continue;
+      const { text, code } = await shell.type(here(block.text), BLOCK_LIMIT_MS);
+      // Nothing after a failed command can be what the page says.
+      if (code !== 0) return void t.fail(`"${shown(block)}" failed`, { printed: text });
+      if (block.prints === undefined) t.pass(shown(block));
+      else t.match(text, printedPattern(here(block.prints)), `${shown(block)} prints what the page says`);
+    }
+  });
+}

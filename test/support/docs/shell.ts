@@ -1,0 +1,116 @@
+/** A reader's shell: the programs on the path, an empty home and folder, and one bash that the blocks of a page are typed into. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Writable } from "node:stream";
+import { repository } from "./pages.ts";
+
+export interface Printed {
+  text: string;
+  /** Undefined when the shell itself has ended. */
+  code: number | undefined;
+}
+
+/** Puts the built programs into a folder under the names that an installation gives them. */
+export function installPrograms(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  const { bin } = JSON.parse(readFileSync(join(repository, "package.json"), "utf8")) as { bin: Record<string, string> };
+  for (const [name, file] of Object.entries(bin)) {
+    const path = join(folder, name);
+    writeFileSync(path, `#!/bin/sh\nexec ${process.execPath} ${join(repository, file)} "$@"\n`);
+    chmodSync(path, 0o755);
+  }
+}
+
+/** What a program of a reader gets of this process's environment. */
+export function readerEnvironment(home: string, programs: string): NodeJS.ProcessEnv {
+  const path = [programs, dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"].join(
+    ":",
+  );
+  return { PATH: path, HOME: home, TMPDIR: process.env["TMPDIR"] ?? "/tmp", LANG: "C.UTF-8", USER: "reader" };
+}
+
+/** Aborts with its scope. */
+class AbortScope extends AbortController implements Disposable {
+  [Symbol.dispose](): void {
+    this.abort();
+  }
+}
+
+/**
+ * Reads the names of files from descriptor 3 and runs them one after the other, as if typed. Job control for `kill %1`; the first command
+ * that fails ends the shell. Programs do not see the descriptor: some would change how it is read.
+ */
+const LOOP = `exec 2>&1; set -m -e -o pipefail
+while IFS=" " read -r -u 3 mark file; do . "$file" 3<&-; printf '%s\\n' "$mark"; done`;
+
+export class Shell implements AsyncDisposable {
+  readonly #bash: ChildProcess;
+  readonly #folder: string;
+  #count = 0;
+  #text = "";
+
+  /** @param folder where the shell starts; what is typed is kept beside it */
+  constructor(folder: string, environment: NodeJS.ProcessEnv) {
+    this.#folder = folder;
+    // A session of its own, so that whatever a page leaves running ends with it.
+    this.#bash = spawn("bash", ["--noprofile", "--norc", "-c", LOOP], {
+      cwd: folder,
+      env: environment,
+      stdio: ["ignore", "pipe", "ignore", "pipe"],
+      detached: true,
+    });
+    // A shell that has ended is found out when it is waited for.
+    this.#input.on("error", () => {});
+    this.#bash.stdout!.setEncoding("utf8").on("data", (text: string) => (this.#text += text));
+  }
+
+  get #input(): Writable {
+    return this.#bash.stdio[3] as Writable;
+  }
+
+  /** Types commands and waits until they have ended. @param limitMs then the shell is killed */
+  async type(commands: string, limitMs: number): Promise<Printed> {
+    const file = `${this.#folder}.typed-${this.#count++}.sh`;
+    const mark = `\u0001typed-${this.#count}\u0001`;
+    writeFileSync(file, `${commands}\n`);
+    this.#text = "";
+    this.#input.write(`${mark} ${file}\n`);
+    const timer = setTimeout(() => this.#kill(), limitMs);
+    try {
+      while (!this.#text.includes(mark)) {
+        if (this.#bash.exitCode !== null || this.#bash.signalCode !== null)
+          return { text: this.#text, code: undefined };
+        await this.#news();
+      }
+      return { text: this.#text.slice(0, this.#text.indexOf(mark)), code: 0 };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Waits for output or the end. */
+  async #news(): Promise<void> {
+    using done = new AbortScope();
+    const { signal } = done;
+    await Promise.race([once(this.#bash.stdout!, "data", { signal }), once(this.#bash, "close", { signal })]);
+  }
+
+  /** With job control each job is a process group, but all of them are of the session that bash was made the leader of. */
+  #kill(): void {
+    spawnSync("pkill", ["-KILL", "--session", String(this.#bash.pid)]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed =
+      this.#bash.exitCode === null && this.#bash.signalCode === null ? once(this.#bash, "exit") : Promise.resolve();
+    const file = `${this.#folder}.typed-last.sh`;
+    writeFileSync(file, "set +e; kill $(jobs -p) 2>/dev/null; wait; exit 0\n");
+    this.#input.end(`end ${file}\n`);
+    const timer = setTimeout(() => this.#kill(), 20_000);
+    await closed;
+    clearTimeout(timer);
+    this.#kill();
+  }
+}
