@@ -1,16 +1,16 @@
 /**
  * `npm start`: the whole way of a project, with the real programs as processes. A hub on embedded storage, keys, the example project
- * published and deployed to a host folder. Needs no configuration and leaves one folder, which it names. On a terminal it ends with the dashboard,
- * until `q`; elsewhere by itself.
+ * published and deployed to a host folder. Needs no configuration and leaves one folder, which it names; interrupted, it leaves nothing. On a
+ * terminal it ends with the dashboard, until `q`; elsewhere by itself.
  */
 import { randomBytes } from "node:crypto";
-import { chmod, cp, mkdtemp, readdir, readFile, readlink, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTerminal, showDashboard } from "./quickstart/dashboard.ts";
 import { Programs, type ResultEvent } from "./quickstart/programs.ts";
-import { heading, say, summary } from "./quickstart/words.ts";
+import { heading, next, say, summary } from "./quickstart/words.ts";
 import { zipFolder } from "./quickstart/zip-folder.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../examples/harbour", import.meta.url));
@@ -21,6 +21,7 @@ async function main(): Promise<void> {
   await chmod(folder, 0o755);
   const path = (...parts: string[]): string => join(folder, ...parts);
   await using programs = new Programs(folder);
+  removeWhenInterrupted(folder, programs);
 
   heading("A hub", "on embedded storage, with its administrator's key in a file of mode 0600");
   const hubUrl = await programs.serve("hub-serve", ["--data-dir", path("hub"), "--listen", "127.0.0.1:0"]);
@@ -102,7 +103,7 @@ async function main(): Promise<void> {
 
   heading("Upgrade", "a new version, and the old release kept for the way back");
   await publish("1.1.0");
-  const upgraded = await deploy();
+  await deploy();
   const releases = path("host", ".sealift", "releases", `project-${project.slug}`);
   say(`releases: ${(await readdir(releases)).toSorted().join(", ")}`);
   say(`plugins/tide-table → ${await readlink(path("host", "plugins", "tide-table"))}`);
@@ -170,17 +171,54 @@ async function main(): Promise<void> {
 
   if (onTerminal()) {
     for (const id of ["host-3", "host-4", "host-5"]) await deployPlugin(path("fleet", id), id);
-    const next = async (): Promise<void> => {
+    const publishNext = async (): Promise<void> => {
       await publish("1.2.0");
       await publishPlugin("1.2.0");
     };
-    await showDashboard(programs, { folder, hubUrl, projectId: project.slug, host, developer, publish: next });
+    await showDashboard(programs, { folder, hubUrl, projectId: project.slug, host, developer, publish: publishNext });
   }
 
+  const { version, file } = await lastReport(path("host", ".sealift", "reports", `project-${project.slug}`));
   summary([
-    `The project was deployed to ${path("host")}; the report of ${upgraded.version} is ${upgraded.report}.`,
-    `Everything that this made is in ${folder}: remove the folder and it is gone.`,
+    `Everything that this made is in ${folder}`,
+    `  host    the project's plugins, ${version}`,
+    `  ${relative(folder, file)}`,
+    `          the report of that deployment`,
+    `Remove the folder, and it is gone: rm -r ${folder}`,
   ]);
+  next([
+    ["docs/getting-started.md", "the same, typed by hand, with a plugin of your own"],
+    ["docs/watch.md", "a loop that follows the latest version"],
+    ["docs/index.md", "all documents, by what you want to do"],
+    ["npx sealift --help", "all commands"],
+  ]);
+}
+
+/** The newest report of a target, whoever made the deployment: the tour or the watch of its dashboard. */
+async function lastReport(reports: string): Promise<{ version: string; file: string }> {
+  const names = (await readdir(reports)).filter((name) => name.endsWith(".json")).toSorted();
+  const file = join(reports, names.at(-1)!);
+  const { resolved_version: version } = JSON.parse(await readFile(file, "utf8")) as { resolved_version: string };
+  return { version, file };
+}
+
+const SIGNAL_EXITS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
+/** Half a tour is nothing to look at: its programs end and its folder goes. */
+function removeWhenInterrupted(folder: string, programs: Programs): void {
+  let ending = false;
+  for (const [signal, code] of Object.entries(SIGNAL_EXITS)) {
+    process.on(signal, () => {
+      if (ending || (signal === "SIGINT" && programs.shown)) return;
+      ending = true;
+      void programs[Symbol.asyncDispose]()
+        .then(() => rm(folder, { recursive: true, force: true }))
+        .finally(() => {
+          process.stderr.write(`\nInterrupted. ${folder} is removed.\n`);
+          process.exit(code);
+        });
+    });
+  }
 }
 
 /** The example belongs to whoever runs it: its plan gets the project's id, its plugins the version. */

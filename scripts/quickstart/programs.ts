@@ -15,7 +15,9 @@ const STOP_LIMIT_MS = 15_000;
 /** Runs the built programs as a user would, each a process of its own, and ends all of them with the scope. */
 export class Programs implements AsyncDisposable {
   readonly #folder: string;
-  readonly #services: ChildProcess[] = [];
+  /** Those that have not ended yet, the oldest first. */
+  readonly #running = new Set<ChildProcess>();
+  #shown = false;
 
   /** @param folder working directory of every program */
   constructor(folder: string) {
@@ -32,27 +34,32 @@ export class Programs implements AsyncDisposable {
     const inherited = Object.entries(process.env).filter(
       ([name]) => !name.startsWith("SEALIFT_") && name !== "NODE_OPTIONS",
     );
-    return spawn(process.execPath, [file, ...args], {
+    const child = spawn(process.execPath, [file, ...args], {
       cwd: this.#folder,
       env: { ...Object.fromEntries(inherited), ...secrets },
       stdio,
     });
+    this.#running.add(child);
+    child.once("exit", () => this.#running.delete(child));
+    return child;
+  }
+
+  /** True while a program has the terminal: what it does about Ctrl-C is its own business. */
+  get shown(): boolean {
+    return this.#shown;
   }
 
   /** Gives the terminal to a program until it ends. */
   async show(program: string, args: readonly string[], secrets: Record<string, string> = {}): Promise<void> {
     const child = this.#start(program, args, secrets, "inherit");
-    // The program has the keyboard: what it makes of a signal is its own business.
-    const leaveIt = (): void => {};
-    process.on("SIGINT", leaveIt);
+    this.#shown = true;
     await once(child, "exit");
-    process.off("SIGINT", leaveIt);
+    this.#shown = false;
   }
 
   /** Starts a service and waits for its ready event. @returns its URL */
   async serve(program: string, args: readonly string[], secrets: Record<string, string> = {}): Promise<string> {
     const child = this.#start(program, [...args, "--json"], secrets);
-    this.#services.push(child);
     for await (const line of createInterface({ input: child.stdout! })) {
       const event = JSON.parse(line) as Event & { url?: string; error?: { message: string } };
       if (event.event === "ready") return event.url!;
@@ -85,8 +92,9 @@ export class Programs implements AsyncDisposable {
     return result as T;
   }
 
+  /** Ends every program that is still running, the youngest first. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const child of this.#services.toReversed()) {
+    for (const child of [...this.#running].toReversed()) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       const exited = once(child, "exit");
       const timer = setTimeout(() => child.kill("SIGKILL"), STOP_LIMIT_MS);

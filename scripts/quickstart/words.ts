@@ -14,3 +14,10 @@ export function say(text: string): void {
 export function summary(lines: readonly string[]): void {
   process.stdout.write(`\n${bold("Done.")}\n${lines.map((line) => `  ${line}\n`).join("")}`);
 }
+
+/** Where to go from here: each place, and what is there. */
+export function next(places: readonly (readonly [place: string, what: string])[]): void {
+  const width = Math.max(...places.map(([place]) => place.length));
+  const lines = places.map(([place, what]) => `  ${place.padEnd(width)}  ${dim(what)}\n`);
+  process.stdout.write(`\n${bold("Next")}\n${lines.join("")}`);
+}

@@ -21,9 +21,23 @@ t.test(
     await terminal.press("q");
     const screen = await terminal.shows(/exit 0/, 60_000);
     t.match(screen, /Everything that this made is in/);
+    t.match(screen, /the project's plugins, 1\.2\.0/, "the version that runs, which the dashboard has deployed");
+    t.match(screen, /docs\/getting-started\.md/, "what to do next");
     t.strictSame(await processesOf(folder), [], "hub, runtime and sandboxes have ended");
   },
 );
+
+t.test("npm start that is interrupted leaves no process and no folder", { timeout: 120_000 }, async (t) => {
+  const folder = temporaryFolder(t);
+  await chmod(folder, 0o755);
+  await using terminal = await Terminal.run([process.execPath, QUICKSTART], { env: { TMPDIR: folder } });
+  await terminal.shows(/listening on/, 60_000);
+  await terminal.press("C-c");
+  const screen = await terminal.shows(/exit 130/, 60_000);
+  t.match(screen, /Interrupted\./);
+  t.strictSame(await processesOf(folder), []);
+  t.strictSame(await readdir(folder), []);
+});
 
 /** Command lines of the processes that name a folder. */
 async function processesOf(folder: string): Promise<string[]> {
