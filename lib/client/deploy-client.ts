@@ -1,11 +1,7 @@
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
-import { type Readable, Transform } from "node:stream";
-import type FormData from "form-data";
+import type { Readable } from "node:stream";
 import type * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import {
-  ARTIFACT_PART,
   type ArtifactLocation,
   authAnswer,
   authorizeAnswer,
@@ -13,20 +9,12 @@ import {
   locationAnswer,
   type ProjectReport,
   projectReportAnswer,
-  type PublishFields,
-  type PublishResult,
-  publishResult,
 } from "../contract/surfaces/deploy.ts";
-import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
-import { paceBuffers } from "../support/buffer-pacing.ts";
-import { answerOf, readJson } from "./answers.ts";
 import { download, type DownloadOptions } from "./download.ts";
-import { type HttpRequest, send, transportError } from "./http.ts";
+import type { HttpRequest } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
-
-const UPLOAD_CHUNK_BYTES = 128 * 1024;
 
 /** Surface B for one project: authenticates once, and once more when the session is refused with 401. */
 export class DeployClient {
@@ -143,72 +131,5 @@ export class DeployClient {
   async report(report: ProjectReport): Promise<void> {
     const url = this.#base + paths.reportProject();
     await this.#withSession({ operation: "report", method: "POST", url, json: report }, projectReportAnswer);
-  }
-}
-
-/** A file's bytes, with the buffers that have gone out freed in time. */
-function fileStream(path: string): Readable {
-  const pace = paceBuffers();
-  const source = createReadStream(path, { highWaterMark: UPLOAD_CHUNK_BYTES });
-  const paced = new Transform({
-    transform(chunk: Buffer, _encoding, callback) {
-      pace(chunk.length);
-      callback(null, chunk);
-    },
-  });
-  source.on("error", (error) => paced.destroy(error));
-  paced.on("close", () => source.destroy());
-  return source.pipe(paced);
-}
-
-export interface PublishRequest extends HubConnection {
-  projectId: string;
-  fields: PublishFields;
-  /** The artifact's file. */
-  file: string;
-  /** Called with the bytes sent so far and in all. */
-  onUploaded?: (bytes: number, total: number) => void;
-}
-
-/** The `content_sha256` that the hub holds under a version that was published again (409), when it says so. */
-export function storedContentSha256(error: SealiftError): string | undefined {
-  const stored = answerOf(error).content_sha256;
-  return error.code === "version_exists" && typeof stored === "string" ? stored : undefined;
-}
-
-/**
- * Publishes an artifact (docs/contract/deploy.md#publish): the fields first, then the file as a stream, opened again for each redirect.
- *
- * @throws AuthenticationError on 401 and 403, PublishError otherwise; see {@link storedContentSha256} for 409
- */
-export async function publishArtifact(options: PublishRequest): Promise<PublishResult> {
-  const { fields, apiKey, onUploaded } = options;
-  const form = async (): Promise<FormData> => {
-    // Loaded by uploads only: its table of file types is large.
-    const { default: Form } = await import("form-data");
-    const data = new Form();
-    for (const [name, value] of Object.entries(fields)) data.append(name, value);
-    const { size } = await stat(options.file);
-    data.append(ARTIFACT_PART.name, fileStream(options.file), {
-      filename: ARTIFACT_PART.filename,
-      contentType: ARTIFACT_PART.contentType,
-      knownLength: size,
-    });
-    return data;
-  };
-  const request: HttpRequest = {
-    operation: "publish",
-    method: "POST",
-    url: baseUrl(options.hubUrl) + paths.publish(options.projectId),
-    credentials: { [HEADERS.apiKey]: apiKey },
-    form: { form, ...(onUploaded && { onUploaded }) },
-    secretBody: true,
-    secrets: [apiKey, fields.dek],
-  };
-  const response = await send(request, options);
-  try {
-    return await readJson(response, request, publishResult);
-  } catch (error) {
-    throw transportError(error, request, response.url, options);
   }
 }

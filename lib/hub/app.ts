@@ -10,6 +10,7 @@ import type { HubContext } from "./context.ts";
 import type { MountOptions } from "./http/documentation.ts";
 import { answerErrors, onClientError, pathOf, sendError } from "./http/error-answers.ts";
 import { validatorCompiler } from "./http/validation.ts";
+import { deltas } from "./mounts/deltas.ts";
 import { deploy } from "./mounts/deploy.ts";
 import { deployments } from "./mounts/deployments.ts";
 import { devkeys } from "./mounts/devkeys.ts";
@@ -105,7 +106,8 @@ export async function createApp(hub: HubContext, publicUrl: string | undefined):
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp]) {
     for (const mount of [devkeys, signingKey]) await app.register(mount, { ...options, prefix });
   }
-  for (const mount of [deploy, publish, downloads]) await app.register(mount, { ...options, prefix: MOUNTS.deploy });
+  for (const mount of [deploy, publish, deltas, downloads])
+    await app.register(mount, { ...options, prefix: MOUNTS.deploy });
   const kinds = [
     { kind: "plugin", prefix: `${MOUNTS.plugins}/plugins` },
     { kind: "service", prefix: `${MOUNTS.services}/services` },

@@ -5,10 +5,11 @@ import type { Limits } from "../artifact/limits.ts";
 import { writeOpeningKeys } from "../artifact/project/open-file.ts";
 import { type Project, readProject } from "../artifact/project/project-tree.ts";
 import { type SealedArtifact, sealProject } from "../artifact/project/seal.ts";
-import { publishArtifact, storedContentSha256 } from "../client/deploy-client.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
-import { SealiftError } from "../contract/errors.ts";
+import { listIndexes, publishArtifact, type PublishTarget, storedContentSha256 } from "../client/publish-client.ts";
+import { isAbort, SealiftError } from "../contract/errors.ts";
 import type { PublishResult } from "../contract/surfaces/deploy.ts";
+import { type DeltaBases, type DeltaEvent, publishDeltas, type PublishedDelta } from "./publish-deltas.ts";
 
 /** What a publication says while it works. */
 export type PublishEvent =
@@ -18,7 +19,8 @@ export type PublishEvent =
   | { event: "pack.done"; artifact_bytes: number }
   | { event: "sign.done"; signer_public_key: string }
   | { event: "upload.progress"; bytes: number; total_bytes: number }
-  | { event: "upload.done"; artifact_id: string };
+  | { event: "upload.done"; artifact_id: string }
+  | DeltaEvent;
 
 export interface BuildOptions {
   sourceRoot: string;
@@ -29,6 +31,8 @@ export interface BuildOptions {
   limits: Limits;
   /** Seconds. */
   sourceDateEpoch?: number;
+  /** Whether large files are cut into chunks, for deltas. Default false. */
+  chunks?: boolean;
   signal: AbortSignal;
   emit: (event: PublishEvent) => void;
 }
@@ -40,6 +44,8 @@ export interface PublishProjectOptions extends BuildOptions {
   output?: string;
   /** Without it the artifact is only built, for which `output` is needed. */
   hub?: HubConnection;
+  /** The earlier versions that deltas are made from; without it the version has neither deltas nor an index. */
+  deltas?: DeltaBases;
 }
 
 export interface Publication {
@@ -47,6 +53,7 @@ export interface Publication {
   project: Project;
   artifact: SealedArtifact;
   record?: PublishResult;
+  deltas: PublishedDelta[];
 }
 
 /** Lists, hashes and describes what would be published (deploy-publish --dry-run). @throws UsageError `source_*` */
@@ -59,6 +66,7 @@ export async function buildProject(options: BuildOptions): Promise<Project> {
     include: options.include,
     limits: options.limits,
     signal: options.signal,
+    chunks: options.chunks ?? false,
     ...(options.sourceDateEpoch !== undefined && { sourceDateEpoch: options.sourceDateEpoch }),
     onHashed: (bytes, total) => emit({ event: "scan.progress", bytes, total_bytes: total }),
   });
@@ -80,10 +88,10 @@ export async function buildProject(options: BuildOptions): Promise<Project> {
  * @throws UsageError for a tree that cannot be published; AuthenticationError and PublishError of the hub
  */
 export async function publishProject(options: PublishProjectOptions): Promise<Publication> {
-  const { emit, signal } = options;
-  const project = await buildProject(options);
-  const folder = options.output === undefined ? await mkdtemp(join(tmpdir(), "sealift-publish-")) : undefined;
-  const output = options.output ?? join(folder!, "artifact.xdeploy");
+  const { emit, signal, hub } = options;
+  const project = await buildProject({ ...options, chunks: hub !== undefined && options.deltas !== undefined });
+  const folder = await mkdtemp(join(tmpdir(), "sealift-publish-"));
+  const output = options.output ?? join(folder, "artifact.xdeploy");
   try {
     const artifact = await sealProject(project, {
       output,
@@ -95,38 +103,38 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
     });
     emit({ event: "sign.done", signer_public_key: Buffer.from(artifact.signerPublicKey).toString("hex") });
     if (options.output !== undefined) await writeOpeningKeys(artifact);
-    if (options.hub === undefined) return { outcome: "built", project, artifact };
-    return await upload(project, artifact, options, options.hub);
+    if (hub === undefined) return { outcome: "built", project, artifact, deltas: [] };
+    const target = { ...hub, signal, projectId: project.manifest.project_id };
+    const uploaded = await upload(target, project, artifact, emit);
+    const deltas = await addDeltas(target, uploaded, options, folder);
+    return { ...uploaded, deltas };
   } finally {
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   }
 }
 
+type Uploaded = Omit<Publication, "deltas">;
+
 async function upload(
+  target: PublishTarget,
   project: Project,
   artifact: SealedArtifact,
-  options: PublishProjectOptions,
-  hub: HubConnection,
-): Promise<Publication> {
-  const { emit, signal } = options;
+  emit: (event: PublishEvent) => void,
+): Promise<Uploaded> {
   const { manifest } = project;
   const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
+  const fields = {
+    version: manifest.version,
+    project_name: manifest.project_name,
+    content_sha256: manifest.content_sha256,
+    dek: base64(artifact.dek),
+    signature: base64(artifact.signature),
+    signer_public_key: base64(artifact.signerPublicKey),
+  };
   try {
-    const record = await publishArtifact({
-      ...hub,
-      signal,
-      projectId: manifest.project_id,
-      file: artifact.path,
-      fields: {
-        version: manifest.version,
-        project_name: manifest.project_name,
-        content_sha256: manifest.content_sha256,
-        dek: base64(artifact.dek),
-        signature: base64(artifact.signature),
-        signer_public_key: base64(artifact.signerPublicKey),
-      },
-      onUploaded: (bytes, total) => emit({ event: "upload.progress", bytes, total_bytes: total }),
-    });
+    const record = await publishArtifact(target, fields, artifact.path, (bytes, total) =>
+      emit({ event: "upload.progress", bytes, total_bytes: total }),
+    );
     emit({ event: "upload.done", artifact_id: record.artifact_id });
     return { outcome: "published", project, artifact, record };
   } catch (error) {
@@ -134,5 +142,38 @@ async function upload(
       return { outcome: "unchanged", project, artifact };
     }
     throw error;
+  }
+}
+
+/** Adds what hosts upgrade by, after the version is visible: also for one whose publisher was killed before it had done so. */
+async function addDeltas(
+  target: PublishTarget,
+  { outcome, project, artifact }: Uploaded,
+  options: PublishProjectOptions,
+  folder: string,
+): Promise<PublishedDelta[]> {
+  const { deltas: bases, emit, seed, level, limits, signal } = options;
+  if (bases === undefined) return [];
+  const { version } = project.manifest;
+  try {
+    const earlier = await listIndexes(target);
+    if (outcome === "unchanged" && earlier.some((known) => known.version === version)) return [];
+    return await publishDeltas({
+      target,
+      project,
+      artifact,
+      earlier,
+      bases,
+      seed,
+      level,
+      limits,
+      folder,
+      signal,
+      emit,
+    });
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    emit({ event: "warning", message: `No deltas were published: ${(error as Error).message}` });
+    return [];
   }
 }

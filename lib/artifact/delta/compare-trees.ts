@@ -1,7 +1,7 @@
+import { ChunkTable } from "../tree/chunks.ts";
 import { comparePaths } from "../tree/tree-digest.ts";
-import { ChunkTable } from "./chunks.ts";
+import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
 import type { Piece } from "./delta-lines.ts";
-import type { FileEntry, TreeEntry } from "./tree-index.ts";
 
 /** A file of the target that the base does not have as it is, and where its bytes come from. */
 export interface FileChange {

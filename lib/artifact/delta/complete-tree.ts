@@ -7,6 +7,7 @@ import type { Limits } from "../limits.ts";
 import { NewFile } from "../tree/new-file.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { comparePaths } from "../tree/tree-digest.ts";
+import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
 import {
   DELTA_FILE,
@@ -20,7 +21,6 @@ import {
 } from "./delta-lines.ts";
 import { readLines } from "./read-lines.ts";
 import { RegularFile } from "./regular-file.ts";
-import type { FileEntry, TreeEntry } from "./tree-index.ts";
 
 /** The tree that a delta is applied to: what was verified when it was installed, and where its files are now. */
 export interface BaseTree {

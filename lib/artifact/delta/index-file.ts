@@ -9,10 +9,10 @@ import { artifactError } from "../../contract/errors.ts";
 import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
 import { DEK_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
 import { SealingCipher } from "../project/cipher.ts";
+import { ChunkList } from "../tree/chunks.ts";
 import { comparePaths } from "../tree/tree-digest.ts";
-import { ChunkList } from "./chunks.ts";
+import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
 import { readLines } from "./read-lines.ts";
-import type { FileEntry, TreeEntry } from "./tree-index.ts";
 
 /** Chunks in one line of an index: a file of many GiB takes many lines, none of them long. */
 const CHUNKS_PER_LINE = 4096;

@@ -1,24 +1,21 @@
 import { constants, fstatSync } from "node:fs";
 import { type FileHandle, mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { publishError } from "../../contract/errors.ts";
 import type { Limits } from "../limits.ts";
 import type { Project } from "../project/project-tree.ts";
 import { type SealedArtifact, sealProject } from "../project/seal.ts";
-import { quoted } from "../tree/safe-path.ts";
+import { sourceChanged } from "../tree/member-reader.ts";
 import { listSourceTree, type SourceTree, stampOf } from "../tree/source-tree.ts";
 import { type Change, compareTrees, type FileChange } from "./compare-trees.ts";
 import { DELTA_FILE, type DeltaHeader, memberPath, type PutLine } from "./delta-lines.ts";
 import type { OpenIndex } from "./index-file.ts";
-import type { TreeEntry } from "./tree-index.ts";
 
 /** A delta that is larger than this share of the full artifact is not worth its place. */
 const MAX_SHARE = 0.6;
 
 export interface DeltaOptions {
-  /** The tree that is published, and its entries. */
+  /** The tree that is published, read with chunks. */
   project: Project;
-  entries: readonly TreeEntry[];
   /** The earlier version's index. */
   base: OpenIndex;
   /** A folder of the caller's own that does not exist yet; it is gone when this function returns. */
@@ -44,7 +41,8 @@ export interface DeltaOptions {
  * @throws PublishError `source_changed`; ArtifactError `index_invalid`
  */
 export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact | undefined> {
-  const { project, entries, base, work, output, artifactBytes, seed, level, limits, signal } = options;
+  const { project, base, work, output, artifactBytes, seed, level, limits, signal } = options;
+  const { entries } = project;
   const maxShare = options.maxShare ?? MAX_SHARE;
   const { changes, newBytes } = await compareTrees(base.entries, entries);
   const totalBytes = entries.reduce((sum, entry) => sum + (entry.type === "file" ? entry.size : 0), 0);
@@ -137,9 +135,7 @@ class SourceRanges {
     await using source = await open(join(this.#root, path), constants.O_RDONLY | constants.O_NOFOLLOW);
     await writeFile(to, this.#bytesOf(source, change), { flag: "wx", mode: 0o600 });
     if (stampOf(fstatSync(source.fd, { bigint: true })) === this.#stamps.get(path)) return;
-    throw publishError("source_changed", `${quoted(path)} changed while it was being packed.`, {
-      hint: "Publish from a tree that nothing else writes to.",
-    });
+    throw sourceChanged(path);
   }
 
   async *#bytesOf(source: FileHandle, change: FileChange): AsyncGenerator<Buffer> {

@@ -1,7 +1,5 @@
-import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import * as z from "zod";
 import { usageError } from "../../contract/errors.ts";
 import { installPlan } from "../../contract/files/install-plan.ts";
@@ -20,11 +18,7 @@ import type { Limits } from "../limits.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
 import { TreeDigest } from "../tree/tree-digest.ts";
-import { MemberReader } from "./tar.ts";
-
-const READ_BYTES = 1024 * 1024;
-/** Bytes that are read before the event loop has its turn. */
-const TURN_BYTES = 8 * 1024 * 1024;
+import { indexTree, type TreeEntry } from "../tree/tree-index.ts";
 
 export interface ProjectOptions {
   projectId: string;
@@ -34,6 +28,8 @@ export interface ProjectOptions {
   limits: Limits;
   /** Seconds since the epoch: mtime of every member, and `built_at` (docs/contract/project-artifact.md). */
   sourceDateEpoch?: number;
+  /** Whether large files are cut into chunks, as an index needs it. Default false. */
+  chunks?: boolean;
   signal?: AbortSignal;
   /** Called with the bytes hashed so far and in all. */
   onHashed?: (done: number, total: number) => void;
@@ -42,6 +38,8 @@ export interface ProjectOptions {
 /** A source tree ready to be sealed: what is in it, its digests, its manifest. */
 export interface Project {
   tree: SourceTree;
+  /** Its files with their digests, and its empty folders. */
+  entries: readonly TreeEntry[];
   manifest: Manifest;
   /** The manifest as it will stand in the artifact. */
   manifestBytes: Buffer;
@@ -66,7 +64,14 @@ export async function readProject(root: string, options: ProjectOptions): Promis
   const pluginsFolder = pluginsDirname(root, paths);
   checkPlan(root, paths, options.projectId);
   const sources = readSources(root, paths);
-  const files = await hashFiles(tree, options);
+  const total = tree.members.reduce((sum, { size }) => sum + size, 0);
+  const entries = await indexTree(tree, {
+    chunks: options.chunks ?? false,
+    signal: options.signal,
+    onRead: (bytes) => options.onHashed?.(bytes, total),
+  });
+  const files = new TreeDigest();
+  for (const entry of entries) if (entry.type === "file") files.add(entry.path, entry.sha256);
 
   const folders = (parent: string): string[] =>
     tree.members
@@ -119,6 +124,7 @@ export async function readProject(root: string, options: ProjectOptions): Promis
   }
   return {
     tree,
+    entries,
     manifest: result.data,
     manifestBytes: Buffer.from(JSON.stringify(result.data)),
     mtime: options.sourceDateEpoch ?? 0,
@@ -171,33 +177,4 @@ function checkPlan(root: string, paths: ReadonlySet<string>, projectId: string):
       `${file} belongs to project ${quoted(plan.project_id)}, not to ${projectId}: agents would refuse it.`,
     );
   }
-}
-
-async function hashFiles(tree: SourceTree, { signal, onHashed }: ProjectOptions): Promise<TreeDigest> {
-  const digests = new TreeDigest();
-  const total = tree.members.reduce((sum, { size }) => sum + size, 0);
-  let done = 0;
-  let sinceTurn = 0;
-  const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
-  for (const member of tree.members) {
-    if (member.type === "folder") continue;
-    using reader = new MemberReader(tree.root, member);
-    const digest = createHash("sha256");
-    for (let bytes = reader.read(buffer); bytes > 0; bytes = reader.read(buffer)) {
-      digest.update(buffer.subarray(0, bytes));
-      done += bytes;
-      sinceTurn += bytes;
-      if (sinceTurn < TURN_BYTES) continue;
-      // Reading is synchronous: let signals and progress through now and then.
-      sinceTurn = 0;
-      onHashed?.(done, total);
-      await nextTurn();
-      signal?.throwIfAborted();
-    }
-    reader.finish();
-    sinceTurn += 4096;
-    digests.add(member.path, digest.digest("hex"));
-  }
-  onHashed?.(total, total);
-  return digests;
 }

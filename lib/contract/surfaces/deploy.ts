@@ -17,14 +17,29 @@ export const authAnswer = z.object({
 /** A label as hubs store it: it goes into paths, file names and messages. */
 export const latestAnswer = z.object({ version: versionLabel });
 
-export const locationAnswer = z.object({
+const signedBytes = {
   download_url: z.url({ protocol: /^https?$/ }),
   signature: base64Of(64),
   signer_public_key: base64Of(32),
+};
+
+/** Where a delta is that leads to the version from an earlier one (docs/contract/delta.md). */
+const deltaLocation = z.object({
+  ...signedBytes,
+  base_version: versionLabel,
+  base_content_sha256: sha256Hex,
+  size_bytes: z.int().nonnegative(),
+});
+export type DeltaLocation = z.infer<typeof deltaLocation>;
+
+export const locationAnswer = z.object({
+  ...signedBytes,
   /** Added by our hub: of the ciphertext. Informative; the signature is what counts. */
   artifact_sha256: sha256Hex.optional(),
   content_sha256: sha256Hex.optional(),
   size_bytes: z.int().nonnegative().optional(),
+  /** Added by our hub: smallest first. */
+  deltas: z.array(deltaLocation).max(64).optional(),
 });
 export type ArtifactLocation = z.infer<typeof locationAnswer>;
 
@@ -68,6 +83,42 @@ export const ARTIFACT_PART = {
   filename: "artifact.xdeploy",
   contentType: "application/octet-stream",
 } as const;
+
+/** The text fields of the form that publishes a delta; the file part is `artifact`. */
+export const deltaFields = z.object({
+  base_version: versionLabel,
+  base_content_sha256: sha256Hex,
+  dek: base64Of(32),
+  signature: base64Of(64),
+  signer_public_key: base64Of(32),
+});
+export type DeltaFields = z.infer<typeof deltaFields>;
+
+export const deltaResult = z.object({
+  delta_id: z.string(),
+  version: z.string(),
+  base_version: z.string(),
+  size_bytes: z.int().nonnegative(),
+});
+
+/** The file part of the form that stores a version's index. */
+export const INDEX_PART = { name: "index", filename: "index.bin", contentType: "application/octet-stream" } as const;
+
+export const indexResult = z.object({ version: z.string(), size_bytes: z.int().nonnegative() });
+
+export const indexesAnswer = z.object({
+  indexes: z.array(
+    z.object({
+      version: versionLabel,
+      content_sha256: sha256Hex,
+      /** Of the sealed index. */
+      size_bytes: z.int().nonnegative(),
+      /** Hosts that run this version. */
+      hosts: z.int().nonnegative(),
+    }),
+  ),
+});
+export type IndexedVersions = z.infer<typeof indexesAnswer>["indexes"];
 
 export const publishResult = z.object({
   artifact_id: z.string(),

@@ -24,6 +24,9 @@ export const paths = {
   latestVersion: (project: string) => `${MOUNTS.deploy}/v1/projects/${segment(project)}/versions/latest`,
   artifact: (project: string, version: string) =>
     `${MOUNTS.deploy}/v1/projects/${segment(project)}/artifacts/${segment(version)}`,
+  deltas: (project: string, version: string) => `${paths.artifact(project, version)}/deltas`,
+  index: (project: string, version: string) => `${paths.artifact(project, version)}/index`,
+  indexes: (project: string) => `${MOUNTS.deploy}/v1/projects/${segment(project)}/indexes`,
   authorize: () => `${MOUNTS.deploy}/v1/deployments/authorize`,
   reportProject: () => `${MOUNTS.deploy}/v1/deployments/report`,
   publish: (project: string) => `${MOUNTS.deploy}/v1/projects/${segment(project)}/publish`,

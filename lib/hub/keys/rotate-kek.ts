@@ -2,7 +2,14 @@ import { join } from "node:path";
 import { openDatabase } from "../records/database.ts";
 import { keksInUse, registerKeks, retireKeksExcept } from "../records/keks.ts";
 import type { Database } from "../records/port.ts";
-import { replaceSealed, sealedDeks, type SealedRow, sealedSecrets, type SealedTable } from "../records/sealed-rows.ts";
+import {
+  replaceSealed,
+  sealedDeks,
+  sealedDeltaDeks,
+  type SealedRow,
+  sealedSecrets,
+  type SealedTable,
+} from "../records/sealed-rows.ts";
 import { type Kek, lockKekFile, newKek, readKekFile, writeKekFile } from "./kek-file.ts";
 import { dekContext, seal, secretContext, unseal } from "./sealing.ts";
 
@@ -78,7 +85,8 @@ export async function rotateKek(options: RotateKekOptions): Promise<RotateKekRes
 
   const byId = new Map(all.map((kek) => [kek.id, kek]));
   let rewrapped = 0;
-  for (const table of [sealedDeks, sealedSecrets]) rewrapped += await rewrap(database, table, byId, added);
+  for (const table of [sealedDeks, sealedDeltaDeks, sealedSecrets])
+    rewrapped += await rewrap(database, table, byId, added);
 
   const inUse = await keksInUse(database.kysely);
   const kept = all.filter(({ id }) => id === added.id || inUse.has(id));

@@ -18,6 +18,7 @@ import { HubError, notFound } from "../http/errors.ts";
 import { fleetQuery, sendFleetView } from "../http/fleet-view.ts";
 import { matchesEtag } from "../http/ranges.ts";
 import { findArtifact } from "../records/artifacts.ts";
+import { deltasOf } from "../records/deltas.ts";
 import { storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
 
@@ -76,14 +77,29 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
       await access.session(request, projectId, "deploy", "read");
       const artifact = await findArtifact(statements, projectId, version);
       if (artifact === undefined) throw notFound("The project has no such version.");
-      const direct = await hub.blobs.directUrl?.(artifact.id, hub.downloadUrls.lifetimeMs);
+      const urlOf = async (id: string): Promise<string> =>
+        (await hub.blobs.directUrl?.(id, hub.downloadUrls.lifetimeMs)) ??
+        hub.downloadUrls.create(hub.publicUrl(), id, hub.clock());
+      const deltas = await deltasOf(statements, artifact.id);
       return {
-        download_url: direct ?? hub.downloadUrls.create(hub.publicUrl(), artifact.id, hub.clock()),
+        download_url: await urlOf(artifact.id),
         signature: artifact.signature,
         signer_public_key: artifact.signer_public_key,
         artifact_sha256: artifact.artifact_sha256,
         content_sha256: artifact.content_sha256,
         size_bytes: artifact.size_bytes,
+        ...(deltas.length > 0 && {
+          deltas: await Promise.all(
+            deltas.map(async (delta) => ({
+              base_version: delta.base_version,
+              base_content_sha256: delta.base_content_sha256,
+              download_url: await urlOf(delta.id),
+              signature: delta.signature,
+              signer_public_key: delta.signer_public_key,
+              size_bytes: Number(delta.size_bytes),
+            })),
+          ),
+        }),
       };
     },
   });

@@ -7,7 +7,9 @@ import type { Sealed } from "./secrets.ts";
 export type Artifact = Selectable<ArtifactsTable>;
 
 const LOCATION = "SELECT * FROM artifacts WHERE project_id = ? AND version = ?";
-const BYTES = "SELECT id, size_bytes, artifact_sha256 FROM artifacts WHERE id = ?";
+const BYTES =
+  "SELECT id, size_bytes, artifact_sha256 FROM artifacts WHERE id = ? " +
+  "UNION ALL SELECT id, size_bytes, artifact_sha256 FROM deltas WHERE id = ?";
 
 /** The artifact of a version: one indexed read. */
 export async function findArtifact(
@@ -18,17 +20,17 @@ export async function findArtifact(
   return (await statements.first(LOCATION, [projectId, version])) as Artifact | undefined;
 }
 
-/** What a download needs to know. */
+/** What a download of an artifact or delta needs to know. */
 export async function findArtifactBytes(
   statements: Statements,
   id: string,
 ): Promise<Pick<Artifact, "id" | "size_bytes" | "artifact_sha256"> | undefined> {
-  return (await statements.first(BYTES, [id])) as Artifact | undefined;
+  return (await statements.first(BYTES, [id, id])) as Artifact | undefined;
 }
 
-/** What `authorize` decides on, read at once: the artifact of this signature and the credential with its key. */
+/** What `authorize` decides on: the artifact or delta of this signature, and the credential with its key. */
 export interface Authorization {
-  /** Undefined when no artifact of the project has the signature. */
+  /** Undefined when no artifact or delta of the project has the signature. */
   artifactId: string | undefined;
   /** Undefined for a credential that is unknown, or of another project. */
   credential: { expiresAt: string | null; revokedAt: string | null } | undefined;
@@ -45,13 +47,9 @@ export async function findAuthorization(
     .where("c.hash", "=", credentialHash)
     .where("c.project_id", "=", projectId)
     .executeTakeFirst();
-  const artifact = await db
-    .selectFrom("artifacts")
-    .select("id")
-    .where("project_id", "=", projectId)
-    .where("signature", "=", signature)
-    .orderBy("id")
-    .executeTakeFirst();
+  const signed = (table: "artifacts" | "deltas") =>
+    db.selectFrom(table).select("id").where("project_id", "=", projectId).where("signature", "=", signature);
+  const artifact = await signed("artifacts").unionAll(signed("deltas")).orderBy("id").executeTakeFirst();
   return {
     artifactId: artifact?.id,
     credential: credential && { expiresAt: credential.expires_at, revokedAt: credential.revoked_at },
@@ -60,11 +58,9 @@ export async function findAuthorization(
 
 /** The sealed DEK as it stands now; a rotation may have replaced it since the last read. */
 export async function readSealedDek(db: Queries, artifactId: string): Promise<Sealed | undefined> {
-  const row = await db
-    .selectFrom("artifacts")
-    .select(["kek_id", "sealed_dek"])
-    .where("id", "=", artifactId)
-    .executeTakeFirst();
+  const sealed = (table: "artifacts" | "deltas") =>
+    db.selectFrom(table).select(["kek_id", "sealed_dek"]).where("id", "=", artifactId);
+  const row = await sealed("artifacts").unionAll(sealed("deltas")).executeTakeFirst();
   return row && { kekId: row.kek_id, sealed: row.sealed_dek };
 }
 
@@ -108,6 +104,8 @@ export async function knownBlobs(db: Queries, ids: string[]): Promise<Set<string
     .select("id")
     .where("id", "in", ids)
     .union(db.selectFrom("releases").select("id").where("id", "in", ids))
+    .union(db.selectFrom("deltas").select("id").where("id", "in", ids))
+    .union(db.selectFrom("indexes").select("id").where("id", "in", ids))
     .execute();
   return new Set(rows.map(({ id }) => id));
 }

@@ -48,6 +48,7 @@ export async function keksInUse(db: Queries): Promise<Set<string>> {
   const rows = await db
     .selectFrom("artifacts")
     .select("kek_id")
+    .union(db.selectFrom("deltas").select("kek_id"))
     .union(db.selectFrom("sealed_secrets").select("kek_id"))
     .execute();
   return new Set(rows.map(({ kek_id }) => kek_id));

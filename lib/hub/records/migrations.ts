@@ -168,6 +168,37 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
           .execute();
       },
     },
+    "0100-deltas": {
+      async up(db: Kysely<unknown>) {
+        await db.schema
+          .createTable("deltas")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("artifact_id", text, (column) => column.notNull().references("artifacts.id").onDelete("cascade"))
+          .addColumn("project_id", text, (column) => column.notNull().references("projects.id"))
+          .addColumn("base_version", text, (column) => column.notNull())
+          .addColumn("base_content_sha256", text, (column) => column.notNull())
+          .addColumn("artifact_sha256", text, (column) => column.notNull())
+          .addColumn("size_bytes", "bigint", (column) => column.notNull())
+          .addColumn("signature", text, (column) => column.notNull())
+          .addColumn("signer_public_key", text, (column) => column.notNull())
+          .addColumn("kek_id", text, (column) => column.notNull())
+          .addColumn("sealed_dek", text, (column) => column.notNull())
+          .addColumn("created_at", text, (column) => column.notNull())
+          .addUniqueConstraint("deltas_base", ["artifact_id", "base_version"])
+          .execute();
+        await db.schema.createIndex("deltas_signature").on("deltas").columns(["project_id", "signature"]).execute();
+        await db.schema
+          .createTable("indexes")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("artifact_id", text, (column) =>
+            column.notNull().unique().references("artifacts.id").onDelete("cascade"),
+          )
+          .addColumn("sha256", text, (column) => column.notNull())
+          .addColumn("size_bytes", "bigint", (column) => column.notNull())
+          .addColumn("created_at", text, (column) => column.notNull())
+          .execute();
+      },
+    },
   };
 };
 

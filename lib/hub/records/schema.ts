@@ -68,6 +68,34 @@ export interface ArtifactsTable {
   created_at: string;
 }
 
+/** A delta that leads to an artifact's version from an earlier one. */
+export interface DeltasTable {
+  id: string;
+  artifact_id: string;
+  project_id: string;
+  base_version: string;
+  base_content_sha256: string;
+  /** Of the stored bytes. */
+  artifact_sha256: string;
+  size_bytes: number;
+  /** Base64 in its one canonical form, as an artifact's. */
+  signature: string;
+  signer_public_key: string;
+  kek_id: string;
+  sealed_dek: string;
+  created_at: string;
+}
+
+/** The sealed index of an artifact's version. */
+export interface IndexesTable {
+  id: string;
+  artifact_id: string;
+  /** Of the stored bytes. */
+  sha256: string;
+  size_bytes: number;
+  created_at: string;
+}
+
 /** A published version of a plugin or service. */
 export interface ReleasesTable {
   id: string;
@@ -147,6 +175,8 @@ export interface Schema {
   deployment_credentials: DeploymentCredentialsTable;
   sessions: SessionsTable;
   artifacts: ArtifactsTable;
+  deltas: DeltasTable;
+  indexes: IndexesTable;
   releases: ReleasesTable;
   grants: GrantsTable;
   reports: ReportsTable;

@@ -17,10 +17,10 @@ export interface SealedTable {
   replace(transaction: Queries, old: SealedRow, sealed: Sealed): Promise<void>;
 }
 
-export const sealedDeks: SealedTable = {
+const sealedDeksOf = (table: "artifacts" | "deltas"): SealedTable => ({
   async page(db, after) {
     const rows = await db
-      .selectFrom("artifacts")
+      .selectFrom(table)
       .select(["id", "project_id", "kek_id", "sealed_dek"])
       .where("id", ">", after)
       .orderBy("id")
@@ -30,13 +30,16 @@ export const sealedDeks: SealedTable = {
   },
   async replace(db, old, { kekId, sealed }) {
     await db
-      .updateTable("artifacts")
+      .updateTable(table)
       .set({ kek_id: kekId, sealed_dek: sealed })
       .where("id", "=", old.id)
       .where("sealed_dek", "=", old.sealed)
       .execute();
   },
-};
+});
+
+export const sealedDeks = sealedDeksOf("artifacts");
+export const sealedDeltaDeks = sealedDeksOf("deltas");
 
 export const sealedSecrets: SealedTable = {
   async page(db, after) {

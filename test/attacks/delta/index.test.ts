@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { openIndex, writeIndex } from "../../../lib/artifact/delta/index-file.ts";
-import type { TreeEntry } from "../../../lib/artifact/delta/tree-index.ts";
+import type { TreeEntry } from "../../../lib/artifact/tree/tree-index.ts";
 import { PROJECT, SEED } from "../../support/forged/delta-trees.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -34,7 +34,7 @@ t.test("an index that another signer sealed, that was changed or is of another v
 
 t.test("an index that is not sorted or whose chunks do not add up is refused while it is read", async (t) => {
   const folder = temporaryFolder(t);
-  const { ChunkList } = await import("../../../lib/artifact/delta/chunks.ts");
+  const { ChunkList } = await import("../../../lib/artifact/tree/chunks.ts");
   const chunks = new ChunkList();
   chunks.push(5, randomBytes(16));
   const lists: Record<string, TreeEntry[]> = {

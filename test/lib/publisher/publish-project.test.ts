@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t from "tap";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
-import { publishArtifact } from "../../../lib/client/deploy-client.ts";
 import { DevkeysClient } from "../../../lib/client/devkeys-client.ts";
+import { publishArtifact } from "../../../lib/client/publish-client.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
 import { buildProject, type PublishEvent, publishProject } from "../../../lib/publisher/publish-project.ts";
 import { forgedSigner, planText, signedFile } from "../../support/forged/artifact.ts";
@@ -86,13 +86,9 @@ t.test("a redirected publication sends the whole file again", async (t) => {
 t.test("a file that is gone ends the publication with an error, not with silence", async (t) => {
   const hub = await startLyingHub(t, { artifact: large });
   const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
-  const publishing = publishArtifact({
-    hubUrl: hub.url,
-    apiKey: API_KEY,
-    timeoutMs: 3000,
-    projectId: "prj_0123456789abcdef",
-    file: join(t.testdir({}), "nowhere.xdeploy"),
-    fields: {
+  const publishing = publishArtifact(
+    { hubUrl: hub.url, apiKey: API_KEY, timeoutMs: 3000, projectId: "prj_0123456789abcdef" },
+    {
       version: "1.0.0",
       project_name: "Demo",
       content_sha256: "0".repeat(64),
@@ -100,7 +96,8 @@ t.test("a file that is gone ends the publication with an error, not with silence
       signature: base64(large.signature),
       signer_public_key: base64(large.publicKey),
     },
-  });
+    join(t.testdir({}), "nowhere.xdeploy"),
+  );
   await t.rejects(publishing);
 });
 

@@ -6,7 +6,6 @@ import { type BaseTree } from "../../../lib/artifact/delta/complete-tree.ts";
 import { openIndex, writeIndex } from "../../../lib/artifact/delta/index-file.ts";
 import { makeDelta } from "../../../lib/artifact/delta/make-delta.ts";
 import { openDelta } from "../../../lib/artifact/delta/open-delta.ts";
-import { indexTree } from "../../../lib/artifact/delta/tree-index.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../lib/artifact/limits.ts";
 import { openArtifact } from "../../../lib/artifact/project/open.ts";
 import { readProject } from "../../../lib/artifact/project/project-tree.ts";
@@ -39,9 +38,16 @@ export async function writeVersion(folder: string, version: string, { files, exe
     writeFileSync(full, content);
     chmodSync(full, executable.includes(path) ? 0o755 : 0o644);
   }
-  const options = { projectId: PROJECT, projectName: "Demo", version, limits: DEFAULT_LIMITS, sourceDateEpoch: 0 };
+  const options = {
+    projectId: PROJECT,
+    projectName: "Demo",
+    version,
+    limits: DEFAULT_LIMITS,
+    sourceDateEpoch: 0,
+    chunks: true,
+  };
   const project = await readProject(folder, options);
-  return { project, entries: await indexTree(project.tree) };
+  return { project, entries: project.entries };
 }
 export type Version = Awaited<ReturnType<typeof writeVersion>>;
 
@@ -58,7 +64,6 @@ export async function reopenIndex(folder: string, { project, entries }: Version)
 export async function deltaBetween(folder: string, from: Version, to: Version): Promise<SealedArtifact> {
   const delta = await makeDelta({
     project: to.project,
-    entries: to.entries,
     base: await reopenIndex(folder, from),
     work: join(folder, "work"),
     output: join(folder, "delta.xdeploy"),

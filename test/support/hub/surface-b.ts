@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Test } from "tap";
-import { DeployClient, publishArtifact } from "../../../lib/client/deploy-client.ts";
+import { DeployClient } from "../../../lib/client/deploy-client.ts";
+import { publishArtifact } from "../../../lib/client/publish-client.ts";
 import { SealiftError } from "../../../lib/contract/errors.ts";
 import type { ForgedArtifact } from "../forged/artifact.ts";
 
@@ -60,7 +61,7 @@ export function callers(t: Test, { hubUrl, artifact, timeoutMs = 10_000, signal 
         completed_at: "",
         plugins: [],
       }),
-    publish: () => publishArtifact({ ...options, projectId: PROJECT, fields, file }),
+    publish: () => publishArtifact({ ...options, projectId: PROJECT }, fields, file),
     download: async () => {
       const one = client();
       const location = await one.locate("1.0.0");

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { MemberReader } from "../project/tar.ts";
-import type { SourceTree } from "../tree/source-tree.ts";
 import { Chunker, ChunkList, MAX_CHUNK_BYTES } from "./chunks.ts";
+import { MemberReader } from "./member-reader.ts";
+import type { SourceTree } from "./source-tree.ts";
 
 /** Files larger than this are cut into chunks; smaller ones travel whole when they change. Bytes. */
 export const CHUNKED_FROM_BYTES = MAX_CHUNK_BYTES;
@@ -33,15 +33,20 @@ const READ_BYTES = 1024 * 1024;
 /** Bytes that are read before the event loop has its turn. */
 const TURN_BYTES = 8 * 1024 * 1024;
 
+export interface IndexOptions {
+  /** Whether large files are cut into chunks, which costs about as much as their digest. Default true. */
+  chunks?: boolean;
+  signal?: AbortSignal | undefined;
+  /** Called with the bytes read so far. */
+  onRead?: (bytes: number) => void;
+}
+
 /**
  * Reads a source tree once and lists its files with their digests and chunks, and its empty folders, in canonical order.
  *
  * @throws PublishError `source_changed` when a file is not what it was when the tree was listed
  */
-export async function indexTree(
-  tree: SourceTree,
-  options: { signal?: AbortSignal; onRead?: (bytes: number) => void } = {},
-): Promise<TreeEntry[]> {
+export async function indexTree(tree: SourceTree, options: IndexOptions = {}): Promise<TreeEntry[]> {
   const occupied = foldersInUse(tree);
   const entries: TreeEntry[] = [];
   const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
@@ -54,7 +59,7 @@ export async function indexTree(
     }
     using reader = new MemberReader(tree.root, { path, type, executable, size, stamp });
     const digest = createHash("sha256");
-    const chunks = size > CHUNKED_FROM_BYTES ? new ChunkList() : undefined;
+    const chunks = size > CHUNKED_FROM_BYTES && options.chunks !== false ? new ChunkList() : undefined;
     const chunker = chunks && new Chunker((length, chunkDigest) => chunks.push(length, chunkDigest));
     for (let bytes = reader.read(buffer); bytes > 0; bytes = reader.read(buffer)) {
       const block = buffer.subarray(0, bytes);

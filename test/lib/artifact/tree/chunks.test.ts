@@ -8,7 +8,7 @@ import {
   ChunkTable,
   MAX_CHUNK_BYTES,
   MIN_CHUNK_BYTES,
-} from "../../../../lib/artifact/delta/chunks.ts";
+} from "../../../../lib/artifact/tree/chunks.ts";
 
 /** Cuts content that arrives in blocks of the given sizes, in turn. */
 function cut(content: Buffer, blocks: readonly number[] = [content.length || 1]): ChunkList {

@@ -1,0 +1,142 @@
+import { createWriteStream } from "node:fs";
+import { pipeline } from "node:stream/promises";
+import type * as z from "zod";
+import { SealiftError } from "../contract/errors.ts";
+import {
+  ARTIFACT_PART,
+  type DeltaFields,
+  deltaResult,
+  INDEX_PART,
+  type IndexedVersions,
+  indexesAnswer,
+  indexResult,
+  type PublishFields,
+  type PublishResult,
+  publishResult,
+} from "../contract/surfaces/deploy.ts";
+import { HEADERS } from "../contract/surfaces/headers.ts";
+import { baseUrl, paths } from "../contract/surfaces/paths.ts";
+import { answerOf, readJson, statusError } from "./answers.ts";
+import { fileForm, type FilePart } from "./file-form.ts";
+import { discard, type HttpRequest, send, transportError } from "./http.ts";
+import type { HubConnection } from "./hub-connection.ts";
+import { call } from "./json-request.ts";
+
+/** A hub, and a project on it that is published to. */
+export interface PublishTarget extends HubConnection {
+  projectId: string;
+}
+
+interface Upload<T extends z.ZodType> {
+  path: string;
+  part: FilePart;
+  /** The file that is sent. */
+  file: string;
+  fields?: Record<string, string>;
+  answer: T;
+  /** Called with the bytes sent so far and in all. */
+  onUploaded?: ((bytes: number, total: number) => void) | undefined;
+}
+
+/** Sends a form: the fields first, then the file as a stream, opened again for each redirect. */
+async function upload<T extends z.ZodType>(
+  target: PublishTarget,
+  { path, part, file, fields = {}, answer, onUploaded }: Upload<T>,
+): Promise<z.output<T>> {
+  const { apiKey, hubUrl } = target;
+  const { dek } = fields;
+  const request: HttpRequest = {
+    operation: "publish",
+    method: "POST",
+    url: baseUrl(hubUrl) + path,
+    credentials: { [HEADERS.apiKey]: apiKey },
+    form: { form: () => fileForm(fields, part, file), ...(onUploaded && { onUploaded }) },
+    secretBody: true,
+    secrets: [apiKey, ...(dek === undefined ? [] : [dek])],
+  };
+  const response = await send(request, target);
+  try {
+    return await readJson(response, request, answer);
+  } catch (error) {
+    throw transportError(error, request, response.url, target);
+  }
+}
+
+/** The `content_sha256` that the hub holds under a version that was published again (409), when it says so. */
+export function storedContentSha256(error: SealiftError): string | undefined {
+  const stored = answerOf(error).content_sha256;
+  return error.code === "version_exists" && typeof stored === "string" ? stored : undefined;
+}
+
+/**
+ * Publishes an artifact (docs/contract/deploy.md#publish).
+ *
+ * @param file the artifact
+ * @throws AuthenticationError on 401 and 403, PublishError otherwise; see {@link storedContentSha256} for 409
+ */
+export function publishArtifact(
+  target: PublishTarget,
+  fields: PublishFields,
+  file: string,
+  onUploaded?: (bytes: number, total: number) => void,
+): Promise<PublishResult> {
+  const path = paths.publish(target.projectId);
+  return upload(target, { path, part: ARTIFACT_PART, file, fields, answer: publishResult, onUploaded });
+}
+
+/**
+ * Publishes a delta that leads to a published version (docs/contract/delta.md).
+ *
+ * @throws AuthenticationError on 401 and 403, PublishError otherwise
+ */
+export async function publishDelta(
+  target: PublishTarget,
+  version: string,
+  fields: DeltaFields,
+  file: string,
+): Promise<void> {
+  const path = paths.deltas(target.projectId, version);
+  await upload(target, { path, part: ARTIFACT_PART, file, fields, answer: deltaResult });
+}
+
+/** Stores the sealed index of a published version. @throws AuthenticationError on 401 and 403, PublishError otherwise */
+export async function publishIndex(target: PublishTarget, version: string, file: string): Promise<void> {
+  const path = paths.index(target.projectId, version);
+  await upload(target, { path, part: INDEX_PART, file, answer: indexResult });
+}
+
+const keyed = (target: PublishTarget, path: string): HttpRequest => ({
+  operation: "publish",
+  method: "GET",
+  url: baseUrl(target.hubUrl) + path,
+  credentials: { [HEADERS.apiKey]: target.apiKey },
+  secrets: [target.apiKey],
+});
+
+/** The versions whose index is stored: those first that most hosts run, then the newest. Empty for a hub that knows no deltas. */
+export async function listIndexes(target: PublishTarget): Promise<IndexedVersions> {
+  try {
+    return (await call(keyed(target, paths.indexes(target.projectId)), indexesAnswer, target)).indexes;
+  } catch (error) {
+    if (error instanceof SealiftError && error.status === 404) return [];
+    throw error;
+  }
+}
+
+/**
+ * Downloads the sealed index of a version.
+ *
+ * @param file where it goes; it must not exist
+ */
+export async function downloadIndex(target: PublishTarget, version: string, file: string): Promise<void> {
+  const request = keyed(target, paths.index(target.projectId, version));
+  const response = await send(request, target);
+  try {
+    if (response.status !== 200) throw await statusError(response, request);
+    await pipeline(response.body, createWriteStream(file, { flags: "wx", mode: 0o600 }));
+  } catch (error) {
+    throw transportError(error, request, response.url, target);
+  } finally {
+    if (!response.body.destroyed) discard(response.body);
+  }
+}

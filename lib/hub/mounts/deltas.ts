@@ -1,0 +1,119 @@
+import multipart from "@fastify/multipart";
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import * as z from "zod";
+import {
+  ARTIFACT_PART,
+  deltaFields,
+  deltaResult,
+  INDEX_PART,
+  indexesAnswer,
+  indexResult,
+} from "../../contract/surfaces/deploy.ts";
+import { projectAccess } from "../access/project-access.ts";
+import { bytes, errors, type MountOptions, security } from "../http/documentation.ts";
+import { notFound } from "../http/errors.ts";
+import { blobBytes, sendBytes } from "../http/ranges.ts";
+import { unvalidated } from "../http/validation.ts";
+import { publishDelta, publishIndex } from "../publications/delta.ts";
+import { findIndex, indexedVersions } from "../records/deltas.ts";
+
+const tags = ["deploy hub"];
+const projectParams = z.object({ project_id: z.string() });
+const versionParams = projectParams.extend({ version: z.string() });
+/** Versions that a publisher is offered as bases. */
+const MAX_BASES = 20;
+
+/** Deltas between versions of a project, and the sealed indexes that publishers make them from (docs/contract/delta.md). */
+export const deltas: FastifyPluginAsyncZod<MountOptions> = async (app, options) => {
+  const { hub } = options;
+  const access = projectAccess(options);
+  app.removeAllContentTypeParsers();
+  await app.register(multipart);
+  const form = { validatorCompiler: unvalidated as never };
+
+  app.post("/v1/projects/:project_id/artifacts/:version/deltas", {
+    ...form,
+    schema: {
+      tags,
+      summary: "Publish a delta that leads to a published version",
+      security: security.key,
+      consumes: ["multipart/form-data"],
+      params: versionParams,
+      body: deltaFields.extend({ [ARTIFACT_PART.name]: z.file() }),
+      response: {
+        200: deltaResult.describe("The version has a delta from this base already."),
+        201: deltaResult,
+        ...errors(400, 401, 403, 404, 409, 413, 415, 422),
+      },
+    },
+    async handler(request, reply) {
+      const { project_id: projectId, version } = request.params;
+      await access.publishable(request, projectId);
+      const { record, created } = await publishDelta(hub, { projectId, version }, request);
+      const { id, base_version, size_bytes } = record;
+      return reply
+        .code(created ? 201 : 200)
+        .send({ delta_id: id, version, base_version, size_bytes: Number(size_bytes) });
+    },
+  });
+
+  app.post("/v1/projects/:project_id/artifacts/:version/index", {
+    ...form,
+    schema: {
+      tags,
+      summary: "Store the sealed index of a published version",
+      security: security.key,
+      consumes: ["multipart/form-data"],
+      params: versionParams,
+      body: z.object({ [INDEX_PART.name]: z.file() }),
+      response: {
+        200: indexResult.describe("The version has an index already."),
+        201: indexResult,
+        ...errors(400, 401, 403, 404, 413, 415, 422),
+      },
+    },
+    async handler(request, reply) {
+      const { project_id: projectId, version } = request.params;
+      await access.publishable(request, projectId);
+      const { record, created } = await publishIndex(hub, { projectId, version }, request);
+      return reply.code(created ? 201 : 200).send({ version, size_bytes: Number(record.size_bytes) });
+    },
+  });
+
+  app.get("/v1/projects/:project_id/indexes", {
+    schema: {
+      tags,
+      summary: "Versions whose index is stored: those first that most hosts run, then the newest",
+      security: security.key,
+      params: projectParams,
+      response: { 200: indexesAnswer, ...errors(401, 403, 404) },
+    },
+    async handler(request) {
+      const { project_id: projectId } = request.params;
+      await access.publishable(request, projectId);
+      return { indexes: await indexedVersions(hub.database.kysely, projectId, MAX_BASES) };
+    },
+  });
+
+  app.route({
+    method: ["GET", "HEAD"],
+    url: "/v1/projects/:project_id/artifacts/:version/index",
+    schema: {
+      tags,
+      summary: "The sealed index of a version",
+      security: security.key,
+      params: versionParams,
+      response: { 200: bytes("The whole index."), 206: bytes("The range asked for."), ...errors(401, 403, 404, 416) },
+    },
+    async handler(request, reply) {
+      const { project_id: projectId, version } = request.params;
+      await access.publishable(request, projectId);
+      const index = await findIndex(hub.database.kysely, projectId, version);
+      if (index === undefined) throw notFound("The version has no index.");
+      const { id, size_bytes, sha256 } = index;
+      return sendBytes(request, reply, blobBytes(hub.blobs, { id, size: Number(size_bytes), sha256 }), {
+        "content-type": "application/octet-stream",
+      });
+    },
+  });
+};

@@ -1,0 +1,94 @@
+import type { Selectable } from "kysely";
+import type { Queries, Statements, Transacted } from "./port.ts";
+import type { DeltasTable, IndexesTable } from "./schema.ts";
+
+export type Delta = Selectable<DeltasTable>;
+export type StoredIndex = Selectable<IndexesTable>;
+
+/** Deltas that one version may have: each is bytes that a publisher stores. */
+export const MAX_DELTAS = 8;
+
+const OF_VERSION = "SELECT * FROM deltas WHERE artifact_id = ? ORDER BY size_bytes, id";
+
+/** The deltas that lead to an artifact's version, smallest first. */
+export async function deltasOf(statements: Statements, artifactId: string): Promise<Delta[]> {
+  return (await statements.all(OF_VERSION, [artifactId])) as unknown as Delta[];
+}
+
+/**
+ * Makes a delta visible.
+ *
+ * @returns the delta that leads from this base to this version: the new one or an earlier one; undefined when the version has as many
+ *   as it may have
+ */
+export async function insertDelta(transaction: Transacted, delta: Delta): Promise<Delta | undefined> {
+  const existing = await transaction
+    .selectFrom("deltas")
+    .selectAll()
+    .where("artifact_id", "=", delta.artifact_id)
+    .execute();
+  const same = existing.find(({ base_version }) => base_version === delta.base_version);
+  if (same !== undefined) return same;
+  if (existing.length >= MAX_DELTAS) return undefined;
+  await transaction.insertInto("deltas").values(delta).execute();
+  return delta;
+}
+
+/** Stores the index of a version. @returns the index that the version has now: the new one or an earlier one */
+export async function insertIndex(db: Queries, index: StoredIndex): Promise<StoredIndex> {
+  await db
+    .insertInto("indexes")
+    .values(index)
+    .onConflict((conflict) => conflict.column("artifact_id").doNothing())
+    .execute();
+  return db.selectFrom("indexes").selectAll().where("artifact_id", "=", index.artifact_id).executeTakeFirstOrThrow();
+}
+
+export async function findIndex(db: Queries, projectId: string, version: string): Promise<StoredIndex | undefined> {
+  return db
+    .selectFrom("indexes as i")
+    .innerJoin("artifacts as a", "a.id", "i.artifact_id")
+    .selectAll("i")
+    .where("a.project_id", "=", projectId)
+    .where("a.version", "=", version)
+    .executeTakeFirst();
+}
+
+/** A version whose index is stored, with how many hosts run it. */
+export interface IndexedVersion {
+  version: string;
+  content_sha256: string;
+  size_bytes: number;
+  hosts: number;
+}
+
+/**
+ * The versions whose index is stored, those first that most hosts run, then the newest.
+ *
+ * @param limit rows at most
+ */
+export async function indexedVersions(db: Queries, projectId: string, limit: number): Promise<IndexedVersion[]> {
+  const rows = await db
+    .selectFrom("indexes as i")
+    .innerJoin("artifacts as a", "a.id", "i.artifact_id")
+    .leftJoin(
+      db
+        .selectFrom("hosts as h")
+        .innerJoin("reports as r", "r.id", "h.report_id")
+        .select(({ fn }) => ["r.version as version", fn.countAll<number | string>().as("hosts")])
+        .where("h.holder", "=", "")
+        .where("h.target", "=", projectId)
+        .where("r.status", "=", "success")
+        .groupBy("r.version")
+        .as("f"),
+      "f.version",
+      "a.version",
+    )
+    .select(["a.version", "a.content_sha256", "i.size_bytes", "f.hosts"])
+    .where("a.project_id", "=", projectId)
+    .orderBy((eb) => eb.fn.coalesce("f.hosts", eb.lit(0)), "desc")
+    .orderBy("a.created_at", "desc")
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ ...row, size_bytes: Number(row.size_bytes), hosts: Number(row.hosts ?? 0) }));
+}

@@ -1,0 +1,106 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t from "tap";
+import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
+import { DeployClient } from "../../../lib/client/deploy-client.ts";
+import { chooseBases } from "../../../lib/publisher/publish-deltas.ts";
+import { type PublishEvent, publishProject } from "../../../lib/publisher/publish-project.ts";
+import { planText } from "../../support/forged/artifact.ts";
+import { createProject, startHub } from "../../support/hub/real-hub.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+const noise = randomBytes(600_000);
+
+/** A source tree whose large file has one edit for each version. */
+function sourceTree(folder: string, project: string, edit: string): string {
+  mkdirSync(join(folder, "plugins/demo"), { recursive: true });
+  mkdirSync(join(folder, "deployment"), { recursive: true });
+  const plan = planText(project, "  - { id: install, action: install_plugin, plugin: demo }\n");
+  writeFileSync(join(folder, "deployment/install.yaml"), plan);
+  writeFileSync(join(folder, "plugins/demo/plugin.yaml"), "name: demo\nversion: 1.0.0\n");
+  writeFileSync(join(folder, "plugins/demo/data.bin"), Buffer.concat([noise, Buffer.from(edit)]));
+  return folder;
+}
+
+t.test("a publication makes deltas from the versions before it, and says how large they are", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  const source = temporaryFolder(t);
+  const seed = randomBytes(32);
+  const events: PublishEvent[] = [];
+  const connection = { hubUrl: hub.url, apiKey: project.key, timeoutMs: 5000 };
+  const publish = (version: string, more: object = {}) =>
+    publishProject({
+      sourceRoot: sourceTree(source, project.id, version),
+      projectId: project.id,
+      projectName: "Demo",
+      version,
+      include: [],
+      limits: DEFAULT_LIMITS,
+      signal: new AbortController().signal,
+      emit: (event) => events.push(event),
+      seed,
+      level: 3,
+      hub: connection,
+      deltas: { count: 4 },
+      ...more,
+    });
+
+  t.strictSame((await publish("1.0.0")).deltas, [], "there is no earlier version");
+  const { deltas, artifact } = await publish("1.1.0");
+  t.match(deltas, [{ base_version: "1.0.0" }]);
+  t.ok(deltas[0]!.bytes < artifact.size * 0.2, `${deltas[0]!.bytes} of ${artifact.size} bytes`);
+  t.equal((await publish("1.2.0")).deltas.length, 2);
+  t.equal((await publish("1.3.0", { deltas: { versions: ["1.1.0", "9.0.0"] } })).deltas.length, 1);
+  t.equal((await publish("1.4.0", { deltas: undefined })).deltas.length, 0);
+
+  const client = new DeployClient(project.id, connection);
+  await client.authenticate();
+  t.strictSame(
+    (await client.locate("1.3.0")).deltas?.map(({ base_version }) => base_version),
+    ["1.1.0"],
+  );
+  t.equal((await client.locate("1.4.0")).deltas, undefined);
+  t.notOk(events.some(({ event }) => event === "warning"));
+});
+
+t.test("another signer's index is a warning, and the version is published", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  const source = temporaryFolder(t);
+  const events: PublishEvent[] = [];
+  const publish = (version: string, seed: Uint8Array) =>
+    publishProject({
+      sourceRoot: sourceTree(source, project.id, version),
+      projectId: project.id,
+      projectName: "Demo",
+      version,
+      include: [],
+      limits: DEFAULT_LIMITS,
+      signal: new AbortController().signal,
+      emit: (event) => events.push(event),
+      seed,
+      level: 3,
+      hub: { hubUrl: hub.url, apiKey: project.key, timeoutMs: 5000 },
+      deltas: { count: 4 },
+    });
+  await publish("1.0.0", randomBytes(32));
+  const { outcome, deltas } = await publish("1.1.0", randomBytes(32));
+  t.equal(outcome, "published");
+  t.strictSame(deltas, []);
+  t.match(
+    events.find(({ event }) => event === "warning"),
+    { message: /No delta from 1\.0\.0 was published: .*not sealed by this signer/ },
+  );
+});
+
+t.test("bases: what the fleet runs comes first, and the last version has a place", async (t) => {
+  const known = (version: string, hosts: number) => ({ version, hosts, content_sha256: "0".repeat(64), size_bytes: 1 });
+  const earlier = [known("1.2.0", 9), known("1.1.0", 5), known("1.0.0", 1), known("1.3.0", 0), known("0.9.0", 0)];
+  t.strictSame(chooseBases(earlier, { count: 4 }, "1.4.0"), ["1.2.0", "1.1.0", "1.0.0", "1.3.0"]);
+  t.strictSame(chooseBases(earlier, { count: 2 }, "1.4.0"), ["1.2.0", "1.3.0"]);
+  t.strictSame(chooseBases(earlier, { count: 5 }, "1.2.0"), ["1.1.0", "1.0.0", "1.3.0", "0.9.0"], "not from itself");
+  t.strictSame(chooseBases(earlier, { count: 0 }, "1.4.0"), []);
+  t.strictSame(chooseBases(earlier, { versions: ["1.0.0", "7.0.0"] }, "1.4.0"), ["1.0.0"]);
+});
