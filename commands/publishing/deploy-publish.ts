@@ -7,7 +7,7 @@ import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 
 export class DeployPublish extends withOptions(publish) {
-  static override paths = [["deploy-publish"]];
+  static override paths = [["project", "publish"], ["deploy-publish"]];
   static override usage = Command.Usage({
     category: "Publishing",
     description: "Build, sign and publish a project",
@@ -23,12 +23,12 @@ export class DeployPublish extends withOptions(publish) {
     examples: [
       [
         "Publish from CI",
-        "SEALIFT_HUB_URL=… SEALIFT_API_KEY=… SEALIFT_PROJECT_ID=… $0 deploy-publish . --version 1.4.0 --signing-key-file signer.key",
+        "SEALIFT_HUB_URL=… SEALIFT_API_KEY=… SEALIFT_PROJECT_ID=… $0 project publish . --version 1.4.0 --signing-key-file signer.key",
       ],
-      ["See what would be packed", "$0 deploy-publish . --project-id prj_… --version 1.4.0 --dry-run"],
+      ["See what would be packed", "$0 project publish . --project-id prj_… --version 1.4.0 --dry-run"],
       [
         "Keep the artifact",
-        "$0 deploy-publish . --version 1.4.0 --signing-key-file signer.key --output ./artifact.xdeploy",
+        "$0 project publish . --version 1.4.0 --signing-key-file signer.key --output ./artifact.xdeploy",
       ],
     ],
   });
@@ -57,7 +57,7 @@ export class DeployPublish extends withOptions(publish) {
       emit: this.json ? sparing(this.print.event) : renderer(progress),
     };
     try {
-      return dryRun ? await this.#dryRun(build) : await this.#publish(build);
+      return dryRun ? await this.#dryRun(build) : await this.#publish(build, () => progress.stop());
     } finally {
       progress.stop();
     }
@@ -81,7 +81,7 @@ export class DeployPublish extends withOptions(publish) {
     return 0;
   }
 
-  async #publish(build: BuildOptions): Promise<number> {
+  async #publish(build: BuildOptions, stopProgress: () => void): Promise<number> {
     const [{ publishProject }, { parsePrivateKey }] = await Promise.all([
       import("../../lib/publisher/publish-project.ts"),
       import("../../lib/artifact/signatures/key-files.ts"),
@@ -95,6 +95,8 @@ export class DeployPublish extends withOptions(publish) {
       ...(output !== undefined && { output }),
       ...(hub !== undefined && { hub }),
     });
+    // The bar clears its line when it stops: the result comes after it.
+    stopProgress();
     const { version, content_sha256 } = project.manifest;
     if (this.json)
       return this.done({

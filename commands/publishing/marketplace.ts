@@ -48,6 +48,7 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     if (archive === undefined) {
       record = await client.import({ ...common, repo: repo!, ...(host !== undefined && { host: host }) });
     } else {
+      await checkFile(archive);
       const { signArchive } = await import("../../lib/artifact/signatures/archive-hmac.ts");
       const signature = await signArchive(archive, signingSecret!, interrupt.signal);
       record = await client.publish({ ...common, signature, ...(repo !== undefined && { repo }) }, archive);
@@ -58,6 +59,19 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     );
     return 0;
   }
+}
+
+/** @throws UsageError `usage` */
+async function checkFile(path: string): Promise<void> {
+  const { stat } = await import("node:fs/promises");
+  const stats = await stat(path).catch((error: Error) => {
+    throw usageError("usage", `--archive ${path} cannot be read: ${error.message}.`);
+  });
+  if (stats.isFile()) return;
+  const what = stats.isDirectory() ? "a folder" : "no file";
+  throw usageError("usage", `--archive ${path} is ${what}.`, {
+    hint: "Give a ZIP, such as one that `git archive --format zip` makes.",
+  });
 }
 
 export class MarketplaceYank extends withOptions(yanking) {

@@ -12,10 +12,20 @@ export async function listenOn(service: { listen(): Promise<string> }): Promise<
   try {
     return await service.listen();
   } catch (error) {
-    const reason = REASONS[(error as NodeJS.ErrnoException).code ?? ""];
-    throw reason === undefined ? error : usageError("usage", `Cannot listen: ${reason}.`, { cause: error });
+    const { code = "", address, port, hostname } = error as NodeJS.ErrnoException & Partial<Record<Where, string>>;
+    const reason = REASONS[code];
+    if (reason === undefined) throw error;
+    const host = address ?? hostname ?? "the address";
+    const where = port === undefined ? host : `${host.includes(":") ? `[${host}]` : host}:${port}`;
+    throw usageError("usage", `Cannot listen on ${where}: ${reason}.`, {
+      cause: error,
+      hint: "Choose another --listen HOST:PORT; port 0 takes any free one.",
+    });
   }
 }
+
+/** What Node tells of an address that cannot be listened on. */
+type Where = "address" | "port" | "hostname";
 
 /** Settles when the signal is aborted: how long a service serves. */
 export function aborted(signal: AbortSignal): Promise<void> {

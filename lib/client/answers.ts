@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { SealiftError } from "../contract/errors.ts";
 import { printable } from "../support/printable.ts";
 import { faultsOf } from "../support/yaml-file.ts";
-import { OPERATIONS } from "./error-wording.ts";
+import { OPERATIONS, serverOf } from "./error-wording.ts";
 import { discard, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";
 
 /** An answer that is not an artifact is small; more than this is not read. Bytes. */
@@ -45,11 +45,16 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
     discard(response.body);
   }
   const { code, hint, note } = codeOf(status, header(response, "retry-after"));
-  const error = operationError(operation, code, `${note ?? "the hub answered"} ${status}${said}.`, {
-    status,
-    ...(hint !== undefined && { hint }),
-    ...(hubCode !== undefined && { hubCode }),
-  });
+  const error = operationError(
+    operation,
+    code,
+    `${note ?? `the ${serverOf(operation).name} answered`} ${status}${said}.`,
+    {
+      status,
+      ...(hint !== undefined && { hint }),
+      ...(hubCode !== undefined && { hubCode }),
+    },
+  );
   const wait = parseRetryAfter(header(response, "retry-after"));
   answers.set(error, { body, ...(wait !== undefined && { retryAfterMs: wait }) });
   return error;
@@ -62,10 +67,11 @@ export async function readJson<T extends z.ZodType>(
   schema: T,
 ): Promise<z.output<T>> {
   if (response.status < 200 || response.status > 299) throw await statusError(response, request);
+  const server = serverOf(request.operation);
   const bad = (why: string): SealiftError =>
-    operationError(request.operation, "bad_answer", `the hub answered ${response.status}, but ${why}.`, {
+    operationError(request.operation, "bad_answer", `the ${server.name} answered ${response.status}, but ${why}.`, {
       status: response.status,
-      hint: "Check that --hub-url is the root of a Sealift hub.",
+      hint: `Check that ${server.option} is the root of a Sealift ${server.name}.`,
     });
   let value: unknown;
   try {

@@ -26,6 +26,15 @@ interface CodeOfStatus {
   note?: string;
 }
 
+/** Who answers an operation, and the option that says where. */
+export interface Server {
+  name: "hub" | "runtime";
+  option: "--hub-url" | "--runtime-url";
+}
+
+export const serverOf = (operation: Operation): Server =>
+  operation === "runtime" ? { name: "runtime", option: "--runtime-url" } : { name: "hub", option: "--hub-url" };
+
 interface OperationFacts {
   /** "Authenticating", at the start of every message. */
   doing: string;
@@ -70,6 +79,17 @@ function codeOf(status: number, retryAfter?: string): CodeOfStatus {
   return { code: "hub_refused" };
 }
 
+/** Codes of a runtime's statuses. */
+function runtimeCodeOf(status: number, retryAfter?: string): CodeOfStatus {
+  if (status === 401 || status === 403)
+    return { code: "key_rejected", hint: "Check the plugin key: it is app.secret_key of the runtime's configuration." };
+  if (status === 404)
+    return { code: "not_found", hint: "Check that the plugin stands in the runtime's plugins folder." };
+  if (status === 408 || status >= 500)
+    return { code: "runtime_unavailable", hint: "Look at the runtime's log, or try again later." };
+  return codeOf(status, retryAfter);
+}
+
 function publishCodeOf(status: number, retryAfter?: string): CodeOfStatus {
   if (status === 409) {
     return { code: "version_exists", hint: "Published versions do not change: publish under a new version." };
@@ -103,6 +123,6 @@ export const OPERATIONS: Readonly<Record<Operation, OperationFacts>> = {
   install: { doing: "Fetching the artifact", kind: "ArtifactError", codeOf: rejected(codeOf), retry404: true },
   deploymentReport: { doing: "Reporting the deployment", kind: "ArtifactError", codeOf: rejected(codeOf) },
   health: { doing: "Asking the hub", kind: "DeploymentError", codeOf },
-  runtime: { doing: "The runtime's request", kind: orAuthentication("DeploymentError"), codeOf },
+  runtime: { doing: "The runtime's request", kind: orAuthentication("DeploymentError"), codeOf: runtimeCodeOf },
   marketplace: { doing: "The marketplace's request", kind: orAuthentication("PublishError"), codeOf: publishCodeOf },
 };

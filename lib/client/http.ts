@@ -3,7 +3,7 @@ import type FormData from "form-data";
 import got, { type Request, RequestError, TimeoutError } from "got";
 import type { Code } from "../contract/codes.ts";
 import { type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
-import { type Operation, OPERATIONS } from "./error-wording.ts";
+import { type Operation, OPERATIONS, serverOf } from "./error-wording.ts";
 
 /** Redirects are followed on every route, this many at the most (docs/contract/marketplace.md). */
 const MAX_REDIRECTS = 10;
@@ -129,6 +129,7 @@ export function transportError(
   if (error instanceof SealiftError) return error;
   if (isAbort(error) || signal?.aborted) return signal?.reason ?? error;
   const { origin } = new URL(url);
+  const server = serverOf(request.operation);
   if (error instanceof TimeoutError) {
     return operationError(
       request.operation,
@@ -148,7 +149,7 @@ export function transportError(
       `the connection to ${origin} failed (${code ?? message}).`,
       {
         cause: error,
-        hint: "Check --hub-url and that the hub is running, then try again.",
+        hint: `Check ${server.option} and that the ${server.name} is running, then try again.`,
       },
     );
   }

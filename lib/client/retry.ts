@@ -16,7 +16,13 @@ export function askedWait(error: object): number | undefined {
   return wait === undefined ? undefined : Math.min(wait, MAX_RETRY_AFTER_MS);
 }
 
-const TRANSIENT = new Set<Code>(["connection_failed", "timed_out", "rate_limited", "hub_unavailable"]);
+const TRANSIENT = new Set<Code>([
+  "connection_failed",
+  "timed_out",
+  "rate_limited",
+  "hub_unavailable",
+  "runtime_unavailable",
+]);
 
 /** True for an error that may be gone at the next try: 408, 429, 5xx, connections. */
 export const isTransient = (error: unknown): boolean => error instanceof SealiftError && TRANSIENT.has(error.code);

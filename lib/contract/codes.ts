@@ -68,6 +68,7 @@ export const CODES = {
   conflict: failed("The request contradicts what the hub already holds (409)."),
   rate_limited: tryAgain("Too many requests (429); the message says when to come back."),
   hub_unavailable: tryAgain("The hub cannot answer now (408 or 5xx)."),
+  runtime_unavailable: tryAgain("The runtime cannot answer now, or failed at the request (408 or 5xx)."),
   hub_refused: failed("The hub refused the request (another 4xx status)."),
   bad_answer: failed("The hub's answer is not what the contract says, for example an HTML page or missing fields."),
   bad_request: refused("The request has a malformed field (400)."),

@@ -30,7 +30,8 @@ export async function optionsFile(given: string | undefined): Promise<Layer | un
   const path = given ?? (existsSync(DEFAULT_FILE) ? DEFAULT_FILE : undefined);
   if (path === undefined) return undefined;
   const { readYaml } = await import("../support/yaml-file.ts");
-  const value = (await readYaml(path)) ?? {};
+  const { value: content, lineOf } = await readYaml(path);
+  const value = content ?? {};
   if (typeof value !== "object" || Array.isArray(value))
     throw usageError("config_invalid", `${path} is not valid: it must hold keys and values.`);
   const known = knownKeys();
@@ -40,14 +41,19 @@ export async function optionsFile(given: string | undefined): Promise<Layer | un
   for (const [key, item] of Object.entries(value)) {
     if (!known.has(key)) unknown.push(key);
     else if (isGiven(item)) values[key] = item;
-    else malformed.push(`${key}: must be a text, a number, true or false, or a list of texts`);
+    else malformed.push(`${key}: must be a text, a number, true or false, or a list of texts${lineOf([key])}`);
   }
   if (unknown.length === 0 && malformed.length === 0) return fileLayer(values, path);
+  const { closestTo } = await import("../support/suggestion.ts");
+  const meant = unknown.flatMap((key) => closestTo(key, known) ?? []);
   const faults = [...malformed, ...unknown];
   const message =
     unknown.length > 0 ? `has unknown keys: ${unknown.join(", ")}` : `is not valid: ${malformed.join("; ")}`;
   throw usageError("config_invalid", `${path} ${message}.`, {
     faults,
-    hint: "Keys are the options of the commands, with _ for -, for example hub_url.",
+    hint:
+      meant.length > 0
+        ? `Did you mean ${meant.join(", ")}?`
+        : "Keys are the options of the commands, with _ for -, for example hub_url.",
   });
 }

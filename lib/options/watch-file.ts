@@ -37,6 +37,9 @@ export function watchKeys(): Map<string, Option> {
   return keys;
 }
 
+/** Tells the line of a path. */
+type Lines = (path: readonly PropertyKey[]) => string;
+
 /** Reads watch.yaml; relative paths in it start at its folder. @throws UsageError `config_invalid` with every fault but unknown keys */
 export async function readWatchFile(file: string): Promise<WatchFile> {
   const keys = watchKeys();
@@ -44,7 +47,8 @@ export async function readWatchFile(file: string): Promise<WatchFile> {
   const unknownKeys: string[] = [];
   const faults: string[] = [];
 
-  const optionsOf = (holder: object, place: string): WatchOptions => {
+  const optionsOf = (holder: object, path: readonly PropertyKey[], lineOf: Lines): WatchOptions => {
+    const place = path.map((part) => `${String(part)}.`).join("");
     const found: Record<string, Given> = {};
     const unknown: string[] = [];
     for (const [key, value] of Object.entries(holder)) {
@@ -54,22 +58,22 @@ export async function readWatchFile(file: string): Promise<WatchFile> {
         try {
           found[key] = valueOf(option, value, folder);
         } catch (error) {
-          faults.push(`${place}${key}: ${(error as Error).message}`);
+          faults.push(`${place}${key}: ${(error as Error).message}${lineOf([...path, key])}`);
         }
     }
     if (unknown.length > 0) {
       const names = unknown.map((key) => JSON.stringify(key)).join(", ");
       unknownKeys.push(
-        `${place === "" ? "" : `${place.slice(0, -1)}: `}Unrecognized key${unknown.length === 1 ? "" : "s"}: ${names}`,
+        `${place === "" ? "" : `${place.slice(0, -1)}: `}Unrecognized key${unknown.length === 1 ? "" : "s"}: ${names}${lineOf([...path, unknown[0]!])}`,
       );
     }
     return found;
   };
 
-  const content = await readYaml(file);
+  const { value: content, lineOf } = await readYaml(file);
   if (!isMap(content)) throw invalid(file, ["it must hold targets, and the options that they share"]);
   const { targets, ...rest } = content;
-  const shared = optionsOf(rest, "");
+  const shared = optionsOf(rest, [], lineOf);
   if (!Array.isArray(targets) || targets.length === 0 || targets.length > MAX_TARGETS)
     throw invalid(file, [...faults, `targets: must be a list of 1 to ${MAX_TARGETS} targets`]);
   const entries = targets.map((entry: unknown, index): WatchEntry => {
@@ -79,8 +83,10 @@ export async function readWatchFile(file: string): Promise<WatchFile> {
     }
     const { target, ...own } = entry;
     if (typeof target !== "string" || !new RegExp(TARGET_PATTERN).test(target))
-      faults.push(`targets.${index}.target: must be plugin:SLUG, service:SLUG or project:ID`);
-    return { target: String(target), options: optionsOf(own, `targets.${index}.`) };
+      faults.push(
+        `targets.${index}.target: must be plugin:SLUG, service:SLUG or project:ID${lineOf(["targets", index])}`,
+      );
+    return { target: String(target), options: optionsOf(own, ["targets", index], lineOf) };
   });
   if (faults.length > 0) throw invalid(file, [...faults, ...unknownKeys]);
   return { targets: entries, shared, unknownKeys };

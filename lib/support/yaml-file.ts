@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { LineCounter, parseDocument } from "yaml";
+import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import type * as z from "zod";
 import { type SealiftError, usageError } from "../contract/errors.ts";
 
@@ -16,8 +16,15 @@ export function faultsOf(error: z.ZodError): string[] {
   });
 }
 
+/** A YAML document as values, and where they stand. */
+interface Parsed {
+  value: unknown;
+  /** ` (line N)` of the value at a path, or of what holds it; empty when nothing does. */
+  lineOf: (path: readonly PropertyKey[]) => string;
+}
+
 /** Parses YAML 1.2. Aliases are limited (no expansion bombs), duplicate keys and unknown tags are faults. */
-function parseValue(text: string, name: string, fail: Fail): unknown {
+function parseValue(text: string, name: string, fail: Fail): Parsed {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: "1.2", schema: "core" });
   const syntax = [...document.errors, ...document.warnings].map((error) => {
@@ -25,13 +32,37 @@ function parseValue(text: string, name: string, fail: Fail): unknown {
     return `line ${line}, column ${col}: ${error.message}`;
   });
   if (syntax.length > 0) throw fail(`${name} is not valid YAML: ${syntax.join("; ")}`, syntax);
+  const lineOf = (path: readonly PropertyKey[]): string => {
+    const offset = offsetOf(document.contents, path);
+    return offset === undefined ? "" : ` (line ${lines.linePos(offset).line})`;
+  };
   try {
-    return document.toJS({ maxAliasCount: 100 });
+    return { value: document.toJS({ maxAliasCount: 100 }), lineOf };
   } catch (error) {
     const fault = (error as Error).message;
     throw fail(`${name} is not valid YAML: ${fault}`, [fault]);
   }
 }
+
+/** Where the key or item at a path begins, as far as there is one. */
+function offsetOf(node: unknown, path: readonly PropertyKey[]): number | undefined {
+  const [first, ...rest] = path;
+  if (first !== undefined && isMap(node)) {
+    const pair = node.items.find(({ key }) => isScalar(key) && key.value === first);
+    if (pair !== undefined) {
+      const at = isScalar(pair.key) ? pair.key.range?.[0] : undefined;
+      return rest.length === 0 ? at : (offsetOf(pair.value, rest) ?? at);
+    }
+  } else if (first !== undefined && isSeq(node)) {
+    const item = node.items[Number(first)];
+    if (item !== undefined) return offsetOf(item, rest);
+  }
+  return isNode(node) ? node.range?.[0] : undefined;
+}
+
+/** Where an issue is: at the first key that should not be there, or at its path. */
+const placeOf = (issue: z.ZodError["issues"][number]): readonly PropertyKey[] =>
+  issue.code === "unrecognized_keys" ? [...issue.path, issue.keys[0]!] : issue.path;
 
 /**
  * Parses YAML against a schema.
@@ -45,9 +76,10 @@ export function parseYaml<T extends z.ZodType>(
   name: string,
   fail = configInvalid,
 ): z.output<T> {
-  const parsed = schema.safeParse(parseValue(text, name, fail));
+  const { value, lineOf } = parseValue(text, name, fail);
+  const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const faults = faultsOf(parsed.error);
+  const faults = faultsOf(parsed.error).map((fault, index) => fault + lineOf(placeOf(parsed.error.issues[index]!)));
   throw fail(`${name} is not valid: ${faults.join("; ")}`, faults);
 }
 
@@ -65,7 +97,7 @@ async function readText(path: string, fail: Fail): Promise<string> {
 }
 
 /** Reads a YAML file (at most 1 MiB) whose content is checked elsewhere. @throws UsageError `config_invalid` */
-export async function readYaml(path: string): Promise<unknown> {
+export async function readYaml(path: string): Promise<Parsed> {
   return parseValue(await readText(path, configInvalid), path, configInvalid);
 }
 

@@ -56,7 +56,7 @@ const planError =
       faults,
       hint:
         origin === "local"
-          ? "Correct the file given with --install-plan."
+          ? "Correct the plan; `sealift plan validate` checks it."
           : "Ask the publisher to correct deployment/install.yaml.",
     };
     return origin === "local"

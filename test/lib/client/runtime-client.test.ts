@@ -61,8 +61,8 @@ t.test("every refusal has a kind, a code, the status and the runtime's text; onl
     400: { kind: "DeploymentError" },
     401: { kind: "AuthenticationError", code: "key_rejected", exitCode: 3 },
     404: { kind: "DeploymentError", code: "not_found", exitCode: 1 },
-    500: { kind: "DeploymentError", code: "hub_unavailable", exitCode: 75 },
-    503: { kind: "DeploymentError", code: "hub_unavailable", exitCode: 75 },
+    500: { kind: "DeploymentError", code: "runtime_unavailable", exitCode: 75 },
+    503: { kind: "DeploymentError", code: "runtime_unavailable", exitCode: 75 },
   };
   await Promise.all(
     NAMES.flatMap((name) =>
