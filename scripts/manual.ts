@@ -29,8 +29,11 @@ const option = ({ name, metavar, description, defaultText, required }: OptionFac
 const call = (program: string, { usage }: CommandFacts, words: string): string =>
   [`**${[program, words].filter((part) => part !== "").join(" ")}**`, plain(usage), "[options]"].join(" ");
 
-function examples(program: string, { examples: found }: CommandFacts, words: string): string[] {
-  const line = (text: string): string => text.replaceAll(`$0 ${words}`, program).replaceAll("$0", program);
+/** @param words of the command, when the program is that command and its examples do not name it twice */
+function examples(program: string, { examples: found, paths }: CommandFacts, words?: string): string[] {
+  const names = words === undefined ? [] : paths.map((path) => `$0 ${path.join(" ")}`);
+  const line = (text: string): string =>
+    names.reduce((found, name) => found.replaceAll(name, program), text).replaceAll("$0", program);
   return found.map(([what, text]) => `${prose(what)}:\n\n    ${line(text)}`);
 }
 
@@ -72,7 +75,7 @@ function sealiftPage(all: readonly CommandFacts[]): string {
       `### ${call("sealift", facts, facts.paths.map((words) => words.join(" ")).join(" | "))}`,
       `${prose(facts.description)}. ${prose(facts.details)}`,
       ...facts.options.map(option),
-      ...examples("sealift", facts, "\0"),
+      ...examples("sealift", facts),
     ]),
     ...exitStatus(),
     "## SEE ALSO",

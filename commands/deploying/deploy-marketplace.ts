@@ -7,7 +7,7 @@ import { showDeployment } from "../shell/output/deployment.ts";
 const { kind, version } = deployed;
 
 export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind, version, ...agent }) {
-  static override paths = [["deploy-marketplace"]];
+  static override paths = [["marketplace", "deploy"], ["deploy-marketplace"], ["deploy", "marketplace"]];
   static override usage = Command.Usage({
     category: "Deploying",
     description: "Deploy a plugin or service from a hub's marketplace to this host",
@@ -19,11 +19,11 @@ export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind,
     examples: [
       [
         "Deploy a plugin",
-        "SEALIFT_API_KEY=… SEALIFT_SIGNING_SECRET=… $0 deploy-marketplace tide-table --hub-url https://hub.example --install-plan install.yaml",
+        "SEALIFT_API_KEY=… SEALIFT_SIGNING_SECRET=… $0 marketplace deploy tide-table --hub-url https://hub.example --install-plan install.yaml",
       ],
       [
         "Deploy a service",
-        "$0 deploy-marketplace harbour-clock --kind service --version 1.2.0 --install-plan clock.yaml",
+        "$0 marketplace deploy harbour-clock --kind service --version 1.2.0 --install-plan clock.yaml",
       ],
     ],
   });

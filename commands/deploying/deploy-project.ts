@@ -7,7 +7,7 @@ import { showDeployment } from "../shell/output/deployment.ts";
 const { projectId, version } = deployed;
 
 export class DeployProject extends withOptions({ projectId, version, ...projectSource, ...agent }) {
-  static override paths = [["deploy-project"]];
+  static override paths = [["project", "deploy"], ["deploy-project"], ["deploy", "project"]];
   static override usage = Command.Usage({
     category: "Deploying",
     description: "Deploy a project from a hub to this host",
@@ -21,7 +21,7 @@ export class DeployProject extends withOptions({ projectId, version, ...projectS
     examples: [
       [
         "Deploy the latest version",
-        "SEALIFT_API_KEY=… SEALIFT_DEPLOYMENT_CREDENTIAL=… $0 deploy-project --hub-url https://hub.example --project-id prj_… --signer-public-key signer.pub",
+        "SEALIFT_API_KEY=… SEALIFT_DEPLOYMENT_CREDENTIAL=… $0 project deploy --hub-url https://hub.example --project-id prj_… --signer-public-key signer.pub",
       ],
     ],
   });

@@ -13,7 +13,7 @@ import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 import type { WatchedDefinition } from "./watch-targets.ts";
 
 export class WatchCommand extends withOptions(watch) {
-  static override paths = [["watch"]];
+  static override paths = [["watch"], ["deploy-watch"]];
   static override usage = Command.Usage({
     category: "Deploying",
     description: "Follow the latest version of many targets, with a dashboard",

@@ -7,7 +7,7 @@ import { serve } from "../shell/serve.ts";
 import { storageOf } from "./storage.ts";
 
 export class HubServe extends withOptions(hubOptions) {
-  static override paths = [["hub-serve"], ["hub", "serve"]];
+  static override paths = [["hub", "serve"], ["hub-serve"]];
   static override usage = Command.Usage({
     category: "Hub",
     description: "Run a hub: marketplace, encrypted deployments, key service",
@@ -18,9 +18,9 @@ export class HubServe extends withOptions(hubOptions) {
       up: without it no stored artifact can be decrypted.
     `,
     examples: [
-      ["Try it", "$0 hub-serve --listen 127.0.0.1:0"],
-      ["Behind a proxy", "$0 hub-serve --data-dir /var/lib/sealift-hub --public-url https://hub.example.org"],
-      ["On PostgreSQL", "$0 hub-serve --database-url postgres://hub@db/hub"],
+      ["Try it", "$0 hub serve --listen 127.0.0.1:0"],
+      ["Behind a proxy", "$0 hub serve --data-dir /var/lib/sealift-hub --public-url https://hub.example.org"],
+      ["On PostgreSQL", "$0 hub serve --database-url postgres://hub@db/hub"],
     ],
   });
 

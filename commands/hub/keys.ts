@@ -5,7 +5,10 @@ import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 
 export class KeysCreate extends withOptions(keyCreation) {
-  static override paths = [["keys", "create"]];
+  static override paths = [
+    ["key", "create"],
+    ["keys", "create"],
+  ];
   static override usage = Command.Usage({
     category: "Hub",
     description: "Create an API key",
@@ -14,10 +17,10 @@ export class KeysCreate extends withOptions(keyCreation) {
       read, which is what a host needs.
     `,
     examples: [
-      ["A key for the hosts of a project", "$0 keys create --name hosts --project prj_…"],
+      ["A key for the hosts of a project", "$0 key create --name hosts --project prj_…"],
       [
         "A key for CI that may only publish, for 90 days",
-        "$0 keys create --name ci --project prj_… --scope publish --expires 90d",
+        "$0 key create --name ci --project prj_… --scope publish --expires 90d",
       ],
     ],
   });
@@ -44,7 +47,10 @@ export class KeysCreate extends withOptions(keyCreation) {
 }
 
 export class KeysList extends withOptions(connection) {
-  static override paths = [["keys", "list"]];
+  static override paths = [
+    ["key", "list"],
+    ["keys", "list"],
+  ];
   static override usage = Command.Usage({ category: "Hub", description: "List your API keys, without their secrets" });
 
   override async run(): Promise<number> {
@@ -72,11 +78,14 @@ export class KeysList extends withOptions(connection) {
 }
 
 export class KeysRevoke extends withOptions(connection) {
-  static override paths = [["keys", "revoke"]];
+  static override paths = [
+    ["key", "revoke"],
+    ["keys", "revoke"],
+  ];
   static override usage = Command.Usage({
     category: "Hub",
     description: "Revoke an API key and its deployment credential at once",
-    examples: [["Revoke a key", "$0 keys revoke key_…"]],
+    examples: [["Revoke a key", "$0 key revoke key_…"]],
   });
 
   id = Option.String({ required: true, name: "ID" });

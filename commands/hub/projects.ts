@@ -5,15 +5,18 @@ import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 
 export class ProjectsCreate extends withOptions(projectCreation) {
-  static override paths = [["projects", "create"]];
+  static override paths = [
+    ["project", "create"],
+    ["projects", "create"],
+  ];
   static override usage = Command.Usage({
     category: "Hub",
     description: "Create a project, plugin or service on a hub",
     details:
       "A project gets a generated id, which is its id on surface B; a plugin or service takes the slug that it is known by.",
     examples: [
-      ["Create a project", "$0 projects create 'Cold store' --kind project"],
-      ["Create a plugin", "$0 projects create 'Tide table' --kind plugin --slug tide-table"],
+      ["Create a project", "$0 project create 'Cold store' --kind project"],
+      ["Create a plugin", "$0 project create 'Tide table' --kind plugin --slug tide-table"],
     ],
   });
 
@@ -36,7 +39,10 @@ export class ProjectsCreate extends withOptions(projectCreation) {
 }
 
 export class ProjectsList extends withOptions(connection) {
-  static override paths = [["projects", "list"]];
+  static override paths = [
+    ["project", "list"],
+    ["projects", "list"],
+  ];
   static override usage = Command.Usage({ category: "Hub", description: "List your projects, plugins and services" });
 
   override async run(): Promise<number> {

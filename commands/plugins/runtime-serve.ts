@@ -5,7 +5,7 @@ import { interruptible, withOptions } from "../shell/base.ts";
 import { serve } from "../shell/serve.ts";
 
 export class RuntimeServe extends withOptions(runtimeOptions) {
-  static override paths = [["runtime-serve"], ["runtime", "serve"]];
+  static override paths = [["runtime", "serve"], ["runtime-serve"]];
   static override usage = Command.Usage({
     category: "Runtime",
     description: "Run plugins: their actions, their routes, and the routes that manage them",
@@ -15,8 +15,8 @@ export class RuntimeServe extends withOptions(runtimeOptions) {
       what is new in the plugins folder and reloads what is loaded.
     `,
     examples: [
-      ["Beside integration.yaml", "$0 runtime-serve"],
-      ["Anywhere", "$0 runtime-serve --config /srv/app/integration.yaml --listen 127.0.0.1:0"],
+      ["Beside integration.yaml", "$0 runtime serve"],
+      ["Anywhere", "$0 runtime serve --config /srv/app/integration.yaml --listen 127.0.0.1:0"],
     ],
   });
 

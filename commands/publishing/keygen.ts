@@ -3,13 +3,13 @@ import { keyPair } from "../../lib/options/publish.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class Keygen extends withOptions(keyPair) {
-  static override paths = [["keygen"]];
+  static override paths = [["signer", "create"], ["keygen"]];
   static override usage = Command.Usage({
     category: "Publishing",
     description: "Make a signer's key pair",
     details:
       "Writes `signer.key` (0600, the private seed) and `signer.pub` (the public key, to be pinned on hosts). Existing files are never replaced.",
-    examples: [["Make a key pair", "$0 keygen --out ./keys"]],
+    examples: [["Make a key pair", "$0 signer create --out ./keys"]],
   });
 
   override async run(): Promise<number> {

@@ -4,7 +4,7 @@ import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 
 export class OpenArtifact extends withOptions(opening) {
-  static override paths = [["open"]];
+  static override paths = [["artifact", "open"], ["open"]];
   static override usage = Command.Usage({
     category: "Publishing",
     description: "Inspect, verify or unpack an artifact offline",
@@ -14,8 +14,8 @@ export class OpenArtifact extends withOptions(opening) {
       writes, or from options. Without a key only the signature is checked.
     `,
     examples: [
-      ["Verify an artifact", "$0 open artifact.xdeploy --signer-public-key signer.pub"],
-      ["Unpack it", "$0 open artifact.xdeploy --signer-public-key signer.pub --out ./tree"],
+      ["Verify an artifact", "$0 artifact open artifact.xdeploy --signer-public-key signer.pub"],
+      ["Unpack it", "$0 artifact open artifact.xdeploy --signer-public-key signer.pub --out ./tree"],
     ],
   });
 

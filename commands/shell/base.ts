@@ -48,8 +48,9 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
 
   /** Whether stdout is for programs; before the options are resolved, the flag and the variable decide. */
   protected get json(): boolean {
-    const given = this.options?.json ?? this.given("json") ?? process.env[variableOf("json")];
-    return given === true || (typeof given === "string" && /^(1|true|yes|on)$/i.test(given));
+    const given =
+      (this.options as { json: boolean } | undefined)?.json ?? this.given("json") ?? process.env[variableOf("json")];
+    return meansYes(given);
   }
 
   /** The value of a flag, by the option's name, as it stands on the command line. */
@@ -98,14 +99,7 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
 
   /** Tells about an error, for people or as the result event. @returns its exit code */
   protected fail(error: SealiftError, result: Record<string, unknown> = {}): number {
-    if (this.json)
-      this.print.event({
-        event: "result",
-        status: "failed",
-        ...result,
-        exit_code: error.exitCode,
-        error: error.toJSON(),
-      });
+    if (this.json) this.print.event(failedResult(error, result));
     else this.context.stderr.write(describeError(error));
     return error.exitCode;
   }
@@ -143,6 +137,16 @@ function withoutFlagsOf(table: Table, others: Table): Table {
   const taken = new Set(Object.values(others).map(({ flag }) => flag));
   return Object.fromEntries(Object.entries(table).filter(([, { flag }]) => !taken.has(flag)));
 }
+
+/** Whether a yes-or-no option says yes. */
+export const meansYes = (given: Given | undefined): boolean =>
+  given === true || (typeof given === "string" && /^(1|true|yes|on)$/i.test(given));
+
+/** The result event of a command that failed. */
+export const failedResult = (error: SealiftError, result: Record<string, unknown> = {}) => ({
+  ...{ v: 1, event: "result", status: "failed", ...result },
+  ...{ exit_code: error.exitCode, error: error.toJSON() },
+});
 
 /** An error as people read it: what happened, what to do; a defect shows where. */
 export function describeError(error: SealiftError): string {

@@ -69,13 +69,17 @@ function optionSections(options: readonly OptionFacts[], width: number): string[
 const nameOf = ({ name, metavar }: OptionFacts): string => (metavar === "" ? name : `${name} ${metavar}`);
 
 function optionLines(option: OptionFacts, column: number, width: number): string[] {
-  const name = `  ${nameOf(option)}`;
   const listed = option.values.length > 3 ? ` (${option.values.join(", ")})` : "";
   const otherwise = option.defaultText === undefined ? "" : ` (default: ${option.defaultText})`;
-  const [first, ...more] = wrapped(`${option.description}${listed}${otherwise}`, width - column);
-  const rest = more.map((line) => " ".repeat(column) + line);
-  if (name.length + 2 > column) return [name, " ".repeat(column) + first!, ...rest];
-  return [name.padEnd(column) + first!, ...rest];
+  return entryLines(nameOf(option), `${option.description}${listed}${otherwise}`, column, width);
+}
+
+/** A name with its text in a column beside it; a longer name has a line of its own. */
+function entryLines(name: string, text: string, column: number, width: number): string[] {
+  const [first = "", ...more] = wrapped(text, width - column).map((line) => " ".repeat(column) + line);
+  return name.length + 4 > column
+    ? [`  ${name}`, first, ...more]
+    : [`  ${name}`.padEnd(column) + first.trimStart(), ...more];
 }
 
 function exampleSection({ examples }: CommandFacts, program: string, width: number): string[] {
@@ -99,18 +103,14 @@ export function overview(name: string, commands: readonly CommandClass[], versio
   const described = commands.flatMap(({ paths = [], usage }) =>
     usage === undefined ? [] : [{ words: wordsOf(paths), category: usage.category!, what: usage.description! }],
   );
-  const column = Math.max(...described.map(({ words }) => words.length)) + 4;
+  const column = Math.min(NAMES, Math.max(...described.map(({ words }) => words.length))) + 4;
   const groups = Object.groupBy(described, ({ category }) => category);
   const sections = Object.entries(groups)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([category, members]) => {
       const lines = members!.toSorted((a, b) => (a.words < b.words ? -1 : 1));
-      const told = lines.flatMap(({ words, what }) =>
-        wrapped(what, width - column).map(
-          (line, index) => `${(index === 0 ? `  ${words}` : "").padEnd(column)}${line}\n`,
-        ),
-      );
-      return `${category}\n${told.join("")}`;
+      const told = lines.flatMap(({ words, what }) => entryLines(words, what, column, width));
+      return `${category}\n${told.join("\n")}\n`;
     });
   return `Sealift ${version}\n\n${sections.join("\n")}\n\`${name} COMMAND --help\` explains one of them.\n`;
 }

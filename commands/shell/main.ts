@@ -1,5 +1,7 @@
 import { Cli, Command, type CommandClass } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
+import type { SealiftError } from "../../lib/contract/errors.ts";
+import { describeError, failedResult, meansYes } from "./base.ts";
 import { commandFacts } from "./facts.ts";
 import { commandHelp, helpWidth, overview } from "./help.ts";
 import { placeOf } from "./place.ts";
@@ -24,8 +26,8 @@ export async function runProgram(
   try {
     command = cli.process([...argv], { ...Cli.defaultContext });
   } catch (error) {
-    process.stderr.write(describeSyntaxError(error as Error, name));
-    return EXIT.usage;
+    const { diagnose } = await import("./diagnosis.ts");
+    return tell(diagnose(name, commands, argv, (error as Error).message.split("\n")[0]!), asksJson(argv));
   }
   return cli.run(command, Cli.defaultContext);
 }
@@ -70,11 +72,13 @@ function roleExamples({ usage, paths = [] }: CommandClass): [string, string][] {
   });
 }
 
-/** Clipanion's own errors, in our form: what is wrong, and where the options are listed. */
-function describeSyntaxError(error: Error, name: string): string {
-  const [first = ""] = error.message.split("\n");
-  const what = first.startsWith("Command not found")
-    ? "Unknown command or argument, or a missing value"
-    : first.replace(/[.:]$/, "");
-  return `error (usage): ${what}.\n  \`${name} --help\` shows what there is.\n`;
+const asksJson = (argv: readonly string[]): boolean => argv.includes("--json") || meansYes(process.env["SEALIFT_JSON"]);
+
+/** Tells about a command line that cannot be run. @returns the exit code */
+function tell(error: SealiftError, json: boolean): number {
+  if (json)
+    process.stdout.write(`${JSON.stringify(failedResult(error))}
+`);
+  else process.stderr.write(describeError(error));
+  return error.exitCode;
 }

@@ -56,6 +56,7 @@ for (const [shell, completeWith] of Object.entries(shells)) {
     const complete = completeWith(await scriptFile(t, shell));
     t.strictSame(await complete("sealift", "mark"), ["marketplace"]);
     t.strictSame((await complete("sealift", "marketplace", "")).toSorted(), [
+      "deploy",
       "publish",
       "search",
       "signing-key",

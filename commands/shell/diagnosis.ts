@@ -1,0 +1,118 @@
+import type { CommandClass } from "clipanion";
+import { type SealiftError, usageError } from "../../lib/contract/errors.ts";
+import { closestTo } from "../../lib/support/suggestion.ts";
+import { type CommandFacts, commandFacts, type OptionFacts } from "./facts.ts";
+import { usageLine } from "./help.ts";
+import { type Place, placeOf } from "./place.ts";
+
+/** Explains why a command line cannot be run: what is unknown or missing, what was probably meant, and how the command is called. */
+export function diagnose(
+  program: string,
+  commands: readonly CommandClass[],
+  argv: readonly string[],
+  otherwise: string,
+): SealiftError {
+  const place = placeOf(commands, argv);
+  if (place.command === undefined) return unknownCommand(program, commands, place, argv);
+  const call = [program, ...place.words].join(" ");
+  const facts = commandFacts(place.command);
+  const faults = faultsOf(facts, argv.slice(place.words.length));
+  return usageError("usage", (faults.length === 0 ? [otherwise] : faults).join("\n  "), {
+    ...(faults.length > 1 && { faults }),
+    hint: `Usage: ${usageLine(call, facts)}\n  \`${call} --help\` explains the options.`,
+  });
+}
+
+function unknownCommand(
+  program: string,
+  commands: readonly CommandClass[],
+  { words, beyond }: Place,
+  argv: readonly string[],
+): SealiftError {
+  const call = [program, ...words].join(" ");
+  const next = argv[words.length];
+  const list = words.length === 0 ? undefined : alternatives(beyond.map(({ more }) => more.join(" ")));
+  const help = words.length === 0 ? `\`${call} --help\` lists the commands.` : `\`${call} --help\` explains them.`;
+  if (next === undefined || next.startsWith("-")) {
+    const needs = list === undefined ? "The command comes first." : `${call} needs one more word: ${list}.`;
+    return usageError("usage", needs, { hint: help });
+  }
+  const names = commands.flatMap(({ paths = [] }) => paths.map((path) => path.join(" ")));
+  const meant = closestCall(argv, names);
+  const hints = [meant === undefined ? undefined : `Did you mean \`${program} ${meant}\`?`, help];
+  const known = list === undefined ? "" : ` ${call} knows ${list}.`;
+  return usageError("usage", `Unknown command: ${[...words, next].join(" ")}.${known}`, {
+    hint: hints.filter((hint) => hint !== undefined).join(" "),
+  });
+}
+
+/** The command whose words are nearest to the first ones of the line; of a group's name alone, the group. */
+function closestCall(argv: readonly string[], names: readonly string[]): string | undefined {
+  for (const length of [3, 2, 1]) {
+    const given = argv.slice(0, length);
+    if (given.length < length || given.some((word) => word.startsWith("-"))) continue;
+    const starts = names.map((name) => name.split(" ").slice(0, length));
+    const found = closestTo(
+      given.join(" "),
+      new Set(starts.filter((s) => s.length === length).map((s) => s.join(" "))),
+    );
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Everything that is wrong with the words after the command. */
+function faultsOf({ options, positionals }: CommandFacts, words: readonly string[]): string[] {
+  const faults: string[] = [];
+  const given: string[] = [];
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]!;
+    if (word === "--") {
+      given.push(...words.slice(at + 1));
+      break;
+    }
+    if (!word.startsWith("-") || word === "-") {
+      given.push(word);
+      continue;
+    }
+    const [name = ""] = word.split("=");
+    const option = optionOf(options, name);
+    if (option === undefined) {
+      const meant = closestOption(name, options);
+      faults.push(`Unknown option: ${name}.${meant === undefined ? "" : ` Did you mean ${meant.name}?`}`);
+      // The next word is its value, not an argument.
+      if (meant?.takesValue === true && !word.includes("=")) at++;
+    } else if (option.takesValue && !word.includes("=")) {
+      at++;
+      if (at >= words.length) faults.push(`${name} needs a value: ${option.values.join("|") || option.metavar}.`);
+    }
+  }
+  const needed = positionals.filter(({ required }) => required).map(({ name }) => name);
+  const missing = needed.slice(given.length);
+  if (missing.length > 0) faults.push(`${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} missing.`);
+  const most = positionals.some(({ rest }) => rest) ? Infinity : positionals.length;
+  if (given.length > most)
+    faults.push(`Unexpected argument${given.length > most + 1 ? "s" : ""}: ${given.slice(most).join(" ")}.`);
+  return faults;
+}
+
+/** An option by its name, also by the one that turns it on or off. */
+const optionOf = (options: readonly OptionFacts[], name: string): OptionFacts | undefined =>
+  options.find((option) => option.name === name) ??
+  options.find(({ name: known, takesValue }) => !takesValue && opposite(known) === name);
+
+const opposite = (name: string): string => (name.startsWith("--no-") ? `--${name.slice(5)}` : `--no-${name.slice(2)}`);
+
+function closestOption(name: string, options: readonly OptionFacts[]): OptionFacts | undefined {
+  const meant = closestTo(
+    name,
+    options.map((option) => option.name),
+  );
+  return options.find((option) => option.name === meant);
+}
+
+/** `a, b or c`, each once. */
+function alternatives(words: readonly string[]): string {
+  const all = [...new Set(words)];
+  return all.length === 1 ? all[0]! : `${all.slice(0, -1).join(", ")} or ${all.at(-1)!}`;
+}

@@ -1,0 +1,161 @@
+import { execFile } from "node:child_process";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+
+/** What a person reads who has typed something that cannot be run. */
+
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function run(program: string, args: readonly string[], options: { cwd?: string; env?: object } = {}): Promise<Ended> {
+  const file = fileURLToPath(new URL(`../../bin/${program}.ts`, import.meta.url));
+  const env = { PATH: process.env.PATH, ...options.env };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [file, ...args], { cwd: options.cwd, env }, (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+    );
+  });
+}
+
+const sealift = (line: string, options?: Parameters<typeof run>[2]): Promise<Ended> =>
+  run("sealift", line === "" ? [] : line.split(" "), options);
+
+t.test("an error says what is wrong, what was probably meant, and how the command is called", async (t) => {
+  const cases: [line: string, ...patterns: RegExp[]][] = [
+    ["kyes create", /Unknown command: kyes/, /Did you mean `sealift keys? create`/],
+    ["deploy-projct", /Did you mean `sealift deploy-project`/],
+    ["keys", /needs one more word: create, list or revoke/, /sealift keys --help/],
+    [
+      "key lst",
+      /Unknown command: key lst\. sealift key knows create, list or revoke/,
+      /Did you mean `sealift key list`/,
+    ],
+    ["key revoke", /ID is missing/, /Usage: sealift key revoke ID \[options\]/, /sealift key revoke --help/],
+    ["key revoke a b", /Unexpected argument: b/],
+    ["key create --nmae hosts", /Unknown option: --nmae\. Did you mean --name\?\n {2}Usage/],
+    ["key revoke --api-key", /--api-key needs a value: KEY/, /ID is missing/],
+    ["deploy-marketplace a --symlinks", /--symlinks needs a value: refuse\|skip/],
+    ["marketplace yank", /SLUG and VERSION are missing/],
+    ["key create", /--name, --hub-url and --api-key are missing/],
+    ["keygen", /--out is missing/],
+    ["--json", /The command comes first/],
+  ];
+  for (const [line, ...patterns] of cases) {
+    const { code, stdout, stderr } = await sealift(line);
+    const told = line.includes("--json") ? stdout : stderr;
+    t.equal(code, 2, line);
+    for (const pattern of patterns) t.match(told, pattern, line);
+  }
+});
+
+t.test("a program with one role speaks of itself", async (t) => {
+  const { code, stderr } = await run("deploy-project", ["--projct-id", "x"]);
+  t.equal(code, 2);
+  t.match(stderr, /Did you mean --project-id\?\n {2}Usage: deploy-project \[options\]/);
+});
+
+t.test("with --json or SEALIFT_JSON, stdout has a result line for usage errors, too", async (t) => {
+  for (const [line, env] of [
+    ["key revoke --json", {}],
+    ["key revoke", { SEALIFT_JSON: "1" }],
+    ["key create", { SEALIFT_JSON: "1" }],
+  ] as const) {
+    const { code, stdout, stderr } = await sealift(line, { env });
+    t.equal(code, 2);
+    t.equal(stderr, "");
+    t.match(JSON.parse(stdout), { v: 1, event: "result", status: "failed", exit_code: 2, error: { code: "usage" } });
+  }
+});
+
+t.test("help X and version are other words for --help and --version", async (t) => {
+  t.equal((await sealift("help key create")).stdout, (await sealift("key create --help")).stdout);
+  t.equal((await sealift("help")).stdout, (await sealift("")).stdout);
+  t.match((await sealift("key --help")).stdout, /key create.*key list.*key revoke/s);
+  const version = await sealift("version");
+  t.match(version.stdout, /^\d+\.\d+\.\d+/);
+  t.equal(version.stdout, (await sealift("--version")).stdout);
+});
+
+t.test("old names and new names are the same command", async (t) => {
+  const pairs = [
+    ["hub serve", "hub-serve"],
+    ["runtime serve", "runtime-serve"],
+    ["key create", "keys create"],
+    ["project list", "projects list"],
+    ["project deploy", "deploy-project", "deploy project"],
+    ["project publish", "deploy-publish"],
+    ["marketplace deploy", "deploy-marketplace"],
+    ["signer create", "keygen"],
+    ["artifact open", "open"],
+    ["watch", "deploy-watch"],
+  ];
+  for (const names of pairs) {
+    const [first, ...others] = await Promise.all(names.map((name) => sealift(`${name} --help`)));
+    const options = (text: string): string[] => text.match(/--[a-z0-9-]+/g)!;
+    for (const other of others) t.same(options(other.stdout), options(first!.stdout), names.join(", "));
+  }
+});
+
+t.test("help fits the terminal, with what is required first and defaults at the end", async (t) => {
+  const { stdout } = await sealift("deploy-project --help");
+  const headings = stdout.match(/^[A-Z][\w ]*:$/gm);
+  t.same(headings?.slice(0, 2), ["Required:", "Target:"]);
+  t.ok(headings!.indexOf("Limits of archives:") > headings!.indexOf("Project:"));
+  t.match(stdout, /--keep-releases NUMBER +Releases to keep, the running one included\s+\(default: 3\)/);
+  t.match(stdout, /--hub-url URL/);
+});
+
+t.test("a key of sealift.yaml that no command has is refused with the one that was meant", async (t) => {
+  const cwd = t.testdir({ "sealift.yaml": "hub_ulr: http://hub\n" });
+  const { code, stderr } = await sealift("key list", { cwd });
+  t.equal(code, 2);
+  t.match(stderr, /sealift\.yaml has unknown keys: hub_ulr\.\n {2}Did you mean hub_url\?/);
+});
+
+t.test("an address that another program listens on is named, with the option", async (t) => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const cwd = t.testdir({});
+  const { code, stderr } = await run("hub-serve", ["--listen", `127.0.0.1:${port}`, "--data-dir", "hub"], { cwd });
+  t.equal(code, 2);
+  t.match(stderr, new RegExp(`Cannot listen on 127\\.0\\.0\\.1:${port}: another program listens there\\.\n.*--listen`));
+});
+
+t.test("--archive FOLDER is a usage error without a stack", async (t) => {
+  const cwd = t.testdir({ folder: {} });
+  const env = { SEALIFT_HUB_URL: "http://127.0.0.1:9", SEALIFT_API_KEY: "k", SEALIFT_SIGNING_SECRET: "s".repeat(16) };
+  const { code, stderr } = await sealift("marketplace publish tides --version 1.0.0 --archive folder", { cwd, env });
+  t.equal(code, 2);
+  t.match(stderr, /^error \(usage\): --archive folder is a folder\.\n.*ZIP.*\n$/);
+});
+
+t.test("a request for a target that nothing watches is refused, with the one that was meant", async (t) => {
+  const cwd = t.testdir({ ".sealift": { state: { "watch-plugin-tides.json": "{}" } } });
+  const refused = await sealift("watch pause plugin:tide", { cwd });
+  t.equal(refused.code, 2);
+  t.match(refused.stderr, /plugin:tide was never deployed or watched.*\n.*Did you mean plugin:tides/);
+  t.equal((await sealift("watch pause plugin:tides", { cwd })).code, 0);
+});
+
+t.test("plan validate says in which line a fault is", async (t) => {
+  const plan = [
+    "version: 1",
+    "project_id: tides",
+    "steps:",
+    "  - id: one",
+    "    action: instal_plugin",
+    "    colour: red",
+  ];
+  const cwd = t.testdir({ "install.yaml": plan.join("\n") });
+  const { code, stderr } = await sealift("plan validate install.yaml", { cwd });
+  t.equal(code, 2);
+  t.match(stderr, /steps\.0.*\(line [45]\)/);
+  t.notMatch(stderr, /--install-plan/);
+});
