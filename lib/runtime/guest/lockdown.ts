@@ -6,6 +6,7 @@ import { syncBuiltinESMExports } from "node:module";
  * - `os.setPriority` works on any process of the same user;
  * - `node:sqlite` opens, creates and attaches files anywhere (seen with 26.10: `new DatabaseSync("/tmp/x")` and `VACUUM INTO`);
  * - a `ChildProcess` that was never spawned still has a handle with `kill`;
+ * - `fs.cpSync` makes links, see below;
  * - `v8.setFlagsFromString` can lift the heap's limit.
  */
 
@@ -52,7 +53,20 @@ const fixed = (value: unknown): PropertyDescriptor => ({
   enumerable: true,
 });
 
+/**
+ * `fs.cpSync` copies links, which the permission model otherwise keeps a plugin from making, in native code that does not
+ * ask. With a filter it takes the way that does.
+ */
+function closeCpSync(): void {
+  const fs = process.getBuiltinModule("fs");
+  const { cpSync } = fs;
+  const checked: typeof cpSync = (source, destination, options) =>
+    cpSync(source, destination, { ...options, filter: options?.filter ?? (() => true) });
+  Object.defineProperty(fs, "cpSync", fixed(checked));
+}
+
 export function lockDown(): void {
+  closeCpSync();
   for (const name of GONE_FROM_PROCESS) {
     Object.defineProperty(process, name, { ...fixed(undefined), enumerable: false });
   }

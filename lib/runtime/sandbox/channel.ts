@@ -5,6 +5,8 @@ import { encodeFrame, type Frame, FrameError, FrameReader } from "../guest/frame
 const MAX_BACKLOG_BYTES = 64 * 1024 * 1024;
 /** Forged, unknown and malformed frames, and log records; a process that sends more is ended. */
 const MAX_NOISE_PER_SECOND = 5000;
+/** Characters of one needless frame that count as one more. */
+const NOISE_CHARACTERS = 16 * 1024;
 
 export type Header = Frame["header"];
 
@@ -50,14 +52,18 @@ export class Channel {
     this.#handler.dropped("late");
   }
 
-  /** Counts noise. Returns true when there was too much of it in this second: the process is ended. */
-  isNoisy(): boolean {
+  /**
+   * Counts noise. A large frame counts as several.
+   * @returns true when there was too much of it in this second: the process is ended
+   */
+  isNoisy(characters = 0): boolean {
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#noiseSecond) {
       this.#noiseSecond = second;
       this.#noise = 0;
     }
-    if (++this.#noise <= MAX_NOISE_PER_SECOND) return false;
+    this.#noise += 1 + Math.floor(characters / NOISE_CHARACTERS);
+    if (this.#noise <= MAX_NOISE_PER_SECOND) return false;
     const most = `${MAX_NOISE_PER_SECOND} needless frames in a second`;
     this.#handler.violated(`The plugin's process sent more than ${most}.`);
     return true;

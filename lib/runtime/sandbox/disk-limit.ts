@@ -1,12 +1,36 @@
 import type { Logger } from "../../support/logging.ts";
 import { RuntimeFault } from "../guest/fault.ts";
-import { diskUsage } from "./folder-scan.ts";
+import { diskUsage, unlinkedUsage } from "./disk-usage.ts";
 
 const MEGABYTE = 1024 * 1024;
-/** Between two looks at the size of data/, at least; a slow look makes the next one later. */
-const INTERVAL_MS = 1000;
+/** Between two looks at what is on disk, at least; a slow look makes the next one later. */
+const INTERVAL_MS = 250;
+/** A look may take this part of the time. */
+const SHARE = 1 / 10;
 
-/** Holds the folders that a plugin writes to its `max_disk_mb`. */
+/**
+ * Checks what the folders that a plugin writes take on disk, with files that its processes hold open without a name.
+ * @param folders real paths; the fault names the first one
+ * @throws RuntimeFault `disk_exceeded`
+ */
+export async function checkDiskLimit(
+  folders: readonly string[],
+  maxMb: number,
+  pids: readonly number[] = [],
+): Promise<void> {
+  const maxBytes = maxMb * MEGABYTE;
+  let used = pids.reduce((sum, pid) => sum + unlinkedUsage(pid), 0);
+  for (const folder of folders) used += await diskUsage(folder, maxBytes - used);
+  if (used <= maxBytes) return;
+  const megabytes = (used / MEGABYTE).toFixed(1);
+  throw new RuntimeFault(
+    "disk_exceeded",
+    `The plugin's data takes ${megabytes} MB or more and may take ${maxMb} MB: ` +
+      `make room in ${folders[0] ?? ""}, then load it again.`,
+  );
+}
+
+/** Holds a plugin to its `max_disk_mb` while it runs. */
 export class DiskLimit implements Disposable {
   readonly #folders: readonly string[];
   readonly #maxMb: number;
@@ -14,37 +38,29 @@ export class DiskLimit implements Disposable {
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  /** @param folders real paths; the first one is named in the fault */
   constructor(folders: readonly string[], maxMb: number, logger: Logger) {
     this.#folders = folders;
     this.#maxMb = maxMb;
     this.#logger = logger;
   }
 
-  /** @throws RuntimeFault `disk_exceeded` */
-  async check(): Promise<void> {
-    let used = 0;
-    for (const folder of this.#folders) used += await diskUsage(folder);
-    if (used <= this.#maxMb * MEGABYTE) return;
-    const megabytes = (used / MEGABYTE).toFixed(1);
-    throw new RuntimeFault(
-      "disk_exceeded",
-      `The plugin's data takes ${megabytes} MB and may take ${this.#maxMb} MB: ` +
-        `make room in ${this.#folders[0] ?? ""}, then load it again.`,
-    );
-  }
-
-  /** Checks again and again until it is disposed of. @param onExceeded hears of every check that finds too much */
-  watch(onExceeded: (fault: RuntimeFault) => void, delayMs: number = INTERVAL_MS): void {
+  /**
+   * Checks again and again until it is disposed of.
+   * @param pids the plugin's processes
+   * @param onExceeded hears of every check that finds too much
+   */
+  watch(pids: () => number[], onExceeded: (fault: RuntimeFault) => void, delayMs = INTERVAL_MS): void {
     if (this.#closed) return;
     this.#timer = setTimeout(() => {
       const started = performance.now();
-      this.check()
+      checkDiskLimit(this.#folders, this.#maxMb, pids())
         .catch((error: unknown) => {
           if (error instanceof RuntimeFault) onExceeded(error);
           else this.#logger.warn({ err: error }, "data/ cannot be measured");
         })
-        .finally(() => this.watch(onExceeded, Math.max(INTERVAL_MS, 20 * (performance.now() - started))));
+        .finally(() => {
+          this.watch(pids, onExceeded, Math.max(INTERVAL_MS, (performance.now() - started) / SHARE));
+        });
     }, delayMs).unref();
   }
 

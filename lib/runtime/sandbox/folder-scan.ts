@@ -66,23 +66,3 @@ export async function checkFolder(
     }
   }
 }
-
-/** Bytes on disk below a folder; links count as themselves. What vanishes meanwhile counts nothing. */
-export async function diskUsage(folder: string): Promise<number> {
-  let bytes = 0;
-  const folders = [folder];
-  for (let current = folders.pop(); current !== undefined; current = folders.pop()) {
-    try {
-      for await (const entry of await opendir(current)) {
-        const path = join(current, entry.name);
-        if (entry.isDirectory()) folders.push(path);
-        const { size, blocks } = await lstat(path);
-        // Sparse files count what they hold, and file systems that do not tell blocks count the size.
-        bytes += blocks > 0 ? blocks * 512 : size;
-      }
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    }
-  }
-  return bytes;
-}

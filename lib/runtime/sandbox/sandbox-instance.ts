@@ -7,6 +7,7 @@ import type { CallFacts, InstanceOptions, PluginInstance } from "../lifecycle/in
 import { DiskLimit } from "./disk-limit.ts";
 import type { SandboxUser } from "./folder-scan.ts";
 import { sandboxLaunch } from "./launch.ts";
+import { LogBudget } from "./log-budget.ts";
 import type { MemorySampler } from "./memory-sampler.ts";
 import type { Reaper } from "./reaper.ts";
 import { RestartPolicy } from "./restart-policy.ts";
@@ -35,6 +36,7 @@ export class SandboxInstance implements PluginInstance {
   readonly #setting: SandboxSetting;
   readonly #workspace: Workspace;
   readonly #disk: DiskLimit;
+  readonly #log: LogBudget;
   readonly #policy: RestartPolicy;
   #replaces: boolean;
   #current: SandboxProcess | undefined;
@@ -49,6 +51,7 @@ export class SandboxInstance implements PluginInstance {
     this.#setting = setting;
     this.#workspace = workspace;
     this.#disk = new DiskLimit(workspace.writes, options.descriptor.resources.max_disk_mb, options.logger);
+    this.#log = new LogBudget((lines) => options.logger.warn({ lines }, "lines of the plugin's output were dropped"));
     this.#policy = new RestartPolicy(setting.limits);
     this.#replaces = options.replaces;
   }
@@ -57,12 +60,14 @@ export class SandboxInstance implements PluginInstance {
   static async load(options: InstanceOptions, setting: SandboxSetting): Promise<SandboxInstance> {
     const workspace = await prepareWorkspace(options.location, options.descriptor, userOf(setting));
     const instance = new SandboxInstance(options, setting, workspace);
-    await instance.#disk.check();
     instance.#adopt(await instance.#startProcess());
     instance.#replaces = false;
-    instance.#disk.watch((fault) => {
-      for (const process of instance.#processes) process.kill("disk_exceeded", fault.message);
-    });
+    instance.#disk.watch(
+      () => instance.#processes.map(({ pid }) => pid),
+      (fault) => {
+        for (const process of instance.#processes) process.kill("disk_exceeded", fault.message);
+      },
+    );
     return instance;
   }
 
@@ -161,11 +166,13 @@ export class SandboxInstance implements PluginInstance {
       sampler,
       reaper,
       port,
-      log: (level, message, fields) => logger[level]({ fields }, message),
-      output: (stream) => ({
-        line: (line) => logger.info({ stream }, line),
-        dropped: (lines) => logger.warn({ stream, lines }, "lines of the plugin's output were dropped"),
-      }),
+      log: (level, message, fields) => {
+        const characters = fields === undefined ? message.length : message.length + JSON.stringify(fields).length;
+        if (this.#log.take(characters)) logger[level]({ fields }, message);
+      },
+      onLine: (stream, line) => {
+        if (this.#log.take(line.length)) logger.info({ stream }, line);
+      },
       onDropped: (reason) => observer.dropped(reason),
       onStuck: (process, loopAnswers) => this.#replaceStuck(process, loopAnswers),
     });

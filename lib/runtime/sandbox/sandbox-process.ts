@@ -15,7 +15,7 @@ import type { SandboxUser } from "./folder-scan.ts";
 import type { Launch } from "./launch.ts";
 import type { MemorySampler, Sampled } from "./memory-sampler.ts";
 import { type CallLimits, OpenCalls } from "./open-calls.ts";
-import { captureOutput, type OutputSink } from "./output-capture.ts";
+import { captureOutput } from "./output-capture.ts";
 import { PluginRequests } from "./plugin-requests.ts";
 import type { Reaper } from "./reaper.ts";
 
@@ -32,8 +32,8 @@ export interface ProcessOptions {
   reaper: Reaper;
   port: PluginPort<CallFacts>;
   log: PluginLog;
-  /** Takes the lines of standard output or error. */
-  output(stream: "stdout" | "stderr"): OutputSink;
+  /** Takes a line of standard output or error. */
+  onLine(stream: "stdout" | "stderr", line: string): void;
   /** A frame was dropped: `unknown_id`, `late`, `malformed`. */
   onDropped(reason: string): void;
   /** A cancelled call has not ended within its grace. */
@@ -94,8 +94,8 @@ export class SandboxProcess {
       if (!this.#over) options.onStuck(this, loopAnswers);
     });
     this.#requests = new PluginRequests(this.#channel, this.calls, options.port);
-    if (child.stdout) captureOutput(child.stdout, options.output("stdout"));
-    if (child.stderr) captureOutput(child.stderr, options.output("stderr"));
+    if (child.stdout) captureOutput(child.stdout, (line) => options.onLine("stdout", line));
+    if (child.stderr) captureOutput(child.stderr, (line) => options.onLine("stderr", line));
     child.on("error", () => undefined);
     const megabytes = options.memoryLimitMb;
     this.#sampled = {
@@ -262,7 +262,7 @@ export class SandboxProcess {
   }
 
   #log({ header, body }: Frame): void {
-    if (this.#channel.isNoisy()) return;
+    if (this.#channel.isNoisy(body.length)) return;
     const { level } = header;
     const known = level === "debug" || level === "warn" || level === "error" ? level : "info";
     let fields: unknown;

@@ -1,10 +1,12 @@
-import { lchown, mkdir, opendir, realpath } from "node:fs/promises";
+import { mkdir, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import type { PluginLocation } from "../catalogue/plugin-location.ts";
 import { RuntimeFault } from "../guest/fault.ts";
+import { checkDiskLimit } from "./disk-limit.ts";
 import { checkFolder, checkReachable, isInside, type SandboxUser } from "./folder-scan.ts";
 import { BOOTSTRAP, SHARED_READS } from "./launch.ts";
+import { giveFolder } from "./owned-folder.ts";
 
 /** The folders of one sandboxed plugin, checked and made ready: what it reads, what it writes. */
 export interface Workspace {
@@ -12,18 +14,6 @@ export interface Workspace {
   writes: string[];
   /** Real path of `data/`. */
   dataDir: string;
-}
-
-async function giveTo(user: SandboxUser, folder: string): Promise<void> {
-  const folders = [folder];
-  for (let current = folders.pop(); current !== undefined; current = folders.pop()) {
-    await lchown(current, user.uid, user.gid);
-    for await (const entry of await opendir(current)) {
-      const path = join(current, entry.name);
-      if (entry.isDirectory()) folders.push(path);
-      else await lchown(path, user.uid, user.gid);
-    }
-  }
 }
 
 /**
@@ -44,19 +34,21 @@ async function writableFolder(location: PluginLocation, relative: string): Promi
   return real;
 }
 
-/** @throws RuntimeFault `link_outside` or `sandbox_unavailable` */
+/** @throws RuntimeFault `link_outside`, `sandbox_unavailable` or `disk_exceeded` */
 export async function prepareWorkspace(
   location: PluginLocation,
-  { filesystem }: Descriptor,
+  { filesystem, resources }: Descriptor,
   user: SandboxUser | undefined,
 ): Promise<Workspace> {
   const writes: string[] = [];
   for (const path of filesystem.allowed_paths) writes.push(await writableFolder(location, path));
   const dataDir = await writableFolder(location, "data");
   await checkFolder(location.folder, { user, skip: new Set([...writes, join(location.folder, "data")]) });
+  // First: it bounds how many entries the walks below meet.
+  await checkDiskLimit(writes, resources.max_disk_mb);
   for (const path of writes) {
     await checkFolder(path);
-    if (user) await giveTo(user, path);
+    if (user) await giveFolder(path, user);
   }
   if (user) {
     const all = [location.folder, ...writes, ...SHARED_READS, BOOTSTRAP, process.execPath];

@@ -30,7 +30,8 @@ for (const [name, code] of Object.entries(FLOODS)) {
       "no line is longer than the limit",
     );
     t.ok(
-      name === "one line without an end" || lines.some(({ lines }) => Number(lines) > 0),
+      name === "one line without an end" ||
+        host.logs.some(({ plugin, lines }) => plugin === "evil" && Number(lines) > 0),
       "what was dropped is told",
     );
     t.ok(process.memoryUsage.rss() - before < 150 * 1024 * 1024, "memory is bounded");
