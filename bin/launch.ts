@@ -1,20 +1,27 @@
 /** The start of every program. An old Node parses this file and nothing else before the check. */
 import { spawn } from "node:child_process";
 import { existsSync, writeSync } from "node:fs";
-import { createRequire } from "node:module";
+import module from "node:module";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const REQUIRED_MAJOR = 24;
 const USAGE = 2;
 const TRY_AGAIN = 75;
 const FORWARDED: NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
 
-/**
- * Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed.
- *
- * @param nodeFlags flags of Node that the program must run with; the process becomes one that has them
- */
-export function launch(main: () => Promise<number>, nodeFlags: readonly string[] = []): void {
+interface LaunchOptions {
+  /** Flags of Node that the program must run with; the process becomes one that has them. */
+  nodeFlags?: readonly string[];
+  /** Whether other people's code may be loaded: none of it is kept in our cache of compiled code. */
+  loadsPlugins?: boolean;
+}
+
+/** Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed. */
+export function launch(
+  main: () => Promise<number>,
+  { nodeFlags = [], loadsPlugins = false }: LaunchOptions = {},
+): void {
   const major = Number(process.versions.node.split(".")[0]);
   if (major < REQUIRED_MAJOR) {
     runWithPinnedNode();
@@ -34,6 +41,9 @@ export function launch(main: () => Promise<number>, nodeFlags: readonly string[]
       process.env,
     );
   }
+  if (!loadsPlugins) useCompiledCode();
+  // Stacks speak of the sources. The maps are read when a stack is.
+  module.setSourceMapsSupport(true, { nodeModules: true });
   outliveLostOutput();
   main().then(
     (code) => {
@@ -74,6 +84,15 @@ function outliveLostOutput(): void {
   });
 }
 
+/**
+ * Lets Node take compiled code from `dist/cache/`, if the build left some for this very Node. Never from Node's default folder in /tmp, where
+ * another user could leave code. Who may write to `dist/` has what this program compiles in addition written there at its end.
+ */
+function useCompiledCode(): void {
+  const directory = fileURLToPath(new URL(`../cache/${process.version}-${process.arch}`, import.meta.url));
+  if (existsSync(directory)) module.enableCompileCache({ directory, portable: true });
+}
+
 function runWithPinnedNode(): void {
   const pinned = pinnedNode();
   if (pinned === undefined) {
@@ -99,7 +118,7 @@ function runWithPinnedNode(): void {
 
 function pinnedNode(): string | undefined {
   try {
-    const folder = dirname(createRequire(import.meta.url).resolve("node/package.json"));
+    const folder = dirname(module.createRequire(import.meta.url).resolve("node/package.json"));
     const program = join(folder, "bin", process.platform === "win32" ? "node.exe" : "node");
     return existsSync(program) ? program : undefined;
   } catch {

@@ -1,5 +1,5 @@
 import { createRequire, registerHooks, type RegisterHooksOptions } from "node:module";
-import { extname } from "node:path";
+import { dirname, extname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 /** Lets a deployed plugin import `sealift/sdk`, and zod when it has none of its own, without anything installed beside it. */
@@ -11,11 +11,15 @@ const SDK_URL = new URL(`../../sdk/index${OWN_EXTENSION}`, import.meta.url).href
 
 const SDK_FORMAT = OWN_EXTENSION === ".ts" ? "module-typescript" : "module";
 
-/** Our own copy, in the form that the importer can take. */
+/** Our own copy of zod: `dist/zod` of a build, the installed package for the sources. */
+export const ZOD_FOLDER =
+  OWN_EXTENSION === ".js"
+    ? fileURLToPath(new URL("../../zod", import.meta.url))
+    : dirname(createRequire(import.meta.url).resolve("zod/package.json"));
+
+/** The same, in the form that the importer can take. */
 const zodUrl = (conditions: readonly string[]): string =>
-  conditions.includes("require")
-    ? pathToFileURL(createRequire(import.meta.url).resolve("zod")).href
-    : import.meta.resolve("zod");
+  pathToFileURL(join(ZOD_FOLDER, conditions.includes("require") ? "index.cjs" : "index.js")).href;
 
 const resolve: RegisterHooksOptions["resolve"] = (specifier, context, nextResolve) => {
   if (specifier === "sealift/sdk") return { url: SDK_URL, format: SDK_FORMAT, shortCircuit: true };

@@ -1,20 +1,17 @@
 import { realpathSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { RuntimeFault } from "../guest/fault.ts";
-import { OWN_EXTENSION } from "../guest/sdk-resolution.ts";
+import { OWN_EXTENSION, ZOD_FOLDER } from "../guest/sdk-resolution.ts";
 
 /** How a sandbox's process is started: which Node flags shut it in. */
 
 const guestFolder = realpathSync(fileURLToPath(new URL("../guest", import.meta.url)));
 const sdkFolder = realpathSync(fileURLToPath(new URL("../../sdk", import.meta.url)));
-const zodFolder = realpathSync(dirname(createRequire(import.meta.url).resolve("zod/package.json")));
 
 export const BOOTSTRAP = `${guestFolder}/bootstrap${OWN_EXTENSION}`;
 
 /** What every sandbox reads besides its plugin. */
-export const SHARED_READS: readonly string[] = [guestFolder, sdkFolder, zodFolder];
+export const SHARED_READS: readonly string[] = [guestFolder, sdkFolder, realpathSync(ZOD_FOLDER)];
 
 /** Node ≥ 25 denies the network under `--permission`; 24 knows no such rule. */
 const NETWORK_IS_DENIABLE = process.allowedNodeEnvironmentFlags.has("--allow-net");

@@ -1,0 +1,116 @@
+import { globSync } from "node:fs";
+import { basename } from "node:path";
+import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
+
+/** What bundles are made of, inside and outside of this project, and the files that they are. */
+export type Bundled = Pick<Metafile, "inputs" | "outputs">;
+
+/**
+ * Bundled CommonJS modules ask for Node's own modules by `require`. Nothing else can be had by it, whatever lies in the folders above: the
+ * package is whole.
+ */
+const REQUIRE = `const require = (name) => {
+  const found = process.getBuiltinModule(name);
+  if (found !== undefined) return found;
+  throw Object.assign(new Error("Cannot find module '" + name + "'"), { code: "MODULE_NOT_FOUND" });
+};`;
+
+const OPTIONS = {
+  bundle: true,
+  splitting: true,
+  platform: "node",
+  format: "esm",
+  target: "esnext",
+  mainFields: ["module", "main"],
+  jsx: "automatic",
+  define: { "process.env.NODE_ENV": '"production"' },
+  // The dashboard sets it for whoever runs from sources.
+  logOverride: { "assign-to-define": "silent" },
+  // pg has a driver in C, for those who ask for it: nobody does.
+  external: ["pg-native"],
+  banner: { js: REQUIRE },
+  sourcemap: "linked",
+  sourcesContent: false,
+  legalComments: "none",
+  logLevel: "warning",
+  metafile: true,
+  outdir: "dist",
+} satisfies BuildOptions;
+
+/** Modules that have another form in a bundle. */
+const STAND_INS: Readonly<Record<string, string>> = {
+  // One binary for each platform; Node has the same function.
+  "@node-rs/crc32": 'export { crc32 } from "node:zlib";',
+  // Loaded in Ink's development mode only.
+  "react-devtools-core": "export default undefined;",
+};
+
+const standIns: Plugin = {
+  name: "stand-ins",
+  setup(build) {
+    const filter = new RegExp(`^(?:${Object.keys(STAND_INS).join("|")})$`);
+    build.onResolve({ filter }, ({ path }) => ({ path, namespace: "stand-in" }));
+    build.onLoad({ filter: /./, namespace: "stand-in" }, ({ path }) => ({ contents: STAND_INS[path]! }));
+  },
+};
+
+/** Leaves imports of these modules as they are, but for the path: they have files of their own in `dist/`. */
+const apart = (importer: RegExp, filter: RegExp, fileOf: (stem: string) => string): Plugin => ({
+  name: "apart",
+  setup(build) {
+    build.onResolve({ filter }, ({ path, resolveDir }) =>
+      importer.test(resolveDir) ? { path: fileOf(basename(path, ".ts")), external: true } : undefined,
+    );
+  },
+});
+
+/** What a plugin imports and what the runtime imports of the SDK is one module. */
+const sharedSdk = apart(/\/lib\/runtime\//, /\/sdk\/[\w-]+\.ts$/, (stem) => `../../sdk/${stem}.js`);
+
+/** In a sandbox the plugin and the code around it share one copy of zod. */
+const sharedZod = apart(/\/lib\/runtime\//, /^zod$/, () => "../../zod/index.js");
+
+/** The one file that an old Node parses. */
+const launcher = apart(/\/bin$/, /^\.\/launch\.ts$/, () => "./launch.js");
+
+/**
+ * Bundles all programs: their first files in `dist/bin/`, and what they share in `dist/lib/chunks/`, where workers and processes lie, too,
+ * so that `new URL("./x-worker.js", import.meta.url)` finds them.
+ *
+ * @param programs names of files in `bin/`
+ */
+export async function bundlePrograms(programs: readonly string[]): Promise<Bundled> {
+  const options = {
+    ...OPTIONS,
+    chunkNames: "lib/chunks/[name]-[hash]",
+    plugins: [standIns, sharedSdk, launcher],
+  } satisfies BuildOptions;
+  const entries = programs.map((program) => ({ in: `bin/${program}.ts`, out: `bin/${program}` }));
+  const { metafile: first } = await build({ ...options, entryPoints: entries, write: false });
+  // A file of such a name that no program imports is one that runs on its own.
+  const own = globSync("lib/**/*-{worker,process}.ts").filter((path) => !(path in first.inputs));
+  entries.push(...own.map((path) => ({ in: path, out: `lib/chunks/${basename(path, ".ts")}` })));
+  const { metafile } = await build({ ...options, entryPoints: entries });
+  const launch = await build({ entryPoints: ["bin/launch.ts"], outdir: "dist/bin", target: "node16", metafile: true });
+  return { inputs: metafile.inputs, outputs: { ...metafile.outputs, ...launch.metafile.outputs } };
+}
+
+/** Bundles the code around a sandboxed plugin: a folder of its own, because a sandbox may read what lies in it. */
+export async function bundleGuest(): Promise<Bundled> {
+  const { metafile } = await build({
+    ...OPTIONS,
+    entryPoints: [{ in: "lib/runtime/guest/bootstrap.ts", out: "lib/guest/bootstrap" }],
+    chunkNames: "lib/guest/[name]-[hash]",
+    plugins: [sharedSdk, sharedZod],
+  });
+  return metafile;
+}
+
+/** Bundles zod for plugins that bring none of their own, as an ES module and as a CommonJS one. */
+export async function bundleZod(): Promise<Bundled> {
+  const entryPoints = [{ in: "zod", out: "zod/index" }];
+  const shared = { ...OPTIONS, entryPoints, splitting: false, sourcemap: false, minify: true } satisfies BuildOptions;
+  const { metafile } = await build({ ...shared, banner: {} });
+  const cjs = await build({ ...shared, banner: {}, format: "cjs", outExtension: { ".js": ".cjs" } });
+  return { inputs: metafile.inputs, outputs: { ...metafile.outputs, ...cjs.metafile.outputs } };
+}

@@ -1,0 +1,26 @@
+import { createHash } from "node:crypto";
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+
+const INPUTS = [
+  "{bin,commands,lib,scripts/build}/**/*.{ts,tsx}",
+  "scripts/{manual,exit-meanings}.ts",
+  "package{,-lock}.json",
+  "tsconfig{,.build}.json",
+];
+
+/** The hash of the inputs that `dist/` was built from. */
+const STAMP = "dist/.inputs";
+
+/** The state of all inputs of the build, the Node that fills the compile cache included. */
+export function hashOfInputs(): string {
+  const hash = createHash("sha256").update(process.version);
+  for (const file of globSync(INPUTS).toSorted()) hash.update(`${file}\0`).update(readFileSync(file)).update("\0");
+  return hash.digest("hex");
+}
+
+export const isBuiltFrom = (hash: string): boolean => existsSync(STAMP) && readFileSync(STAMP, "utf8") === hash;
+
+/** A build that fails leaves no stamp, so that the next one runs again. */
+export const removeStamp = (): void => rmSync(STAMP, { force: true });
+
+export const writeStamp = (hash: string): void => writeFileSync(STAMP, hash);

@@ -1,0 +1,42 @@
+/**
+ * `npm run build`: everything in `dist/`. Does nothing when no input has changed since the last build, so that `npm test` can build first each
+ * time.
+ */
+import { execFileSync } from "node:child_process";
+import { chmodSync, globSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename } from "node:path";
+import packageJson from "../../package.json" with { type: "json" };
+import { type Bundled, bundleGuest, bundlePrograms, bundleZod } from "./bundle.ts";
+import { fillCompileCache } from "./compile-cache.ts";
+import { hashOfInputs, isBuiltFrom, removeStamp, writeStamp } from "./inputs.ts";
+import { bundledPackages, dependencyFaults, licencesText } from "./third-party.ts";
+
+const node = (...args: string[]): unknown => execFileSync(process.execPath, args, { stdio: "inherit" });
+
+async function build(): Promise<void> {
+  const programs = Object.values(packageJson.bin).map((path) => basename(path, ".js"));
+  const bundled: Bundled = { inputs: {}, outputs: {} };
+  for (const { inputs, outputs } of await Promise.all([bundleGuest(), bundleZod(), bundlePrograms(programs)])) {
+    Object.assign(bundled.inputs, inputs);
+    Object.assign(bundled.outputs, outputs);
+  }
+  for (const program of programs) chmodSync(`dist/bin/${program}.js`, 0o755);
+  // What earlier builds made, under names that this one does not have.
+  for (const path of globSync("dist/{bin,lib,zod}/**/*.*")) if (!(path in bundled.outputs)) rmSync(path);
+
+  writeFileSync("dist/THIRD-PARTY-LICENCES.txt", licencesText(bundledPackages(bundled.inputs)));
+  const faults = dependencyFaults(bundled.inputs, packageJson);
+  if (faults.length > 0) throw new Error(faults.join("\n"));
+
+  node(createRequire(import.meta.url).resolve("typescript/bin/tsc"), "-p", "tsconfig.build.json");
+  node("scripts/manual.ts");
+  await fillCompileCache();
+}
+
+const inputs = hashOfInputs();
+if (!isBuiltFrom(inputs)) {
+  removeStamp();
+  await build();
+  writeStamp(inputs);
+}
