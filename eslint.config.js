@@ -2,6 +2,7 @@ import js from "@eslint/js";
 import boundaries from "eslint-plugin-boundaries";
 import importSort from "eslint-plugin-simple-import-sort";
 import tseslint from "typescript-eslint";
+import plainComments from "./scripts/lint/plain-comments.js";
 
 /** What each room may import: arrows point one way (docs/decisions/0001-rooms.md). `support` and `contract` carry everyone. */
 const base = ["contract", "support"];
@@ -107,6 +108,14 @@ export default tseslint.config(
         },
       ],
     },
+  },
+  {
+    // The prose pass goes from room to room; a room that it has been through stays so.
+    files: ["bin", "scripts", "lib/contract", "lib/models", "lib/sdk", "lib/support", "lib/tui", "test/docs"].map(
+      (room) => `${room}/**`,
+    ),
+    plugins: { sealift: { rules: { "plain-comments": plainComments } } },
+    rules: { "sealift/plain-comments": "error" },
   },
   {
     files: ["**/*.js"],

@@ -1,6 +1,6 @@
 /**
- * `npm run dev`: a hub and a runtime from the sources, started again whenever a file that they load changes. They keep their data in
- * `.dev/` (ignored by git), so that keys, projects and plugins stay between runs. Ends with Ctrl-C.
+ * `npm run dev`: a hub and a runtime from the sources, started again whenever a file that they load changes. They keep
+ * their data in `.dev/` (ignored by git), so that keys, projects and plugins stay between runs. Ends with Ctrl-C.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";

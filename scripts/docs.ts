@@ -1,6 +1,6 @@
 /**
- * Writes the documents that come from the contract: `docs/errors.md` from the table of codes, `docs/schemas/` from the schemas,
- * `docs/options.md` from the table of options. `--check` only compares.
+ * Writes the documents that come from the contract: `docs/errors.md` from the table of codes, `docs/schemas/` from the
+ * schemas, `docs/options.md` from the table of options. `--check` only compares.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

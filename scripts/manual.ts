@@ -1,4 +1,6 @@
-/** Writes the manual pages of all programs to `dist/man/`, from what the commands say of themselves. Part of the build. */
+/**
+ * Writes the manual pages of all programs to `dist/man/`, from what the commands say of themselves. Part of the build.
+ */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";

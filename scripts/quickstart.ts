@@ -1,7 +1,7 @@
 /**
- * `npm start`: the whole way of a project, with the real programs as processes. A hub on embedded storage, keys, the example project
- * published and deployed to a host folder. Needs no configuration and leaves one folder, which it names; interrupted, it leaves nothing. On a
- * terminal it ends with the dashboard, until `q`; elsewhere by itself.
+ * `npm start`: the whole way of a project, with the real programs as processes. A hub on embedded storage, keys, the
+ * example project published and deployed to a host folder. Needs no configuration and leaves one folder, which it
+ * names; interrupted, it leaves nothing. On a terminal it ends with the dashboard, until `q`; elsewhere by itself.
  */
 import { randomBytes } from "node:crypto";
 import { chmod, cp, mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
@@ -17,7 +17,8 @@ const EXAMPLE = fileURLToPath(new URL("../examples/harbour", import.meta.url));
 
 async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "sealift-quickstart-"));
-  // Started as root, the runtime gives its sandboxes another user, who has to find the plugins here. Secrets have folders of their own.
+  // Started as root, the runtime gives its sandboxes another user, who has to find the plugins here. Secrets have
+  // folders of their own.
   await chmod(folder, 0o755);
   const path = (...parts: string[]): string => join(folder, ...parts);
   await using programs = new Programs(folder);

@@ -1,6 +1,6 @@
 /**
- * Every error code of the product, once: what it means and which exit code it gives. A code, once released, keeps its meaning.
- * `docs/errors.md` and the exit codes are made from this table.
+ * Every error code of the product, once: what it means and which exit code it gives. A code, once released, keeps its
+ * meaning. `docs/errors.md` and the exit codes are made from this table.
  */
 
 /** Exit codes of every program (docs/errors.md). */

@@ -8,7 +8,7 @@ export interface ErrorFacts {
   status?: number;
   /** The hub's own `code`, for people; decisions are taken on `code`. */
   hubCode?: string;
-  /** What the reader should do next, as a sentence. */
+  /** The next thing for the reader to do, as a sentence. */
   hint?: string;
   cause?: unknown;
   /** Every fault of an input that was checked as a whole. */
@@ -16,8 +16,8 @@ export interface ErrorFacts {
 }
 
 /**
- * An error as data: `kind` is the contract's, `code` is stable and gives the exit code, `message` says what happened to what.
- * Messages never hold secrets.
+ * An error as data: `kind` is the contract's, `code` is stable and gives the exit code, `message` says what happened to
+ * what. Messages never hold secrets.
  */
 export class SealiftError extends Error {
   readonly kind: ErrorKind;
@@ -61,7 +61,6 @@ const maker =
   (code: Code, message: string, facts?: ErrorFacts): SealiftError =>
     new SealiftError(kind, code, message, facts);
 
-export const authenticationError = maker("AuthenticationError");
 export const artifactError = maker("ArtifactError");
 export const deploymentError = maker("DeploymentError");
 export const publishError = maker("PublishError");

@@ -21,7 +21,10 @@ export const semverLabel = z
     "must be a semantic version such as 1.4.0",
   );
 
-/** Any version label that a hub stores: it travels in paths, headers and file names, and `latest` is a question, not a label. */
+/**
+ * Any version label that a hub stores: it travels in paths, headers and file names, and `latest` is a question, not a
+ * label.
+ */
 export const versionLabel = z
   .string()
   .regex(

@@ -4,7 +4,7 @@ import prerelease from "semver/functions/prerelease.js";
 import rcompare from "semver/functions/rcompare.js";
 import { semverLabel } from "./identifiers.ts";
 
-/** What the version rule needs to know of a published version. */
+/** The facts of a published version that the version rule needs. */
 export interface VersionFacts {
   version: string;
   /** ISO 8601, UTC. */
@@ -19,7 +19,10 @@ const newestFirst = (a: VersionFacts, b: VersionFacts): number =>
 
 const rank = (label: string): number => (!isSemver(label) ? 0 : prerelease(label) ? 1 : 2);
 
-/** Orders versions best first: stable semver, then pre-releases, then other labels, newest first (docs/contract/marketplace.md). */
+/**
+ * Orders versions best first: stable semver, then pre-releases, then other labels, newest first
+ * (docs/contract/marketplace.md).
+ */
 export function byPrecedence(a: VersionFacts, b: VersionFacts): number {
   const ranks = rank(b.version) - rank(a.version);
   if (ranks !== 0) return ranks;
@@ -37,7 +40,10 @@ export function latestOf<T extends VersionFacts>(versions: Iterable<T>): T | und
   return best;
 }
 
-/** True when both are semver and `candidate` is the lower one; labels that are not semver have no order among themselves. */
+/**
+ * True when both are semver and `candidate` is the lower one; labels that are not semver have no order among
+ * themselves.
+ */
 export function isDowngrade(running: string, candidate: string): boolean {
   return isSemver(running) && isSemver(candidate) && lt(candidate, running);
 }

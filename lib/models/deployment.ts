@@ -140,7 +140,7 @@ export class DeploymentModel {
     if (message !== null) this.message = message;
   }
 
-  /** How far all of it is, from 0 to 1: most of the time is the download. */
+  /** The progress of the whole deployment, from 0 to 1. Most of it is the download. */
   get fraction(): number {
     const weights: Record<StageName, number> = {
       resolve: 0.05,

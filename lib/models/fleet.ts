@@ -19,7 +19,7 @@ export interface FleetQuery {
   /** Part of a host id, a version or an error. */
   search: string;
   filter: FleetFilter;
-  /** What "not latest" compares with. */
+  /** The version that "not latest" compares with. */
   latest: string | null;
 }
 

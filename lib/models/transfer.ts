@@ -1,7 +1,7 @@
 /** The speed is that of the last few seconds. Milliseconds. */
 const WINDOW_MS = 4_000;
 
-/** How fast bytes come, from what progress events say. */
+/** The speed of a transfer, computed from progress events. */
 export class Transfer {
   readonly #points: { at: number; bytes: number }[] = [];
 

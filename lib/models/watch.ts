@@ -48,7 +48,7 @@ export interface PastDeployment {
   message: string | null;
 }
 
-/** What the dashboard knows: the sum of the loop's events. It decides nothing. */
+/** The state that the dashboard shows: the sum of the loop's events. It decides nothing. */
 export class WatchModel {
   readonly targets = new Map<string, TargetView>();
   readonly events: EventLine[] = [];
@@ -195,7 +195,7 @@ export function stateOf(target: TargetView): TargetState {
   return target.latest === null ? "unpublished" : "current";
 }
 
-/** How many targets are in each state. */
+/** Counts the targets in each state. */
 export function countStates(model: WatchModel): ReadonlyMap<TargetState, number> {
   const counts = new Map<TargetState, number>();
   for (const target of model.targets.values()) {
@@ -208,7 +208,7 @@ export function countStates(model: WatchModel): ReadonlyMap<TargetState, number>
 /** `3 targets`. */
 export const targetsText = ({ targets: { size } }: WatchModel): string => `${size} target${size === 1 ? "" : "s"}`;
 
-/** How things stand in one line: `3 targets, 1 deploying, 1 held`. */
+/** Returns the state of all targets in one line: `3 targets, 1 deploying, 1 held`. */
 export function summaryOf(model: WatchModel): string {
   const counts = countStates(model);
   const told = (["deploying", "queued", "held", "failing", "paused"] as const).filter((state) => counts.has(state));

@@ -242,7 +242,10 @@ function secretOf<T extends string | Buffer>(facts: SecretFacts, fromBytes: (byt
   return option<T>("secret", facts, own) as Option<T | undefined>;
 }
 
-/** A key, token or credential as text without its final newline: also from a file, standard input, or a systemd credential of its name. */
+/**
+ * A key, token or credential as text without its final newline: also from a file, standard input, or a systemd
+ * credential of its name.
+ */
 export const secret = (facts: SecretFacts): Option<string | undefined> =>
   secretOf(facts, (bytes) => bytes.toString("utf8").replace(/\r?\n$/, ""));
 

@@ -1,6 +1,6 @@
 /**
- * An option of the command line, described once. Its flag, variable, key in `sealift.yaml` and `watch.yaml`, help, completion, manual page and
- * schema all come from this description. The kinds of options are in `kinds.ts`.
+ * An option of the command line, described once. Its flag, variable, key in `sealift.yaml` and `watch.yaml`, help,
+ * completion, manual page and schema all come from this description. The kinds of options are in `kinds.ts`.
  */
 
 import type { Form } from "./forms.ts";
@@ -46,7 +46,10 @@ export interface Option<T = unknown> {
   readonly shownDefault: string | undefined;
   readonly default: T | undefined;
   readonly required: boolean;
-  /** Whether it must be given, judged by the options that are no secrets. A secret with a condition is read only if it holds. */
+  /**
+   * Whether it must be given, judged by the options that are no secrets. A secret with a condition is read only if it
+   * holds.
+   */
   readonly requiredWhen: ((known: Known) => boolean) | undefined;
   /** What to do when it is missing, beside the usual ways of giving it. */
   readonly missingHint: string | undefined;
@@ -58,7 +61,9 @@ export interface Option<T = unknown> {
   readonly fromBytes: ((bytes: Buffer) => T) | undefined;
   /** The schema that a text must fit. */
   readonly form: Form | undefined;
-  /** Whether a relative path in `watch.yaml` starts at the folder of the file: always, or only if such a file exists. */
+  /**
+   * Whether a relative path in `watch.yaml` starts at the folder of the file: always, or only if such a file exists.
+   */
   readonly located: "always" | "when-it-exists" | undefined;
   /** What a YAML file may hold for this option, as a JSON Schema. */
   readonly schema: object;

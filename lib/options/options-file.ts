@@ -25,7 +25,9 @@ export function knownKeys(): Set<string> {
   return keys;
 }
 
-/** Reads sealift.yaml, or the file given; without either there is nothing to read. @throws UsageError `config_invalid` */
+/**
+ * Reads sealift.yaml, or the file given; without either there is nothing to read. @throws UsageError `config_invalid`
+ */
 export async function optionsFile(given: string | undefined): Promise<Layer | undefined> {
   const path = given ?? (existsSync(DEFAULT_FILE) ? DEFAULT_FILE : undefined);
   if (path === undefined) return undefined;

@@ -10,7 +10,8 @@ interface Found {
 }
 
 /**
- * The values of a command's options: the first layer that gives an option counts, else its default. Every fault is told at once.
+ * The values of a command's options: the first layer that gives an option counts, else its default. Every fault is told
+ * at once.
  *
  * @throws UsageError `usage`, or `credential_unreadable` when nothing else is wrong
  */

@@ -1,4 +1,4 @@
-/** What a plugin is given to work with. All of it is the same in both execution modes. */
+/** The context that a plugin works with. It is the same in both execution modes. */
 
 export interface Logger {
   debug(message: string, fields?: Record<string, unknown>): void;
@@ -40,7 +40,10 @@ export interface Cache {
   delete(key: string): Promise<boolean>;
 }
 
-/** The functions that a shared service under `extensions/` offers. Needs the method's name as a permission on `extension:<name>`. */
+/**
+ * The functions that a shared service under `extensions/` offers. Needs the method's name as a permission on
+ * `extension:<name>`.
+ */
 export type Extension = Record<string, (...parameters: unknown[]) => Promise<unknown>>;
 
 export interface Services {
@@ -54,7 +57,9 @@ export type EventListener<Payload = unknown> = (payload: Payload, source: string
 export interface Events {
   /** Tells every listener of every plugin. Needs the permission `emit` on `events:<event>`. */
   emit(event: string, payload?: unknown): Promise<void>;
-  /** Listens until the plugin is unloaded or the function that comes back is called. Needs `listen` on `events:<event>`. */
+  /**
+   * Listens until the plugin is unloaded or the function that comes back is called. Needs `listen` on `events:<event>`.
+   */
   on<Payload = unknown>(event: string, listener: EventListener<Payload>): () => void;
 }
 

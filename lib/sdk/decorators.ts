@@ -1,8 +1,8 @@
 import type { PayloadSchema } from "./definition.ts";
 
 /**
- * `@action` and `@route` for plugins written as a class: standard (TC39) decorators. They mark the method itself, so they need no
- * metadata support from the compiler.
+ * `@action` and `@route` for plugins written as a class: standard (TC39) decorators. They mark the method itself, so
+ * they need no metadata support from the compiler.
  */
 
 export const ACTION = Symbol.for("sealift.action");
@@ -34,7 +34,9 @@ export function action(mark: ActionMark | string = {}) {
   };
 }
 
-/** Makes a method an HTTP route below `/plugin/<name>`; it receives `(request, reply, context)`. Trusted plugins only. */
+/**
+ * Makes a method an HTTP route below `/plugin/<name>`; it receives `(request, reply, context)`. Trusted plugins only.
+ */
 export function route(mark: RouteMark) {
   return function <T extends Method>(method: T, _context: ClassMethodDecoratorContext): T {
     Object.defineProperty(method, ROUTE, { value: mark });

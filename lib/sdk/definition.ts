@@ -39,7 +39,9 @@ export interface RouteDefinition<Config = never> {
   method: string | string[];
   /** Below `/plugin/<name>`, in Fastify's form: `/items/:id`. */
   path: string;
-  /** All of them must be in the bearer token; an empty list asks for a valid token only. Absent: the route is public. */
+  /**
+   * All of them must be in the bearer token; an empty list asks for a valid token only. Absent: the route is public.
+   */
   permissions?: string[];
   handler: (request: FastifyRequest, reply: FastifyReply, context: PluginContext<Config>) => unknown;
 }

@@ -20,8 +20,8 @@ export async function statsOf(path: string): Promise<Stats | undefined> {
 }
 
 /**
- * Makes a folder and those above it. Node's own recursive `mkdir` never returns below a file system that answers ENOENT to every `mkdir`,
- * such as /proc.
+ * Makes a folder and those above it. Node's own recursive `mkdir` never returns below a file system that answers ENOENT
+ * to every `mkdir`, such as /proc.
  *
  * @returns the topmost folder that was made, or `undefined` when all of them were there
  */
@@ -55,8 +55,8 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Replaces `path` as a whole: temporary file beside it, fsync, rename, fsync of the folder. A crash leaves the old or the new
- * content. `mode` is exact, whatever the umask.
+ * Replaces `path` as a whole: temporary file beside it, fsync, rename, fsync of the folder. A crash leaves the old or
+ * the new content. `mode` is exact, whatever the umask.
  */
 export async function writeFileAtomic(path: string, data: string | Uint8Array, { mode = 0o644 } = {}): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);

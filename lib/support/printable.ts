@@ -1,4 +1,6 @@
-/** Text of hubs, plugins and hosts without what a terminal would obey: escape sequences, control and format characters. */
+/**
+ * Text of hubs, plugins and hosts without what a terminal would obey: escape sequences, control and format characters.
+ */
 export function printable(text: string): string {
   return text
     .replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])?/g, "")

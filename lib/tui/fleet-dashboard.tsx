@@ -21,7 +21,7 @@ export interface FleetDashboardProps {
 /** Rows of the list of fleets, when there is more than one. */
 const LISTED = 6;
 
-/** Who runs what, live: one fleet at a time. */
+/** Shows live who runs what, one fleet at a time. */
 export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps): ReactNode {
   useSyncExternalStore(pictures.subscribe, pictures.revision);
   const now = useClock();

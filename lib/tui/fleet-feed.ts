@@ -15,7 +15,8 @@ const BATCH = 500;
 const PICTURE_MS = 300;
 
 /**
- * Follows the fleet of a target until the signal is aborted: all hosts once, then only what changes. A hub that is away is shown, and asked again.
+ * Follows the fleet of a target until the signal is aborted: all hosts once, then only what changes. A hub that is away
+ * is shown, and asked again.
  *
  * @param intervalMs milliseconds between two looks
  */

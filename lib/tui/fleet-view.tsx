@@ -23,7 +23,7 @@ export function hostRowsOf(fleet: FleetModel | undefined, height: number): numbe
   return Math.max(1, height - 3 - bars);
 }
 
-/** Who runs what: versions as bars, then the hosts, failing ones first. */
+/** Shows who runs what: versions as bars, then the hosts, failing ones first. */
 export function FleetView({ fleet, query, searching, width, height, scroll, now }: Props): ReactNode {
   if (fleet === undefined)
     return <Line width={width} parts={[["  The fleet of a target is shown once one is selected.", "quiet"]]} />;

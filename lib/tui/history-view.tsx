@@ -51,7 +51,7 @@ function pastParts(row: PastDeployment, name: number, now: number): Part[] {
   ];
 }
 
-/** What happened, the newest at the bottom. @param scroll lines back from the end */
+/** Shows the watch's events, the newest at the bottom. @param scroll lines back from the end */
 export function EventsView({ rows, width, height, scroll, now }: Props<EventLine>): ReactNode {
   const end = rows.length - Math.min(scroll, Math.max(0, rows.length - height));
   return rows.slice(Math.max(0, end - height), end).map(({ at, target, text, bad }, index) => (

@@ -21,7 +21,9 @@ export interface DashboardLayout {
 /** Lines of the header and of the footer. */
 const FRAME = 2;
 
-/** Where everything stands on a screen of this size: one view at a time on a small one, all four on a large one. */
+/**
+ * Returns the place of everything on a screen of this size: one view at a time on a small one, all four on a large one.
+ */
 export function dashboardLayout(columns: number, rows: number, targets: number, tab: Tab): DashboardLayout {
   const width = columns;
   // The last line stays free: writing into it would make some terminals scroll.

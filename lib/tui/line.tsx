@@ -21,7 +21,10 @@ const same = (a: LineProps, b: LineProps): boolean =>
   a.parts.length === b.parts.length &&
   a.parts.every(([text, look], index) => text === b.parts[index]![0] && look === b.parts[index]![1]);
 
-/** One line of exactly `width` columns, made of parts; what is too long is cut off. It is drawn again only when it says something else. */
+/**
+ * One line of exactly `width` columns, made of parts; what is too long is cut off. It is drawn again only when it says
+ * something else.
+ */
 export const Line = memo(function Line({ parts, width, inverse }: LineProps): ReactNode {
   const theme = useTheme();
   let left = width;

@@ -5,7 +5,7 @@ import { FLEET_FILTERS, type FleetFilter } from "../models/fleet.ts";
 export const TABS = ["deployment", "fleet", "history", "events"] as const;
 export type Tab = (typeof TABS)[number];
 
-/** Where a person is in the dashboard. */
+/** The place of a person in the dashboard. */
 export interface Navigation {
   /** Name of the selected target. */
   selected: string | undefined;
@@ -17,7 +17,7 @@ export interface Navigation {
   searching: boolean;
   filter: FleetFilter;
   help: boolean;
-  /** What `y` would do. */
+  /** The action that `y` confirms. */
   confirming: "redeploy" | "quit" | undefined;
 }
 
@@ -32,7 +32,7 @@ export const FIRST_VIEW: Navigation = {
   confirming: undefined,
 };
 
-/** What a key press needs to know of what is shown. */
+/** The facts about the shown screen that a key press depends on. */
 export interface Shown {
   targets: readonly string[];
   /** Rows that the current view has in all, and rows that it shows at once. */
@@ -61,7 +61,7 @@ export const KEYS: readonly { keys: string; does: string; watching?: true; short
   { keys: "q", does: "quit; a deployment under way is finished or undone", short: "quit" },
 ];
 
-/** What a key does: the new place, and what is asked of the watch. */
+/** Returns the place that a key leads to, and what it asks of the watch. */
 export function press(
   nav: Navigation,
   input: string,

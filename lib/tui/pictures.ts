@@ -1,4 +1,7 @@
-/** Milliseconds between two pictures that changes ask for; keys do not wait for it. A deployment should not pay for being looked at. */
+/**
+ * Milliseconds between two pictures that changes ask for; keys do not wait for it. A deployment should not pay for
+ * being looked at.
+ */
 const PICTURE_MS = 500;
 
 /** Tells views at a calm pace that something has changed: what React's `useSyncExternalStore` asks for. */

@@ -6,7 +6,7 @@ import { SpokenDashboard } from "./spoken-dashboard.tsx";
 import { themeOf } from "./theme.ts";
 import { WatchDashboard, type WatchDashboardProps } from "./watch-dashboard.tsx";
 
-/** Where the dashboard is shown. */
+/** The terminal that the dashboard is shown on. */
 export interface Terminal {
   stdin: NodeJS.ReadStream;
   stdout: NodeJS.WriteStream;

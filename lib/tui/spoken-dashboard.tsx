@@ -5,7 +5,10 @@ import type { Navigation } from "./navigation.ts";
 import { useNavigation } from "./use-navigation.ts";
 import type { WatchDashboardProps } from "./watch-dashboard.tsx";
 
-/** The dashboard in sentences, for screen readers: no bars, no columns, no clock; it changes only when something has changed. */
+/**
+ * The dashboard in sentences, for screen readers: no bars, no columns, no clock; it changes only when something has
+ * changed.
+ */
 export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): ReactNode {
   useSyncExternalStore(store.subscribe, store.revision);
   const { model } = store;

@@ -3,7 +3,8 @@ import { useRef, useState } from "react";
 import { type Effect, FIRST_VIEW, type Navigation, press, type Shown } from "./navigation.ts";
 
 /**
- * Where a person is, moved by the keys. Keys that come faster than pictures are each taken from where the one before has led.
+ * Returns the place of a person, moved by the keys. Keys that come faster than pictures each start where the one before
+ * has led.
  *
  * @param shownAt what a key press needs to know of what is shown at a place
  */

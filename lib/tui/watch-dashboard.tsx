@@ -18,7 +18,7 @@ import { useNavigation } from "./use-navigation.ts";
 
 export interface WatchDashboardProps {
   store: DashboardStore;
-  /** Where the fleet of each target is read, by the target's name. */
+  /** The source of each target's fleet, by the target's name. */
   fleets: ReadonlyMap<string, FleetSource>;
   act: (target: string, action: WatchAction) => void;
   quit: () => void;

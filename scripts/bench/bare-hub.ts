@@ -1,4 +1,7 @@
-/** The rival of the hub's polls: node:http, the same hash of the key, the same one indexed read, the same bytes. Arguments: database, text. */
+/**
+ * The rival of the hub's polls: node:http, the same hash of the key, the same one indexed read, the same bytes.
+ * Arguments: database, text.
+ */
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -63,7 +63,7 @@ class Dashboard implements AsyncDisposable {
   }
 }
 
-/** What the dashboard costs a deployment, how fast keys are while one runs, and what it costs when nothing happens. */
+/** Measures the dashboard: its cost for a deployment, the speed of keys meanwhile, and its cost at rest. */
 export async function dashboardRows(folder: string, runs: number): Promise<Row[]> {
   return [...(await deploymentRows(join(folder, "deploying"), runs)), ...(await idleRows(join(folder, "idle")))];
 }

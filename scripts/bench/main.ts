@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: the budgets as ratios against their rivals in one run. Prints a table and writes bench-results.json.
- * Arguments name the groups to run (default: all); BENCH_RUNS says how often each measurement is taken (3), BENCH_GIB how large the
- * memory check's artifact is (4), BENCH_DISK and BENCH_TMPFS where.
+ * Arguments name the groups to run (default: all); BENCH_RUNS says how often each measurement is taken (3), BENCH_GIB
+ * how large the memory check's artifact is (4), BENCH_DISK and BENCH_TMPFS where.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";

@@ -9,7 +9,7 @@ const S3rver = require("@20minutes/s3rver") as new (options: Record<string, unkn
 
 export const BUCKET = "blobs";
 
-/** What the SDK finds in the environment; the server knows no other key. */
+/** The credentials that the SDK finds in the environment; the server knows no other key. */
 export const CREDENTIALS = { AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER", AWS_REGION: "us-east-1" };
 
 /** Starts a server with one bucket in `folder`. */

@@ -1,4 +1,7 @@
-/** The rivals' server: GET streams a file of its folder, POST writes the body to one. Prints its port. Argument: the folder. */
+/**
+ * The rivals' server: GET streams a file of its folder, POST writes the body to one. Prints its port. Argument: the
+ * folder.
+ */
 import { createReadStream, createWriteStream, statSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

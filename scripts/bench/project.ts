@@ -91,7 +91,7 @@ function deploy({ folder, projectId, host }: Stage, version: string): Promise<Me
   );
 }
 
-/** What an operator would type instead, on the same tree and through a plain server. */
+/** The commands that an operator would type instead, on the same tree and through a plain server. */
 class Rivals implements Disposable {
   readonly #folder: string;
   readonly #server: ChildProcess;

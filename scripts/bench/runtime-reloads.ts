@@ -5,7 +5,7 @@ import { createRuntime } from "../../lib/runtime/runtime.ts";
 import { BenchProject, configuration } from "./runtime-project.ts";
 import { type BenchRow, round } from "./runtime-row.ts";
 
-/** What a thousand reloads leave in memory: Node never frees a generation of ES modules, everything else it must. */
+/** Measures the memory that a thousand reloads leave: Node never frees a generation of ES modules; all else must go. */
 
 const KINDS = {
   esm: { file: "src/main.mjs", mode: "trusted", before: "export default " },

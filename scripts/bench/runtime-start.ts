@@ -3,7 +3,7 @@ import { createRuntime } from "../../lib/runtime/runtime.ts";
 import { BenchProject, configuration } from "./runtime-project.ts";
 import { type BenchRow, round } from "./runtime-row.ts";
 
-/** How long a runtime takes to start with many plugins. */
+/** Measures the start of a runtime with many plugins. */
 
 const source = (index: number): string =>
   `import { definePlugin } from "sealift/sdk";

@@ -1,4 +1,4 @@
-/** What the quickstart says. Colour only where it is welcome. */
+/** The words of the quickstart. Colour only where it is welcome. */
 const coloured = process.stdout.isTTY && process.env.NO_COLOR === undefined;
 const bold = (text: string): string => (coloured ? `\u001b[1m${text}\u001b[22m` : text);
 const dim = (text: string): string => (coloured ? `\u001b[2m${text}\u001b[22m` : text);
@@ -15,7 +15,7 @@ export function summary(lines: readonly string[]): void {
   process.stdout.write(`\n${bold("Done.")}\n${lines.map((line) => `  ${line}\n`).join("")}`);
 }
 
-/** Where to go from here: each place, and what is there. */
+/** Prints where to go from here: each place, and what is there. */
 export function next(places: readonly (readonly [place: string, what: string])[]): void {
   const width = Math.max(...places.map(([place]) => place.length));
   const lines = places.map(([place, what]) => `  ${place.padEnd(width)}  ${dim(what)}\n`);

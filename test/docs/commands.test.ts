@@ -1,5 +1,6 @@
 /**
- * Every command block of every page, typed as a reader types it, page by page, in an empty folder. `SEALIFT_PAGES=docs/watch.md` chooses pages.
+ * Every command block of every page, typed as a reader types it, page by page, in an empty folder.
+ * `SEALIFT_PAGES=docs/watch.md` chooses pages.
  */
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";

@@ -25,7 +25,9 @@ const relativePath = z
 
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 
-/** A rule on one resource: `database:main`, `cache`, `events`, `extension:geo`, `plugin:other`, with `*` as a wildcard. */
+/**
+ * A rule on one resource: `database:main`, `cache`, `events`, `extension:geo`, `plugin:other`, with `*` as a wildcard.
+ */
 export const permissionRule = z.strictObject({
   resource: z.string().min(1).max(256),
   actions: z.array(z.string().min(1).max(128)).min(1),
@@ -60,14 +62,14 @@ const runtime = z.strictObject({
     .prefault({}),
   retry: z
     .strictObject({
-      /** How often a call is tried in all: 1 means once. */
+      /** Tries of one call in all: 1 means no retry. */
       max_attempts: z.int().min(1).max(10).default(1),
       backoff_seconds: z.number().min(0).max(60).default(0),
     })
     .prefault({}),
 });
 
-/** What a sandboxed plugin gets when its descriptor states no rate limit. */
+/** The rate limit of a sandboxed plugin whose descriptor states none. */
 export const DEFAULT_RATE_LIMIT = { calls: 100, period_seconds: 60 } as const;
 
 const described = z.object({
@@ -91,9 +93,9 @@ const described = z.object({
   runtime: runtime.prefault({}),
   filesystem: z
     .strictObject({
-      /** What may be written, inside the plugin's folder. */
+      /** Paths inside the plugin's folder that the plugin may write. */
       allowed_paths: z.array(relativePath).default(["data/"]),
-      /** What may never be written. */
+      /** Paths that the plugin may never write. */
       denied_paths: z.array(relativePath).default(["src/"]),
     })
     .prefault({}),

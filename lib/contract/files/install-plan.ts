@@ -78,6 +78,5 @@ export const provisioners = z.record(pluginId, operatorCommand(300));
 /** `notifiers.yaml`: event → the operator's command for it. */
 export const notifiers = z.record(z.string().min(1).max(128), operatorCommand(30));
 
-export type OperatorCommand = z.infer<ReturnType<typeof operatorCommand>>;
 export type Provisioners = z.infer<typeof provisioners>;
 export type Notifiers = z.infer<typeof notifiers>;

@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { pluginName } from "./descriptor.ts";
 
-/** `integration.yaml` (docs/contract/runtime.md#configuration). Values have their `${VAR}` replaced before they are parsed. */
+/**
+ * `integration.yaml` (docs/contract/runtime.md#configuration). Values have their `${VAR}` replaced before they are
+ * parsed.
+ */
 
 const port = z.coerce.number().pipe(z.int().min(0).max(65_535));
 const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((word) => word === "true")]);
@@ -19,7 +22,7 @@ const server = z.looseObject({
         .max(7 * 1024 * 1024),
     )
     .default(4 * 1024 * 1024),
-  /** How long a closing runtime waits for calls in flight, in seconds. */
+  /** Seconds that a closing runtime waits for calls in flight. */
   drain_seconds: amount.pipe(z.number().min(0).max(600)).default(10),
 });
 
@@ -38,18 +41,21 @@ const app = z.looseObject({
 const grant = z.strictObject({ network: flag.default(false) });
 
 const sandbox = z.strictObject({
-  /** Who sandboxes run as when the runtime was started as root; false leaves them root, which Node's rules alone then bind. */
+  /**
+   * Runs sandboxes as another user when the runtime was started as root. With `false` they stay root, confined by
+   * Node's permission model alone.
+   */
   change_user: flag.default(true),
   uid: amount.pipe(z.int().min(1)).default(65_534),
   gid: amount.pipe(z.int().min(1)).default(65_534),
-  /** How long a cancelled call or an unload may take before the process is ended, in milliseconds. */
+  /** Milliseconds that a cancelled call or an unload may take before the process is ended. */
   grace_ms: amount.pipe(z.int().min(10).max(60_000)).default(500),
-  /** How often a process may end within `restart_window_seconds` before the plugin goes to `error`. */
+  /** Times that a process may end within `restart_window_seconds` before the plugin goes to `error`. */
   max_restarts: amount.pipe(z.int().min(0).max(1000)).default(5),
   restart_window_seconds: amount.pipe(z.number().positive()).default(60),
   /** The first pause before a restart, in milliseconds; it doubles each time. */
   backoff_ms: amount.pipe(z.int().min(0).max(60_000)).default(100),
-  /** How long the start of a plugin may take, in seconds. */
+  /** Seconds that the start of a plugin may take. */
   start_seconds: amount.pipe(z.number().positive().max(600)).default(20),
 });
 

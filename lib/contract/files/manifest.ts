@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { envName, pluginId, projectId, semverLabel, sha256Hex, slug, versionLabel } from "../identifiers.ts";
 
-/** Where a plugin comes from that is fetched at deployment time instead of being embedded (docs/contract/project-artifact.md). */
+/**
+ * The origin of a plugin that is fetched at deployment time instead of being embedded
+ * (docs/contract/project-artifact.md).
+ */
 export const pluginSource = z
   .strictObject({
     marketplace_slug: slug.nullable(),
@@ -37,7 +40,9 @@ export const manifestExtension = z.strictObject({
 const uniqueIds = (entries: readonly { id: string }[]): boolean =>
   new Set(entries.map(({ id }) => id)).size === entries.length;
 
-/** `manifest.json` at the root of a project artifact: every key present, no others (docs/contract/project-artifact.md). */
+/**
+ * `manifest.json` at the root of a project artifact: every key present, no others (docs/contract/project-artifact.md).
+ */
 export const manifest = z.strictObject({
   format_version: z.literal("1"),
   project_id: projectId,
@@ -51,13 +56,11 @@ export const manifest = z.strictObject({
 });
 
 export type Manifest = z.infer<typeof manifest>;
-export type ManifestPlugin = z.infer<typeof manifestPlugin>;
-export type ManifestExtension = z.infer<typeof manifestExtension>;
 export type PluginSource = z.infer<typeof pluginSource>;
 
 /**
- * `deployment/sources.yaml` in a source tree: what the publisher names in the manifest instead of embedding it. Our own form; what is not
- * said is null in the manifest.
+ * `deployment/sources.yaml` in a source tree: what the publisher names in the manifest instead of embedding it. Our own
+ * form; what is not said is null in the manifest.
  */
 const sourceFields = {
   sha256: sha256Hex,

@@ -7,7 +7,7 @@ import { SCOPES } from "../scopes.ts";
 export const scope = z.enum(SCOPES);
 export type Scope = z.infer<typeof scope>;
 
-/** What a key gets when its creator names no scopes: what a host needs. */
+/** The scopes of a key whose creator names none: those that a host needs. */
 export const DEFAULT_SCOPES: readonly Scope[] = ["deploy", "report", "read"];
 
 export const createKeyRequest = z.strictObject({
@@ -54,7 +54,10 @@ export const projectRecord = z.object({
 });
 export type ProjectRecord = z.infer<typeof projectRecord>;
 
-/** Every error body of ours (docs/contract/marketplace.md): `detail` for readers of surface A, `error` for those of surface B. */
+/**
+ * Every error body of ours (docs/contract/marketplace.md): `detail` for readers of surface A, `error` for those of
+ * surface B.
+ */
 export const errorBody = z.object({ error: z.string(), detail: z.string(), code: z.string() });
 
 /** Lists are pages by key: `next` is the cursor of the following page, or null. */

@@ -55,7 +55,7 @@ export type TargetSummary = z.infer<typeof targetSummary>;
 export const targetDetail = targetSummary.extend({ versions: z.array(releaseRecord) });
 export type TargetDetail = z.infer<typeof targetDetail>;
 
-/** What of a target its owner may change. */
+/** The fields of a target that its owner may change. */
 export const targetChanges = z.strictObject({
   name: z.string().min(1).max(255).optional(),
   description: z.string().max(4096).nullish(),

@@ -1,4 +1,7 @@
-/** Every path of the hub (docs/contract/README.md#addressing), built in one place. Segments are percent-encoded here and nowhere else. */
+/**
+ * Every path of the hub (docs/contract/README.md#addressing), built in one place. Segments are percent-encoded here and
+ * nowhere else.
+ */
 
 export const MOUNTS = {
   plugins: "/app/marketplace",

@@ -64,7 +64,10 @@ export const RUNTIME_CODES = {
 
 export type RuntimeCode = keyof typeof RUNTIME_CODES;
 
-/** Words after a plugin's name that are the runtime's own and win over actions of the same name (docs/contract/runtime.md). */
+/**
+ * Words after a plugin's name that are the runtime's own and win over actions of the same name
+ * (docs/contract/runtime.md).
+ */
 export const LIFECYCLE_WORDS = ["load", "reload", "unload"] as const;
 /** The segment under the prefix that holds the system's routes; no plugin can have this name. */
 export const IPC_SEGMENT = "ipc";
@@ -89,14 +92,6 @@ export type PluginState = z.infer<typeof pluginState>;
 export const executionMode = z.enum(["trusted", "sandboxed"]);
 export type ExecutionMode = z.infer<typeof executionMode>;
 
-export const callAnswer = z.object({
-  status: z.literal("ok"),
-  plugin: z.string(),
-  action: z.string(),
-  result: z.unknown(),
-});
-export type CallAnswer = z.infer<typeof callAnswer>;
-
 export const lifecycleAnswer = z.object({ status: z.literal("ok"), msg: z.string() });
 
 export const pluginStatus = z.object({
@@ -118,7 +113,6 @@ export const pluginStatus = z.object({
 export type PluginStatus = z.infer<typeof pluginStatus>;
 
 export const statusAnswer = z.object({ plugins: z.array(pluginStatus), count: z.int() });
-export type StatusAnswer = z.infer<typeof statusAnswer>;
 
 export const healthStatus = z.enum(["healthy", "degraded", "unhealthy"]);
 export type HealthStatus = z.infer<typeof healthStatus>;

@@ -23,7 +23,7 @@ class AnswerPrefixes {
 export type CallAnswerer = (reply: FastifyReply, plugin: string, action: string, result: string) => void;
 
 /**
- * Returns a function that writes `callAnswer` of the contract straight to the socket: there is nothing left that
+ * Returns a function that writes the answer of a call straight to the socket: there is nothing left that
  * Fastify's way of sending would do for a text that is JSON already, and it costs more than a trusted call.
  * @param isClosing whether connections are to end with their answer
  */

@@ -13,8 +13,9 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface NotifierOptions {
   /**
-   * Where the protocol's variables are: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`. They are taken out of it, so that no program
-   * that this process starts speaks for the service. Default: the environment of this process.
+   * The environment with the protocol's variables: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`. They are taken out
+   * of it, so that no program that this process starts speaks for the service. Default: the environment of this
+   * process.
    */
   environment?: NodeJS.ProcessEnv;
   /** Hears once that systemd could not be told; the service goes on. */
@@ -22,19 +23,23 @@ export interface NotifierOptions {
 }
 
 /**
- * Tells systemd how a service of `Type=notify` is doing. Without `NOTIFY_SOCKET` all of it does nothing. Nothing here waits, throws or
- * keeps the process alive, but for the messages that are already on their way.
+ * Tells systemd how a service of `Type=notify` is doing. Without `NOTIFY_SOCKET` all of it does nothing. Nothing here
+ * waits, throws or keeps the process alive, but for the messages that are already on their way.
  *
- * Node has no unix datagram sockets, so that the messages go through the program `systemd-notify`; the unit needs `NotifyAccess=all`
- * (docs/decisions/0010-systemd-notify.md).
+ * Node has no unix datagram sockets, so that the messages go through the program `systemd-notify`; the unit needs
+ * `NotifyAccess=all` (docs/decisions/0010-systemd-notify.md).
  */
 export interface Notifier extends Disposable {
   /** The service serves. @param status the line that `systemctl status` shows; it is public, and never a secret */
   ready(status?: string): void;
-  /** What the service is doing now, in one line. At most one a second is sent, and then the latest; see {@link ready}. */
+  /**
+   * Tells systemd in one line what the service is doing now. At most one line a second is sent, and then the latest;
+   * see {@link ready}.
+   */
   status(text: string): void;
   /**
-   * Says that the service reloads while `work` runs, and that it is ready again, however that ended; before {@link ready} it says nothing.
+   * Says that the service reloads while `work` runs, and that it is ready again, however that ended; before {@link
+   * ready} it says nothing.
    *
    * @throws what `work` throws
    */

@@ -14,17 +14,17 @@ export interface UnitOptions {
   node: string;
   /** This package, with its `dist/` and its templates in `scripts/systemd/`. */
   packageFolder: string;
-  /** What the watch deploys into and the runtime runs. */
+  /** The project root that the watch deploys into and the runtime runs. */
   projectRoot: string;
-  /** What all files are written below: `/`, or an image that is being built. */
+  /** The folder that all files are written below: `/`, or an image that is being built. */
   root: string;
 }
 
 /** A file as it will be, and what stands in its place: `edited` is whatever was not written by us, or changed since. */
 export interface UnitFile {
-  /** Where it belongs on the host. */
+  /** Its path on the host. */
   path: string;
-  /** Where it is written: the same below the root. */
+  /** The path that it is written to: the same, below the root. */
   target: string;
   content: string;
   state: "new" | "unchanged" | "outdated" | "edited";

@@ -1,4 +1,7 @@
-/** A reader's shell: the programs on the path, an empty home and folder, and one bash that the blocks of a page are typed into. */
+/**
+ * A reader's shell: the programs on the path, an empty home and folder, and one bash that the blocks of a page are
+ * typed into.
+ */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -23,7 +26,7 @@ export function installPrograms(folder: string): void {
   }
 }
 
-/** What a program of a reader gets of this process's environment. */
+/** The environment of a reader's programs: nothing of this process's own settings. */
 export function readerEnvironment(home: string, programs: string): NodeJS.ProcessEnv {
   const path = [programs, dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"].join(
     ":",
@@ -39,8 +42,8 @@ class AbortScope extends AbortController implements Disposable {
 }
 
 /**
- * Reads the names of files from descriptor 3 and runs them one after the other, as if typed. Job control for `kill %1`; the first command
- * that fails ends the shell. Programs do not see the descriptor: some would change how it is read.
+ * Reads the names of files from descriptor 3 and runs them one after the other, as if typed. Job control for `kill %1`;
+ * the first command that fails ends the shell. Programs do not see the descriptor: some would change how it is read.
  */
 const LOOP = `exec 2>&1; set -m -e -o pipefail
 while IFS=" " read -r -u 3 mark file; do . "$file" 3<&-; printf '%s\\n' "$mark"; done`;
@@ -97,7 +100,9 @@ export class Shell implements AsyncDisposable {
     await Promise.race([once(this.#bash.stdout!, "data", { signal }), once(this.#bash, "close", { signal })]);
   }
 
-  /** With job control each job is a process group, but all of them are of the session that bash was made the leader of. */
+  /**
+   * With job control each job is a process group, but all of them are of the session that bash was made the leader of.
+   */
   #kill(): void {
     spawnSync("pkill", ["-KILL", "--session", String(this.#bash.pid)]);
   }
