@@ -44,7 +44,7 @@ function parseValue(text: string, name: string, fail: Fail): Parsed {
   }
 }
 
-/** Where the key or item at a path begins, as far as there is one. */
+/** Returns where the key or item at a path begins, or its nearest parent that exists. */
 function offsetOf(node: unknown, path: readonly PropertyKey[]): number | undefined {
   const [first, ...rest] = path;
   if (first !== undefined && isMap(node)) {
@@ -60,7 +60,7 @@ function offsetOf(node: unknown, path: readonly PropertyKey[]): number | undefin
   return isNode(node) ? node.range?.[0] : undefined;
 }
 
-/** Where an issue is: at the first key that should not be there, or at its path. */
+/** Returns the place of an issue: the first key that should not be there, or its path. */
 const placeOf = (issue: z.ZodError["issues"][number]): readonly PropertyKey[] =>
   issue.code === "unrecognized_keys" ? [...issue.path, issue.keys[0]!] : issue.path;
 

@@ -23,13 +23,14 @@ const signedBytes = {
   signer_public_key: base64Of(32),
 };
 
-/** Where a delta is that leads to the version from an earlier one (docs/contract/delta.md). */
+/** The location of a delta that leads to the version from an earlier one (docs/contract/delta.md). */
 const deltaLocation = z.object({
   ...signedBytes,
   base_version: versionLabel,
   base_content_sha256: sha256Hex,
   size_bytes: z.int().nonnegative(),
 });
+/** @public of the wire */
 export type DeltaLocation = z.infer<typeof deltaLocation>;
 
 export const locationAnswer = z.object({
