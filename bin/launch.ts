@@ -85,8 +85,9 @@ function outliveLostOutput(): void {
 }
 
 /**
- * Lets Node take compiled code from `dist/cache/`, if the build left some for this very Node. Never from Node's default folder in /tmp, where
- * another user could leave code. Who may write to `dist/` has what this program compiles in addition written there at its end.
+ * Lets Node take compiled code from `dist/cache/`, if the build left some for this very Node. Never from Node's default
+ * folder in /tmp, where another user could leave code. Who may write to `dist/` has what this program compiles in
+ * addition written there at its end.
  */
 function useCompiledCode(): void {
   const directory = fileURLToPath(new URL(`../cache/${process.version}-${process.arch}`, import.meta.url));

@@ -2,12 +2,12 @@ import { globSync } from "node:fs";
 import { basename } from "node:path";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 
-/** What bundles are made of, inside and outside of this project, and the files that they are. */
+/** The inputs of bundles, inside and outside of this project, and the files that were made. */
 export type Bundled = Pick<Metafile, "inputs" | "outputs">;
 
 /**
- * Bundled CommonJS modules ask for Node's own modules by `require`. Nothing else can be had by it, whatever lies in the folders above: the
- * package is whole.
+ * Bundled CommonJS modules ask for Node's own modules by `require`. Nothing else can be had by it, whatever lies in the
+ * folders above: the package is whole.
  */
 const REQUIRE = `const require = (name) => {
   const found = process.getBuiltinModule(name);
@@ -64,7 +64,7 @@ const apart = (importer: RegExp, filter: RegExp, fileOf: (stem: string) => strin
   },
 });
 
-/** What a plugin imports and what the runtime imports of the SDK is one module. */
+/** Plugins and the runtime import one and the same module of the SDK. */
 const sharedSdk = apart(/\/lib\/runtime\//, /\/sdk\/[\w-]+\.ts$/, (stem) => `../../sdk/${stem}.js`);
 
 /** In a sandbox the plugin and the code around it share one copy of zod. */
@@ -74,8 +74,8 @@ const sharedZod = apart(/\/lib\/runtime\//, /^zod$/, () => "../../zod/index.js")
 const launcher = apart(/\/bin$/, /^\.\/launch\.ts$/, () => "./launch.js");
 
 /**
- * Bundles all programs: their first files in `dist/bin/`, and what they share in `dist/lib/chunks/`, where workers and processes lie, too,
- * so that `new URL("./x-worker.js", import.meta.url)` finds them.
+ * Bundles all programs: their first files in `dist/bin/`, and what they share in `dist/lib/chunks/`, where workers and
+ * processes lie, too, so that `new URL("./x-worker.js", import.meta.url)` finds them.
  *
  * @param programs names of files in `bin/`
  */

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-/** What `bin/launch.ts` looks for: the code cache of V8 fits one version of Node on one architecture. */
+/** The folder that `bin/launch.ts` looks for: V8's code cache fits one version of Node on one architecture. */
 const FOLDER = resolve(`dist/cache/${process.version}-${process.arch}`);
 
 /** Milliseconds after which a program that does not end is a fault of the build. */
@@ -33,7 +33,10 @@ async function run(
   if (signal !== null) throw new Error(`dist/bin/${program}.js did not end within ${TIMEOUT_MS / 1000} s`);
 }
 
-/** Runs each program as far as its first request, or until it is ready, so that Node keeps the compiled code in `dist/cache/`. */
+/**
+ * Runs each program as far as its first request, or until it is ready, so that Node keeps the compiled code in
+ * `dist/cache/`.
+ */
 export async function fillCompileCache(): Promise<void> {
   rmSync("dist/cache", { recursive: true, force: true });
   // Not every Node 24 can read a cache that was moved.

@@ -1,6 +1,6 @@
 /**
- * `npm run build`: everything in `dist/`. Does nothing when no input has changed since the last build, so that `npm test` can build first each
- * time.
+ * `npm run build`: everything in `dist/`. Does nothing when no input has changed since the last build, so that `npm
+ * test` can build first each time.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, globSync, rmSync, writeFileSync } from "node:fs";

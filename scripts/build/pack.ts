@@ -1,6 +1,6 @@
 /**
- * `npm run pack`: writes the tarball that is published, `sealift-VERSION.tgz`, from `dist/`. It contains all that it needs: its package.json
- * names no dependency. Argument: the folder to write to (default: here).
+ * `npm run pack`: writes the tarball that is published, `sealift-VERSION.tgz`, from `dist/`. It contains all that it
+ * needs: its package.json names no dependency. Argument: the folder to write to (default: here).
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { embedTypes } from "./sdk-types.ts";
 
 const MAX_BYTES = 4_000_000;
 
-/** What only a checkout has a use for. */
+/** Keys of package.json that only a checkout has a use for. */
 const CHECKOUT_ONLY = ["dependencies", "devDependencies", "scripts", "allowScripts"];
 
 const folder = mkdtempSync(join(tmpdir(), "sealift-pack-"));

@@ -10,7 +10,7 @@ const OPTIONS: ts.CompilerOptions = {
 
 const MODULES = "/node_modules/";
 
-/** Where a copied declaration lies: as in node_modules, but below a name that npm packs. */
+/** Returns the path of a copied declaration: as in node_modules, but below a name that npm packs. */
 const copyOf = (path: string, folder: string): string =>
   join(folder, "types", path.slice(path.indexOf(MODULES) + MODULES.length).replaceAll(MODULES, "/+/"));
 
@@ -33,8 +33,8 @@ function importsOf(text: string, file: string): Import[] {
 }
 
 /**
- * Makes the declarations of a copied SDK whole: those of other packages that they speak of (Fastify's requests and replies) are put beside
- * them, and imported from there.
+ * Makes the declarations of a copied SDK whole: those of other packages that they speak of (Fastify's requests and
+ * replies) are put beside them, and imported from there.
  *
  * @param folder the copy
  * @param source the built SDK, from where the other packages can be found
