@@ -17,8 +17,8 @@ const CHECKOUT_ONLY = ["dependencies", "devDependencies", "scripts", "allowScrip
 const folder = mkdtempSync(join(tmpdir(), "sealift-pack-"));
 try {
   if (!existsSync("dist/bin")) throw new Error("dist/ is missing: npm run build");
-  for (const path of packageJson.files) cpSync(path, join(folder, path), { recursive: true });
-  rmSync(join(folder, "dist/.inputs"));
+  for (const path of packageJson.files.filter((name) => !name.startsWith("!")))
+    cpSync(path, join(folder, path), { recursive: true });
   const published = Object.fromEntries(Object.entries(packageJson).filter(([key]) => !CHECKOUT_ONLY.includes(key)));
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
   embedTypes(join(folder, "dist/sdk"), resolve("dist/sdk"));

@@ -1,0 +1,108 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { globSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+import { World } from "../support/host/world.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const MAX_BYTES = 4_000_000;
+
+// Outside of the checkout, so that nothing in its node_modules can be found.
+const home = temporaryFolder(t);
+execFileSync(process.execPath, ["scripts/build/pack.ts", home], { cwd: ROOT, stdio: "ignore" });
+const [tarball = ""] = globSync(join(home, "sealift-*.tgz"));
+writeFileSync(join(home, "package.json"), '{ "private": true, "type": "module" }');
+const install = ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball];
+execFileSync("npm", install, { cwd: home, stdio: "ignore" });
+const installed = join(home, "node_modules/sealift");
+
+/** Runs an installed program on this Node, with nothing of the checkout in its environment. */
+function run(program: string, args: readonly string[], env: Record<string, string> = {}) {
+  return spawnSync(process.execPath, [join(home, "node_modules/.bin", program), ...args], {
+    cwd: home,
+    encoding: "utf8",
+    env: { PATH: "/usr/bin:/bin", HOME: home, ...env },
+  });
+}
+
+t.test("npm installs one small package without dependencies, with the licences of what it contains", async (t) => {
+  t.ok(statSync(tarball).size <= MAX_BYTES, `${statSync(tarball).size} bytes`);
+  t.same(
+    readdirSync(join(home, "node_modules")).filter((name) => !name.startsWith(".")),
+    ["sealift"],
+  );
+  const { dependencies, bin } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as {
+    dependencies?: object;
+    bin: Record<string, string>;
+  };
+  t.equal(dependencies, undefined);
+  t.match(readFileSync(join(installed, "dist/THIRD-PARTY-LICENCES.txt"), "utf8"), /^got \d/m);
+  for (const program of Object.keys(bin)) {
+    const { status, stdout, stderr } = run(program, ["--help"]);
+    t.equal(status, 0, `${program}: ${stderr}`);
+    t.match(stdout, program);
+  }
+});
+
+t.test("installed programs publish a project and deploy it", async (t) => {
+  await using world = await World.make();
+  await world.setVersion("1.0.0");
+  const published = run("deploy-publish", world.publishArgs("1.0.0"), world.admin);
+  t.equal(published.status, 0, published.stderr);
+  const deployed = run("deploy-project", world.deployArgs(world.path("host")), world.hostSecrets());
+  t.equal(deployed.status, 0, deployed.stderr);
+  t.match(deployed.stderr + deployed.stdout, "Switched to 1.0.0");
+});
+
+for (const mode of ["sandboxed", "trusted"]) {
+  t.test(`a ${mode} plugin finds sealift/sdk and zod`, async (t) => {
+    const init = run("sealift", ["plugin", "init", mode, "--mode", mode]);
+    t.equal(init.status, 0, init.stderr);
+    const tested = run("sealift", ["plugin", "test", mode]);
+    t.equal(tested.status, 0, tested.stderr + tested.stdout);
+    t.match(tested.stdout, `${mode} 0.1.0 (${mode}): healthy`);
+  });
+}
+
+t.test("a CommonJS plugin finds the same zod", async (t) => {
+  const folder = join(home, "trusted");
+  writeFileSync(
+    join(folder, "plugin.yaml"),
+    "name: trusted\nversion: 0.1.0\nentry_point: main.cjs\nexecution_mode: trusted\n",
+  );
+  writeFileSync(
+    join(folder, "main.cjs"),
+    `const { z } = require("zod");
+     const { definePlugin, defineAction } = require("sealift/sdk");
+     module.exports = definePlugin({ actions: { twice: defineAction({ payload: z.number(), handler: (n) => n * 2 }) } });`,
+  );
+  const call = run("sealift", ["plugin", "test", "trusted", "--call", "twice", "--payload", "21"]);
+  t.equal(call.stdout, "42\n", call.stderr);
+});
+
+t.test("the types of the SDK are whole, those of Fastify's requests included", async (t) => {
+  writeFileSync(
+    join(home, "plugin.ts"),
+    `import { definePlugin } from "sealift/sdk";
+     export default definePlugin({
+       actions: {},
+       routes: [{ method: "GET", path: "/x", handler: (request, reply) => reply.code(request.method.length).send(request.url) }],
+       // @ts-expect-error: a version is a text
+       router: async (app) => { const version: number = app.version; },
+     });`,
+  );
+  const compilerOptions = {
+    module: "nodenext",
+    target: "es2024",
+    strict: true,
+    noEmit: true,
+    types: ["node"],
+    typeRoots: [join(ROOT, "node_modules/@types")],
+  };
+  writeFileSync(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["plugin.ts"] }));
+  const compiler = join(ROOT, "node_modules/typescript/bin/tsc");
+  const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", home], { encoding: "utf8" });
+  t.equal(status, 0, stdout);
+});
