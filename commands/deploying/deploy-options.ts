@@ -5,6 +5,18 @@ import type { Values } from "../../lib/options/option.ts";
 
 type AgentValues = Values<typeof agent>;
 
+type SupervisorValues = Pick<
+  AgentValues,
+  | "supervisor"
+  | "supervisorName"
+  | "systemdScope"
+  | "k8sNamespace"
+  | "k8sContext"
+  | "runtimeUrl"
+  | "pluginKey"
+  | "timeoutMs"
+>;
+
 /** The agent's options as a deployment takes them. @throws UsageError when a file that they name is not valid */
 export async function deployOptions(options: AgentValues): Promise<DeployOptions> {
   const { projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs } = options;
@@ -41,7 +53,8 @@ async function operatorCommands(options: AgentValues): Promise<Pick<DeployOption
 /** Milliseconds that a silent runtime is waited for, when nothing else is said. */
 const RUNTIME_TIMEOUT_MS = 60_000;
 
-async function supervisorFrom(options: AgentValues): Promise<DeployOptions["supervisor"]> {
+/** What runs the plugins, as the options say. */
+export async function supervisorFrom(options: SupervisorValues): Promise<DeployOptions["supervisor"]> {
   const { supervisor: name, supervisorName: template } = options;
   switch (name) {
     case "none":

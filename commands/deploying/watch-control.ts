@@ -1,11 +1,8 @@
-import { join, resolve } from "node:path";
 import { Command, Option } from "clipanion";
 import { WATCH_ACTIONS, type WatchAction } from "../../lib/agent/watch/events.ts";
 import { request } from "../../lib/agent/watch/requests.ts";
-import type { FleetTarget } from "../../lib/client/fleet.ts";
-import { usageError } from "../../lib/contract/errors.ts";
 import { host } from "../../lib/options/agent.ts";
-import { type Layout, layoutOf } from "../../lib/releases/layout.ts";
+import { projectRootAt, targetsAt } from "../host/targets.ts";
 import { withOptions } from "../shell/base.ts";
 import { parseTarget } from "./fleet.ts";
 
@@ -30,36 +27,11 @@ export class WatchControl extends withOptions(host) {
 
   override async run(): Promise<number> {
     const action = this.path.at(-1) as WatchAction;
-    const root = resolve(this.options.projectRoot);
-    const layout = layoutOf(root);
-    const targets = this.targets.map(parseTarget);
-    const { existsSync } = await import("node:fs");
-    if (!existsSync(layout.sealift)) {
-      throw usageError("usage", `${root} is no project root: nothing was ever deployed or watched there.`, {
-        hint: "Name it with --project-root.",
-      });
-    }
-    await checkKnown(layout, targets);
-    for (const { kind, slug } of targets) await request(layout, `${kind}-${slug}`, action);
-    if (!this.json) this.print.line(`asked to ${action}: ${this.targets.join(", ")} in ${root}`);
-    return this.done({ action, targets: this.targets, project_root: root });
+    const layout = projectRootAt(this.options.projectRoot);
+    for (const text of this.targets) parseTarget(text);
+    // A typo would wait in the folder of requests for ever.
+    for (const target of await targetsAt(layout, this.targets)) await request(layout, target, action);
+    if (!this.json) this.print.line(`asked to ${action}: ${this.targets.join(", ")} in ${layout.root}`);
+    return this.done({ action, targets: this.targets, project_root: layout.root });
   }
-}
-
-/** A typo would wait in the folder of requests for ever. @throws UsageError `usage` for a target that was never watched or deployed here */
-async function checkKnown(layout: Layout, targets: readonly FleetTarget[]): Promise<void> {
-  const { readdir } = await import("node:fs/promises");
-  const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
-  const watched = (await namesIn(join(layout.sealift, "state"))).map((name) => name.replace(/^watch-|\.json$/g, ""));
-  const known = [...new Set([...watched, ...(await namesIn(layout.releases()))])].map((name) => name.replace("-", ":"));
-  const unknown = targets.map(({ kind, slug }) => `${kind}:${slug}`).filter((name) => !known.includes(name));
-  if (unknown.length === 0) return;
-  const { closestTo } = await import("../../lib/support/suggestion.ts");
-  const meant = unknown.flatMap((name) => closestTo(name, known) ?? []);
-  throw usageError("usage", `${unknown.join(", ")} was never deployed or watched in ${layout.root}.`, {
-    hint:
-      meant.length > 0
-        ? `Did you mean ${meant.join(", ")}?`
-        : `Known there: ${known.length === 0 ? "nothing" : known.toSorted().join(", ")}.`,
-  });
 }

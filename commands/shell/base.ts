@@ -58,6 +58,11 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     return (this as unknown as Record<string, Given | undefined>)[`--${name}`];
   }
 
+  /** Whether somebody reads stdout on a terminal: tables have titles then. */
+  protected get isForPeople(): boolean {
+    return !this.json && (this.context.stdout as NodeJS.WriteStream).isTTY === true;
+  }
+
   /** A remark for people; silent with `--json`. */
   protected note(text: string): void {
     if (!this.json) this.context.stderr.write(`${printableLines(text)}\n`);

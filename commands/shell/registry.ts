@@ -5,6 +5,11 @@ import { Fleet } from "../deploying/fleet.ts";
 import { PlanInit, PlanValidate } from "../deploying/plan.ts";
 import { WatchCommand } from "../deploying/watch.ts";
 import { WatchControl } from "../deploying/watch-control.ts";
+import { History, ReportShow } from "../host/history.ts";
+import { PinTarget, UnpinTarget } from "../host/pin.ts";
+import { Releases } from "../host/releases.ts";
+import { Rollback } from "../host/rollback.ts";
+import { Status } from "../host/status.ts";
 import { HubRotateKek } from "../hub/hub-rotate-kek.ts";
 import { HubServe } from "../hub/hub-serve.ts";
 import { KeysCreate, KeysList, KeysRevoke } from "../hub/keys.ts";
@@ -29,6 +34,7 @@ export const COMMANDS: readonly CommandClass[] = [
   DeployPublish,
   Doctor,
   Fleet,
+  History,
   HubRotateKek,
   HubServe,
   Keygen,
@@ -40,14 +46,20 @@ export const COMMANDS: readonly CommandClass[] = [
   MarketplaceSigningKey,
   MarketplaceYank,
   OpenArtifact,
+  PinTarget,
   PlanInit,
   PlanValidate,
   PluginInit,
   PluginTest,
   ProjectsCreate,
   ProjectsList,
+  Releases,
+  ReportShow,
+  Rollback,
   RuntimeServe,
+  Status,
   SystemdInstall,
+  UnpinTarget,
   WatchCommand,
   WatchControl,
 ];

@@ -3,6 +3,7 @@ import { common } from "./common.ts";
 import { keyCreation, projectCreation } from "./devkeys.ts";
 import { systemd } from "./host.ts";
 import { hub } from "./hub.ts";
+import { history, pinning, rollback } from "./inspection.ts";
 import { marketplacePublication, searching, signingKey, yanking } from "./marketplace.ts";
 import type { Option, Table } from "./option.ts";
 import { plan, planCheck } from "./plan.ts";
@@ -15,6 +16,7 @@ import { fleet, watch } from "./watch.ts";
 const GROUPS: readonly Table[] = [
   ...[common, agent, deployed, projectSource, marketplaceSource, watch, fleet, examination, plan, planCheck],
   ...[publish, keyPair, opening, marketplacePublication, yanking, searching, signingKey, keyCreation, projectCreation],
+  ...[history, rollback, pinning],
   ...[hub, runtime, scaffold, trial, systemd],
 ];
 

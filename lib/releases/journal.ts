@@ -38,6 +38,8 @@ const journalEntry = z.object({
   env_files: z.array(item.shape.id),
   /** Units that were stopped, started or restarted; null is the project's own unit. */
   touched: z.array(z.string().nullable()),
+  /** Whether the release stood before this run, and so stays when it is undone. */
+  keeps_release: z.boolean().default(false),
   /** The report of a committed deployment, until it is written. */
   report: localReport.nullable().default(null),
 });
@@ -92,7 +94,12 @@ export class Journal {
   }
 
   /** Writes the first entry of a deployment: from here on a crash is undone by the next run. */
-  static async begin(layout: Layout, attempt: Attempt, previous: string | null): Promise<Journal> {
+  static async begin(
+    layout: Layout,
+    attempt: Attempt,
+    previous: string | null,
+    { keepsRelease = false } = {},
+  ): Promise<Journal> {
     const journal = new Journal(layout, {
       ...attempt,
       phase: "staging",
@@ -102,6 +109,7 @@ export class Journal {
       adopted: [],
       env_files: [],
       touched: [],
+      keeps_release: keepsRelease,
       report: null,
     });
     await journal.#write();

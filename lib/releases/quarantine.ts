@@ -56,6 +56,16 @@ export async function quarantine(layout: Layout, target: Target, entry: Quaranti
   await writeJsonFile(layout.state(target), { quarantine: [...others, entry].slice(-MAX_ENTRIES) });
 }
 
+/** The code of a version that a person has left by a rollback. */
+export const OPERATOR = "operator";
+
+/** Lets in again what persons have left by rollbacks. */
+export async function releaseLeft(layout: Layout, target: Target): Promise<void> {
+  const entries = await readQuarantine(layout, target);
+  const others = entries.filter(({ code }) => code !== OPERATOR);
+  if (others.length < entries.length) await writeJsonFile(layout.state(target), { quarantine: others });
+}
+
 /** Lets a version in again: it was deployed after all. */
 export async function releaseFromQuarantine(layout: Layout, target: Target, version: string): Promise<void> {
   const entries = await readQuarantine(layout, target);

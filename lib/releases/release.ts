@@ -13,6 +13,8 @@ export const releaseRecord = z.object({
   /** Tells two artifacts of one version apart: a signature or a digest. Null for an adopted folder. */
   identity: z.string().nullable(),
   items: z.array(item),
+  /** Units that its plan starts, restarts or checks; null is the project's own. Absent in releases that older versions made. */
+  units: z.array(z.string().nullable()).optional(),
   content_sha256: z.string().nullable(),
   created_at: z.string(),
 });

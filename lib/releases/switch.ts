@@ -103,6 +103,6 @@ export async function undoSwitch(journal: Journal): Promise<void> {
     }
     for (const id of entry.env_files) await rm(layout.envFile(id), { force: true });
   }
-  if ((await currentName(layout, target)) !== release)
+  if (!entry.keeps_release && (await currentName(layout, target)) !== release)
     await rm(layout.release(target, release), { recursive: true, force: true });
 }

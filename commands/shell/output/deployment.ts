@@ -1,3 +1,4 @@
+import type { Emit } from "../../../lib/agent/deployment/events.ts";
 import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/run.ts";
 import type { Source } from "../../../lib/agent/sources/source.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
@@ -15,15 +16,22 @@ interface Surroundings {
 export async function showDeployment(
   source: Source,
   options: DeployOptions,
+  surroundings: Surroundings,
+): Promise<number> {
+  const { deploy } = await import("../../../lib/agent/deployment/deploy.ts");
+  return showRun((signal, emit) => deploy(source, { ...options, signal }, emit), sentence, surroundings);
+}
+
+/** Shows whatever runs like a deployment. @param sentence says a good end in words */
+export async function showRun(
+  perform: (signal: AbortSignal, emit: Emit) => Promise<DeployResult>,
+  sentence: (result: DeployResult) => string,
   { json, print, stderr, fail, done }: Surroundings,
 ): Promise<number> {
-  const [{ deployLines }, { deploy }] = await Promise.all([
-    import("./deploy-lines.ts"),
-    import("../../../lib/agent/deployment/deploy.ts"),
-  ]);
+  const { deployLines } = await import("./deploy-lines.ts");
   using interrupt = interruptible();
   const lines = await deployLines(stderr);
-  const result = await deploy(source, { ...options, signal: interrupt.signal }, json ? print.event : lines.emit);
+  const result = await perform(interrupt.signal, json ? print.event : lines.emit);
   lines.close();
   const { error, ...facts } = result;
   if (error !== undefined) return fail(error, facts);

@@ -1,8 +1,8 @@
 import type { SealiftError } from "../../contract/errors.ts";
-import { Journal, readJournal } from "../../releases/journal.ts";
-import { condemns, quarantine, releaseFromQuarantine } from "../../releases/quarantine.ts";
-import { collectReleases, currentRelease, type Release } from "../../releases/release.ts";
-import { finishSwitch, switchRelease } from "../../releases/switch.ts";
+import { Journal } from "../../releases/journal.ts";
+import { condemns, quarantine } from "../../releases/quarantine.ts";
+import { currentRelease, type Release } from "../../releases/release.ts";
+import { switchRelease } from "../../releases/switch.ts";
 import { makeFolder } from "../../support/files.ts";
 import { reportOf } from "../reports/draft.ts";
 import { sendReports } from "../reports/outbox.ts";
@@ -11,8 +11,9 @@ import type { Resolved, Source } from "../sources/source.ts";
 import { admit, alreadyRuns } from "./admit.ts";
 import type { Emit } from "./events.ts";
 import { install } from "./install.ts";
-import { endInterrupted, sweepInterrupted } from "./interrupted.ts";
+import { endInterrupted, recover } from "./interrupted.ts";
 import { beginRun, type DeployOptions, type DeployResult, errorOf, lockRoot, lockTarget, type Run } from "./run.ts";
+import { settle } from "./settle.ts";
 import { stage, type Staged } from "./stage.ts";
 import { runSteps } from "./steps.ts";
 import { undo } from "./undo.ts";
@@ -55,16 +56,6 @@ async function carryOut(run: Run): Promise<Ending> {
   }
 }
 
-/** Undoes what killed runs left, before anything is decided. */
-async function recover(run: Run): Promise<void> {
-  const { layout, source, options, emit } = run;
-  if ((await readJournal(layout)) !== undefined) {
-    await using _root = await lockRoot(run);
-    await endInterrupted(layout, options.supervisor, emit);
-  }
-  await sweepInterrupted(layout, source.target, emit);
-}
-
 async function follow(run: Run, previous: Release | undefined): Promise<Ending> {
   const { source, layout, options, emit, signal } = run;
   const resolved = await source.resolve({ emit, signal });
@@ -90,7 +81,8 @@ async function follow(run: Run, previous: Release | undefined): Promise<Ending> 
     await condemn(run, resolved, error, journal.entry.phase === "switching");
     throw told;
   }
-  return await settle(run, journal, previous);
+  const { release } = journal.entry;
+  return { outcome: "deployed", release, report: await settle(run, journal), previous };
 }
 
 /** From a verified tree to a healthy release. What is thrown here is undone. */
@@ -106,26 +98,6 @@ async function replace(run: Run, staged: Staged, journal: Journal): Promise<void
   emit({ event: "switch.done", release });
   await runSteps(installed.plan.after, installed.steps);
   signal.throwIfAborted();
-}
-
-/** Ends a deployment for good. The journal goes when the report is written, so that a kill in between loses neither. */
-async function settle(run: Run, journal: Journal, previous: Release | undefined): Promise<Ending> {
-  const { layout, source, options, emit } = run;
-  const { release, target, resolved_version: version } = journal.entry;
-  const report = reportOf(run, { status: "success" });
-  await journal.note({ phase: "committed", report });
-  emit({ event: "commit.done", release });
-  await finishSwitch(journal);
-  const path = await recordReport(run, report, true);
-  await journal.clear();
-  try {
-    await releaseFromQuarantine(layout, target, version!);
-    const removed = await collectReleases(layout, source.target, options.keepReleases);
-    if (removed.length > 0) emit({ event: "collect.done", removed });
-  } catch (error) {
-    emit({ event: "warning", message: `Old releases could not be removed: ${(error as Error).message}.` });
-  }
-  return { outcome: "deployed", release, report: path, previous };
 }
 
 async function unchanged(run: Run, previous: Release): Promise<Ending> {

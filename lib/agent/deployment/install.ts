@@ -62,14 +62,27 @@ export async function install(run: Run, staged: Staged, journal: Journal): Promi
     signal: run.signal,
   };
   await runSteps(plan.fill, filling);
-  await finishRelease(run, filling, name);
+  await finishRelease(run, filling, name, unitsOf(plan));
   const plugins = items.filter(({ section }) => section === "plugins").map(({ id }) => id);
   const supervisor = options.supervisor.make?.(plugins) ?? noSupervisor();
   return { items, envFiles, plan, steps: { ...filling, supervisor } };
 }
 
+/** The units that the plan starts, restarts or checks: what a rollback to this release brings up again. */
+function unitsOf({ after }: OrderedPlan): (string | null)[] {
+  const supervised = after.flatMap((step) =>
+    step.action === "start" || step.action === "restart" || step.action === "healthcheck" ? [step.plugin ?? null] : [],
+  );
+  return [...new Set(supervised)];
+}
+
 /** The files that people may want to read stay with the release, the rest of the tree goes; `release.json` makes it whole. */
-async function finishRelease(run: Run, { fetched, release, items, journal }: StepContext, name: string): Promise<void> {
+async function finishRelease(
+  run: Run,
+  { fetched, release, items, journal }: StepContext,
+  name: string,
+  units: (string | null)[],
+): Promise<void> {
   const { target, resolved_version: version } = journal.entry;
   for (const file of fetched.keep) {
     const from = join(fetched.tree, file);
@@ -86,6 +99,7 @@ async function finishRelease(run: Run, { fetched, release, items, journal }: Ste
     version: version!,
     identity: fetched.identity,
     items,
+    units,
     content_sha256: fetched.contentSha256,
     created_at: new Date().toISOString(),
   });

@@ -1,9 +1,11 @@
+import { readJournal } from "../../releases/journal.ts";
 import type { Layout, Target } from "../../releases/layout.ts";
 import { recoverJournal, sweepTarget } from "../../releases/recovery.ts";
 import { interruptedReport } from "../reports/draft.ts";
 import { hasReport, writeReport } from "../reports/report.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Emit } from "./events.ts";
+import { type Deployed, lockRoot, type Run } from "./run.ts";
 import { bringBack } from "./undo.ts";
 
 /**
@@ -34,4 +36,14 @@ export async function sweepInterrupted(layout: Layout, target: Target, emit: Emi
     const { resolved_version: version, deployment_id } = attempt;
     emit({ event: "recovery.done", version, deployment_id, outcome: "undone" });
   }
+}
+
+/** Undoes what killed runs left, before anything is decided. Only under the lock of the target. */
+export async function recover(run: Run<Deployed>): Promise<void> {
+  const { layout, source, options, emit } = run;
+  if ((await readJournal(layout)) !== undefined) {
+    await using _root = await lockRoot(run);
+    await endInterrupted(layout, options.supervisor, emit);
+  }
+  await sweepInterrupted(layout, source.target, emit);
 }

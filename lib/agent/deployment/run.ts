@@ -59,11 +59,14 @@ export interface DeployResult {
   error?: SealiftError;
 }
 
+/** What is deployed, as reports name it. */
+export type Deployed = Pick<Source, "kind" | "slug" | "target" | "requestedVersion">;
+
 /** One deployment under way: what all of its steps are given, and what none of them changes. */
-export interface Run {
+export interface Run<S extends Deployed = Source> {
   readonly id: string;
   readonly startedAt: string;
-  readonly source: Source;
+  readonly source: S;
   readonly options: RunOptions;
   readonly layout: Layout;
   readonly emit: Emit;
@@ -73,11 +76,11 @@ export interface Run {
   readonly signal: AbortSignal;
 }
 
-export function beginRun(source: Source, given: DeployOptions, listener: Emit): Run {
+export function beginRun<S extends Deployed>(source: S, given: DeployOptions, listener: Emit): Run<S> {
   const options: RunOptions = { ...DEPLOY_DEFAULTS, ...given };
   const layout = layoutOf(absolute(options.projectRoot));
   const draft = new ReportDraft();
-  const run: Run = {
+  const run: Run<S> = {
     id: randomUUID(),
     startedAt: new Date().toISOString(),
     source,
@@ -105,7 +108,7 @@ export function beginRun(source: Source, given: DeployOptions, listener: Emit): 
  * The error of a run as it is told. An abort reaches the steps as errors of many kinds (a closed stream, a lost connection): when the run
  * was ended, that is the reason, whatever was thrown.
  */
-export function errorOf({ options, signal }: Run, thrown: unknown): SealiftError {
+export function errorOf({ options, signal }: Run<Deployed>, thrown: unknown): SealiftError {
   if (options.signal?.aborted) return deploymentError("interrupted", "Interrupted by a signal.", { cause: thrown });
   if (signal.aborted) {
     return deploymentError("deadline_exceeded", `The deployment took longer than ${options.deadlineMs / 1000} s.`, {
@@ -117,13 +120,17 @@ export function errorOf({ options, signal }: Run, thrown: unknown): SealiftError
 }
 
 /** Waits until no other run deploys this target. @throws DeploymentError `root_busy` */
-export const lockTarget = (run: Run): Promise<AsyncDisposable> =>
+export const lockTarget = (run: Run<Deployed>): Promise<AsyncDisposable> =>
   lockFor(run, run.layout.targetLock(run.source.target), true);
 
 /** Waits until no other run changes the project root. @throws DeploymentError `root_busy` */
-export const lockRoot = (run: Run): Promise<AsyncDisposable> => lockFor(run, run.layout.lock, false);
+export const lockRoot = (run: Run<Deployed>): Promise<AsyncDisposable> => lockFor(run, run.layout.lock, false);
 
-async function lockFor({ options, signal, emit }: Run, path: string, always: boolean): Promise<AsyncDisposable> {
+async function lockFor(
+  { options, signal, emit }: Run<Deployed>,
+  path: string,
+  always: boolean,
+): Promise<AsyncDisposable> {
   let waited = always;
   const lock = await acquireLock(path, {
     waitMs: options.lockWaitMs,

@@ -37,25 +37,30 @@ export interface StepContext {
 export async function runSteps(steps: readonly InstallStep[], context: StepContext): Promise<void> {
   for (const step of steps) {
     context.signal.throwIfAborted();
-    context.emit({ event: "step.started", id: step.id, action: step.action, plugin: pluginOf(step) });
-    const started = performance.now();
-    const finish = (status: StepOutcome["status"], message: string | null): void => {
-      const outcome = {
-        id: step.id,
-        action: step.action,
-        status,
-        duration_ms: Math.round(performance.now() - started),
-        error_message: message,
-      };
-      context.emit({ event: "step.done", outcome });
+    await tellStep(step, context.emit, () => runStep(step, context));
+  }
+}
+
+/** Carries out the work of a step, and tells of it before and after. @throws what the work throws */
+export async function tellStep(step: InstallStep, emit: Emit, work: () => Promise<void>): Promise<void> {
+  emit({ event: "step.started", id: step.id, action: step.action, plugin: pluginOf(step) });
+  const started = performance.now();
+  const finish = (status: StepOutcome["status"], message: string | null): void => {
+    const outcome = {
+      id: step.id,
+      action: step.action,
+      status,
+      duration_ms: Math.round(performance.now() - started),
+      error_message: message,
     };
-    try {
-      await runStep(step, context);
-      finish("done", null);
-    } catch (error) {
-      finish("failed", error instanceof Error ? error.message : String(error));
-      throw error;
-    }
+    emit({ event: "step.done", outcome });
+  };
+  try {
+    await work();
+    finish("done", null);
+  } catch (error) {
+    finish("failed", error instanceof Error ? error.message : String(error));
+    throw error;
   }
 }
 
@@ -173,9 +178,10 @@ async function templateInTree(plugin: string, from: string, fetched: Fetched): P
   return (await statsOf(own)) === undefined ? join(fetched.tree, from) : own;
 }
 
-async function healthcheck(
+/** Checks a unit until it is healthy or has used up its attempts. @throws DeploymentError `unhealthy` */
+export async function healthcheck(
   step: Extract<InstallStep, { action: "healthcheck" }>,
-  { supervisor, emit, signal }: StepContext,
+  { supervisor, emit, signal }: Pick<StepContext, "supervisor" | "emit" | "signal">,
 ): Promise<void> {
   const plugin = step.plugin ?? null;
   for (let attempt = 0; ; attempt++) {

@@ -6,7 +6,7 @@ import { undoSwitch } from "../../releases/switch.ts";
 import { noSupervisor } from "../supervisors/none.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Emit } from "./events.ts";
-import type { Run } from "./run.ts";
+import type { Deployed, Run } from "./run.ts";
 
 /** Milliseconds that an undo may take to bring units back; nothing interrupts it. */
 const UNDO_LIMIT_MS = 300_000;
@@ -45,7 +45,7 @@ export async function bringBack(
  * @returns the error to tell about: `rolled_back` where a release had been replaced
  */
 export async function undo(
-  { layout, options, emit }: Run,
+  { layout, options, emit }: Run<Deployed>,
   journal: Journal,
   error: SealiftError,
 ): Promise<SealiftError> {

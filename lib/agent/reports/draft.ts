@@ -3,7 +3,7 @@ import { SealiftError } from "../../contract/errors.ts";
 import type { DeploymentStatus, LocalReport, StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Attempt } from "../../releases/journal.ts";
 import type { AgentEvent } from "../deployment/events.ts";
-import type { Run } from "../deployment/run.ts";
+import type { Deployed, Run } from "../deployment/run.ts";
 
 /** Characters of an error that a hub takes in a report. */
 const MAX_MESSAGE = 4000;
@@ -49,7 +49,7 @@ export class ReportDraft {
 
 /** Returns the report of a run that ends now. */
 export function reportOf(
-  { id, source, options, startedAt, draft }: Run,
+  { id, source, options, startedAt, draft }: Run<Deployed>,
   { status, error }: { status: DeploymentStatus; error?: SealiftError },
 ): LocalReport {
   return {

@@ -2,7 +2,7 @@ import { type LocalReport, localReport } from "../../contract/surfaces/reports.t
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout, Target } from "../../releases/layout.ts";
 import { makeFolder, statsOf, writeFileAtomic } from "../../support/files.ts";
-import type { Run } from "../deployment/run.ts";
+import type { Deployed, Run } from "../deployment/run.ts";
 import { rotateReports } from "./archive.ts";
 import { markUnsent, reportName, reportNames, reportPath } from "./files.ts";
 
@@ -38,7 +38,7 @@ export async function readReports(layout: Layout, target: Target, limit: number)
  * @param locked whether the run holds the lock of its target
  * @returns the report's path, or null when it could not be written
  */
-export async function recordReport(run: Run, report: LocalReport, locked: boolean): Promise<string | null> {
+export async function recordReport(run: Run<Deployed>, report: LocalReport, locked: boolean): Promise<string | null> {
   const { layout, source, options, emit } = run;
   try {
     const path = await writeReport(layout, source.target, report);

@@ -17,6 +17,8 @@ export interface Facts {
   latest: Latest;
   quarantine: readonly QuarantineEntry[];
   paused: boolean;
+  /** The version that a person wants to be kept, whatever is latest. */
+  pin?: string | null;
   allowDowngrade: boolean;
   /** What a person has asked for: it goes past quarantine and pause. */
   asked?: "redeploy" | "retry" | undefined;
@@ -29,20 +31,26 @@ export type Decision =
   | { do: "deploy"; version: string; reinstall: boolean };
 
 /**
- * What to do about the latest version (docs/contract/host.md): follow every change, but a lower one only when the running one is yanked or
+ * What to do about the latest version (docs/contract/host.md), or the pinned one, which a person has chosen: follow every change, but a lower one only when the running one is yanked or
  * `allowDowngrade` says so, and none that is in quarantine unless a person asks.
  */
-export function decide({ running, latest, quarantine, paused, allowDowngrade, asked }: Facts): Decision {
-  const { version } = latest;
+export function decide({ running, latest, quarantine, paused, pin = null, allowDowngrade, asked }: Facts): Decision {
+  const version = pin ?? latest.version;
   if (version === null) return { do: "nothing" };
   if (running === version) {
     return asked === "redeploy" ? { do: "deploy", version, reinstall: true } : { do: "nothing" };
   }
-  if (running !== null && isDowngrade(running, version) && !allowDowngrade && !latest.yanked.includes(running)) {
+  if (
+    pin === null &&
+    running !== null &&
+    isDowngrade(running, version) &&
+    !allowDowngrade &&
+    !latest.yanked.includes(running)
+  ) {
     const message = `The latest version is ${version}, lower than the running ${running}, which is not yanked.`;
     return { do: "hold", version, reason: "downgrade", message };
   }
-  const before = heldBack(quarantine, version, latest.identity);
+  const before = heldBack(quarantine, version, pin === null ? latest.identity : null);
   if (before !== undefined && asked === undefined) {
     return { do: "hold", version, reason: "quarantined", message: before.reason };
   }

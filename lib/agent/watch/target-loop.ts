@@ -4,7 +4,7 @@ import { retryAfterOf } from "../../client/answers.ts";
 import { EXIT, type ExitCode } from "../../contract/codes.ts";
 import { asSealiftError, deploymentError, type SealiftError } from "../../contract/errors.ts";
 import { type Layout, layoutOf, type Target } from "../../releases/layout.ts";
-import { readQuarantine } from "../../releases/quarantine.ts";
+import { readQuarantine, releaseLeft } from "../../releases/quarantine.ts";
 import { currentRelease } from "../../releases/release.ts";
 import { deploy } from "../deployment/deploy.ts";
 import { DEPLOY_DEFAULTS, type DeployResult } from "../deployment/run.ts";
@@ -13,6 +13,7 @@ import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { decide, type Decision } from "./decide.ts";
 import type { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, HoldReason, WatchAction, WatchedTarget } from "./events.ts";
+import { readPin } from "./pin.ts";
 import { recoverTarget } from "./recovery.ts";
 import { hasRequests, takeRequests } from "./requests.ts";
 import { nextDelay } from "./schedule.ts";
@@ -149,6 +150,7 @@ export class TargetLoop {
         emit({ event: action === "pause" ? "target.paused" : "target.resumed", target: this.name });
       }
     }
+    if (action === "resume") await releaseLeft(this.#layout, this.#source.target);
     if (action === "redeploy" || action === "retry") this.#asked = action;
   }
 
@@ -234,6 +236,7 @@ export class TargetLoop {
       latest: latest ?? { version: null, identity: null, yanked: [] },
       quarantine: await readQuarantine(this.#layout, this.#source.target),
       paused,
+      pin: (await readPin(this.#layout, this.#source.target))?.version ?? null,
       allowDowngrade: this.#target.options.allowDowngrade ?? false,
       asked: this.#asked,
     });

@@ -37,6 +37,19 @@ t.test("every change of the latest version is followed, also to labels that have
   t.end();
 });
 
+t.test("a pinned version is kept, also against a newer one, but not against quarantine and pause", (t) => {
+  t.same(decide(facts({ running: "1.0.0", pin: "1.0.0" })), { do: "nothing" });
+  t.same(decide(facts({ running: "2.0.0", pin: "1.0.0" })), { do: "deploy", version: "1.0.0", reinstall: false });
+  t.same(decide(facts({ running: null, version: null, pin: "1.0.0" })), {
+    do: "deploy",
+    version: "1.0.0",
+    reinstall: false,
+  });
+  t.match(decide(facts({ pin: "1.5.0", quarantine: [bad("1.5.0")] })), { do: "hold", reason: "quarantined" });
+  t.match(decide(facts({ pin: "1.5.0", paused: true })), { do: "hold", reason: "paused" });
+  t.end();
+});
+
 t.test("what is in quarantine stays out until its bytes are others or a person asks", (t) => {
   const quarantine = [bad("1.5.0"), bad("2.0.0")];
   t.match(decide(facts({ quarantine })), {

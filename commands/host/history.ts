@@ -1,0 +1,110 @@
+import { Command, Option } from "clipanion";
+import { usageError } from "../../lib/contract/errors.ts";
+import type { LocalReport } from "../../lib/contract/surfaces/reports.ts";
+import { host } from "../../lib/options/agent.ts";
+import { history } from "../../lib/options/inspection.ts";
+import { withOptions } from "../shell/base.ts";
+import { projectRootAt, targetsAt } from "./targets.ts";
+
+const tookMs = ({ started_at: start, completed_at: end }: LocalReport): number => Date.parse(end) - Date.parse(start);
+
+/** Reports that `report show` looks through in each target. */
+const MOST_REPORTS = 10_000;
+
+export class History extends withOptions(history) {
+  static override paths = [["history"]];
+  static override usage = Command.Usage({
+    category: "Operating",
+    description: "List the deployments of this host, the newest first",
+    details: "Reads the local reports, which `sealift report show ID` shows whole. Archived ones are not among them.",
+    examples: [["The last three of a target", "$0 history plugin:tide-table --limit 3"]],
+  });
+
+  targets = Option.Rest({ name: "TARGET" });
+
+  override async run(): Promise<number> {
+    const { projectRoot, limit } = this.options;
+    const layout = projectRootAt(projectRoot);
+    const [{ readReports }, { tableLines, timeText }] = await Promise.all([
+      import("../../lib/agent/reports/report.ts"),
+      import("../shell/output/table.ts"),
+    ]);
+    const targets = await targetsAt(layout, this.targets);
+    const all = await Promise.all(targets.map((target) => readReports(layout, target, limit)));
+    const reports = all
+      .flat()
+      .toSorted((a, b) => Date.parse(b.completed_at) - Date.parse(a.completed_at))
+      .slice(0, limit);
+    if (this.json) {
+      for (const report of reports) this.print.event({ event: "deployment", ...report });
+      return this.done({ deployments: reports.length });
+    }
+    const columns = [
+      { title: "TIME", of: ({ completed_at: at }: LocalReport) => timeText(at) },
+      { title: "TARGET", of: ({ kind, slug }: LocalReport) => `${kind}:${slug}` },
+      { title: "VERSION", of: (report: LocalReport) => report.resolved_version ?? report.requested_version },
+      { title: "STATUS", of: ({ status }: LocalReport) => status },
+      { title: "TOOK", of: (report: LocalReport) => `${tookMs(report)} ms` },
+      { title: "ID", of: ({ deployment_id: id }: LocalReport) => id.slice(0, 8) },
+      { title: "WHY", of: ({ error_message: why }: LocalReport) => why ?? "" },
+    ];
+    for (const line of tableLines(columns, reports, this.isForPeople)) this.print.line(line);
+    if (reports.length === 0) this.note("Nothing was deployed yet.");
+    return this.done({});
+  }
+}
+
+export class ReportShow extends withOptions(host) {
+  static override paths = [["report", "show"]];
+  static override usage = Command.Usage({
+    category: "Operating",
+    description: "Show the report of one deployment, with its steps",
+    examples: [["As `sealift history` names it", "$0 report show 1f0c9a2e --project-root /srv/app"]],
+  });
+
+  id = Option.String({ name: "ID", required: true });
+
+  override async run(): Promise<number> {
+    const layout = projectRootAt(this.options.projectRoot);
+    const [{ readReports }, { sizeText }] = await Promise.all([
+      import("../../lib/agent/reports/report.ts"),
+      import("../../lib/agent/deployment/sentences.ts"),
+    ]);
+    const found: LocalReport[] = [];
+    for (const target of await targetsAt(layout, []))
+      found.push(
+        ...(await readReports(layout, target, MOST_REPORTS)).filter((r) => r.deployment_id.startsWith(this.id)),
+      );
+    const [report, ...others] = found;
+    if (report === undefined || others.length > 0) {
+      const what = report === undefined ? "No report" : `${found.length} reports`;
+      throw usageError("usage", `${what} of ${layout.root} begin with ${JSON.stringify(this.id)}.`, {
+        hint: "`sealift history` lists them with their ids.",
+      });
+    }
+    if (this.json) return this.done({ report });
+    for (const line of reportLines(report, sizeText)) this.print.line(line);
+    return this.done({});
+  }
+}
+
+function reportLines(report: LocalReport, sizeText: (bytes: number) => string): string[] {
+  const { kind, slug, status, code, error_message: why, steps, warnings, bytes, host_id: host } = report;
+  const lines: [string, string][] = [
+    ["target", `${kind}:${slug}`],
+    ["version", `${report.resolved_version ?? "unknown"} (asked for ${report.requested_version})`],
+    ["status", code === null ? status : `${status} (${code})`],
+    ...(why === null ? [] : [["why", why] as [string, string]]),
+    ["started", report.started_at],
+    ["took", `${tookMs(report)} ms`],
+    ["fetched", sizeText(bytes)],
+    ["host", host],
+    ["id", report.deployment_id],
+    ...warnings.map((text): [string, string] => ["warning", text]),
+    ...steps.map(({ id, action, status: ended, duration_ms: ms, error_message: fault }): [string, string] => [
+      "step",
+      `${id} (${action}): ${ended} in ${ms} ms${fault === null ? "" : `: ${fault}`}`,
+    ]),
+  ];
+  return lines.map(([name, text]) => `${name.padEnd(9)} ${text}`);
+}

@@ -1,0 +1,29 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { usageError } from "../../lib/contract/errors.ts";
+import { type Layout, layoutOf, type Target } from "../../lib/releases/layout.ts";
+import { knownTargets, targetText } from "../../lib/releases/targets.ts";
+
+/** A project root that something was deployed or watched in. @throws UsageError `usage` */
+export function projectRootAt(path: string): Layout {
+  const layout = layoutOf(resolve(path));
+  if (existsSync(layout.sealift)) return layout;
+  throw usageError("usage", `${layout.root} is no project root: nothing was ever deployed or watched there.`, {
+    hint: "Name it with --project-root.",
+  });
+}
+
+/** The targets of these names, or all where none is named. @throws UsageError `usage` for one that is not known there */
+export async function targetsAt(layout: Layout, names: readonly string[]): Promise<Target[]> {
+  const known = await knownTargets(layout);
+  if (names.length === 0) return known;
+  const texts = known.map(targetText);
+  const unknown = names.filter((name) => !texts.includes(name));
+  if (unknown.length === 0) return names.map((name) => name.replace(":", "-") as Target);
+  const { closestTo } = await import("../../lib/support/suggestion.ts");
+  const meant = unknown.flatMap((name) => closestTo(name, texts) ?? []);
+  const list = texts.length === 0 ? "nothing" : texts.join(", ");
+  throw usageError("usage", `${unknown.join(", ")} was never deployed or watched in ${layout.root}.`, {
+    hint: meant.length > 0 ? `Did you mean ${meant.join(", ")}?` : `Known there: ${list}.`,
+  });
+}

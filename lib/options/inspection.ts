@@ -1,0 +1,34 @@
+import { agent, host } from "./agent.ts";
+import { text, whole } from "./kinds.ts";
+import { group } from "./option.ts";
+
+/** Options of the commands that look at and change what is deployed on this host. */
+
+/** Options of `history`. */
+export const history = {
+  ...group("History", { limit: whole({ help: "Deployments to show, the newest first", default: 20, min: 1 }) }),
+  ...host,
+};
+
+const { hubUrl: _hubUrl, apiKey: _apiKey, ...local } = agent;
+const { hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs } = local;
+const { supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl, pluginKey } = local;
+
+/** Options of `rollback`: it asks no hub. */
+export const rollback = {
+  ...group("Rollback", {
+    to: text({ metavar: "RELEASE", help: "A kept release or its version", defaultText: "the one before" }),
+  }),
+  ...host,
+  ...{ hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs },
+  ...{ supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl, pluginKey },
+};
+
+/** Options of `pin`. */
+export const pinning = {
+  ...group("Pin", {
+    version: text({ metavar: "VERSION", help: "The version to keep", defaultText: "the running one" }),
+    reason: text({ metavar: "TEXT", help: "Why, for people who look at the host" }),
+  }),
+  ...host,
+};

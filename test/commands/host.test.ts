@@ -1,0 +1,112 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import t, { type Test } from "tap";
+import { deploy } from "../../lib/agent/deployment/deploy.ts";
+import { writePin } from "../../lib/agent/watch/pin.ts";
+import { layoutOf } from "../../lib/releases/layout.ts";
+import { quarantine } from "../../lib/releases/quarantine.ts";
+import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+/** The operator's day on a host, without a hub. */
+
+const PROGRAM = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
+const TARGET = GIVEN_TARGET.replace("-", ":");
+
+async function host(t: Test) {
+  const root = temporaryFolder(t);
+  const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
+  for (const version of ["1.0.0", "2.0.0"]) await deploy(sourceOf(version, INSTALL), options, () => undefined);
+  const run = (...args: string[]) =>
+    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+      const env = { PATH: process.env.PATH, SEALIFT_PROJECT_ROOT: root };
+      execFile(process.execPath, [PROGRAM, ...args], { env }, (error, stdout, stderr) =>
+        resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+      );
+    });
+  const events = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(...args, "--json");
+    t.equal(code, 0, stdout + stderr);
+    return stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  };
+  return { root, layout: layoutOf(root), run, events };
+}
+
+t.test("status tells what runs, what is kept, held back and pinned, and how the last try ended", async (t) => {
+  const { layout, run, events } = await host(t);
+  const at = "2026-01-01T00:00:00.000Z";
+  await quarantine(layout, GIVEN_TARGET, {
+    version: "3.0.0",
+    identity: null,
+    code: "unhealthy",
+    reason: "it fell",
+    at,
+  });
+  await writePin(layout, GIVEN_TARGET, { version: "2.0.0", reason: "audit", at });
+  const { stdout } = await run("status");
+  for (const pattern of [
+    new RegExp(`^${TARGET} {2}2\\.0\\.0 runs since \\d{4}-`, "m"),
+    /kept +1\.0\.0/,
+    /disk +\d.* in 2 releases/,
+    /pinned +to 2\.0\.0 since 2026-01-01 00:00:00Z: audit/,
+    /held back +3\.0\.0 since .*: it fell/,
+    /last try +success 2\.0\.0 at/,
+  ])
+    t.match(stdout, pattern);
+  t.match(await events("status"), [
+    {
+      event: "target",
+      ...{ target: TARGET, running_version: "2.0.0", paused: false, pin: { version: "2.0.0" } },
+      quarantine: [{ version: "3.0.0", reason: "it fell" }],
+      releases: [{ version: "2.0.0", running: true }, { version: "1.0.0" }],
+      last_report: { status: "success", resolved_version: "2.0.0" },
+    },
+    { event: "result", status: "success", targets: 1 },
+  ]);
+});
+
+t.test("releases and history are tables, and a report is found by the start of its id", async (t) => {
+  const { run, events } = await host(t);
+  const releases = (await run("releases", TARGET)).stdout.trim().split("\n");
+  t.match(releases, [/^2\.0\.0-\S+ +2\.0\.0 .* running$/, /^1\.0\.0-\S+ +1\.0\.0 .* kept$/]);
+  t.match((await run("history")).stdout.trim().split("\n"), [/2\.0\.0 +success/, /1\.0\.0 +success/]);
+  const [deployment, end] = await events("history", TARGET, "--limit", "1");
+  t.match(deployment, { event: "deployment", resolved_version: "2.0.0" });
+  t.match(end, { event: "result", deployments: 1 });
+  const id = (deployment!["deployment_id"] as string).slice(0, 8);
+  t.match(
+    (await run("report", "show", id)).stdout,
+    /status +success\n.*step +install \(install_plugin\): done in \d+ ms/s,
+  );
+  t.match(await run("report", "show", "zzz"), { code: 2, stderr: /No report.*"zzz".*\n.*sealift history/ });
+});
+
+t.test("rollback goes back in one command, and says so", async (t) => {
+  const { run, events } = await host(t);
+  t.match(await run("rollback", TARGET), { code: 0, stdout: "went back to 1.0.0 from 2.0.0\n" });
+  t.match((await events("status"))[0], {
+    running_version: "1.0.0",
+    quarantine: [{ version: "2.0.0", code: "operator" }],
+  });
+  t.match((await events("rollback", TARGET, "--to", "2.0.0")).at(-1), { outcome: "deployed", version: "2.0.0" });
+  t.match(await run("rollback", TARGET, "--to", "9.0.0"), { code: 1, stderr: /no_release.*\n.*Kept are 2\.0\.0/ });
+  t.match(await run("rollback", "plugin:nope"), { code: 2, stderr: /plugin:nope was never deployed/ });
+});
+
+t.test("pin keeps what runs, or a version, until unpin", async (t) => {
+  const { run, events } = await host(t);
+  t.match(await run("pin", TARGET, "--reason", "audit"), { code: 0, stderr: /stays at 2\.0\.0/ });
+  t.match((await events("status"))[0], { pin: { version: "2.0.0", reason: "audit" } });
+  t.match((await events("pin", TARGET, "--version", "1.0.0")).at(-1), { version: "1.0.0" });
+  t.match(await run("unpin", TARGET), { code: 0, stderr: /no longer pinned/ });
+  t.match((await events("status"))[0], { pin: null });
+});
+
+t.test("a folder that is no project root is refused", async (t) => {
+  const { run } = await host(t);
+  for (const words of [["status"], ["history"], ["releases", TARGET], ["rollback", TARGET], ["pin", TARGET]])
+    t.match(await run(...words, "--project-root", "/"), { code: 2, stderr: /is no project root/ }, words.join(" "));
+});
