@@ -1,7 +1,8 @@
 import * as z from "zod";
 import type { SealiftError } from "../contract/errors.ts";
+import { faultsOf } from "../support/documents/faults.ts";
+import { parseJson } from "../support/documents/json.ts";
 import { printable } from "../support/printable.ts";
-import { faultsOf } from "../support/yaml-file.ts";
 import { OPERATIONS, serverOf } from "./error-wording.ts";
 import { discard, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";
 
@@ -36,7 +37,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   let hubCode: string | undefined;
   let body: { error?: unknown; detail?: unknown; code?: unknown } = {};
   try {
-    body = z.looseObject({}).parse(JSON.parse(await readText(response)));
+    body = z.looseObject({}).parse(parseJson(await readText(response)));
     const text = typeof body.error === "string" ? body.error : body.detail;
     if (typeof text === "string" && text !== "")
       said = `: ${presentable(text, request.secrets ?? []).replace(/\.$/, "")}`;
@@ -75,7 +76,7 @@ export async function readJson<T extends z.ZodType>(
     });
   let value: unknown;
   try {
-    value = JSON.parse(await readText(response));
+    value = parseJson(await readText(response));
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof RangeError) {
       discard(response.body);

@@ -1,10 +1,12 @@
-import { readFile } from "node:fs/promises";
 import { parse as parseYamlText } from "yaml";
 import * as z from "zod";
 import { usageError } from "../contract/errors.ts";
 import { type Integration, integration } from "../contract/files/integration.ts";
+import { faultsOf } from "../support/documents/faults.ts";
+import { YAML_LIMITS } from "../support/documents/limits.ts";
+import { readTextFile } from "../support/files.ts";
 import { systemdCredential } from "../support/systemd/credential.ts";
-import { faultsOf, parseYaml } from "../support/yaml-file.ts";
+import { parseYaml } from "../support/yaml-file.ts";
 
 /** Reads `integration.yaml` (docs/contract/runtime.md#configuration). */
 
@@ -122,7 +124,7 @@ export function resolveConfiguration(document: unknown, env: Environment, name =
 export async function readConfiguration(path: string, env: Environment): Promise<Configuration> {
   let text: string;
   try {
-    text = await readFile(path, "utf8");
+    text = await readTextFile(path, YAML_LIMITS.maxBytes);
   } catch (error) {
     const fault = (error as Error).message;
     throw usageError("config_invalid", `${path} cannot be read: ${fault}`, { faults: [fault] });

@@ -74,3 +74,20 @@ export async function writeFileAtomic(path: string, data: string | Uint8Array, {
   }
   await syncFolder(dirname(path));
 }
+
+/**
+ * Reads a text file, and never more of it than `maxBytes`.
+ *
+ * @throws RangeError when it is larger; the file system's error when it cannot be read
+ */
+export async function readTextFile(path: string, maxBytes: number): Promise<string> {
+  await using file = await open(path, "r");
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of file.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new RangeError(`it is larger than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

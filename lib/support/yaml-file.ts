@@ -1,74 +1,39 @@
-import { readFile } from "node:fs/promises";
-import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import type * as z from "zod";
 import { type SealiftError, usageError } from "../contract/errors.ts";
+import { faultsOf } from "./documents/faults.ts";
+import { excessOfYaml, SMALL_YAML, YAML_LIMITS } from "./documents/limits.ts";
+import { type Parsed, type ParsedYaml, parseYamlText } from "./documents/parse-yaml.ts";
+import { readTextFile } from "./files.ts";
 
 /** Makes the error of one kind of document, given its message and every fault found. */
-type Fail = (message: string, faults: string[]) => SealiftError;
+export type Fail = (message: string, faults: string[]) => SealiftError;
 
 const configInvalid: Fail = (message, faults) => usageError("config_invalid", message, { faults });
 
-/** Every fault of a zod error as `path: message`. */
-export function faultsOf(error: z.ZodError): string[] {
-  return error.issues.map((issue) => {
-    const path = issue.path.map(String).join(".");
-    return path === "" ? issue.message : `${path}: ${issue.message}`;
-  });
+/** Returns what was parsed without a fault. @throws what `fail` makes */
+function soundYaml(parsed: Parsed, name: string, fail: Fail): ParsedYaml {
+  if ("value" in parsed) return parsed;
+  throw fail(`${name} is not valid YAML: ${parsed.faults.join("; ")}`, parsed.faults);
 }
 
-/** A YAML document as values, and where they stand. */
-interface Parsed {
-  value: unknown;
-  /** ` (line N)` of the value at a path, or of what holds it; empty when nothing does. */
-  lineOf: (path: readonly PropertyKey[]) => string;
+function checkLimits(text: string, name: string, fail: Fail): void {
+  const excess = excessOfYaml(text);
+  if (excess !== undefined) throw fail(`${name} is not valid: ${excess}.`, [excess]);
 }
 
-/** Parses YAML 1.2. Aliases are limited (no expansion bombs), duplicate keys and unknown tags are faults. */
-function parseValue(text: string, name: string, fail: Fail): Parsed {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: "1.2", schema: "core" });
-  const syntax = [...document.errors, ...document.warnings].map((error) => {
-    const { line, col } = lines.linePos(error.pos[0]);
-    return `line ${line}, column ${col}: ${error.message}`;
-  });
-  if (syntax.length > 0) throw fail(`${name} is not valid YAML: ${syntax.join("; ")}`, syntax);
-  const lineOf = (path: readonly PropertyKey[]): string => {
-    const offset = offsetOf(document.contents, path);
-    return offset === undefined ? "" : ` (line ${lines.linePos(offset).line})`;
-  };
-  try {
-    return { value: document.toJS({ maxAliasCount: 100 }), lineOf };
-  } catch (error) {
-    const fault = (error as Error).message;
-    throw fail(`${name} is not valid YAML: ${fault}`, [fault]);
-  }
+function checked<T extends z.ZodType>(yaml: ParsedYaml, schema: T, name: string, fail: Fail): z.output<T> {
+  const parsed = schema.safeParse(yaml.value);
+  if (parsed.success) return parsed.data;
+  const faults = faultsOf(parsed.error, yaml.lineOf);
+  throw fail(`${name} is not valid: ${faults.join("; ")}`, faults);
 }
-
-/** Returns where the key or item at a path begins, or its nearest parent that exists. */
-function offsetOf(node: unknown, path: readonly PropertyKey[]): number | undefined {
-  const [first, ...rest] = path;
-  if (first !== undefined && isMap(node)) {
-    const pair = node.items.find(({ key }) => isScalar(key) && key.value === first);
-    if (pair !== undefined) {
-      const at = isScalar(pair.key) ? pair.key.range?.[0] : undefined;
-      return rest.length === 0 ? at : (offsetOf(pair.value, rest) ?? at);
-    }
-  } else if (first !== undefined && isSeq(node)) {
-    const item = node.items[Number(first)];
-    if (item !== undefined) return offsetOf(item, rest);
-  }
-  return isNode(node) ? node.range?.[0] : undefined;
-}
-
-/** Returns the place of an issue: the first key that should not be there, or its path. */
-const placeOf = (issue: z.ZodError["issues"][number]): readonly PropertyKey[] =>
-  issue.code === "unrecognized_keys" ? [...issue.path, issue.keys[0]!] : issue.path;
 
 /**
- * Parses YAML against a schema.
+ * Parses YAML 1.2 against a schema, within limits, on this thread: of a document that the person wrote who runs the
+ * command.
  *
  * @param name how messages call the document, for example its path
- * @throws what `fail` makes, once, with every fault and its line
+ * @throws what `fail` makes, once, with the faults and their lines
  */
 export function parseYaml<T extends z.ZodType>(
   text: string,
@@ -76,36 +41,52 @@ export function parseYaml<T extends z.ZodType>(
   name: string,
   fail = configInvalid,
 ): z.output<T> {
-  const { value, lineOf } = parseValue(text, name, fail);
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const faults = faultsOf(parsed.error).map((fault, index) => fault + lineOf(placeOf(parsed.error.issues[index]!)));
-  throw fail(`${name} is not valid: ${faults.join("; ")}`, faults);
+  checkLimits(text, name, fail);
+  return checked(soundYaml(parseYamlText(text), name, fail), schema, name, fail);
 }
 
-/** The text of a YAML file of at most 1 MiB. @throws what `fail` makes */
+/**
+ * The same for a document that somebody else wrote: a large one is parsed by a thread with a deadline and a limit
+ * of memory, so that
+ * nothing in it can stop this one.
+ */
+export async function parseForeignYaml<T extends z.ZodType>(
+  text: string,
+  schema: T,
+  name: string,
+  fail = configInvalid,
+): Promise<z.output<T>> {
+  checkLimits(text, name, fail);
+  return checked(soundYaml(await parseForeign(text), name, fail), schema, name, fail);
+}
+
+async function parseForeign(text: string): Promise<Parsed> {
+  if (excessOfYaml(text, SMALL_YAML) === undefined) return parseYamlText(text);
+  const { parseOnThread } = await import("./documents/yaml-thread.ts");
+  return parseOnThread(text);
+}
+
 async function readText(path: string, fail: Fail): Promise<string> {
-  let text: string;
   try {
-    text = await readFile(path, "utf8");
+    return await readTextFile(path, YAML_LIMITS.maxBytes);
   } catch (error) {
     const fault = (error as Error).message;
     throw fail(`${path} cannot be read: ${fault}`, [fault]);
   }
-  if (text.length > 1024 * 1024) throw fail(`${path} is larger than 1 MiB.`, ["too large"]);
-  return text;
 }
 
-/** Reads a YAML file (at most 1 MiB) whose content is checked elsewhere. @throws UsageError `config_invalid` */
-export async function readYaml(path: string): Promise<Parsed> {
-  return parseValue(await readText(path, configInvalid), path, configInvalid);
+/** Reads a YAML file whose content is checked elsewhere. @throws UsageError `config_invalid` */
+export async function readYaml(path: string): Promise<ParsedYaml> {
+  const text = await readText(path, configInvalid);
+  checkLimits(text, path, configInvalid);
+  return soundYaml(parseYamlText(text), path, configInvalid);
 }
 
-/** Reads and parses a YAML file (at most 1 MiB) with {@link parseYaml}. */
+/** Reads and parses a YAML file with {@link parseForeignYaml}. */
 export async function readYamlFile<T extends z.ZodType>(
   path: string,
   schema: T,
   fail = configInvalid,
 ): Promise<z.output<T>> {
-  return parseYaml(await readText(path, fail), schema, path, fail);
+  return parseForeignYaml(await readText(path, fail), schema, path, fail);
 }

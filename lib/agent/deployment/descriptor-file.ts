@@ -1,8 +1,8 @@
-import { lstat, readFile } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { artifactError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor, DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
-import { parseYaml } from "../../support/yaml-file.ts";
+import { readYamlFile } from "../../support/yaml-file.ts";
 
 /** @throws ArtifactError `descriptor_invalid` */
 export async function readDescriptor(folder: string): Promise<Descriptor> {
@@ -10,5 +10,5 @@ export async function readDescriptor(folder: string): Promise<Descriptor> {
   const file = join(folder, DESCRIPTOR_FILE);
   const stats = await lstat(file).catch(() => undefined);
   if (stats?.isFile() !== true) throw invalid(`The plugin has no ${DESCRIPTOR_FILE}.`, []);
-  return parseYaml(await readFile(file, "utf8"), descriptor, DESCRIPTOR_FILE, invalid);
+  return readYamlFile(file, descriptor, invalid);
 }

@@ -7,7 +7,7 @@ import {
 } from "../../contract/errors.ts";
 import { type InstallPlan, installPlan, type InstallStep } from "../../contract/files/install-plan.ts";
 import type { Item } from "../../releases/layout.ts";
-import { parseYaml } from "../../support/yaml-file.ts";
+import { parseForeignYaml, parseYaml } from "../../support/yaml-file.ts";
 
 /** Where a plan comes from decides the kind of its errors: the operator's own file is usage, a signed member is the artifact's. */
 export type PlanOrigin = "artifact" | "local";
@@ -67,6 +67,11 @@ const planError =
 /** Parses `install.yaml` (docs/contract/install-plan.md); unknown keys are errors. @throws `plan_invalid`, or `config_invalid` for a local file */
 export function parsePlan(text: string, name: string, origin: PlanOrigin): InstallPlan {
   return parseYaml(text, installPlan, name, planError(origin));
+}
+
+/** The same for a plan that came with an artifact: nothing in it can stop this process. */
+export function parseForeignPlan(text: string, name: string): Promise<InstallPlan> {
+  return parseForeignYaml(text, installPlan, name, planError("artifact"));
 }
 
 /**

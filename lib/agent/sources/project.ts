@@ -1,4 +1,4 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
 import { openArtifact } from "../../artifact/project/open.ts";
@@ -9,7 +9,9 @@ import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
 import type { ArtifactLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
-import { parsePlan } from "../deployment/plan.ts";
+import { YAML_LIMITS } from "../../support/documents/limits.ts";
+import { readTextFile } from "../../support/files.ts";
+import { parseForeignPlan } from "../deployment/plan.ts";
 import { throttled } from "../deployment/progress.ts";
 import type { SourcePluginOptions } from "./pinned-plugins.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
@@ -166,12 +168,14 @@ function checkManifest(manifest: Manifest, projectId: string, version: string): 
 async function readPlan(tree: string): Promise<InstallPlan> {
   let text: string;
   try {
-    text = await readFile(join(tree, PLAN_FILE), "utf8");
+    text = await readTextFile(join(tree, PLAN_FILE), YAML_LIMITS.maxBytes);
   } catch (cause) {
+    if (cause instanceof RangeError)
+      throw artifactError("plan_invalid", `The artifact's ${PLAN_FILE} is not valid: ${cause.message}.`, { cause });
     throw artifactError("plan_missing", `The artifact has no ${PLAN_FILE}.`, {
       cause,
       hint: "Ask the publisher to add one.",
     });
   }
-  return parsePlan(text, PLAN_FILE, "artifact");
+  return parseForeignPlan(text, PLAN_FILE);
 }

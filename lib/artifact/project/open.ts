@@ -1,10 +1,12 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { artifactError } from "../../contract/errors.ts";
 import { type Manifest, manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
-import { faultsOf } from "../../support/yaml-file.ts";
+import { faultsOf } from "../../support/documents/faults.ts";
+import { parseJson } from "../../support/documents/json.ts";
+import { JSON_LIMITS } from "../../support/documents/limits.ts";
+import { readTextFile } from "../../support/files.ts";
 import type { Limits } from "../limits.ts";
 import { Ed25519Verifier } from "../signatures/ed25519.ts";
 import { OpeningCipher } from "./cipher.ts";
@@ -63,15 +65,23 @@ async function unpackVerified(source: Readable, unpacker: Unpacker, options: Ope
 async function readManifest(staging: string): Promise<Manifest> {
   let text: string;
   try {
-    text = await readFile(join(staging, MANIFEST_FILE), "utf8");
+    text = await readTextFile(join(staging, MANIFEST_FILE), JSON_LIMITS.maxBytes);
   } catch (cause) {
+    if (cause instanceof RangeError)
+      throw artifactError("manifest_invalid", `The artifact's ${MANIFEST_FILE} is not valid: ${cause.message}.`, {
+        cause,
+      });
     throw artifactError("manifest_missing", `The artifact has no ${MANIFEST_FILE}.`, { cause });
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch (cause) {
-    throw artifactError("manifest_invalid", `The artifact's ${MANIFEST_FILE} is not JSON.`, { cause });
+    throw artifactError(
+      "manifest_invalid",
+      `The artifact's ${MANIFEST_FILE} is not JSON: ${(cause as Error).message}.`,
+      { cause },
+    );
   }
   const result = manifest.safeParse(value);
   if (result.success) return result.data;

@@ -13,7 +13,8 @@ import {
   projectSources,
   SOURCES_FILE,
 } from "../../contract/files/manifest.ts";
-import { faultsOf, parseYaml } from "../../support/yaml-file.ts";
+import { faultsOf } from "../../support/documents/faults.ts";
+import { parseYaml } from "../../support/yaml-file.ts";
 import type { Limits } from "../limits.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";

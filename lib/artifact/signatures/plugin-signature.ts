@@ -1,14 +1,16 @@
 import { createHmac, type Hmac, timingSafeEqual } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join, posix } from "node:path";
 import * as z from "zod";
-import { writeFileAtomic } from "../../support/files.ts";
+import { readTextFile, writeFileAtomic } from "../../support/files.ts";
 
 /** `plugin.sig` (docs/contract/marketplace.md): what a runtime with `strict_trusted` asks of a trusted plugin. */
 
 export const PLUGIN_SIGNATURE_FILE = "plugin.sig";
 const ALGORITHM = "HMAC-SHA256";
+/** Bytes of a `plugin.sig`: ours have about 200. */
+const SIGNATURE_MAX_BYTES = 64 * 1024;
 
 const pluginSignature = z.object({
   plugin: z.string(),
@@ -100,8 +102,9 @@ export async function verifyPluginSignature(
 ): Promise<SignatureVerdict> {
   let text: string;
   try {
-    text = await readFile(join(folder, PLUGIN_SIGNATURE_FILE), "utf8");
+    text = await readTextFile(join(folder, PLUGIN_SIGNATURE_FILE), SIGNATURE_MAX_BYTES);
   } catch (error) {
+    if (error instanceof RangeError) return invalid(`plugin.sig is not valid: ${error.message}`);
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     return { valid: false, code: "signature_missing", reason: "the plugin has no plugin.sig" };
   }

@@ -1,0 +1,83 @@
+import { type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
+import { cutFaults, type Path } from "./faults.ts";
+
+/** A YAML document as values, and where they stand. */
+export interface ParsedYaml {
+  value: unknown;
+  /** ` (line N)` of the value at a path, or of what holds it; empty when nothing does, or a thread has parsed it. */
+  lineOf: (path: Path) => string;
+}
+
+export type Parsed = ParsedYaml | { faults: string[] };
+
+/**
+ * Parses YAML 1.2 (core schema). Aliases are limited (no expansion bombs); duplicate keys, unknown tags and aliases
+ * of what they stand in
+ * are faults. Never throws.
+ */
+export function parseYamlText(text: string): Parsed {
+  try {
+    const lines = new LineCounter();
+    // Its own check for duplicate keys is quadratic.
+    const options = {
+      lineCounter: lines,
+      prettyErrors: false,
+      version: "1.2",
+      schema: "core",
+      uniqueKeys: false,
+      logLevel: "error",
+    } as const;
+    const document = parseDocument(text, options);
+    const at = (offset: number): string => {
+      const { line, col } = lines.linePos(offset);
+      return `line ${line}, column ${col}`;
+    };
+    const problems = [...document.errors, ...document.warnings];
+    const faults = cutFaults(problems, (error) => `${at(error.pos[0])}: ${error.message}`);
+    if (faults.length === 0) faults.push(...structuralFaults(document, at));
+    if (faults.length > 0) return { faults };
+    const lineOf = (path: Path): string => {
+      const offset = offsetOf(document.contents, path);
+      return offset === undefined ? "" : ` (line ${lines.linePos(offset).line})`;
+    };
+    return { value: document.toJS({ maxAliasCount: 100 }), lineOf };
+  } catch (error) {
+    return { faults: [(error as Error).message] };
+  }
+}
+
+/** Returns where the key or item at a path begins, or its nearest parent that exists. */
+function offsetOf(node: unknown, path: Path): number | undefined {
+  const [first, ...rest] = path;
+  if (first !== undefined && isMap(node)) {
+    const pair = node.items.find(({ key }) => isScalar(key) && key.value === first);
+    if (pair !== undefined) {
+      const at = isScalar(pair.key) ? pair.key.range?.[0] : undefined;
+      return rest.length === 0 ? at : (offsetOf(pair.value, rest) ?? at);
+    }
+  } else if (first !== undefined && isSeq(node)) {
+    const item = node.items[Number(first)];
+    if (item !== undefined) return offsetOf(item, rest);
+  }
+  return isNode(node) ? node.range?.[0] : undefined;
+}
+
+/** Duplicate keys, and aliases within the node that they stand for. */
+function structuralFaults(document: Document, at: (offset: number) => string): string[] {
+  const faults: string[] = [];
+  visit(document, {
+    Map(_key, map) {
+      const seen = new Set<unknown>();
+      for (const { key } of map.items) {
+        const value = isScalar(key) ? key.value : undefined;
+        if (isScalar(key) && seen.has(value)) faults.push(`${at(key.range?.[0] ?? 0)}: Map keys must be unique`);
+        seen.add(value);
+      }
+    },
+    Alias(_key, alias, path) {
+      const within = path.some((node) => isNode(node) && !isAlias(node) && node.anchor === alias.source);
+      if (within) faults.push(`${at(alias.range?.[0] ?? 0)}: The alias ${alias.source} stands within its own anchor`);
+    },
+  });
+  return cutFaults(faults, (fault) => fault);
+}
