@@ -29,7 +29,8 @@ export class HubServe extends withOptions(hubOptions) {
     // pile up to a hundred megabytes before anyone looks.
     setFlagsFromString("--semi-space-growth-factor=1");
     const { listen, publicUrl, blobUrl, importHost: sourceHosts, maxArtifactBytes } = this.options;
-    const { requestsPerMinute, keepReportsMs = 0 } = this.options;
+    const { requestsPerMinute, failuresPerMinute, trustedProxy, keepReportsMs = 0 } = this.options;
+    const { databasePoolSize, statementTimeoutMs } = this.options;
     const [{ createHub }, { createLogger }, { systemdNotifier }] = await Promise.all([
       import("../../lib/hub/hub.ts"),
       import("../../lib/support/logging.ts"),
@@ -45,7 +46,10 @@ export class HubServe extends withOptions(hubOptions) {
       ...(publicUrl !== undefined && { publicUrl }),
       ...(blobUrl !== undefined && { blobUrl }),
       maxArtifactBytes,
-      rateLimits: requestsPerMinute === 0 ? false : { requestsPerMinute },
+      rateLimits: requestsPerMinute === 0 ? false : { requestsPerMinute, failuresPerMinute },
+      ...(trustedProxy.length > 0 && { trustedProxies: [...trustedProxy] }),
+      databasePoolSize,
+      statementTimeoutMs,
       ...(sourceHosts.length > 0 && { sourceHosts }),
       ...(keepReportsMs > 0 && { keepReportsMs }),
       logger,

@@ -1,11 +1,25 @@
+import { dirname } from "node:path";
+import { usageError } from "../../lib/contract/errors.ts";
+import type { KekLocation } from "../../lib/hub/keys/kek-source.ts";
 import type { hubStorage } from "../../lib/options/hub.ts";
 import type { Values } from "../../lib/options/option.ts";
 
-/** Where a hub's storage is, as the hub takes it. */
-export function storageOf({ dataDir, databaseUrl, kekFile }: Values<typeof hubStorage>): {
+/** @throws UsageError `usage` for a file and a command at once */
+function keksOf({ kekFile, kekCommand }: Values<typeof hubStorage>): KekLocation | undefined {
+  // systemd passes a credential as a file that nobody can write.
+  const isManaged = kekFile !== undefined && dirname(kekFile) === process.env["CREDENTIALS_DIRECTORY"];
+  if (kekCommand === undefined) return kekFile === undefined ? undefined : { file: kekFile, isManaged };
+  if (kekFile === undefined || isManaged) return { command: kekCommand };
+  throw usageError("usage", "The keys come from --kek-file or from --kek-command, not from both.");
+}
+
+/** Where a hub's storage is, as the hub takes it. @throws UsageError `usage` */
+export function storageOf(options: Values<typeof hubStorage>): {
   dataDir: string;
   databaseUrl?: string;
-  kekFile?: string;
+  keks?: KekLocation;
 } {
-  return { dataDir, ...(databaseUrl !== undefined && { databaseUrl }), ...(kekFile !== undefined && { kekFile }) };
+  const { dataDir, databaseUrl } = options;
+  const keks = keksOf(options);
+  return { dataDir, ...(databaseUrl !== undefined && { databaseUrl }), ...(keks !== undefined && { keks }) };
 }

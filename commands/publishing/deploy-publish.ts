@@ -148,6 +148,8 @@ function renderer(progress: {
       case "pack.progress":
       case "upload.progress":
         return progress.update(labels[event.event], event.bytes, event.total_bytes);
+      case "upload.retrying":
+        return progress.line(`${event.message} Uploading again: attempt ${event.attempt} of ${event.attempts}.`);
       case "scan.done":
         return progress.line(
           `${event.files} files, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out (see --dry-run)` : ""}`,

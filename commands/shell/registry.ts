@@ -10,6 +10,8 @@ import { PinTarget, UnpinTarget } from "../host/pin.ts";
 import { Releases } from "../host/releases.ts";
 import { Rollback } from "../host/rollback.ts";
 import { Status } from "../host/status.ts";
+import { HubAdminKey } from "../hub/hub-admin-key.ts";
+import { HubCreateKek } from "../hub/hub-create-kek.ts";
 import { HubRotateKek } from "../hub/hub-rotate-kek.ts";
 import { HubServe } from "../hub/hub-serve.ts";
 import { KeysCreate, KeysList, KeysRevoke } from "../hub/keys.ts";
@@ -35,6 +37,8 @@ export const COMMANDS: readonly CommandClass[] = [
   Doctor,
   Fleet,
   History,
+  HubAdminKey,
+  HubCreateKek,
   HubRotateKek,
   HubServe,
   Keygen,

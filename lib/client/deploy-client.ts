@@ -16,12 +16,28 @@ import type { HttpRequest } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 
-/** Surface B for one project: authenticates once, and once more when the session is refused with 401. */
+/**
+ * A session is renewed after this part of its life, each client at a moment of its own: the agents of a fleet that was started at once
+ * would otherwise all come back at once.
+ */
+const RENEW_AFTER_PART = 0.8;
+const RENEW_SPREAD_PART = 0.15;
+/** A renewal that failed while the session still lives is tried again after this time. */
+const RENEW_AGAIN_MS = 30_000;
+
+interface Session {
+  token: string;
+  /** By `performance.now()`. */
+  renewAt: number;
+  endsAt: number;
+}
+
+/** Surface B for one project: renews its session before that ends, and once more when it is refused with 401. */
 export class DeployClient {
   readonly #options: HubConnection;
   readonly #projectId: string;
   readonly #base: string;
-  #session: Promise<string> | undefined;
+  #session: Promise<Session> | undefined;
 
   constructor(projectId: string, options: HubConnection) {
     this.#options = options;
@@ -31,16 +47,31 @@ export class DeployClient {
 
   /** @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
   async authenticate(): Promise<void> {
-    this.#session ??= this.#newSession();
+    await this.#liveSession();
+  }
+
+  async #liveSession(): Promise<Session> {
+    const current = this.#session;
+    const session = await current?.catch(() => undefined);
+    // Several calls may have waited for the same session.
+    if (this.#session !== current) return this.#liveSession();
+    if (session !== undefined && performance.now() < session.renewAt) return session;
+    const next = this.#newSession();
+    this.#session = next;
     try {
-      await this.#session;
+      return await next;
     } catch (error) {
-      this.#session = undefined;
+      if (session !== undefined && performance.now() < session.endsAt) {
+        const again = { ...session, renewAt: Math.min(performance.now() + RENEW_AGAIN_MS, session.endsAt) };
+        this.#session = Promise.resolve(again);
+        return again;
+      }
+      if (this.#session === next) this.#session = undefined;
       throw error;
     }
   }
 
-  async #newSession(): Promise<string> {
+  async #newSession(): Promise<Session> {
     const { apiKey } = this.#options;
     const request: HttpRequest = {
       operation: "auth",
@@ -50,7 +81,12 @@ export class DeployClient {
       secretBody: true,
       secrets: [apiKey],
     };
-    return (await call(request, authAnswer, this.#options)).access_token;
+    const asked = performance.now();
+    const { access_token: token, expires_in: seconds } = await call(request, authAnswer, this.#options);
+    // A hub that does not say how long a session lives says 401 when it has ended.
+    const lifeMs = seconds === undefined ? Number.POSITIVE_INFINITY : seconds * 1000;
+    const renewAfter = lifeMs * (RENEW_AFTER_PART + RENEW_SPREAD_PART * Math.random());
+    return { token, renewAt: asked + renewAfter, endsAt: asked + lifeMs };
   }
 
   #withSession<T extends z.ZodType>(request: HttpRequest, schema: T): Promise<z.output<T>> {
@@ -59,8 +95,8 @@ export class DeployClient {
 
   async #inSession<T>(request: HttpRequest, exchange: (request: HttpRequest) => Promise<T>): Promise<T> {
     for (let renewed = false; ; renewed = true) {
-      await this.authenticate();
-      const token = await this.#session!;
+      const session = await this.#liveSession();
+      const { token } = session;
       const withToken: HttpRequest = {
         ...request,
         credentials: { authorization: `Bearer ${token}` },
@@ -70,7 +106,7 @@ export class DeployClient {
         return await exchange(withToken);
       } catch (error) {
         if (renewed || !(error instanceof SealiftError) || error.status !== 401) throw error;
-        this.#session = undefined;
+        if ((await this.#session?.catch(() => undefined)) === session) this.#session = undefined;
       }
     }
   }

@@ -52,3 +52,30 @@ export async function withRetries<T>(
     },
   });
 }
+
+export interface RepeatOptions {
+  signal?: AbortSignal;
+  /** Hears of each failure after which there is another attempt: the number of the next one, and how many there are at most. */
+  onRetry: (error: SealiftError, attempt: number, attempts: number) => void;
+}
+
+/**
+ * Repeats what may be done twice without harm, such as a publication of the same bytes, after 408, 429, 5xx and connection errors: three
+ * times more, with the delays of {@link withRetries}.
+ */
+export async function repeated<T>(attempt: () => Promise<T>, { signal, onRetry }: RepeatOptions): Promise<T> {
+  return pRetry(attempt, {
+    retries: RETRIES,
+    minTimeout: FIRST_DELAY_MS,
+    factor: 2,
+    randomize: true,
+    ...(signal && { signal }),
+    shouldRetry: ({ error }) => isTransient(error),
+    onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
+      if (retriesLeft === 0 || !(error instanceof SealiftError) || !isTransient(error)) return;
+      onRetry(error, attemptNumber + 1, RETRIES + 1);
+      const wait = askedWait(error);
+      if (wait !== undefined) await sleep(wait, undefined, signal && { signal });
+    },
+  });
+}

@@ -22,6 +22,7 @@ import { marketplacePublish } from "./mounts/marketplace-publish.ts";
 import { documentRoutes, openapi } from "./mounts/openapi.ts";
 import { publish } from "./mounts/publish.ts";
 import { signingKey } from "./mounts/signing-key.ts";
+import type { Upkeep } from "./upkeep/upkeep.ts";
 
 /** Largest JSON body: a project report names up to 10,000 plugins. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -66,9 +67,14 @@ function logRequests(app: FastifyInstance, { logger }: HubContext): void {
 }
 
 /** The Fastify app: what all routes share, then the mounts. */
-export async function createApp(hub: HubContext, publicUrl: string | undefined): Promise<FastifyInstance> {
+export async function createApp(
+  hub: HubContext,
+  { publicUrl, upkeep, trustedProxies }: { publicUrl: string | undefined; upkeep: Upkeep; trustedProxies: string[] },
+): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
+    // Whose X-Forwarded-For says where a request comes from; nobody's, unless told.
+    trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     bodyLimit: MAX_BODY_BYTES,
     connectionTimeout: IDLE_TIMEOUT_MS,
     genReqId: requestId,
@@ -101,8 +107,8 @@ export async function createApp(hub: HubContext, publicUrl: string | undefined):
   await documentRoutes(app, publicUrl);
 
   refuseAnonymous(app);
-  const options: MountOptions = { hub, authentication: createAuthentication(app, hub) };
-  await app.register(health, options);
+  const options: MountOptions = { hub, authentication: createAuthentication(hub) };
+  await app.register(health, { ...options, upkeep });
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp]) {
     for (const mount of [devkeys, signingKey]) await app.register(mount, { ...options, prefix });
   }

@@ -1,6 +1,8 @@
 import type { Logger } from "../support/logging.ts";
 import type { DownloadUrls } from "./access/download-urls.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
+import type { SessionTokens } from "./access/session-tokens.ts";
+import type { SharedCounts } from "./access/shared-counts.ts";
 import type { Blobs } from "./blobs/port.ts";
 import type { Keyring } from "./keys/keyring.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
@@ -15,13 +17,15 @@ export interface HubContext {
   downloadUrls: DownloadUrls;
   /** The hub's root as clients know it, without a trailing slash. */
   publicUrl: () => string;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, by the clock of the database. */
   clock: () => number;
   /** The same moment as ISO 8601 with milliseconds: as the records store it. */
   now: () => string;
   /** Largest upload. */
   maxArtifactBytes: number;
   rateLimits: RateLimits | undefined;
+  rateCounts: SharedCounts;
+  sessionTokens: SessionTokens;
   /** Looks at a ZIP before it becomes visible. */
   checkArchive: CheckArchive;
   sourceHosts: SourceHosts;

@@ -2,6 +2,7 @@ import { hub } from "../options/hub.ts";
 import { defaultOf } from "../options/option.ts";
 import type { Logger } from "../support/logging.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
+import type { KekLocation } from "./keys/kek-source.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
 import type { SourceHost } from "./publications/import/sources.ts";
 
@@ -14,17 +15,23 @@ export interface HubOptions {
   publicUrl?: string;
   /** `postgres://…`, or `sqlite:PATH`. Default: `hub.sqlite` in the data dir. */
   databaseUrl?: string;
+  /** Most connections to PostgreSQL. Default 10. */
+  databasePoolSize?: number;
+  /** PostgreSQL cancels a statement that takes longer. Default 10 s. */
+  statementTimeoutMs?: number;
   /** A folder, as a path or `file:` URL, or a bucket, `s3://…` (`blobs/s3-location.ts`). Default: `blobs` in the data dir. */
   blobUrl?: string;
-  /** Default: `kek.json` in the data dir, created at the first start. */
-  kekFile?: string;
+  /** Where the key-encryption keys come from. Default: `kek.json` in the data dir, created at the first start. */
+  keks?: KekLocation;
   /** Largest upload. Default 64 GiB, which is what one AES-GCM message may hold. */
   maxArtifactBytes?: number;
   /** Default: no logs. */
   logger?: Logger;
+  /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed. Default: none. */
+  trustedProxies?: string[];
   /** `false` switches the limits off. */
   rateLimits?: Partial<RateLimits> | false;
-  /** Milliseconds since 1970. */
+  /** This machine's clock, in milliseconds since 1970. */
   clock?: () => number;
   /** How long a download URL lives. Default 15 minutes. */
   downloadLifetimeMs?: number;

@@ -1,5 +1,19 @@
 import { SealiftError, usageError } from "../contract/errors.ts";
 
+/** Why a storage cannot do something now: it does not answer, it has no room, or it only lets itself be read. */
+export type StorageTrouble = "away" | "full" | "read-only";
+
+/** A failure of a storage that has no code of its own by which it could be recognised. */
+export class StorageError extends Error {
+  readonly trouble: StorageTrouble;
+
+  constructor(trouble: StorageTrouble, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "StorageError";
+    this.trouble = trouble;
+  }
+}
+
 /** What the system says of a connection that may be there in a moment. */
 const AWAY = new Set([
   "ECONNREFUSED",
@@ -11,22 +25,40 @@ const AWAY = new Set([
   "EAI_AGAIN",
   "ENOTFOUND",
 ]);
-/** PostgreSQL is starting or stopping, or has no place left; class 08 is the connection itself. */
-const POSTGRES_AWAY = /^(08...|57P0[123]|53300)$/;
+/**
+ * PostgreSQL is starting or stopping, has no place left, or took longer than the statement time limit; class 08 is the connection
+ * itself.
+ */
+const POSTGRES_AWAY = /^(08...|57P0[1234]|57014|53300|55P03)$/;
 /** A wrong password, user or database. */
 const POSTGRES_REFUSED = /^(28...|3D000)$/;
+/** What the PostgreSQL client says without a code. */
+const CLIENT_AWAY = /timeout exceeded|timed out|read timeout|connection terminated|not queryable|connection error/i;
+const FULL = new Set(["ENOSPC", "EDQUOT", "53100"]);
+const READ_ONLY = new Set(["EROFS", "25006"]);
+
+/** Primary result codes of SQLite: the lower eight bits of `errcode`. */
+const SQLITE: Record<number, StorageTrouble> = { 5: "away", 6: "away", 8: "read-only", 13: "full" };
 
 interface Reason {
   name?: string;
   message?: string;
   code?: unknown;
+  errcode?: number;
   $metadata?: { httpStatusCode?: number };
 }
 
-function isAway({ name = "", message = "", code, $metadata }: Reason): boolean {
+/** Returns what a failed call to the database, the blobs or the disk says of its storage; undefined for any other error. */
+export function storageTrouble(error: unknown): StorageTrouble | undefined {
+  if (error instanceof StorageError) return error.trouble;
+  const { name = "", message = "", code, errcode, $metadata } = error as Reason;
+  if (FULL.has(String(code))) return "full";
+  if (READ_ONLY.has(String(code))) return "read-only";
+  if (code === "ERR_SQLITE_ERROR") return SQLITE[(errcode ?? 0) & 0xff];
   const status = $metadata?.httpStatusCode ?? 0;
-  if (AWAY.has(String(code)) || POSTGRES_AWAY.test(String(code))) return true;
-  return status >= 500 || status === 429 || name === "TimeoutError" || /timeout exceeded|timed out/.test(message);
+  if (AWAY.has(String(code)) || POSTGRES_AWAY.test(String(code))) return "away";
+  if (status >= 500 || status === 429 || name === "TimeoutError" || CLIENT_AWAY.test(message)) return "away";
+  return undefined;
 }
 
 /** The SDK says by names what happened: `NoSuchBucket`. Several addresses that all failed have no message of their own. */
@@ -37,8 +69,7 @@ function whyOf({ name = "Error", message, code }: Reason): string {
 
 /** True for an error of reaching PostgreSQL, rather than of what was asked of it. */
 export function concernsConnection(error: unknown): boolean {
-  const reason = error as Reason;
-  return isAway(reason) || POSTGRES_REFUSED.test(String(reason.code));
+  return storageTrouble(error) === "away" || POSTGRES_REFUSED.test(String((error as Reason).code));
 }
 
 /**
@@ -49,10 +80,10 @@ export function concernsConnection(error: unknown): boolean {
  */
 export function storageError(what: string, error: unknown, hint: string): SealiftError {
   if (error instanceof SealiftError) return error;
-  const reason = error as Reason;
-  const why = whyOf(reason);
-  if (isAway(reason)) {
-    return usageError("connection_failed", `${what} cannot be reached: ${why}.`, {
+  const why = whyOf(error as Reason);
+  const trouble = storageTrouble(error);
+  if (trouble === "away" || trouble === "read-only") {
+    return usageError("connection_failed", `${what} cannot be ${trouble === "away" ? "reached" : "written"}: ${why}.`, {
       cause: error,
       hint: "The hub starts when it is there again: a service manager tries every few seconds.",
     });

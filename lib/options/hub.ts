@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { LOG_LEVELS } from "./common.ts";
 import { choice, duration, list, parsed, path, size, text, whole } from "./kinds.ts";
 import { group } from "./option.ts";
@@ -18,6 +19,14 @@ function publicUrlOf(text: string): string {
   const url = URL.parse(text);
   if (url !== null && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === "") return text;
   throw new Error(`is an http or https URL, not ${JSON.stringify(text)}`);
+}
+
+function proxyOf(text: string): string {
+  const [address = "", bits, ...rest] = text.split("/");
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address) as 0 | 4 | 6];
+  const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+  if (most > 0 && isNetwork && rest.length === 0) return text;
+  throw new Error(`is an IP address or a network such as 10.0.0.0/8, not ${JSON.stringify(text)}`);
 }
 
 const SHAPES = ["github", "gitlab", "gitea"] as const;
@@ -42,6 +51,10 @@ export const hubStorage = group("Storage", {
     help: "File with the key-encryption keys",
     defaultText: "systemd credential kek, else kek.json in the data folder",
   }),
+  kekCommand: text({
+    metavar: "COMMAND",
+    help: "Shell command that prints the key-encryption keys",
+  }),
 });
 
 export const hub = {
@@ -64,6 +77,16 @@ export const hub = {
       help: "Requests per minute of one key or address; 0: no limit",
       default: 60_000,
     }),
+    failuresPerMinute: whole({
+      name: "failure-limit",
+      help: "Rejected keys per minute of one address and key prefix",
+      default: 60,
+      min: 1,
+    }),
+    trustedProxy: list(
+      { metavar: "ADDRESS", help: "Proxy or network (CIDR) whose X-Forwarded-For is believed" },
+      proxyOf,
+    ),
     importHost: list(
       {
         metavar: "SHAPE=URL",
@@ -81,6 +104,12 @@ export const hub = {
   }),
   ...hubStorage,
   ...group("Storage", {
+    databasePoolSize: whole({ help: "Most connections to PostgreSQL", default: 10, min: 2 }),
+    statementTimeoutMs: duration({
+      name: "statement-timeout",
+      help: "PostgreSQL cancels what takes longer",
+      default: 10_000,
+    }),
     blobUrl: text({
       metavar: "URL",
       help: "A folder, or s3://bucket/prefix?endpoint=…&region=…",

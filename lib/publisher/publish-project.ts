@@ -7,6 +7,7 @@ import { type Project, readProject } from "../artifact/project/project-tree.ts";
 import { type SealedArtifact, sealProject } from "../artifact/project/seal.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { listIndexes, publishArtifact, type PublishTarget, storedContentSha256 } from "../client/publish-client.ts";
+import { repeated } from "../client/retry.ts";
 import { isAbort, SealiftError } from "../contract/errors.ts";
 import type { PublishResult } from "../contract/surfaces/deploy.ts";
 import { type DeltaBases, type DeltaEvent, publishDeltas, type PublishedDelta } from "./publish-deltas.ts";
@@ -19,6 +20,8 @@ export type PublishEvent =
   | { event: "pack.done"; artifact_bytes: number }
   | { event: "sign.done"; signer_public_key: string }
   | { event: "upload.progress"; bytes: number; total_bytes: number }
+  /** The upload failed, and starts again: publishing the same bytes twice is publishing them once. */
+  | { event: "upload.retrying"; attempt: number; attempts: number; code: string; message: string }
   | { event: "upload.done"; artifact_id: string }
   | DeltaEvent;
 
@@ -132,9 +135,13 @@ async function upload(
     signer_public_key: base64(artifact.signerPublicKey),
   };
   try {
-    const record = await publishArtifact(target, fields, artifact.path, (bytes, total) =>
-      emit({ event: "upload.progress", bytes, total_bytes: total }),
-    );
+    const onUploaded = (bytes: number, total: number): void =>
+      emit({ event: "upload.progress", bytes, total_bytes: total });
+    const record = await repeated(() => publishArtifact(target, fields, artifact.path, onUploaded), {
+      ...(target.signal && { signal: target.signal }),
+      onRetry: (error, attempt, attempts) =>
+        emit({ event: "upload.retrying", attempt, attempts, code: error.code, message: error.message }),
+    });
     emit({ event: "upload.done", artifact_id: record.artifact_id });
     return { outcome: "published", project, artifact, record };
   } catch (error) {

@@ -51,8 +51,7 @@ export async function fillFleet(hub: BenchHub, folder: string, hosts: number): P
     repo: `acme/${SLUG}@v1.4.0`,
     error_message: null,
   });
-  const onIdleError = (error: Error): void => console.error(error);
-  const database = await openDatabase({ dataDir: join(folder, "hub"), onIdleError });
+  const database = await openDatabase({ dataDir: join(folder, "hub") });
   try {
     const target = targetName("plugin", SLUG);
     await database.kysely.transaction().execute(async (transaction) => {

@@ -51,8 +51,11 @@ export const targetSummary = z.object({
 });
 export type TargetSummary = z.infer<typeof targetSummary>;
 
-/** The detail record; its versions are best first, as "latest" ranks them. */
-export const targetDetail = targetSummary.extend({ versions: z.array(releaseRecord) });
+/**
+ * The detail record: its newest versions and its yanked ones, best first, as "latest" ranks them. The others are in the
+ * pages of `versions_url`, a path of the hub.
+ */
+export const targetDetail = targetSummary.extend({ versions: z.array(releaseRecord), versions_url: z.string() });
 export type TargetDetail = z.infer<typeof targetDetail>;
 
 /** The fields of a target that its owner may change. */

@@ -1,11 +1,11 @@
-import type {} from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { HubContext } from "../context.ts";
 import { HubError, keyMissing, keyRejected } from "../http/errors.ts";
 import { findKey, findSession, type Session } from "../records/access.ts";
-import { hashOf } from "./credentials.ts";
+import { hashOf, shownPrefix } from "./credentials.ts";
 import type { Principal } from "./principal.ts";
+import { FAILURES_OF_ADDRESS, RATE_WINDOW_MS } from "./rate-limits.ts";
 
 const API_KEY = HEADERS.apiKey.toLowerCase();
 /** Longer than anything the hub issues; what is longer need not be hashed. */
@@ -62,35 +62,41 @@ export interface Authentication {
   session(request: FastifyRequest): Promise<Session>;
   /** A session, or else a key. */
   sessionOrKey(request: FastifyRequest): Promise<{ principal: Principal; projectId: string | null }>;
-  /** Counts a failed authentication of this address and gives the error to throw: `error`, or 429 beyond the limit. */
-  rejected(request: FastifyRequest, error: HubError): Promise<HubError>;
+  /**
+   * Counts a failed authentication and gives the error to throw: `error`, or 429 beyond the limit.
+   *
+   * @param secret what was refused; by default the request's key or token
+   */
+  rejected(request: FastifyRequest, error: HubError, secret?: string): HubError;
 }
 
-/** @param app carries @fastify/rate-limit when there are limits */
-export function createAuthentication(app: FastifyInstance, context: HubContext): Authentication {
-  const { statements } = context.database;
-  const failures =
-    context.rateLimits === undefined
-      ? undefined
-      : app.createRateLimit({
-          max: context.rateLimits.failuresPerMinute,
-          timeWindow: 60_000,
-          keyGenerator: (request) => `failed:${request.ip}`,
-        });
-
-  const rejected = async (request: FastifyRequest, error: HubError): Promise<HubError> => {
-    const limit = await failures?.(request);
-    if (limit === undefined || limit.isAllowed || !limit.isExceeded) return error;
-    return new HubError(429, "rate_limited", `Too many failed authentications; try again in ${limit.ttlInSeconds} s.`, {
-      headers: { "retry-after": String(limit.ttlInSeconds) },
+/** Who may fail how often, and what is told beyond that. */
+function failureLimits({ rateLimits, rateCounts }: HubContext): Authentication["rejected"] {
+  if (rateLimits === undefined) return (_request, error) => error;
+  const { failuresPerMinute } = rateLimits;
+  return (request, error, secret = keyOf(request) ?? bearerOf(request) ?? "") => {
+    const counts = [
+      { key: `failed:${request.ip}:${shownPrefix(secret)}`, max: failuresPerMinute },
+      { key: `failed:${request.ip}`, max: failuresPerMinute * FAILURES_OF_ADDRESS },
+    ].map(({ key, max }) => ({ ...rateCounts.count(key, RATE_WINDOW_MS, max), max }));
+    const exceeded = counts.find(({ current, max }) => current > max);
+    if (exceeded === undefined) return error;
+    const seconds = Math.ceil(exceeded.ttl / 1000);
+    return new HubError(429, "rate_limited", `Too many failed authentications; try again in ${seconds} s.`, {
+      headers: { "retry-after": String(seconds) },
     });
   };
+}
+
+export function createAuthentication(context: HubContext): Authentication {
+  const { statements } = context.database;
+  const rejected = failureLimits(context);
 
   const key = async (request: FastifyRequest): Promise<Principal> => {
     if (keyOf(request) === undefined) throw keyMissing();
     const hash = credentialHash(request);
     const principal = hash === undefined ? undefined : await findKey(statements, hash, context.now());
-    if (principal === undefined) throw await rejected(request, keyRejected());
+    if (principal === undefined) throw rejected(request, keyRejected());
     return principal;
   };
 
@@ -101,8 +107,10 @@ export function createAuthentication(app: FastifyInstance, context: HubContext):
     const hash =
       keyOf(request) === undefined ? credentialHash(request) : hashOf(token.slice(0, MAX_CREDENTIAL_CHARACTERS));
     const found = hash === undefined ? undefined : await findSession(statements, hash, context.now());
-    if (found === undefined) throw await rejected(request, keyRejected("access token"));
-    return found;
+    if (found !== undefined) return found;
+    const ended = keyRejected("access token");
+    // A session that has ended is no guess: its agent opens another one.
+    throw context.sessionTokens.isOurs(token) ? ended : rejected(request, ended, token);
   };
 
   return {

@@ -37,7 +37,7 @@ export async function releaseDek(
     (credential.expiresAt !== null && credential.expiresAt <= hub.now())
   ) {
     const error = forbidden("The deployment credential is unknown, revoked or has expired.");
-    throw await authentication.rejected(request, error);
+    throw authentication.rejected(request, error, deploymentCredential);
   }
   const noSuchArtifact = () => notFound("No artifact of the project has this signature.");
   if (artifactId === undefined) throw noSuchArtifact();

@@ -33,10 +33,12 @@ export function projectAccess({ hub, authentication }: MountOptions): ProjectAcc
   return {
     async openSession(request, key, projectId) {
       const principal = await findKey(statements, hashOf(key), hub.now());
-      if (principal === undefined) throw await authentication.rejected(request, keyRejected());
+      if (principal === undefined) throw authentication.rejected(request, keyRejected(), key);
       requireScope(principal, "deploy", "report", "read");
       await requireControl(principal, projectId, "The key is not for this project.");
-      return openSession(db, { keyId: principal.keyId, projectId }, hub.clock());
+      const token = hub.sessionTokens.issue();
+      await openSession(db, { keyId: principal.keyId, projectId, token }, hub.clock());
+      return token;
     },
     async session(request, projectId, ...scopes) {
       const session = await authentication.session(request);

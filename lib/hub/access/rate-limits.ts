@@ -1,28 +1,45 @@
-import rateLimit from "@fastify/rate-limit";
+import rateLimit, { type FastifyRateLimitStoreCtor } from "@fastify/rate-limit";
 import type { FastifyInstance } from "fastify";
 import type { HubContext } from "../context.ts";
 import { credentialHash } from "./authentication.ts";
+import type { SharedCounts } from "./shared-counts.ts";
 
-const WINDOW_MS = 60_000;
+export const RATE_WINDOW_MS = 60_000;
 
-/** How often the hub may be asked. */
+/** How often the hubs of one database may be asked. */
 export interface RateLimits {
   /** Of one key, or of one address without a key. */
   requestsPerMinute: number;
-  /** Failed authentications of one address; beyond it the answer is 429 instead of 401. */
+  /** Failed authentications of one address with keys of one prefix; beyond it the answer is 429 instead of 401. */
   failuresPerMinute: number;
 }
 
+/** Failed authentications of one address with keys of any prefix, as a multiple: a fleet behind one address has many keys. */
+export const FAILURES_OF_ADDRESS = 20;
+
+/** The counters in the form in which @fastify/rate-limit takes them. */
+function storeOf(counts: SharedCounts, max: number): FastifyRateLimitStoreCtor {
+  return class {
+    incr(key: string, done: (error: Error | null, result: { current: number; ttl: number }) => void): void {
+      done(null, counts.count(key, RATE_WINDOW_MS, max));
+    }
+    child() {
+      return this;
+    }
+  };
+}
+
 /** Limits the requests of each key and of each address. */
-export async function limitRates(app: FastifyInstance, { rateLimits }: HubContext): Promise<void> {
+export async function limitRates(app: FastifyInstance, { rateLimits, rateCounts }: HubContext): Promise<void> {
   if (rateLimits === undefined) return;
+  const silent = { "x-ratelimit-limit": false, "x-ratelimit-remaining": false, "x-ratelimit-reset": false };
   await app.register(rateLimit, {
     global: true,
     max: rateLimits.requestsPerMinute,
-    timeWindow: WINDOW_MS,
-    cache: 20_000,
+    timeWindow: RATE_WINDOW_MS,
+    store: storeOf(rateCounts, rateLimits.requestsPerMinute),
     keyGenerator: (request) => credentialHash(request) ?? request.ip,
-    addHeaders: { "x-ratelimit-limit": false, "x-ratelimit-remaining": false, "x-ratelimit-reset": false },
-    addHeadersOnExceeding: { "x-ratelimit-limit": false, "x-ratelimit-remaining": false, "x-ratelimit-reset": false },
+    addHeaders: silent,
+    addHeadersOnExceeding: silent,
   });
 }

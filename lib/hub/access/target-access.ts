@@ -47,14 +47,14 @@ export function targetAccess(kind: TargetKind, { hub, authentication }: MountOpt
     question,
     async detail(request, slug) {
       const { principal, target } = await findVisibleTarget(statements, question(request, slug));
-      if (principal === undefined && carriesKey(request)) throw await authentication.rejected(request, keyRejected());
+      if (principal === undefined && carriesKey(request)) throw authentication.rejected(request, keyRejected());
       if (target === undefined) throw noSuchTarget(kind);
       return target;
     },
     async release(request, slug, version) {
       if (!carriesKey(request)) throw keyMissing();
       const found = await findVisibleRelease(statements, { ...question(request, slug), version });
-      if (found.principal === undefined) throw await authentication.rejected(request, keyRejected());
+      if (found.principal === undefined) throw authentication.rejected(request, keyRejected());
       requireScope(found.principal, "deploy", "read");
       if (found.target === undefined) throw noSuchTarget(kind);
       return found;
@@ -62,7 +62,7 @@ export function targetAccess(kind: TargetKind, { hub, authentication }: MountOpt
     async controlled(request, slug, ...scopes) {
       if (!carriesKey(request)) throw keyMissing();
       const { principal, target } = await findVisibleTarget(statements, question(request, slug));
-      if (principal === undefined) throw await authentication.rejected(request, keyRejected());
+      if (principal === undefined) throw authentication.rejected(request, keyRejected());
       requireScope(principal, ...scopes);
       if (target === undefined) throw noSuchTarget(kind);
       if (!controls(principal, target)) throw forbidden(`The key may not change this ${kind}.`);

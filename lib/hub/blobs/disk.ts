@@ -1,14 +1,15 @@
-import { constants } from "node:fs";
-import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { type FileHandle, link, mkdir, open, readdir, readFile, rename, rm, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { syncFolder } from "../../support/files.ts";
+import { missing, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
 import { countBuffered } from "../buffer-collection.ts";
-import { IncomingFile } from "./incoming-file.ts";
-import type { Blobs, ByteRange, IncomingBlob } from "./port.ts";
+import { IncomingFolder } from "./incoming-folder.ts";
+import { BLOB_ID, type BlobEntry, type Blobs, type ByteRange, type IncomingBlob } from "./port.ts";
 
+/** Beside the blobs: says which database they belong to. */
+const OWNER_FILE = "sealift-database";
 const READ_CHUNK_BYTES = 256 * 1024;
-const SWEEP_BATCH = 500;
 
 /** The bytes of a file, which is closed when they end or nobody wants more. */
 async function* chunksOf(handle: FileHandle, range: ByteRange | undefined): AsyncGenerator<Buffer> {
@@ -28,16 +29,23 @@ async function* chunksOf(handle: FileHandle, range: ByteRange | undefined): Asyn
   }
 }
 
-/** Blobs as files of one folder: `incoming/` for what is arriving, `<two digits>/<id>` for what is there. */
+/**
+ * Blobs as files of one folder: `incoming/` for what is arriving, `<two digits>/<id>` for what is there, `trash/<id>` for what a sweep
+ * took away, and `sealift-database`, which says whose they are.
+ */
 export class DiskBlobs implements Blobs {
+  readonly name: string;
   readonly #folder: string;
+  readonly #incoming: IncomingFolder;
 
   constructor(folder: string) {
     this.#folder = folder;
+    this.name = `the folder ${folder}`;
+    this.#incoming = new IncomingFolder(join(folder, "incoming"));
   }
 
-  get #incoming(): string {
-    return join(this.#folder, "incoming");
+  get #trash(): string {
+    return join(this.#folder, "trash");
   }
 
   /** The last two digits of an id are random, its first ones the time. */
@@ -46,11 +54,37 @@ export class DiskBlobs implements Blobs {
   }
 
   async prepare(): Promise<void> {
-    await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
+    await this.#incoming.prepare();
+    await mkdir(this.#trash, { recursive: true, mode: 0o700 });
+  }
+
+  async owner(): Promise<string | undefined> {
+    try {
+      return (await readFile(join(this.#folder, OWNER_FILE), "utf8")).trim();
+    } catch (error) {
+      if (missing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async claim(owner: string): Promise<string | undefined> {
+    const path = join(this.#folder, OWNER_FILE);
+    const own = `${path}.${randomBytes(6).toString("hex")}`;
+    await writeFileAtomic(own, `${owner}\n`, { mode: 0o600 });
+    try {
+      // Of several hubs at the same moment one succeeds, and its file is whole.
+      await link(own, path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    } finally {
+      await rm(own, { force: true });
+    }
+    await syncFolder(this.#folder);
+    return this.owner();
   }
 
   create(): Promise<IncomingBlob> {
-    return IncomingFile.create(this.#incoming, (path, id) => this.#adopt(path, id));
+    return this.#incoming.create((path, id) => this.#adopt(path, id));
   }
 
   async #adopt(path: string, id: string): Promise<void> {
@@ -66,33 +100,62 @@ export class DiskBlobs implements Blobs {
     return Readable.from(chunksOf(handle, range), { objectMode: false, highWaterMark: 2 * READ_CHUNK_BYTES });
   }
 
+  async size(id: string): Promise<number | undefined> {
+    return (await statsOf(this.#pathOf(id)))?.size;
+  }
+
   async remove(id: string): Promise<void> {
     await rm(this.#pathOf(id), { force: true });
   }
 
-  async check(): Promise<void> {
-    await access(this.#incoming, constants.W_OK);
+  async *list(): AsyncGenerator<BlobEntry> {
+    for (const name of await readdir(this.#folder)) {
+      if (/^[0-9a-f]{2}$/.test(name)) yield* entriesOf(join(this.#folder, name));
+    }
   }
 
-  async sweep(isKnown: (ids: string[]) => Promise<Set<string>>, minAgeMs: number): Promise<{ removed: number }> {
-    const before = Date.now() - minAgeMs;
-    let removed = 0;
-    const removeIfOld = async (path: string) => {
-      const facts = await stat(path).catch(() => undefined);
-      if (facts === undefined || facts.mtimeMs > before) return;
-      await rm(path, { force: true });
-      removed += 1;
-    };
-    for (const name of await readdir(this.#incoming)) await removeIfOld(join(this.#incoming, name));
-    for (const folder of await readdir(this.#folder)) {
-      if (!/^[0-9a-f]{2}$/.test(folder)) continue;
-      const ids = await readdir(join(this.#folder, folder));
-      for (let start = 0; start < ids.length; start += SWEEP_BATCH) {
-        const batch = ids.slice(start, start + SWEEP_BATCH);
-        const known = await isKnown(batch);
-        for (const id of batch) if (!known.has(id)) await removeIfOld(this.#pathOf(id));
-      }
+  async moveToTrash(id: string): Promise<void> {
+    const place = join(this.#trash, id);
+    const now = new Date();
+    try {
+      await rename(this.#pathOf(id), place);
+      await utimes(place, now, now);
+    } catch (error) {
+      // Another hub on this folder was faster.
+      if (!missing(error)) throw error;
     }
-    return { removed };
+  }
+
+  async takeBack(id: string): Promise<void> {
+    try {
+      await this.#adopt(join(this.#trash, id), id);
+    } catch (error) {
+      if (!missing(error)) throw error;
+    }
+  }
+
+  listTrash(): AsyncGenerator<BlobEntry> {
+    return entriesOf(this.#trash);
+  }
+
+  async removeFromTrash(id: string): Promise<void> {
+    await rm(join(this.#trash, id), { force: true });
+  }
+
+  clearIncoming(minAgeMs: number): Promise<number> {
+    return this.#incoming.clear(minAgeMs);
+  }
+
+  check(): Promise<void> {
+    return this.#incoming.check();
+  }
+}
+
+/** The blobs of one folder; other files are left out. */
+async function* entriesOf(folder: string): AsyncGenerator<BlobEntry> {
+  for (const id of await readdir(folder)) {
+    if (!BLOB_ID.test(id)) continue;
+    const facts = await statsOf(join(folder, id));
+    if (facts !== undefined) yield { id, since: facts.mtimeMs };
   }
 }

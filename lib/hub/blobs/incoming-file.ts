@@ -11,6 +11,7 @@ const WRITE_BATCH_BYTES = 1024 * 1024;
 export class IncomingFile implements IncomingBlob {
   readonly path: string;
   readonly #keep: (path: string, id: string) => Promise<void>;
+  readonly #onGone: () => void;
   readonly #handle: FileHandle;
   #size = 0;
   #gathered: Uint8Array[] = [];
@@ -19,16 +20,29 @@ export class IncomingFile implements IncomingBlob {
   #open = true;
   #committed = false;
 
-  private constructor(path: string, handle: FileHandle, keep: (path: string, id: string) => Promise<void>) {
+  private constructor(
+    path: string,
+    handle: FileHandle,
+    keep: (path: string, id: string) => Promise<void>,
+    onGone: () => void,
+  ) {
     this.path = path;
     this.#handle = handle;
     this.#keep = keep;
+    this.#onGone = onGone;
   }
 
-  /** @param keep moves the flushed file under its id, durably: afterwards it is gone from its path */
-  static async create(folder: string, keep: (path: string, id: string) => Promise<void>): Promise<IncomingFile> {
+  /**
+   * @param keep moves the flushed file under its id, durably: afterwards it is gone from its path
+   * @param onGone hears that the file was kept or forgotten
+   */
+  static async create(
+    folder: string,
+    keep: (path: string, id: string) => Promise<void>,
+    onGone: () => void,
+  ): Promise<IncomingFile> {
     const path = join(folder, `${randomBytes(12).toString("hex")}.part`);
-    return new IncomingFile(path, await open(path, "wx+", 0o600), keep);
+    return new IncomingFile(path, await open(path, "wx+", 0o600), keep, onGone);
   }
 
   get size(): number {
@@ -79,6 +93,7 @@ export class IncomingFile implements IncomingBlob {
     await this.#close();
     await this.#keep(this.path, id);
     this.#committed = true;
+    this.#onGone();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,6 +101,7 @@ export class IncomingFile implements IncomingBlob {
     await this.#writing.catch(() => {});
     await this.#close();
     await rm(this.path, { force: true });
+    this.#onGone();
   }
 
   async #close(): Promise<void> {

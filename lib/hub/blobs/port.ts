@@ -1,5 +1,8 @@
 import type { Readable } from "node:stream";
 
+/** Ids of records, under which their blobs are stored. Whatever else lies in a storage is not the hub's. */
+export const BLOB_ID = /^[a-z]{3}_[0-9a-f]{32}$/;
+
 /** Inclusive byte positions, as in a Range header. */
 export interface ByteRange {
   start: number;
@@ -22,31 +25,41 @@ export interface IncomingBlob extends AsyncDisposable {
   commit(id: string): Promise<void>;
 }
 
+/** A blob as a listing shows it. */
+export interface BlobEntry {
+  id: string;
+  /** When it was stored, or moved to the trash. Milliseconds since 1970, by the clock of the storage. */
+  since: number;
+}
+
 /** The blobs port: immutable bytes under the ids of their records. */
 export interface Blobs {
-  /**
-   * Makes a storage that others can reach, too, this database's own, before `sweep` may remove anything from it.
-   *
-   * @param owner says which database, and is no secret
-   * @throws UsageError `usage` when it is another database's
-   */
-  claim?(owner: string): Promise<void>;
+  /** As messages name the storage. */
+  readonly name: string;
+  /** Which database the storage belongs to; undefined while none has claimed it. */
+  owner(): Promise<string | undefined>;
+  /** Makes the storage that database's own, if it is nobody's. @returns the owner */
+  claim(owner: string): Promise<string | undefined>;
   create(): Promise<IncomingBlob>;
   /** @throws ENOENT when there is no such blob */
   read(id: string, range?: ByteRange): Promise<Readable>;
+  /** Bytes of a blob, or undefined when there is none. */
+  size(id: string): Promise<number | undefined>;
   /**
    * An address that gives the bytes to whoever has it, without the hub, for `lifetimeMs`. Undefined where the hub itself has to serve
    * them.
    */
   directUrl?(id: string, lifetimeMs: number): Promise<string | undefined>;
   remove(id: string): Promise<void>;
-  /**
-   * Removes what a crash left behind: bytes that were never committed, and blobs without a record.
-   *
-   * @param isKnown tells which of the ids have a record
-   * @param minAgeMs younger leftovers stay, for they may belong to another hub on the same storage
-   */
-  sweep(isKnown: (ids: string[]) => Promise<Set<string>>, minAgeMs: number): Promise<{ removed: number }>;
-  /** Whether bytes can be written now. */
-  check(): Promise<void>;
+  /** All blobs, in no particular order; the trash is left out. */
+  list(): AsyncIterable<BlobEntry>;
+  /** Takes a blob out of sight. It can be taken back until it is removed from there. */
+  moveToTrash(id: string): Promise<void>;
+  takeBack(id: string): Promise<void>;
+  listTrash(): AsyncIterable<BlobEntry>;
+  removeFromTrash(id: string): Promise<void>;
+  /** Removes bytes that never became a blob and have not grown for `minAgeMs`. @returns how many files */
+  clearIncoming(minAgeMs: number): Promise<number>;
+  /** Rejects when bytes cannot be written now. */
+  check(signal: AbortSignal): Promise<void>;
 }

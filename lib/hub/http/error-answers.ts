@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Code } from "../../contract/codes.ts";
 import type { Logger } from "../../support/logging.ts";
+import { type StorageTrouble, storageTrouble } from "../storage-error.ts";
 import { HubError } from "./errors.ts";
 
 const CODE_OF_STATUS: Record<number, Code> = {
@@ -21,6 +22,28 @@ const CODE_OF_STATUS: Record<number, Code> = {
   503: "hub_unavailable",
 };
 
+/** What a client hears of a storage in trouble, and after how many seconds it should come back. */
+const TROUBLES: Record<StorageTrouble, { status: number; code: Code; message: string; retryAfterSeconds: number }> = {
+  away: {
+    status: 503,
+    code: "hub_unavailable",
+    message: "The hub's storage does not answer; try again in a moment.",
+    retryAfterSeconds: 2,
+  },
+  "read-only": {
+    status: 503,
+    code: "hub_unavailable",
+    message: "The hub's storage can only be read now; try again in a moment.",
+    retryAfterSeconds: 5,
+  },
+  full: {
+    status: 507,
+    code: "disk_full",
+    message: "The hub has no room left; its operator has to make some.",
+    retryAfterSeconds: 60,
+  },
+};
+
 /** What PostgreSQL says of a text that it cannot store; SQLite takes them all. */
 const POSTGRES_BAD_TEXT = "22021";
 
@@ -37,6 +60,11 @@ const codeOf = (status: number): Code => CODE_OF_STATUS[status] ?? (status < 500
 
 /** What a client hears of an error that is not a {@link HubError}: a framework's refusal by its message, a defect by its request id. */
 function answerOf(error: FastifyError, request: FastifyRequest): HubError {
+  const trouble = storageTrouble(error);
+  if (trouble !== undefined) {
+    const { status, code, message, retryAfterSeconds } = TROUBLES[trouble];
+    return new HubError(status, code, message, { headers: { "retry-after": String(retryAfterSeconds) }, cause: error });
+  }
   const status = error.statusCode ?? 500;
   if (error.code === POSTGRES_BAD_TEXT) return new HubError(422, "unprocessable", "A text holds a NUL character.");
   if (status === 429) return new HubError(429, "rate_limited", error.message);

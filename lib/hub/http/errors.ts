@@ -2,8 +2,8 @@ import type { Code } from "../../contract/codes.ts";
 
 /** What an answer with an error carries beside its three fields. */
 export interface HubErrorFacts {
-  /** Further fields of the body; only the conflict answer of publishing has one. */
-  fields?: Record<string, string>;
+  /** Further fields of the body. */
+  fields?: Record<string, unknown>;
   headers?: Record<string, string>;
   cause?: unknown;
 }
@@ -12,7 +12,7 @@ export interface HubErrorFacts {
 export class HubError extends Error {
   readonly statusCode: number;
   readonly code: Code;
-  readonly fields: Record<string, string>;
+  readonly fields: Record<string, unknown>;
   readonly headers: Record<string, string>;
 
   constructor(statusCode: number, code: Code, message: string, { fields, headers, cause }: HubErrorFacts = {}) {

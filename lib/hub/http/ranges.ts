@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import parseRange from "range-parser";
+import { missing } from "../../support/files.ts";
 import type { Blobs, ByteRange } from "../blobs/port.ts";
 import { HubError } from "./errors.ts";
 
@@ -11,14 +12,29 @@ export interface Representation {
   /** SHA-256 of the bytes, hexadecimal; the ETag is made of it. */
   sha256: string;
   /** The bytes, or the range of them; a text is all of them in UTF-8. */
-  read(range: ByteRange | undefined): Promise<Readable> | Buffer | string;
+  read(range: ByteRange | undefined): Promise<Readable | Buffer> | Buffer | string;
 }
 
 /** Stored bytes as a representation. */
 export const blobBytes = (
   blobs: Blobs,
   { id, size, sha256 }: { id: string; size: number; sha256: string },
-): Representation => ({ size, sha256, read: (range) => (size === 0 ? Buffer.alloc(0) : blobs.read(id, range)) });
+): Representation => ({
+  size,
+  sha256,
+  async read(range) {
+    if (size === 0) return Buffer.alloc(0);
+    try {
+      return await blobs.read(id, range);
+    } catch (error) {
+      if (!missing(error)) throw error;
+      throw new HubError(503, "hub_unavailable", "The hub has lost the bytes of this version; publish it again.", {
+        headers: { "retry-after": "60" },
+        cause: error,
+      });
+    }
+  },
+});
 
 /** A text in memory as a representation. It stays a text: Node writes one together with the headers, and bytes after them. */
 export function textBytes(text: string, sha256: string): Representation {

@@ -41,25 +41,37 @@ export async function readKekFile(path: string): Promise<Kek[]> {
   } catch (error) {
     throw usageError("credential_unreadable", `The KEK file ${path} cannot be read.`, { cause: error });
   }
+  const keks = parseKeks(text);
+  if (keks === undefined) throw usageError("credential_unreadable", `The KEK file ${path} is not one of a hub.`);
+  return keks;
+}
+
+/** Reads what a KEK file holds; undefined when it is something else. */
+export function parseKeks(text: string): Kek[] | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // Reported below, without the parser's message: it quotes the file.
+    // Told without the parser's message, which quotes the text.
+    return undefined;
   }
   const parsed = kekFile.safeParse(value);
-  if (!parsed.success) throw usageError("credential_unreadable", `The KEK file ${path} is not one of a hub.`);
-  return parsed.data.keys.map(({ id, key, created_at }) => ({
+  return parsed.data?.keys.map(({ id, key, created_at }) => ({
     id,
     key: Buffer.from(key, "base64"),
     createdAt: created_at,
   }));
 }
 
+/** Writes KEKs as a KEK file holds them. */
+export function formatKeks(keks: readonly Kek[]): string {
+  const keys = keks.map(({ id, key, createdAt }) => ({ id, created_at: createdAt, key: key.toString("base64") }));
+  return `${JSON.stringify({ keys }, null, 2)}\n`;
+}
+
 /** Writes the whole file atomically, mode 0600: a running hub reads the old keys or the new ones. */
 export async function writeKekFile(path: string, keks: readonly Kek[]): Promise<void> {
-  const keys = keks.map(({ id, key, createdAt }) => ({ id, created_at: createdAt, key: key.toString("base64") }));
-  await writeFileAtomic(path, `${JSON.stringify({ keys }, null, 2)}\n`, { mode: 0o600 });
+  await writeFileAtomic(path, formatKeks(keks), { mode: 0o600 });
 }
 
 /** Changes whenever the file was replaced. */

@@ -1,41 +1,52 @@
 import { registerKeks, underKek } from "../records/keks.ts";
 import type { Queries, Transacted } from "../records/port.ts";
 import type { Sealed } from "../records/secrets.ts";
-import { type Kek, kekFileVersion, readKekFile } from "./kek-file.ts";
+import type { Kek } from "./kek-file.ts";
+import type { KekSource } from "./kek-source.ts";
 import { seal, unseal } from "./sealing.ts";
 
-/** The file is looked at again at most this often when nothing forces it. */
-const STAT_INTERVAL_MS = 1000;
+/** The source is looked at again at most this often when nothing forces it. */
+const CHECK_INTERVAL_MS = 1000;
 
 /**
  * The KEKs of a running hub. The file is read again when it has changed, or when a row names a KEK that is not known, so that
  * `sealift hub rotate-kek` works beside the hub.
  */
 export class Keyring {
-  readonly #path: string;
+  readonly #source: KekSource;
   readonly #clock: () => number;
   #keks = new Map<string, Kek>();
   #newest: Kek | undefined;
   #version = "";
   #checkedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(path: string, clock: () => number) {
-    this.#path = path;
+  constructor(source: KekSource, clock: () => number) {
+    this.#source = source;
     this.#clock = clock;
   }
 
-  /** Reads the file when it has changed. @throws `credential_unreadable` when it cannot be read */
+  /** Reads the keys again when they may have changed. @throws `credential_unreadable` when they cannot be read */
   async refresh({ force = false } = {}): Promise<void> {
     const now = this.#clock();
-    if (!force && now - this.#checkedAt < STAT_INTERVAL_MS && now >= this.#checkedAt) return;
-    const version = await kekFileVersion(this.#path).catch(() => "missing");
+    if (!force && now - this.#checkedAt < CHECK_INTERVAL_MS && now >= this.#checkedAt) return;
+    const version = await this.#versionNow(force);
     if (version !== this.#version || version === "missing") {
-      const keks = await readKekFile(this.#path);
+      const keks = await this.#source.read();
       this.#keks = new Map(keks.map((kek) => [kek.id, kek]));
       this.#newest = keks.at(-1);
       this.#version = version;
     }
     this.#checkedAt = now;
+  }
+
+  async #versionNow(force: boolean): Promise<string> {
+    if (this.#source.version !== undefined) return this.#source.version().catch(() => "missing");
+    return force ? `asked ${this.#clock()}` : this.#version;
+  }
+
+  /** When the newest KEK was made, ISO 8601. */
+  get newestSince(): string | undefined {
+    return this.#newest?.createdAt;
   }
 
   get ids(): string[] {
@@ -66,7 +77,7 @@ export class Keyring {
       const reread = this.#keks.get(row.kekId);
       if (reread !== undefined) return unseal(row, reread, context);
     }
-    throw new Error("a record names a KEK that is not in the KEK file");
+    throw new Error("a record names a KEK that is not among the keys");
   }
 }
 

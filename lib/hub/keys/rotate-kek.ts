@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { openDatabase } from "../records/database.ts";
 import { keksInUse, registerKeks, retireKeksExcept } from "../records/keks.ts";
 import type { Database } from "../records/port.ts";
@@ -10,14 +9,15 @@ import {
   sealedSecrets,
   type SealedTable,
 } from "../records/sealed-rows.ts";
-import { type Kek, lockKekFile, newKek, readKekFile, writeKekFile } from "./kek-file.ts";
+import { type Kek, lockKekFile, newKek, writeKekFile } from "./kek-file.ts";
+import { type KekLocation, kekSource } from "./kek-source.ts";
 import { dekContext, seal, secretContext, unseal } from "./sealing.ts";
 
 export interface RotateKekOptions {
   dataDir: string;
   databaseUrl?: string;
-  /** Default `<dataDir>/kek.json`. */
-  kekFile?: string;
+  /** Default: `<dataDir>/kek.json`. */
+  keks?: KekLocation;
   clock?: () => number;
 }
 
@@ -26,7 +26,7 @@ export interface RotateKekResult {
   kekId: string;
   /** Rows that were sealed anew. */
   rewrapped: number;
-  /** KEKs that no row named any more and that are gone from the file. */
+  /** KEKs that no row names any more: gone from the file, or for their manager to remove. */
   dropped: string[];
 }
 
@@ -43,7 +43,7 @@ async function rewrap(database: Database, table: SealedTable, keks: Map<string, 
     const old = page.filter(({ kekId }) => kekId !== target.id);
     await replaceSealed(database.kysely, table, old, (row) => {
       const kek = keks.get(row.kekId);
-      if (kek === undefined) throw new Error(`a record names ${row.kekId}, which is not in the KEK file`);
+      if (kek === undefined) throw new Error(`a record names ${row.kekId}, which is not among the keys`);
       const context = contextOf(row);
       return seal(unseal(row, kek, context), target, context);
     });
@@ -53,27 +53,27 @@ async function rewrap(database: Database, table: SealedTable, keks: Map<string, 
 }
 
 /**
- * Adds a KEK, seals every secret anew under it, and drops the KEKs that no row names any more. Safe beside a running hub: once
- * the old KEKs are retired in the database, no transaction of the hub can store a secret under one of them (`underKek`), and a hub
- * that reads a row naming an unknown KEK reads the file, then the row, again. A rotation that was interrupted is completed by the
+ * Adds a KEK, seals every secret anew under it, and drops the KEKs that no row names any more. Keys that are managed elsewhere (a command,
+ * a credential) are neither added nor dropped here: everything is sealed under the newest of them. Safe beside running hubs: once
+ * the old KEKs are retired in the database, no transaction of a hub can store a secret under one of them (`underKek`), and a hub
+ * that reads a row naming an unknown KEK reads the keys, then the row, again. A rotation that was interrupted is completed by the
  * next one.
  */
 export async function rotateKek(options: RotateKekOptions): Promise<RotateKekResult> {
   const clock = options.clock ?? Date.now;
-  const path = options.kekFile ?? join(options.dataDir, "kek.json");
+  const source = kekSource(options.keks, options.dataDir);
   // Before anything is opened: a wrong data dir must not become an empty hub.
-  await readKekFile(path);
+  await source.read();
   const database = await openDatabase({
     dataDir: options.dataDir,
     ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
-    onIdleError: () => {},
   });
   await using _database = { [Symbol.asyncDispose]: () => database.close() };
-  using _lock = lockKekFile(path);
-  const before = await readKekFile(path);
-  const added = newKek(clock());
-  const all = [...before, added];
-  await writeKekFile(path, all);
+  using _lock = source.path === undefined ? undefined : lockKekFile(source.path);
+  const before = await source.read();
+  const target = source.path === undefined ? before.at(-1)! : newKek(clock());
+  const all = source.path === undefined ? before : [...before, target];
+  if (source.path !== undefined) await writeKekFile(source.path, all);
 
   const now = new Date(clock()).toISOString();
   await registerKeks(
@@ -81,16 +81,16 @@ export async function rotateKek(options: RotateKekOptions): Promise<RotateKekRes
     all.map(({ id }) => id),
     now,
   );
-  await retireKeksExcept(database.kysely, added.id, now);
+  await retireKeksExcept(database.kysely, target.id, now);
 
   const byId = new Map(all.map((kek) => [kek.id, kek]));
   let rewrapped = 0;
   for (const table of [sealedDeks, sealedDeltaDeks, sealedSecrets])
-    rewrapped += await rewrap(database, table, byId, added);
+    rewrapped += await rewrap(database, table, byId, target);
 
   const inUse = await keksInUse(database.kysely);
-  const kept = all.filter(({ id }) => id === added.id || inUse.has(id));
-  await writeKekFile(path, kept);
+  const kept = all.filter(({ id }) => id === target.id || inUse.has(id));
+  if (source.path !== undefined) await writeKekFile(source.path, kept);
   const dropped = all.filter((kek) => !kept.includes(kek)).map(({ id }) => id);
-  return { kekId: added.id, rewrapped, dropped };
+  return { kekId: target.id, rewrapped, dropped };
 }

@@ -59,7 +59,8 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
       if (version === null) throw new HubError(404, "no_version", "No version has been published yet.");
       const etag = `"${version}"`;
       void reply.header("etag", etag).header("cache-control", "private, no-cache");
-      if (matchesEtag(request.headers["if-none-match"], etag)) return reply.code(304).send(null);
+      // Nothing at all: the length of a 304 is that of the answer it stands for (RFC 9110, 8.6).
+      if (matchesEtag(request.headers["if-none-match"], etag)) return reply.code(304).send(undefined as never);
       return reply.send({ version });
     },
   });

@@ -2,29 +2,57 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { errors, type MountOptions } from "../http/documentation.ts";
 import { HubError } from "../http/errors.ts";
+import { type Part, ReadinessCheck } from "../upkeep/readiness.ts";
+import type { Upkeep } from "../upkeep/upkeep.ts";
 
 const tags = ["health"];
-const ok = z.object({ status: z.literal("ok") });
+const live = z.object({ status: z.literal("ok") });
 
-/** `/healthz`: the process answers. `/readyz`: database and blob storage do as well. */
-export const health: FastifyPluginAsyncZod<MountOptions> = async (app, { hub }) => {
+const part = z.object({
+  ok: z.boolean(),
+  duration_ms: z.int(),
+  trouble: z.enum(["away", "full", "read-only", "failed"]).optional(),
+});
+const ready = z.object({
+  status: z.enum(["ok", "degraded", "unavailable"]),
+  parts: z
+    .object({ database_read: part, database_write: part, blobs: part } satisfies Record<Part, z.ZodType>)
+    .optional(),
+  lost_blobs: z.int().optional().describe("Published versions whose bytes the last sweep did not find"),
+  unexplained_blobs: z.int().optional().describe("Blobs without a record, too many to be what crashes left"),
+});
+
+/**
+ * `/healthz`: the process answers. `/readyz`: the database can be read, so that agents can be answered; `?verbose` tells each part.
+ * A hub that can be read but not written stays ready: what it cannot do, it refuses with 503 or 507.
+ */
+export const health: FastifyPluginAsyncZod<MountOptions & { upkeep: Upkeep }> = async (app, { hub, upkeep }) => {
+  const check = new ReadinessCheck(hub);
+
   app.get("/healthz", {
     config: { rateLimit: false },
-    schema: { tags, summary: "Whether the process answers", response: { 200: ok, ...errors() } },
+    schema: { tags, summary: "Whether the process answers", response: { 200: live, ...errors() } },
     handler: async () => ({ status: "ok" as const }),
   });
 
   app.get("/readyz", {
     config: { rateLimit: false },
-    schema: { tags, summary: "Whether the hub can serve requests", response: { 200: ok, ...errors() } },
-    async handler() {
-      try {
-        await hub.database.check();
-        await hub.blobs.check();
-      } catch (error) {
-        throw new HubError(503, "hub_unavailable", "The hub's storage does not answer.", { cause: error });
-      }
-      return { status: "ok" as const };
+    schema: {
+      tags,
+      summary: "Whether the hub can serve requests; ?verbose names each part of its storage",
+      querystring: z.object({ verbose: z.string().optional() }),
+      response: { 200: ready, ...errors() },
+    },
+    async handler(request) {
+      const { ready: isReady, status, parts } = await check.now();
+      const { lost, unexplained } = upkeep.lastSweep ?? { lost: [], unexplained: 0 };
+      const details =
+        request.query.verbose === undefined ? {} : { parts, lost_blobs: lost.length, unexplained_blobs: unexplained };
+      if (isReady) return { status, ...details };
+      throw new HubError(503, "hub_unavailable", "The hub's database does not answer.", {
+        fields: details,
+        headers: { "retry-after": "2" },
+      });
     },
   });
 };

@@ -95,7 +95,7 @@ export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: TargetKin
       const question = access.question(request, "");
       if (question.credentialHash !== undefined) {
         const principal = await findKey(statements, question.credentialHash, question.now);
-        if (principal === undefined) throw await options.authentication.rejected(request, keyRejected());
+        if (principal === undefined) throw options.authentication.rejected(request, keyRejected());
       }
       const targets = await listVisibleTargets(statements, question, { text: q, after: cursor, limit: limit + 1 });
       return pageOf(targets, limit, ({ slug }) => slug);
@@ -116,7 +116,7 @@ export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: TargetKin
       const { slug } = request.params;
       const { principal, target } = await findVisibleTarget(statements, access.question(request, slug));
       if (principal === undefined && request.headers["x-api-key"] !== undefined) {
-        throw await options.authentication.rejected(request, keyRejected());
+        throw options.authentication.rejected(request, keyRejected());
       }
       if (target === undefined) throw noSuchTarget(kind);
       const releases = await listReleases(db, target.id, { before: cursor, limit: limit + 1 });

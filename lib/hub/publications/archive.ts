@@ -4,7 +4,7 @@ import { ARCHIVE_PART, type ReleaseFields, releaseFields } from "../../contract/
 import { recordId } from "../access/credentials.ts";
 import type { HubContext } from "../context.ts";
 import { faultsAnswer, parseOrRefuse } from "../http/validation.ts";
-import { insertRelease, type Release } from "../records/targets.ts";
+import { findReleaseById, insertRelease, type Release } from "../records/targets.ts";
 import { requireSoundArchive } from "./archive-check.ts";
 import { publish, type Published } from "./publication.ts";
 import { receiveUpload, type UploadedFile } from "./receive.ts";
@@ -36,8 +36,10 @@ export async function publishArchive(
   return publish<Release>(hub, {
     id: release.id,
     blob,
-    insert: () => insertRelease(hub.database.kysely, release, fields.visibility),
+    find: () => findReleaseById(hub.database.kysely, release.id),
+    insert: (lost) => insertRelease(hub.database.kysely, release, { visibility: fields.visibility, lost }),
     isSame: (existing) => existing.sha256 === sha256 && existing.signature === fields.signature,
+    isSameContent: (existing) => existing.sha256 === sha256,
     differs: (existing) => ({ what: `another ${ARCHIVE_PART.name}`, contentSha256: existing.sha256 }),
   });
 }

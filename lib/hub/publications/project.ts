@@ -9,7 +9,7 @@ import { HubError } from "../http/errors.ts";
 import { faultsAnswer, parseOrRefuse } from "../http/validation.ts";
 import { sealInTransaction } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
-import { type Artifact, insertArtifact } from "../records/artifacts.ts";
+import { type Artifact, findArtifactById, insertArtifact } from "../records/artifacts.ts";
 import { publish, type Published } from "./publication.ts";
 import { receiveUpload, type Upload, type UploadedFile } from "./receive.ts";
 
@@ -67,15 +67,17 @@ function store(
   return publish<Artifact>(hub, {
     id,
     blob,
-    insert: () =>
+    find: () => findArtifactById(hub.database.kysely, id),
+    insert: (lost) =>
       sealInTransaction(
         { db: hub.database.kysely, keyring: hub.keyring, now },
         decode(fields.dek),
         dekContext(projectId, id),
         (transaction, { kekId, sealed }) =>
-          insertArtifact(transaction, { ...facts, kek_id: kekId, sealed_dek: sealed }),
+          insertArtifact(transaction, { ...facts, kek_id: kekId, sealed_dek: sealed }, lost),
       ),
     isSame: (existing) => existing.artifact_sha256 === sha256,
+    isSameContent: (existing) => existing.content_sha256 === fields.content_sha256,
     differs: (existing) => ({ what: "other bytes", contentSha256: existing.content_sha256 }),
   });
 }

@@ -43,9 +43,6 @@ const isFileSystemError = (error: unknown): boolean => (error as NodeJS.ErrnoExc
 function asAnswer(error: unknown): unknown {
   if (error instanceof HubError) return error;
   const { code, statusCode, message } = error as { code?: string; statusCode?: number; message: string };
-  if (code === "ENOSPC" || code === "EDQUOT") {
-    return new HubError(507, "disk_full", "The hub has no room for the upload.", { cause: error });
-  }
   if (isFileSystemError(error) && code !== "ECONNRESET") return error;
   if (statusCode === 413) return tooLarge(`The form is too large: ${message}.`);
   return badRequest(`The form is malformed or ended early: ${message}.`);
@@ -68,6 +65,15 @@ async function receiveFile(
   return hash.digest("hex");
 }
 
+/** Reads a file that nobody asked for, and gives up on one that is larger than what a form may weigh beside its own file. */
+async function skipFile(part: MultipartFile): Promise<void> {
+  let bytes = 0;
+  for await (const chunk of part.file as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > FORM_OVERHEAD_BYTES) throw tooLarge(`${part.fieldname} is larger than ${FORM_OVERHEAD_BYTES} bytes.`);
+  }
+}
+
 /**
  * Receives a multipart form whose one file goes to the blob store while it is hashed; the parts may come in any order. Memory does
  * not grow with the file, and nothing is left when the sender dies or the form is refused.
@@ -87,7 +93,7 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
     for await (const part of request.parts({ limits })) {
       if (part.type === "file") {
         if (part.fieldname !== options.part) {
-          part.file.resume();
+          await skipFile(part);
         } else if (file !== undefined) {
           throw badRequest(`${part.fieldname} is given twice.`);
         } else {

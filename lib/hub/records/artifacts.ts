@@ -1,6 +1,7 @@
 import type { Selectable } from "kysely";
 import { latestOf } from "../../contract/versions.ts";
 import type { Queries, Statements, Transacted } from "./port.ts";
+import { lockProject } from "./projects.ts";
 import type { ArtifactsTable } from "./schema.ts";
 import type { Sealed } from "./secrets.ts";
 
@@ -64,48 +65,38 @@ export async function readSealedDek(db: Queries, artifactId: string): Promise<Se
   return row && { kekId: row.kek_id, sealed: row.sealed_dek };
 }
 
+export function findArtifactById(db: Queries, id: string): Promise<Artifact | undefined> {
+  return db.selectFrom("artifacts").selectAll().where("id", "=", id).executeTakeFirst();
+}
+
 /**
  * Makes an artifact visible and recomputes the project's latest version. The project's row is locked first: two publishers of
  * different versions would otherwise each compute "latest" without the other's.
  *
+ * @param lost id of an artifact whose bytes are gone: the new one takes its place
  * @returns the artifact that has this version: the new one, or an earlier one
  */
-export async function insertArtifact(transaction: Transacted, artifact: Artifact): Promise<Artifact> {
-  await transaction
-    .updateTable("projects")
-    .set((eb) => ({ latest_version: eb.ref("latest_version") }))
-    .where("id", "=", artifact.project_id)
-    .execute();
-  const existing = await transaction
-    .selectFrom("artifacts")
-    .selectAll()
-    .where("project_id", "=", artifact.project_id)
-    .where("version", "=", artifact.version)
-    .executeTakeFirst();
+export async function insertArtifact(transaction: Transacted, artifact: Artifact, lost?: string): Promise<Artifact> {
+  const { project_id: projectId, version } = artifact;
+  const { latest_version: latestVersion } = await lockProject(transaction, projectId);
+  if (lost !== undefined) await transaction.deleteFrom("artifacts").where("id", "=", lost).execute();
+  const find = (wanted: string) =>
+    transaction
+      .selectFrom("artifacts")
+      .selectAll()
+      .where("project_id", "=", projectId)
+      .where("version", "=", wanted)
+      .executeTakeFirst();
+  const existing = await find(version);
   if (existing !== undefined) return existing;
   await transaction.insertInto("artifacts").values(artifact).execute();
-  const versions = await transaction
-    .selectFrom("artifacts")
-    .select(["version", "created_at"])
-    .where("project_id", "=", artifact.project_id)
-    .execute();
+  // Nothing is ever yanked here, so the best of all is the best of the best so far and the new one.
+  const best = latestVersion === null ? undefined : await find(latestVersion);
+  const latest = latestOf(best === undefined ? [artifact] : [best, artifact]);
   await transaction
     .updateTable("projects")
-    .set({ latest_version: latestOf(versions)?.version ?? null })
-    .where("id", "=", artifact.project_id)
+    .set({ latest_version: latest?.version ?? null })
+    .where("id", "=", projectId)
     .execute();
   return artifact;
-}
-
-/** Which of the blob ids have a record: what the sweep at start keeps. */
-export async function knownBlobs(db: Queries, ids: string[]): Promise<Set<string>> {
-  const rows = await db
-    .selectFrom("artifacts")
-    .select("id")
-    .where("id", "in", ids)
-    .union(db.selectFrom("releases").select("id").where("id", "in", ids))
-    .union(db.selectFrom("deltas").select("id").where("id", "in", ids))
-    .union(db.selectFrom("indexes").select("id").where("id", "in", ids))
-    .execute();
-  return new Set(rows.map(({ id }) => id));
 }

@@ -2,12 +2,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Kysely, type LogEvent, sql } from "kysely";
 import { usageError } from "../../contract/errors.ts";
-import { concernsConnection, storageError } from "../storage-error.ts";
+import { statsOf } from "../../support/files.ts";
+import { concernsConnection, storageError, storageTrouble } from "../storage-error.ts";
 import { migrate } from "./migrations.ts";
-import type { Database, Dialect, Statements } from "./port.ts";
-import { openPostgres } from "./postgres.ts";
+import type { Database, Queries, Statements } from "./port.ts";
+import { openPostgres, type PostgresOptions } from "./postgres.ts";
 import type { Schema } from "./schema.ts";
 import { openSqlite } from "./sqlite.ts";
+import { writeState } from "./state.ts";
 
 export interface DatabaseOptions {
   /** Holds `hub.sqlite` unless `url` says otherwise. */
@@ -16,8 +18,17 @@ export interface DatabaseOptions {
   url?: string;
   /** Hears every statement with its duration; tests count them. */
   onStatement?: ((text: string, durationMs: number) => void) | undefined;
-  onIdleError: (error: Error) => void;
+  /** Refuses to create an SQLite file that is not there. */
+  mustExist?: boolean;
+  /** Most connections of this process to PostgreSQL. */
+  poolSize?: number;
+  statementTimeoutMs?: number;
+  /** A connection to PostgreSQL was lost, idle or in use; the pool replaces it by itself. */
+  onLostConnection?: (error: Error) => void;
 }
+
+/** For PostgreSQL; SQLite is in this process. */
+export const POSTGRES_DEFAULTS = { poolSize: 10, statementTimeoutMs: 10_000, connectTimeoutMs: 5000 } as const;
 
 function sqlitePath({ dataDir, url }: DatabaseOptions): string {
   if (url === undefined || url === "") return join(dataDir, "hub.sqlite");
@@ -36,12 +47,48 @@ const heard = (statements: Statements, hear: (text: string) => void): Statements
   close: () => statements.close(),
 });
 
+/** @throws UsageError `usage` when the file must exist and does not */
+async function existingPath(options: DatabaseOptions): Promise<string> {
+  const path = sqlitePath(options);
+  if (options.mustExist !== true || (await statsOf(path)) !== undefined) return path;
+  throw usageError("usage", `There is no database ${path}.`, { hint: "Check --data-dir and --database-url." });
+}
+
+async function postgresNow(kysely: Queries): Promise<number> {
+  const { rows } = await sql<{ now: string }>`select extract(epoch from clock_timestamp()) * 1000 as now`.execute(
+    kysely,
+  );
+  return Number(rows[0]?.now);
+}
+
+/** A PostgreSQL that migrates takes as long as it takes: an index over many rows is no statement that hangs. */
+async function migratePostgres(postgres: PostgresOptions): Promise<void> {
+  const { dialect } = await openPostgres({ ...postgres, poolSize: 2, statementTimeoutMs: 0 });
+  const kysely = new Kysely<Schema>({ dialect });
+  try {
+    await migrate(kysely as unknown as Kysely<never>, "postgres");
+  } catch (error) {
+    throw storageTrouble(error) === undefined && !concernsConnection(error)
+      ? error
+      : storageError("The PostgreSQL database", error, "Check --database-url: host, user, password and database.");
+  } finally {
+    await kysely.destroy();
+  }
+}
+
 /** Opens the database of the hub and migrates it to the newest schema. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { url, onStatement } = options;
-  const dialect: Dialect = url !== undefined && /^postgres(ql)?:\/\//.test(url) ? "postgres" : "sqlite";
-  const opened =
-    dialect === "postgres" ? await openPostgres(url ?? "", options.onIdleError) : openSqlite(sqlitePath(options));
+  const isPostgres = url !== undefined && /^postgres(ql)?:\/\//.test(url);
+  const postgres: PostgresOptions = {
+    url: url ?? "",
+    poolSize: options.poolSize ?? POSTGRES_DEFAULTS.poolSize,
+    statementTimeoutMs: options.statementTimeoutMs ?? POSTGRES_DEFAULTS.statementTimeoutMs,
+    connectTimeoutMs: POSTGRES_DEFAULTS.connectTimeoutMs,
+    onLostConnection: options.onLostConnection ?? (() => {}),
+  };
+  if (isPostgres) await migratePostgres(postgres);
+  const opened = isPostgres ? await openPostgres(postgres) : openSqlite(await existingPath(options));
   const kysely = new Kysely<Schema>({
     dialect: opened.dialect,
     ...(onStatement !== undefined && {
@@ -49,13 +96,15 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     }),
   });
   try {
-    await migrate(kysely as unknown as Kysely<never>, dialect);
+    if (!isPostgres) await migrate(kysely as unknown as Kysely<never>, "sqlite");
     const constant = opened.openStatements();
     return {
-      dialect,
+      dialect: isPostgres ? "postgres" : "sqlite",
       kysely,
       statements: onStatement === undefined ? constant : heard(constant, (text) => onStatement(text, 0)),
-      check: async () => void (await sql`select 1`.execute(kysely)),
+      ...(isPostgres && { now: () => postgresNow(kysely) }),
+      checkRead: async () => void (await sql`select 1 from hub_state limit 1`.execute(kysely)),
+      checkWrite: (now) => writeState(kysely, "checked-at", now),
       async close() {
         constant.close();
         await kysely.destroy();
@@ -63,7 +112,6 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     };
   } catch (error) {
     await kysely.destroy();
-    if (dialect === "sqlite" || !concernsConnection(error)) throw error;
-    throw storageError("The PostgreSQL database", error, "Check --database-url: host, user, password and database.");
+    throw error;
   }
 }

@@ -1,8 +1,25 @@
-import type { Queries, Transacted } from "./port.ts";
+import { sql } from "kysely";
+import type { Database, Queries, Transacted } from "./port.ts";
 
-/** Returns true when the database has ever been used with a KEK. */
-export async function knowsKeks(db: Queries): Promise<boolean> {
-  return (await db.selectFrom("keks").select("id").limit(1).executeTakeFirst()) !== undefined;
+/** Names the KEKs that the database has ever been used with; none for a new one. */
+export async function findKeks(db: Queries): Promise<Set<string>> {
+  const rows = await db.selectFrom("keks").select("id").execute();
+  return new Set(rows.map(({ id }) => id));
+}
+
+/**
+ * Registers the first KEK of a new database. Of several hubs that start at once, one succeeds.
+ *
+ * @returns false when the database has a KEK already
+ */
+export function registerFirstKek({ dialect, kysely }: Database, id: string, now: string): Promise<boolean> {
+  return kysely.transaction().execute(async (transaction) => {
+    // SQLite takes its write lock at the beginning of every transaction.
+    if (dialect === "postgres") await sql`lock table keks in share row exclusive mode`.execute(transaction);
+    if ((await findKeks(transaction)).size > 0) return false;
+    await transaction.insertInto("keks").values({ id, retired_at: null, created_at: now }).execute();
+    return true;
+  });
 }
 
 /** Registers KEKs by name, so that a rotation can retire them. */

@@ -111,23 +111,38 @@ export async function adminKeyHash(db: Queries): Promise<string | undefined> {
   return row?.hash;
 }
 
+const adminRow = (key: string, now: string) => ({
+  id: ADMIN_KEY,
+  name: "administrator",
+  owner: "admin",
+  scopes: "admin",
+  project_id: null,
+  prefix: shownPrefix(key),
+  hash: hashOf(key),
+  expires_at: null,
+  revoked_at: null,
+  created_at: now,
+});
+
 /** Registers the first start's administrator key. @returns false when there is one already */
 export async function insertAdminKey(db: Queries, key: string, now: string): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("api_keys")
-    .values({
-      id: ADMIN_KEY,
-      name: "administrator",
-      owner: "admin",
-      scopes: "admin",
-      project_id: null,
-      prefix: shownPrefix(key),
-      hash: hashOf(key),
-      expires_at: null,
-      revoked_at: null,
-      created_at: now,
-    })
+    .values(adminRow(key, now))
     .onConflict((conflict) => conflict.column("id").doNothing())
     .executeTakeFirst();
   return numInsertedOrUpdatedRows === 1n;
+}
+
+/** Gives the first start's administrator key another secret; its sessions end. */
+export async function replaceAdminKey(db: Queries, key: string, now: string): Promise<void> {
+  const { id, ...fields } = adminRow(key, now);
+  await db.transaction().execute(async (transaction) => {
+    await transaction
+      .insertInto("api_keys")
+      .values({ id, ...fields })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(fields))
+      .execute();
+    await transaction.deleteFrom("sessions").where("key_id", "=", id).execute();
+  });
 }

@@ -199,6 +199,31 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
           .execute();
       },
     },
+
+    "0101-several-hubs": {
+      async up(db: Kysely<unknown>) {
+        await db.schema
+          .createTable("hub_state")
+          .addColumn("name", text, (column) => column.primaryKey().notNull())
+          .addColumn("value", text, (column) => column.notNull())
+          .execute();
+        await db.schema
+          .createTable("rate_counts")
+          .addColumn("key", text, (column) => column.notNull())
+          .addColumn("window_start", "bigint", (column) => column.notNull())
+          .addColumn("count", "bigint", (column) => column.notNull())
+          .addPrimaryKeyConstraint("rate_counts_key", ["key", "window_start"])
+          .execute();
+        await db.schema.createIndex("rate_counts_window").on("rate_counts").column("window_start").execute();
+        // The newest versions of a target, and its newest yanked ones, without a look at all the others.
+        await db.schema.createIndex("releases_newest").on("releases").columns(["target_id", "id"]).execute();
+        await db.schema
+          .createIndex("releases_yanked")
+          .on("releases")
+          .columns(["target_id", "is_yanked", "id"])
+          .execute();
+      },
+    },
   };
 };
 

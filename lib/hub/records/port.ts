@@ -31,7 +31,11 @@ export interface Database {
   readonly dialect: Dialect;
   readonly kysely: Queries;
   readonly statements: Statements;
-  /** Rejects when the database does not answer. */
-  check(): Promise<void>;
+  /** The clock of the database, in milliseconds since 1970, where that is not this machine's. */
+  now?(): Promise<number>;
+  /** Rejects when the database cannot be read. */
+  checkRead(): Promise<void>;
+  /** Rejects when the database cannot be written: it is full, or a standby. @param now ISO 8601 */
+  checkWrite(now: string): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Socket } from "node:net";
 import { PostgresDialect } from "kysely";
 import type pg from "pg";
 import type { OpenDialect, Row, Statements, Value } from "./port.ts";
@@ -43,16 +44,66 @@ class PostgresStatements implements Statements {
   }
 }
 
+/** How a hub uses PostgreSQL. */
+export interface PostgresOptions {
+  url: string;
+  /** Most connections of this hub. */
+  poolSize: number;
+  /** A statement that takes longer is cancelled by the server; a server that does not even say so is given up a second later. 0: never. */
+  statementTimeoutMs: number;
+  /** For making a connection, and for waiting until one is free. */
+  connectTimeoutMs: number;
+  /** A connection was lost, idle or in use; the pool replaces it by itself. */
+  onLostConnection: (error: Error) => void;
+}
+
+/** A server that is silent gets this much longer than a statement may take. */
+const SILENCE_MARGIN_MS = 1000;
+/** A transaction that waits for the hub for so long belongs to one that is gone. */
+const IDLE_TRANSACTION_MS = 60_000;
+/** The server only lets itself be read: it is a standby, or has become one. */
+const READ_ONLY = "25006";
+
 /**
- * A pool of PostgreSQL connections, shared by kysely and the constant statements.
- *
- * @param onIdleError an idle connection was lost; the pool replaces it by itself
+ * A client whose connection ends with an answer that is overdue, and with one that says that the server can only be read: the first
+ * would answer the next question late, the second would go to a standby for ever after a failover.
  */
-export async function openPostgres(url: string, onIdleError: (error: Error) => void): Promise<OpenDialect> {
+function boundedClient(Client: typeof pg.Client): typeof pg.Client {
+  const giveUp = (client: pg.Client, error: unknown): never => {
+    const { message, code } = error as { message?: string; code?: string };
+    if (message === "Query read timeout" || code === READ_ONLY) {
+      (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
+    }
+    throw error;
+  };
+  return class BoundedClient extends Client {
+    override query(...parameters: never[]): never {
+      const answer = (super.query as (...all: never[]) => unknown)(...parameters);
+      return (answer instanceof Promise ? answer.catch((error: unknown) => giveUp(this, error)) : answer) as never;
+    }
+  };
+}
+
+/** A pool of PostgreSQL connections, shared by kysely and the constant statements. */
+export async function openPostgres(options: PostgresOptions): Promise<OpenDialect> {
   // Hubs on SQLite do without the driver.
-  const { Pool, types } = (await import("pg")).default;
-  const options = { connectionString: url, max: 10, connectionTimeoutMillis: 10_000 };
-  const pool = new Pool({ ...options, types: typesOf(types) });
-  pool.on("error", onIdleError);
+  const { Client, Pool, types } = (await import("pg")).default;
+  const pool = new Pool({
+    connectionString: options.url,
+    max: options.poolSize,
+    connectionTimeoutMillis: options.connectTimeoutMs,
+    ...(options.statementTimeoutMs > 0 && {
+      statement_timeout: options.statementTimeoutMs,
+      query_timeout: options.statementTimeoutMs + SILENCE_MARGIN_MS,
+    }),
+    idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
+    keepAlive: true,
+    application_name: "sealift-hub",
+    types: typesOf(types),
+    Client: boundedClient(Client),
+  });
+  // The pool listens to idle clients only; an error event of one in use that nobody hears would end the process.
+  pool.on("connect", (client) => void client.on("error", options.onLostConnection));
+  pool.on("error", () => {});
   return { dialect: new PostgresDialect({ pool }), openStatements: () => new PostgresStatements(pool) };
 }

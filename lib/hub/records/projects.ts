@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
-import type { Queries } from "./port.ts";
+import type { Queries, Transacted } from "./port.ts";
 import type { ProjectsTable } from "./schema.ts";
 
 export type Project = Selectable<ProjectsTable>;
@@ -25,6 +25,16 @@ export async function insertProject(db: Queries, project: Project): Promise<bool
 
 export function findProject(db: Queries, id: string): Promise<Project | undefined> {
   return db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst();
+}
+
+/** Reads a project, and holds its row until the transaction ends. */
+export function lockProject(transaction: Transacted, id: string): Promise<Project> {
+  return transaction
+    .updateTable("projects")
+    .set((eb) => ({ latest_version: eb.ref("latest_version") }))
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
 }
 
 /** @param owner undefined for every owner's @param id not null for one project only */

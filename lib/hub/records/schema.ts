@@ -169,6 +169,20 @@ export interface SealedSecretsTable {
   created_at: string;
 }
 
+/** What the hubs of one database have to remember. */
+export interface HubStateTable {
+  name: string;
+  value: string;
+}
+
+/** Counts of requests that hubs share, for their limits. */
+export interface RateCountsTable {
+  key: string;
+  /** Start of the window, in milliseconds since 1970. */
+  window_start: number;
+  count: number;
+}
+
 export interface Schema {
   projects: ProjectsTable;
   api_keys: ApiKeysTable;
@@ -184,4 +198,6 @@ export interface Schema {
   views: ViewsTable;
   keks: KeksTable;
   sealed_secrets: SealedSecretsTable;
+  hub_state: HubStateTable;
+  rate_counts: RateCountsTable;
 }

@@ -1,16 +1,15 @@
-import { hashOf, issue } from "../access/credentials.ts";
+import { hashOf } from "../access/credentials.ts";
 import type { Queries } from "./port.ts";
 
 /** How long a session lives (docs/contract/deploy.md). Seconds. */
 export const SESSION_SECONDS = 3600;
 
-/** Opens a session and forgets those that have expired. The token is only in the answer. */
+/** Opens a session and forgets those that have expired. Only the token's hash is stored. */
 export async function openSession(
   db: Queries,
-  { keyId, projectId }: { keyId: string; projectId: string },
+  { keyId, projectId, token }: { keyId: string; projectId: string; token: string },
   now: number,
-): Promise<string> {
-  const token = issue("session");
+): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     await transaction.deleteFrom("sessions").where("expires_at", "<=", new Date(now).toISOString()).execute();
     await transaction
@@ -23,5 +22,4 @@ export async function openSession(
       })
       .execute();
   });
-  return token;
 }

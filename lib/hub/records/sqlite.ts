@@ -35,10 +35,12 @@ class KyselyDatabase {
     if (known !== undefined) return known;
     const statement = this.#database.prepare(query);
     const bound = (parameters: readonly unknown[]) => parameters as SQLInputValue[];
+    // SQLite has ended the transaction by itself when its disk is full: a rollback would fail, and hide why.
+    const isOver = () => query === "rollback" && !this.#database.isTransaction;
     const prepared: PreparedStatement = {
       reader: statement.columns().length > 0,
-      all: (parameters) => statement.all(...bound(parameters)),
-      run: (parameters) => statement.run(...bound(parameters)),
+      all: (parameters) => (isOver() ? [] : statement.all(...bound(parameters))),
+      run: (parameters) => (isOver() ? { changes: 0, lastInsertRowid: 0 } : statement.run(...bound(parameters))),
       iterate: (parameters) => statement.iterate(...bound(parameters)),
     };
     if (this.#prepared.size < STATEMENT_CACHE && !/^(create|alter|drop)/i.test(query)) {

@@ -1,3 +1,6 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import { DeployClient } from "../../../lib/client/deploy-client.ts";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
@@ -298,4 +301,37 @@ t.test("a download is what the hub has, byte for byte", async (t) => {
   );
   t.ok(bytes.equals(artifact.file));
   t.strictSame(progress.at(-1), [artifact.file.length, artifact.file.length]);
+});
+
+t.test("a session is renewed before it ends, and one that cannot be renewed is used to its end", async (t) => {
+  let sessions = 0;
+  let refusing = false;
+  const used: string[] = [];
+  const server = createServer((request, response) => {
+    const isAuth = request.url?.endsWith("/v1/auth") === true;
+    if (!isAuth) used.push(String(request.headers.authorization));
+    request.resume();
+    response.writeHead(isAuth && refusing ? 503 : 200, { "content-type": "application/json" });
+    if (isAuth && !refusing) sessions++;
+    response.end(JSON.stringify(isAuth ? { access_token: `token-${sessions}`, expires_in: 2 } : { version: "1.0.0" }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => server.close());
+  const hubUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const hub = { hubUrl, apiKey: "slk_x", timeoutMs: 5000 };
+  const [renewing, refused] = [new DeployClient("prj_a", hub), new DeployClient("prj_b", hub)];
+  await renewing.latestVersion();
+  await refused.latestVersion();
+  t.strictSame(used, ["Bearer token-1", "Bearer token-2"]);
+  // More than nineteen twentieths of their lives have passed.
+  await delay(1920);
+  await renewing.latestVersion();
+  t.equal(used.at(-1), "Bearer token-3", "without a refusal");
+  refusing = true;
+  await refused.latestVersion();
+  t.equal(used.at(-1), "Bearer token-2", "the hub cannot renew now, and the session still lives");
+  refusing = false;
+  await delay(150);
+  await refused.latestVersion();
+  t.equal(used.at(-1), "Bearer token-4", "it has ended");
 });

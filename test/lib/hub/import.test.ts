@@ -1,4 +1,3 @@
-import { readdir } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -7,7 +6,7 @@ import { HubError } from "../../../lib/hub/http/errors.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { SourceHosts, type SourceShape } from "../../../lib/hub/publications/import/sources.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
-import { isErrorBody, type RunningHub, startHub } from "../../support/hub/harness.ts";
+import { isErrorBody, type RunningHub, startHub, storedFiles } from "../../support/hub/harness.ts";
 
 const SECRET = "a developer's own secret";
 const PLUGINS = "/app/marketplace/plugins";
@@ -41,11 +40,6 @@ const register = (hub: RunningHub) => hub.call("POST", "/devkeys/signing-key", {
 
 const importTide = (hub: RunningHub, changes: object = {}) =>
   hub.call("POST", `${PLUGINS}/tide/import`, { json: { version: "1.0.0", repo: "acme/tide@v1.0.0", ...changes } });
-
-async function storedFiles({ dataDir }: RunningHub): Promise<string[]> {
-  const entries = await readdir(join(dataDir, "blobs"), { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
-}
 
 t.test("archive URLs have the shape of each kind of source host", async (t) => {
   const hosts = new SourceHosts();

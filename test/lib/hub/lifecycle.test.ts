@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { request } from "node:http";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import { createHub } from "../../../lib/hub/hub.ts";
@@ -27,7 +27,7 @@ t.test("an administrator key that a crash left unnamed is put in its place", asy
   t.notOk((await readdir(hub.dataDir)).includes("admin.key.pending"));
 });
 
-t.test("the start removes what a crash left, and nothing else", async (t) => {
+t.test("the start removes unfinished uploads, and moves blobs without a record to the trash", async (t) => {
   const hub = await startHub(t);
   const project = await createProject(hub);
   const published = await project.publish(publication("1.0.0"));
@@ -36,13 +36,22 @@ t.test("the start removes what a crash left, and nothing else", async (t) => {
   const blobs = join(hub.dataDir, "blobs");
   await writeFile(join(blobs, "incoming", "abc.part"), "half");
   await mkdir(join(blobs, "00"), { recursive: true });
-  await writeFile(join(blobs, "00", "art_0000000000000000000000000000000000"), "orphan");
-  await utimes(join(blobs, "00", "art_0000000000000000000000000000000000"), 0, 0);
-  await startHub(t, { dataDir: hub.dataDir });
+  const [orphan, fresh] = [`art_${"0".repeat(32)}`, `art_${"1".repeat(30)}00`];
+  for (const name of [orphan, fresh]) await writeFile(join(blobs, "00", name), "orphan");
+  await utimes(join(blobs, "00", orphan), 0, 0);
+  await writeFile(join(blobs, "00", "somebody's own file"), "precious");
+  const again = await startHub(t, { dataDir: hub.dataDir });
+  await again.hub.upkeep.run();
   const left = (await readdir(blobs, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   t.strictSame(
-    left.map(({ name }) => name),
-    [id],
+    left.map(({ parentPath, name }) => relative(blobs, join(parentPath, name))).toSorted(),
+    [
+      `${id.slice(-2)}/${id}`,
+      `00/${fresh}`,
+      "00/somebody's own file",
+      "sealift-database",
+      `trash/${orphan}`,
+    ].toSorted(),
   );
 });
 
@@ -99,8 +108,13 @@ t.test("the health routes tell a live process from a ready one", async (t) => {
   const hub = await startHub(t);
   t.strictSame((await hub.call("GET", "/healthz", { key: null })).body, { status: "ok" });
   t.strictSame((await hub.call("GET", "/readyz", { key: null })).body, { status: "ok" });
+  await delay(600);
   await rm(join(hub.dataDir, "blobs"), { recursive: true });
-  t.equal((await hub.call("GET", "/readyz", { key: null })).status, 503);
+  t.match((await hub.call("GET", "/readyz?verbose", { key: null })).body, {
+    status: "degraded",
+    parts: { database_read: { ok: true }, database_write: { ok: true }, blobs: { ok: false, trouble: "failed" } },
+    lost_blobs: 0,
+  });
   t.equal((await hub.call("GET", "/healthz", { key: null })).status, 200);
 });
 
@@ -117,9 +131,9 @@ t.test("database, blobs and KEK file may live elsewhere", async (t) => {
     dataDir: join(folder, "hub"),
     databaseUrl: `sqlite:${join(elsewhere, "records.sqlite")}`,
     blobUrl: `file://${join(elsewhere, "bytes")}`,
-    kekFile: join(elsewhere, "keys.json"),
+    keks: { file: join(elsewhere, "keys.json") },
   });
-  t.strictSame((await readdir(hub.dataDir)).sort(), ["admin.key", "hub.lock"]);
+  t.strictSame((await readdir(hub.dataDir)).sort(), ["admin.key", "database-id", "hub.lock"]);
   t.match((await readdir(elsewhere)).sort().join(" "), /bytes.*keys\.json.*records\.sqlite/);
   t.match(await readFile(join(elsewhere, "keys.json"), "utf8"), /kek_/);
 });

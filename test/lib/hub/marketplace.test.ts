@@ -1,8 +1,6 @@
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
 import t, { type Test } from "tap";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
-import { type Answer, isErrorBody, type RunningHub, sha256, startHub } from "../../support/hub/harness.ts";
+import { type Answer, isErrorBody, type RunningHub, sha256, startHub, storedFiles } from "../../support/hub/harness.ts";
 
 const SECRET = "a developer's own secret";
 const PLUGINS = "/app/marketplace/plugins";
@@ -29,11 +27,6 @@ function publish(hub: RunningHub, slug: string, version: string, options: Releas
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.set(name, value);
   form.set("archive", new Blob([new Uint8Array(archive)], { type: "application/zip" }), "archive.zip");
   return hub.call("POST", `${base}/${slug}/versions`, { form, ...(options.key !== undefined && { key: options.key }) });
-}
-
-async function storedFiles({ dataDir }: RunningHub): Promise<string[]> {
-  const entries = await readdir(join(dataDir, "blobs"), { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
 t.test("a plugin and a service are published and installed as they are", async (t) => {

@@ -70,7 +70,7 @@ t.test("the hub does on PostgreSQL what it does on SQLite", async (t) => {
   const second = await startHub(t, {
     dataDir: join(folder, "second"),
     databaseUrl,
-    kekFile: join(dataDir, "kek.json"),
+    keks: { file: join(dataDir, "kek.json") },
     blobUrl: join(dataDir, "blobs"),
   }).catch((error: Error) => error);
   t.match(second, { code: "ENOENT" }, "only the first hub of a database has an admin.key");
@@ -129,7 +129,7 @@ t.test("the hub does on PostgreSQL what it does on SQLite", async (t) => {
     key: bob,
   });
   t.equal(history.body.items.length, 2);
-  const database = await openDatabase({ dataDir, url: databaseUrl, onIdleError: () => {} });
+  const database = await openDatabase({ dataDir, url: databaseUrl });
   t.equal(await removeReports(database.kysely, "2099-01-01T00:00:00.000Z"), 1, "all but the newest of its host");
   await database.close();
 

@@ -1,6 +1,4 @@
-import { readdir } from "node:fs/promises";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import {
@@ -9,15 +7,9 @@ import {
   newSigner,
   publication,
   publishForm,
-  type RunningHub,
   startHub,
+  storedFiles,
 } from "../../support/hub/harness.ts";
-
-/** Every file of the blob store, those arriving included. */
-async function storedFiles({ dataDir }: RunningHub): Promise<string[]> {
-  const entries = await readdir(join(dataDir, "blobs"), { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
-}
 
 t.test("the parts of the form may come in any order", async (t) => {
   const hub = await startHub(t);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { createHub } from "../../../lib/hub/hub.ts";
 import { lockKekFile, newKek, readKekFile, writeKekFile } from "../../../lib/hub/keys/kek-file.ts";
+import { kekFileSource } from "../../../lib/hub/keys/kek-source.ts";
 import { Keyring } from "../../../lib/hub/keys/keyring.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { dekContext, seal, unseal } from "../../../lib/hub/keys/sealing.ts";
@@ -132,11 +133,11 @@ t.test("a hub whose KEK file is lost or broken does not start, and makes no new 
 t.test("a KEK that no file names is an error, not a wrong key", async (t) => {
   const path = join(t.testdir(), "kek.json");
   await writeKekFile(path, [newKek(0)]);
-  const keyring = new Keyring(path, Date.now);
+  const keyring = new Keyring(kekFileSource(path), Date.now);
   const foreign = seal(Buffer.alloc(32), newKek(0), ["x"]);
   await t.rejects(
     keyring.open(async () => foreign, ["x"]),
-    /not in the KEK file/,
+    /not among the keys/,
   );
   t.equal(await keyring.open(async () => undefined, ["x"]), undefined);
 });

@@ -11,6 +11,7 @@ import { publishArtifact } from "../../../lib/client/publish-client.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
 import { buildProject, type PublishEvent, publishProject } from "../../../lib/publisher/publish-project.ts";
 import { forgedSigner, planText, signedFile } from "../../support/forged/artifact.ts";
+import { startDoor, type Trouble } from "../../support/hub/door.ts";
 import { startLyingHub } from "../../support/hub/lying-hub.ts";
 import { createProject, startHub } from "../../support/hub/real-hub.ts";
 import { json, redirect, stall } from "../../support/hub/scripted-server.ts";
@@ -115,6 +116,51 @@ function source(folder: string, projectId: string, files: Record<string, string 
   }
   return root;
 }
+
+t.test("an upload is repeated after a hub that is away or an answer that is lost, and is published once", async (t) => {
+  const folder = t.testdir({});
+  const hub = await startHub(t, { dataDir: join(folder, "hub") });
+  const door = await startDoor(t);
+  door.hub = hub.url;
+  const troubles: Trouble[] = [
+    { kind: "answer", status: 503, retryAfter: 1 },
+    { kind: "lost", heard: false },
+    { kind: "lost", heard: true },
+  ];
+  door.trouble = () => troubles.shift() ?? { kind: "none" };
+  const project = await createProject(hub);
+  const events: PublishEvent[] = [];
+  const options = {
+    sourceRoot: source(folder, project.id),
+    projectId: project.id,
+    projectName: "Demo",
+    version: "1.0.0",
+    include: [],
+    limits: DEFAULT_LIMITS,
+    signal: new AbortController().signal,
+    emit: (event: PublishEvent) => events.push(event),
+    seed: randomBytes(32),
+    level: 3,
+    hub: { hubUrl: door.url, apiKey: project.key, timeoutMs: 10_000 },
+  };
+  t.match(await publishProject(options), { outcome: "published", record: { version: "1.0.0" } });
+  t.match(
+    events.filter(({ event }) => event === "upload.retrying"),
+    [
+      { attempt: 2, attempts: 4, code: "hub_unavailable" },
+      { attempt: 3, attempts: 4, code: "connection_failed" },
+      { attempt: 4, attempts: 4, code: "connection_failed" },
+    ],
+  );
+  t.strictSame(
+    door.passages.map(({ status }) => status),
+    [503, undefined, 201, 200],
+  );
+
+  door.trouble = () => ({ kind: "answer", status: 403 });
+  await t.rejects(publishProject({ ...options, version: "1.1.0" }), { code: "forbidden" });
+  t.equal(door.passages.length, 5, "a refusal is final");
+});
 
 const temporaries = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("sealift-publish-"));
 

@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { createHub, type Hub, type HubOptions } from "../../../lib/hub/hub.ts";
@@ -177,4 +177,10 @@ export function isErrorBody(t: Test, answer: Answer, status: number, code: strin
   const allowed =
     code === "version_exists" ? ["code", "content_sha256", "detail", "error"] : ["code", "detail", "error"];
   t.strictSame(Object.keys((answer.body ?? {}) as object).sort(), allowed);
+}
+
+/** Names of the files in the hub's blob folder: blobs, uploads, trash. */
+export async function storedFiles({ dataDir }: RunningHub): Promise<string[]> {
+  const entries = await readdir(join(dataDir, "blobs"), { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile() && entry.name !== "sealift-database").map(({ name }) => name);
 }

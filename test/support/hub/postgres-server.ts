@@ -1,4 +1,4 @@
-import { execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmod, chown, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
@@ -21,8 +21,24 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+/** A PostgreSQL of a test. */
+export interface PostgresServer {
+  url: string;
+  port: number;
+  start(): Promise<void>;
+  /** Ends it at once: every connection is lost. */
+  stop(): Promise<void>;
+  /** Runs one statement after the other as its superuser. */
+  run(...statements: string[]): Promise<void>;
+}
+
 /** Starts a PostgreSQL of its own for the test. @returns its URL, or undefined where PostgreSQL is not installed */
 export async function startPostgres(t: Test): Promise<string | undefined> {
+  return (await startPostgresServer(t))?.url;
+}
+
+/** Starts a PostgreSQL of its own for the test. @returns undefined where PostgreSQL is not installed */
+export async function startPostgresServer(t: Test): Promise<PostgresServer | undefined> {
   const identity = userInfo().uid === 0 ? NOBODY : {};
   const folder = await mkdtemp(join(tmpdir(), "sealift-pg-"));
   const data = join(folder, "data");
@@ -41,30 +57,49 @@ export async function startPostgres(t: Test): Promise<string | undefined> {
     throw error;
   }
   const port = await freePort();
-  const server = spawn(
-    "postgres",
-    ["-D", data, "-p", String(port), "-k", folder, "-c", "fsync=off", "-h", "127.0.0.1"],
-    {
+  const url = `postgres://hub@127.0.0.1:${port}/postgres`;
+  let server: ChildProcess | undefined;
+  const stop = async (): Promise<void> => {
+    if (server === undefined) return;
+    const ended = new Promise((resolve) => server?.once("exit", resolve));
+    server.kill("SIGINT");
+    await ended;
+    server = undefined;
+  };
+  t.teardown(stop);
+  const start = async (): Promise<void> => {
+    server = spawn("postgres", ["-D", data, "-p", String(port), "-k", folder, "-c", "fsync=off", "-h", "127.0.0.1"], {
       ...identity,
       cwd: folder,
       stdio: "ignore",
-    },
-  );
-  t.teardown(async () => {
-    const ended = new Promise((resolve) => server.once("exit", resolve));
-    server.kill("SIGINT");
-    await ended;
-  });
-  const url = `postgres://hub@127.0.0.1:${port}/postgres`;
-  for (let attempt = 0; attempt < 600; attempt++) {
-    const client = new pg.Client({ connectionString: url });
-    try {
-      await client.connect();
-      await client.end();
-      return url;
-    } catch {
-      await delay(100);
+    });
+    for (let attempt = 0; attempt < 600; attempt++) {
+      const client = new pg.Client({ connectionString: url });
+      try {
+        await client.connect();
+        await client.end();
+        return;
+      } catch {
+        await delay(50);
+      }
     }
-  }
-  throw new Error("PostgreSQL did not start");
+    throw new Error("PostgreSQL did not start");
+  };
+  await start();
+  return {
+    url,
+    port,
+    start,
+    stop,
+    async run(...statements) {
+      // It may write also where others may not.
+      const client = new pg.Client({ connectionString: url, options: "-c default_transaction_read_only=off" });
+      await client.connect();
+      try {
+        for (const statement of statements) await client.query(statement);
+      } finally {
+        await client.end();
+      }
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { recordId } from "../../../../lib/hub/access/credentials.ts";
@@ -45,7 +45,7 @@ for (const [name, open] of Object.entries(storages)) {
       t.ok(bytes.subarray(start, end + 1).equals(await read(blobs, id, { start, end })), `${start} to ${end}`);
     }
     t.strictSame(readdirSync(incoming), [], "nothing is left of what was arriving");
-    await blobs.check();
+    await blobs.check(AbortSignal.timeout(5000));
   });
 
   t.test(`${name}: before its commit a blob is not there; discarded, it never is`, async (t) => {
@@ -81,21 +81,45 @@ for (const [name, open] of Object.entries(storages)) {
     await blobs.remove(id);
   });
 
-  t.test(`${name}: a sweep removes what has no record, and only what is old enough`, async (t) => {
-    const { blobs, incoming } = await open(t);
-    const known = await store(blobs, Buffer.from("known"));
-    const unknown = await store(blobs, Buffer.from("unknown"));
-    const left = await blobs.create();
-    await left.write(Buffer.from("left behind"));
-    await left.flush();
-    const isKnown = async (ids: string[]) => new Set(ids.filter((id) => id === known));
-    t.strictSame(await blobs.sweep(isKnown, 3_600_000), { removed: 0 });
+  t.test(`${name}: what is in the trash is out of the list, comes back whole, or goes for good`, async (t) => {
+    const { blobs } = await open(t);
+    const [kept, gone] = [await store(blobs, Buffer.from("kept")), await store(blobs, Buffer.from("gone"))];
+    const ids = async (entries: AsyncIterable<{ id: string }>) =>
+      (await Array.fromAsync(entries, ({ id }) => id)).toSorted();
+    t.strictSame(await ids(blobs.list()), [kept, gone].toSorted());
+    const before = Date.now();
+    for (const id of [kept, gone]) await blobs.moveToTrash(id);
+    t.strictSame(await ids(blobs.listTrash()), [kept, gone].toSorted());
     // S3 counts in seconds.
-    await new Promise((resolve) => setTimeout(resolve, 1100));
-    t.strictSame(await blobs.sweep(isKnown, 0), { removed: 2 });
-    t.equal((await read(blobs, known)).toString(), "known");
-    await t.rejects(blobs.read(unknown), { code: "ENOENT" });
-    t.strictSame(readdirSync(incoming), []);
-    await left[Symbol.asyncDispose]();
+    for await (const { since } of blobs.listTrash()) t.ok(since >= before - 1000);
+    await blobs.takeBack(kept);
+    await blobs.removeFromTrash(gone);
+    t.equal((await read(blobs, kept)).toString(), "kept");
+    t.equal(await blobs.size(kept), 4);
+    await t.rejects(blobs.read(gone), { code: "ENOENT" });
+    t.equal(await blobs.size(gone), undefined);
+    t.strictSame(await ids(blobs.listTrash()), []);
+    t.strictSame(await ids(blobs.list()), [kept]);
+  });
+
+  t.test(`${name}: uploads that nobody finishes go, those that go on stay`, async (t) => {
+    const { blobs, incoming } = await open(t);
+    writeFileSync(join(incoming, "left.part"), "by a crash");
+    await using arriving = await blobs.create();
+    await arriving.write(Buffer.from("some bytes"));
+    t.equal(await blobs.clearIncoming(3_600_000), 0, "another hub may be writing it");
+    t.equal(await blobs.clearIncoming(0), 1);
+    t.strictSame(
+      readdirSync(incoming).map((file) => join(incoming, file)),
+      [arriving.path],
+    );
+  });
+
+  t.test(`${name}: of several databases that claim it at once one gets it`, async (t) => {
+    const { blobs } = await open(t);
+    t.equal(await blobs.owner(), undefined);
+    const owners = await Promise.all(["a", "b", "c"].map((database) => blobs.claim(database)));
+    t.equal(new Set(owners).size, 1);
+    t.equal(await blobs.owner(), owners[0]);
   });
 }

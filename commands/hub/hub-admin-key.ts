@@ -1,0 +1,28 @@
+import { Command } from "clipanion";
+import { hubStorage } from "../../lib/options/hub.ts";
+import { withOptions } from "../shell/base.ts";
+import { storageOf } from "./storage.ts";
+
+const { dataDir, databaseUrl } = hubStorage;
+
+export class HubAdminKey extends withOptions({ dataDir, databaseUrl }) {
+  static override paths = [["hub", "admin-key"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Make the administrator's key of a hub anew",
+    details: `
+      Writes a new key to admin.key in the data folder (0600), for when the old one is lost or known to somebody. The old key and its
+      sessions stop working at once, also on the other hubs of the database; keys that it has created go on working.
+    `,
+    examples: [["Make it anew", "$0 hub admin-key --data-dir /var/lib/sealift-hub"]],
+  });
+
+  override async run(): Promise<number> {
+    const { renewAdminKeyOf } = await import("../../lib/hub/start/renew-admin-key.ts");
+    const path = await renewAdminKeyOf(storageOf({ ...this.options, kekFile: undefined, kekCommand: undefined }));
+    if (this.json) return this.done({ path });
+    this.note("The old administrator's key does not work any more.");
+    this.print.line(path);
+    return 0;
+  }
+}

@@ -1,0 +1,35 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+
+const PREFIX = "sls_";
+const RANDOM_BYTES = 24;
+const MAC_BYTES = 16;
+
+/**
+ * Makes access tokens that any hub of one database recognises as its own, also when their session has ended and nothing is stored of
+ * it: 192 random bits and a MAC over them. An agent with an ended session is not somebody who guesses.
+ */
+export class SessionTokens {
+  readonly #key: Buffer;
+
+  /** @param key 32 bytes, shared by every hub of one database */
+  constructor(key: Buffer) {
+    this.#key = key;
+  }
+
+  #mac(random: Uint8Array): Buffer {
+    return createHmac("sha256", this.#key).update(random).digest().subarray(0, MAC_BYTES);
+  }
+
+  issue(): string {
+    const random = randomBytes(RANDOM_BYTES);
+    return PREFIX + Buffer.concat([random, this.#mac(random)]).toString("base64url");
+  }
+
+  /** True for a token that a hub of this database has issued, whatever became of its session. */
+  isOurs(token: string): boolean {
+    if (!token.startsWith(PREFIX)) return false;
+    const bytes = Buffer.from(token.slice(PREFIX.length), "base64url");
+    if (bytes.length !== RANDOM_BYTES + MAC_BYTES) return false;
+    return timingSafeEqual(this.#mac(bytes.subarray(0, RANDOM_BYTES)), bytes.subarray(RANDOM_BYTES));
+  }
+}

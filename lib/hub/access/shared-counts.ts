@@ -1,0 +1,89 @@
+import type { Logger } from "../../support/logging.ts";
+import type { Database } from "../records/port.ts";
+import { addCounts, removeCounts } from "../records/rate-counts.ts";
+
+/** Counts are exchanged this often: for so long the hubs may know too little of each other. */
+const EXCHANGE_INTERVAL_MS = 1000;
+/** A counter that is below this part of its limit here is no other hub's business. */
+const EXCHANGED_PART = 0.05;
+/** Most counters of one window; the oldest give way. */
+const MAX_COUNTERS = 20_000;
+
+interface Counter {
+  /** What all hubs have counted, as the database said last. */
+  shared: number;
+  /** What this hub has counted since. */
+  own: number;
+  max: number;
+}
+
+/**
+ * Counters of one time window that the hubs of one PostgreSQL add up: a limit holds for all of them together. A request is never kept
+ * waiting for it; the counts are exchanged beside the requests. On SQLite there is one hub, and nothing to exchange.
+ */
+export class SharedCounts implements Disposable {
+  readonly #database: Database;
+  readonly #clock: () => number;
+  readonly #logger: Logger | undefined;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #windowStart = 0;
+  #counters = new Map<string, Counter>();
+  #exchanging = false;
+
+  constructor(database: Database, clock: () => number, logger?: Logger) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#logger = logger;
+    if (database.dialect === "postgres")
+      this.#timer = setInterval(() => void this.exchange(), EXCHANGE_INTERVAL_MS).unref();
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Counts one, and says how many there were in this window and when it ends. */
+  count(key: string, windowMs: number, max: number): { current: number; ttl: number } {
+    const now = this.#clock();
+    const windowStart = now - (now % windowMs);
+    if (windowStart !== this.#windowStart) {
+      this.#windowStart = windowStart;
+      this.#counters = new Map();
+    }
+    let counter = this.#counters.get(key);
+    if (counter === undefined) {
+      if (this.#counters.size >= MAX_COUNTERS) this.#counters.delete(this.#counters.keys().next().value!);
+      this.#counters.set(key, (counter = { shared: 0, own: 0, max }));
+    }
+    counter.own++;
+    return { current: counter.shared + counter.own, ttl: windowStart + windowMs - now };
+  }
+
+  /** Adds what was counted here to what all have counted. Never rejects. */
+  async exchange(): Promise<void> {
+    if (this.#exchanging) return;
+    this.#exchanging = true;
+    const windowStart = this.#windowStart;
+    const counters = this.#counters;
+    const told = [...counters]
+      .filter(([, { shared, own, max }]) => own > 0 && shared + own >= max * EXCHANGED_PART)
+      .map(([key, { own }]) => ({ key, own }));
+    try {
+      if (told.length > 0) {
+        const sums = await addCounts(this.#database.kysely, windowStart, told);
+        for (const { key, own } of told) {
+          const counter = counters.get(key);
+          if (counter === undefined) continue;
+          counter.own -= own;
+          counter.shared = sums.get(key) ?? counter.shared + own;
+        }
+        await removeCounts(this.#database.kysely, windowStart);
+      }
+    } catch (error) {
+      // Each hub goes on counting for itself.
+      this.#logger?.warn({ err: error }, "could not exchange rate counts");
+    } finally {
+      this.#exchanging = false;
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import { mkdir, open, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { statsOf } from "../../support/files.ts";
+import { IncomingFile } from "./incoming-file.ts";
+import type { IncomingBlob } from "./port.ts";
+
+/** Enough bytes that a full disk refuses them. */
+const PROBE_BYTES = 4096;
+
+/** The folder of this machine in which uploads arrive, whatever becomes of them. */
+export class IncomingFolder {
+  readonly #path: string;
+  /** Files of this process, which are not leftovers however old they are. */
+  readonly #arriving = new Set<string>();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async prepare(): Promise<void> {
+    await mkdir(this.#path, { recursive: true, mode: 0o700 });
+  }
+
+  /** @param keep moves the flushed file under its id, durably: afterwards it is gone from its path */
+  async create(keep: (path: string, id: string) => Promise<void>): Promise<IncomingBlob> {
+    const file = await IncomingFile.create(this.#path, keep, () => this.#arriving.delete(file.path));
+    this.#arriving.add(file.path);
+    return file;
+  }
+
+  /** Rejects when the folder cannot be written, or its disk is full. */
+  async check(): Promise<void> {
+    const path = join(this.#path, `${process.pid}.probe`);
+    try {
+      await using file = await open(path, "w", 0o600);
+      await file.write(Buffer.alloc(PROBE_BYTES));
+    } finally {
+      await rm(path, { force: true });
+    }
+  }
+
+  /** Removes what a crash left: files that nobody writes any more. @returns how many */
+  async clear(minAgeMs: number): Promise<number> {
+    const before = Date.now() - minAgeMs;
+    let removed = 0;
+    for (const name of await readdir(this.#path)) {
+      const path = join(this.#path, name);
+      if (this.#arriving.has(path)) continue;
+      const facts = await statsOf(path);
+      if (facts === undefined || facts.mtimeMs > before) continue;
+      await rm(path, { force: true, recursive: true });
+      removed++;
+    }
+    return removed;
+  }
+}

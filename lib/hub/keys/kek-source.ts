@@ -1,0 +1,79 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { usageError } from "../../contract/errors.ts";
+import { type Kek, kekFileVersion, parseKeks, readKekFile } from "./kek-file.ts";
+
+/** Where the key-encryption keys come from. */
+export interface KekSource {
+  /** As messages name it. */
+  readonly name: string;
+  /** The file that the hub may write; undefined where the keys are managed elsewhere. */
+  readonly path?: string;
+  /** @throws `credential_unreadable` */
+  read(): Promise<Kek[]>;
+  /** Changes whenever the keys may have changed. Without it they are read when they are asked for by force only. */
+  version?(): Promise<string>;
+}
+
+/** Where an operator says that the keys are. */
+export type KekLocation =
+  /** A file that the hub writes; with `isManaged` one that somebody else writes, such as a systemd credential. */
+  | { file: string; isManaged?: boolean }
+  /** A shell command that prints what a KEK file holds. */
+  | { command: string };
+
+/** Returns the source at a location; `kek.json` in the data folder when there is none. */
+export function kekSource(location: KekLocation | undefined, dataDir: string): KekSource {
+  if (location === undefined) return kekFileSource(join(dataDir, "kek.json"));
+  return "file" in location ? kekFileSource(location.file, location) : kekCommandSource(location.command);
+}
+
+/** KEKs in a file. @param isManaged true for a file that somebody else writes, such as a systemd credential */
+export const kekFileSource = (path: string, { isManaged = false } = {}): KekSource => ({
+  name: `the KEK file ${path}`,
+  ...(!isManaged && { path }),
+  read: () => readKekFile(path),
+  version: () => kekFileVersion(path),
+});
+
+/** A command that fetches keys from a key management service has this long. */
+const COMMAND_TIMEOUT_MS = 30_000;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
+
+/**
+ * KEKs that a shell command prints, in the form of a KEK file: from a key management service, a hardware module, a vault. Its standard
+ * error goes to the hub's own.
+ */
+const kekCommandSource = (command: string): KekSource => ({
+  name: "the KEK command",
+  async read() {
+    const unreadable = (why: string) =>
+      usageError("credential_unreadable", `The KEK command ${why}.`, {
+        hint: "Run it by hand: it prints what a KEK file holds (sealift hub create-kek).",
+      });
+    const child = spawn("/bin/sh", ["-c", command], { stdio: ["ignore", "pipe", "inherit"] });
+    const ended = once(child, "close") as Promise<[number | null]>;
+    const impatience = setTimeout(() => child.kill("SIGKILL"), COMMAND_TIMEOUT_MS);
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    try {
+      for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+        bytes += chunk.length;
+        if (bytes > MAX_OUTPUT_BYTES) {
+          child.kill("SIGKILL");
+          throw unreadable(`printed more than ${MAX_OUTPUT_BYTES} bytes`);
+        }
+        chunks.push(chunk);
+      }
+      const [status] = await ended;
+      if (status === null) throw unreadable(`was ended by a signal, or after ${COMMAND_TIMEOUT_MS / 1000} s`);
+      if (status !== 0) throw unreadable(`failed with exit code ${status}`);
+    } finally {
+      clearTimeout(impatience);
+    }
+    const keks = parseKeks(Buffer.concat(chunks).toString("utf8"));
+    if (keks === undefined) throw unreadable("printed something else than KEKs");
+    return keks;
+  },
+});

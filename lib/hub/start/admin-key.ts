@@ -1,0 +1,53 @@
+import { readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { syncFolder, writeFileAtomic } from "../../support/files.ts";
+import { hashOf, issue } from "../access/credentials.ts";
+import { adminKeyHash, insertAdminKey, replaceAdminKey } from "../records/keys.ts";
+import type { Database } from "../records/port.ts";
+
+/** The administrator's key file, and the one that a new key is written to before it is registered. */
+const filesOf = (dataDir: string) => ({
+  path: join(dataDir, "admin.key"),
+  pending: join(dataDir, "admin.key.pending"),
+});
+
+async function adopt(dataDir: string): Promise<string> {
+  const { path, pending } = filesOf(dataDir);
+  await rename(pending, path);
+  await syncFolder(dataDir);
+  return path;
+}
+
+/** Writes a new key beside its place: a crash before or after its registration loses neither the key nor the file. */
+async function writePending(dataDir: string): Promise<string> {
+  const key = issue("key");
+  await writeFileAtomic(filesOf(dataDir).pending, `${key}\n`, { mode: 0o600 });
+  return key;
+}
+
+/** Creates the one administrator key of a new hub and writes it to `<data-dir>/admin.key` (0600). */
+export async function prepareAdminKey(dataDir: string, database: Database, now: string): Promise<void> {
+  const { pending } = filesOf(dataDir);
+  const registered = await adminKeyHash(database.kysely);
+  if (registered !== undefined) {
+    const left = await readFile(pending, "utf8").catch(() => undefined);
+    if (left === undefined) return;
+    if (hashOf(left.trim()) === registered) await adopt(dataDir);
+    else await rm(pending, { force: true });
+    return;
+  }
+  const key = await writePending(dataDir);
+  if (await insertAdminKey(database.kysely, key, now)) await adopt(dataDir);
+  else await rm(pending, { force: true });
+}
+
+/**
+ * Makes the administrator key anew, beside a running hub: the old one stops working at once.
+ *
+ * @returns the path of the file that holds the new key
+ */
+export async function renewAdminKey(dataDir: string, database: Database, now: string): Promise<string> {
+  const key = await writePending(dataDir);
+  await replaceAdminKey(database.kysely, key, now);
+  return adopt(dataDir);
+}

@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { usageError } from "../../contract/errors.ts";
+import { statsOf, writeFileAtomic } from "../../support/files.ts";
+import type { Blobs } from "../blobs/port.ts";
+import { knownBlobs } from "../records/blobs.ts";
+import { findKeks } from "../records/keks.ts";
+import type { Database } from "../records/port.ts";
+
+/** In the data folder: says which database it belongs to. */
+const CLAIM_FILE = "database-id";
+/** Blobs that are looked up in the database before it may claim a storage that nobody has claimed. */
+const SAMPLE_BLOBS = 500;
+
+/** Names a database without telling anything of its secrets. @param key a secret key of the database */
+export const databaseId = (key: Buffer): string => createHash("sha256").update("blobs").update(key).digest("hex");
+
+const claimOf = (dataDir: string): Promise<string | undefined> =>
+  readFile(join(dataDir, CLAIM_FILE), "utf8").then(
+    (text) => text.trim(),
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return undefined;
+      throw error;
+    },
+  );
+
+const HINT =
+  "Check --database-url, that every volume is mounted, and --data-dir and --blob-url. A new hub gets a new data folder and blob storage.";
+
+async function sampleOf(blobs: Blobs): Promise<string[]> {
+  const sample: string[] = [];
+  for await (const { id } of blobs.list()) {
+    sample.push(id);
+    if (sample.length === SAMPLE_BLOBS) break;
+  }
+  return sample;
+}
+
+/**
+ * Refuses a new database where an older one has been at work, before anything is created in it: a wrong `--database-url` or a volume
+ * that is not mounted must not become an empty hub.
+ *
+ * @throws UsageError `usage`
+ */
+export async function refuseForeignStorage(dataDir: string, database: Database, blobs: Blobs): Promise<void> {
+  if ((await findKeks(database.kysely)).size > 0) return;
+  const refuse = (what: string) =>
+    usageError("usage", `The database is new, but ${what}: this is not the database that belongs here.`, {
+      hint: HINT,
+    });
+  if ((await claimOf(dataDir)) !== undefined || (await statsOf(join(dataDir, "admin.key"))) !== undefined) {
+    throw refuse(`the data folder ${dataDir} has been used with another one`);
+  }
+  if ((await blobs.owner()) !== undefined || (await sampleOf(blobs)).length > 0) {
+    throw refuse(`${blobs.name} holds artifacts of another one`);
+  }
+}
+
+/**
+ * Makes the data folder and the blob storage this database's own, before anything may be removed from them.
+ *
+ * @throws UsageError `usage` when one of them is another database's
+ */
+export async function claimStorage(dataDir: string, database: Database, blobs: Blobs, id: string): Promise<void> {
+  const claimed = await claimOf(dataDir);
+  if (claimed !== undefined && claimed !== id) {
+    throw usageError("usage", `The data folder ${dataDir} belongs to another database.`, { hint: HINT });
+  }
+  if ((await blobs.owner()) === undefined) {
+    // Storages of earlier versions are not claimed. One that holds only blobs that this database does not know is another's.
+    const sample = await sampleOf(blobs);
+    const known = sample.length === 0 ? undefined : await knownBlobs(database.kysely, sample);
+    if (known?.size === 0) {
+      throw usageError("usage", `The database knows nothing of what is in ${blobs.name}.`, { hint: HINT });
+    }
+  }
+  if ((await blobs.claim(id)) !== id) {
+    throw usageError("usage", `Another hub's database has its blobs in ${blobs.name}.`, {
+      hint: "Give each database a folder, bucket or prefix of its own: --blob-url s3://bucket/prefix.",
+    });
+  }
+  if (claimed === undefined) await writeFileAtomic(join(dataDir, CLAIM_FILE), `${id}\n`, { mode: 0o600 });
+}

@@ -1,0 +1,27 @@
+import { resolve } from "node:path";
+import { usageError } from "../../contract/errors.ts";
+import { openDatabase } from "../records/database.ts";
+import { adminKeyHash } from "../records/keys.ts";
+import { renewAdminKey } from "./admin-key.ts";
+
+/**
+ * Makes the administrator key of a hub anew, beside the running hub.
+ *
+ * @returns the path of the file that holds the new key
+ * @throws UsageError `usage` when there is no hub
+ */
+export async function renewAdminKeyOf(options: { dataDir: string; databaseUrl?: string }): Promise<string> {
+  const dataDir = resolve(options.dataDir);
+  const database = await openDatabase({
+    dataDir,
+    mustExist: true,
+    ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
+  });
+  await using _database = { [Symbol.asyncDispose]: () => database.close() };
+  if ((await adminKeyHash(database.kysely)) === undefined) {
+    throw usageError("usage", "The database is not one of a hub that has been started.", {
+      hint: "Check --data-dir and --database-url.",
+    });
+  }
+  return await renewAdminKey(dataDir, database, new Date().toISOString());
+}

@@ -1,0 +1,54 @@
+import type { Logger } from "../../support/logging.ts";
+import type { Database } from "../records/port.ts";
+
+/** The database's clock is read this often. */
+const SYNC_INTERVAL_MS = 30_000;
+/** An answer that took longer says too little of the time. */
+const MAX_ROUND_TRIP_MS = 2000;
+/** A difference that an operator should hear of. */
+const WARN_MS = 60_000;
+
+export interface HubClock extends Disposable {
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** The same moment as ISO 8601 with milliseconds. */
+  iso: () => string;
+}
+
+/**
+ * The hub's clock. All hubs of one PostgreSQL go by the database's clock, so that keys, sessions and download addresses end for all of
+ * them at the same moment, whatever the machines' clocks say. On SQLite it is this machine's.
+ *
+ * @param local this machine's clock, in milliseconds since 1970
+ */
+export async function startClock(database: Database, local: () => number, logger?: Logger): Promise<HubClock> {
+  let offsetMs = 0;
+  const sync = async (): Promise<void> => {
+    const before = local();
+    const there = await database.now?.();
+    const after = local();
+    if (there === undefined || after - before > MAX_ROUND_TRIP_MS || after < before) return;
+    const offset = there - (before + after) / 2;
+    if (Math.abs(offset - offsetMs) > WARN_MS) {
+      logger?.warn({ difference_s: Math.round(offset / 1000) }, "this machine's clock and the database's differ");
+    }
+    offsetMs = offset;
+  };
+  await sync();
+  // While the database is away the last difference holds.
+  const timer = database.now && setInterval(() => void sync().catch(() => {}), SYNC_INTERVAL_MS).unref();
+
+  const now = (): number => Math.floor(local() + offsetMs);
+  let last = Number.NaN;
+  let text = "";
+  return {
+    now,
+    // Many requests fall into one millisecond, whose text is made once.
+    iso() {
+      const moment = now();
+      if (moment !== last) text = new Date((last = moment)).toISOString();
+      return text;
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}

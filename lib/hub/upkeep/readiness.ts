@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "../../support/logging.ts";
+import type { Blobs } from "../blobs/port.ts";
+import type { Database } from "../records/port.ts";
+import { StorageError, type StorageTrouble, storageTrouble } from "../storage-error.ts";
+
+/** No part may keep a load balancer waiting for longer. */
+const CHECK_TIMEOUT_MS = 2000;
+/** Answers are this fresh: several balancers that ask at once cost one check. */
+const FRESH_MS = 500;
+
+export type Part = "database_read" | "database_write" | "blobs";
+
+/** How a part of the hub's storage is. */
+export interface PartHealth {
+  ok: boolean;
+  duration_ms: number;
+  /** Why it is not: it does not answer, it is full, it can only be read, or it failed in another way, which the log tells. */
+  trouble?: StorageTrouble | "failed";
+}
+
+/** Readiness of the whole: what a hub that can read its database serves, it goes on serving. */
+export interface Readiness {
+  ready: boolean;
+  status: "ok" | "degraded" | "unavailable";
+  parts: Record<Part, PartHealth>;
+}
+
+interface CheckContext {
+  database: Database;
+  blobs: Blobs;
+  now: () => string;
+  logger: Logger | undefined;
+}
+
+/** Checks whether the storage can be used now, each part for itself. A check that is running is shared. */
+export class ReadinessCheck {
+  readonly #context: CheckContext;
+  #running: Promise<Readiness> | undefined;
+  #last: { at: number; readiness: Readiness } | undefined;
+
+  constructor(context: CheckContext) {
+    this.#context = context;
+  }
+
+  /** Never rejects, and takes {@link CHECK_TIMEOUT_MS} at most. */
+  now(): Promise<Readiness> {
+    if (this.#last !== undefined && performance.now() - this.#last.at < FRESH_MS) {
+      return Promise.resolve(this.#last.readiness);
+    }
+    this.#running ??= this.#check().finally(() => (this.#running = undefined));
+    return this.#running;
+  }
+
+  async #check(): Promise<Readiness> {
+    const { database, blobs, now } = this.#context;
+    const [read, write, bytes] = await Promise.all([
+      this.#measure("database_read", () => database.checkRead()),
+      this.#measure("database_write", () => database.checkWrite(now())),
+      this.#measure("blobs", (signal) => blobs.check(signal)),
+    ]);
+    const ok = read.ok && write.ok && bytes.ok;
+    const readiness: Readiness = {
+      ready: read.ok,
+      status: ok ? "ok" : read.ok ? "degraded" : "unavailable",
+      parts: { database_read: read, database_write: write, blobs: bytes },
+    };
+    this.#last = { at: performance.now(), readiness };
+    return readiness;
+  }
+
+  async #measure(part: Part, work: (signal: AbortSignal) => Promise<void>): Promise<PartHealth> {
+    const started = performance.now();
+    const over = new AbortController();
+    const overdue = async (): Promise<never> => {
+      await sleep(CHECK_TIMEOUT_MS, undefined, { signal: over.signal, ref: false });
+      throw new StorageError("away", `no answer within ${CHECK_TIMEOUT_MS} ms`);
+    };
+    const health = (): PartHealth => ({ ok: true, duration_ms: Math.round(performance.now() - started) });
+    const checking = work(AbortSignal.timeout(CHECK_TIMEOUT_MS));
+    // It may still fail after its time is over.
+    checking.catch(() => {});
+    try {
+      await Promise.race([checking, overdue()]);
+      return health();
+    } catch (error) {
+      this.#context.logger?.warn({ err: error, part }, "a part of the storage cannot be used");
+      return { ...health(), ok: false, trouble: storageTrouble(error) ?? "failed" };
+    } finally {
+      over.abort();
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import type { HubContext } from "../context.ts";
+import { removeReports } from "../records/report-history.ts";
+import { sweepBlobs, type SweepResult } from "./sweep.ts";
+
+const INTERVAL_MS = 60 * 60 * 1000;
+/** Uploads and blobs that are older than this belong to nobody: an upload that goes on grows, and a commit takes seconds. */
+const LEFTOVER_AGE_MS = 60 * 60 * 1000;
+/** How long the trash keeps a blob without a record. */
+const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;
+
+export interface UpkeepOptions {
+  /** True when no other process writes to this storage, so that everything without an owner is a leftover. */
+  isAlone: boolean;
+  /** How long deployment reports are kept; undefined for ever. */
+  keepReportsMs: number | undefined;
+}
+
+/** What the hub does beside the requests, now and every hour, until it is disposed. */
+export class Upkeep implements AsyncDisposable {
+  readonly #hub: HubContext;
+  readonly #options: UpkeepOptions;
+  readonly #timer: NodeJS.Timeout;
+  #running: Promise<unknown> = Promise.resolve();
+  #last: SweepResult | undefined;
+
+  constructor(hub: HubContext, options: UpkeepOptions) {
+    this.#hub = hub;
+    this.#options = options;
+    this.#timer = setInterval(() => void this.run(), INTERVAL_MS).unref();
+  }
+
+  /** The last comparison of blobs and records; undefined before the first one. */
+  get lastSweep(): SweepResult | undefined {
+    return this.#last;
+  }
+
+  /** Does everything once, after what is running. What fails is told in the log, and is tried again in an hour. */
+  run(): Promise<void> {
+    const next = this.#running.then(async () => {
+      await this.#attempt("what crashes left", () => this.#clearIncoming());
+      await this.#attempt("blobs without a record", () => this.#sweep());
+      await this.#attempt("old deployment reports", () => this.#removeReports());
+    });
+    this.#running = next;
+    return next;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#running;
+  }
+
+  async #attempt(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#hub.logger?.error({ err: error }, `could not look for ${what}`);
+    }
+  }
+
+  async #clearIncoming(): Promise<void> {
+    const { blobs, logger } = this.#hub;
+    const removed = await blobs.clearIncoming(this.#options.isAlone ? 0 : LEFTOVER_AGE_MS);
+    if (removed > 0) logger?.warn({ removed }, "removed uploads that were never finished");
+  }
+
+  async #sweep(): Promise<void> {
+    const { logger } = this.#hub;
+    // The clock of the storage, which is closer to this machine's than to the database's.
+    const result = await sweepBlobs(this.#hub, {
+      minAgeMs: LEFTOVER_AGE_MS,
+      trashAgeMs: TRASH_AGE_MS,
+      now: Date.now(),
+    });
+    this.#last = result;
+    const { known, trashed, takenBack, removed, unexplained, lost } = result;
+    if (trashed + takenBack + removed > 0) {
+      logger?.warn({ known, trashed, taken_back: takenBack, removed }, "moved blobs without a record to the trash");
+    }
+    if (unexplained > 0) {
+      logger?.error({ known, unexplained }, "left blobs without a record in place: too many to be what crashes left");
+    }
+    if (lost.length > 0) logger?.error({ lost }, "the bytes of published versions are gone");
+  }
+
+  async #removeReports(): Promise<void> {
+    const { database, clock, logger } = this.#hub;
+    const { keepReportsMs } = this.#options;
+    if (keepReportsMs === undefined) return;
+    const removed = await removeReports(database.kysely, new Date(clock() - keepReportsMs).toISOString());
+    if (removed > 0) logger?.info({ removed }, "removed old deployment reports");
+  }
+}
