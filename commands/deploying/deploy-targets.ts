@@ -32,6 +32,7 @@ export async function projectTarget(options: ProjectValues, id: string): Promise
     ...connection,
     projectId: parsed.data,
     deploymentCredential,
+    delta: options.delta,
     trust: await signerTrust(options),
     sources: { gitTokens: new Map(options.gitToken), ...(signingSecret !== undefined && { signingSecret }) },
   };

@@ -54,7 +54,7 @@ export class DeployPublish extends withOptions(publish) {
       limits: limitsOf(this.options),
       ...(epoch !== undefined && { sourceDateEpoch: epoch }),
       signal: interrupt.signal,
-      emit: this.json ? sparing(this.print.event) : renderer(progress),
+      emit: this.json ? sparing(this.print.event) : await renderer(progress),
     };
     try {
       return dryRun ? await this.#dryRun(build) : await this.#publish(build, () => progress.stop());
@@ -86,14 +86,22 @@ export class DeployPublish extends withOptions(publish) {
       import("../../lib/publisher/publish-project.ts"),
       import("../../lib/artifact/signatures/key-files.ts"),
     ]);
-    const { signingKey, level, output, hubUrl, apiKey = "", timeoutMs } = this.options;
+    const { signingKey, level, output, hubUrl, apiKey = "", timeoutMs, deltas, deltaFrom } = this.options;
     const hub = hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
-    const { outcome, project, artifact, record } = await publishProject({
+    const bases = deltaFrom.length > 0 ? { versions: deltaFrom } : deltas > 0 ? { count: deltas } : undefined;
+    const {
+      outcome,
+      project,
+      artifact,
+      record,
+      deltas: made,
+    } = await publishProject({
       ...build,
       seed: parsePrivateKey(signingKey!, "--signing-key-file"),
       level,
       ...(output !== undefined && { output }),
       ...(hub !== undefined && { hub }),
+      ...(bases !== undefined && { deltas: bases }),
     });
     // The bar clears its line when it stops: the result comes after it.
     stopProgress();
@@ -106,6 +114,7 @@ export class DeployPublish extends withOptions(publish) {
         artifact_bytes: artifact.size,
         output: output ?? null,
         record: record ?? null,
+        deltas: made,
       });
     if (outcome === "unchanged") this.print.line(`unchanged: ${version} is published already with the same content`);
     else
@@ -136,11 +145,12 @@ function sparing(emit: (event: PublishEvent) => void): (event: PublishEvent) => 
   };
 }
 
-function renderer(progress: {
+async function renderer(progress: {
   line(text: string): void;
   update(what: string, done: number, total: number): void;
   stop(): void;
-}): BuildOptions["emit"] {
+}): Promise<BuildOptions["emit"]> {
+  const { sizeText } = await import("../../lib/agent/deployment/sentences.ts");
   const labels = { "scan.progress": "Hashing", "pack.progress": "Packing", "upload.progress": "Uploading" };
   return (event) => {
     switch (event.event) {
@@ -154,6 +164,14 @@ function renderer(progress: {
         return progress.line(
           `${event.files} files, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out (see --dry-run)` : ""}`,
         );
+      case "delta.done":
+        return progress.line(
+          `Delta from ${event.base_version}: ${sizeText(event.bytes)} instead of ${sizeText(event.artifact_bytes)}`,
+        );
+      case "delta.skipped":
+        return progress.line(`No delta from ${event.base_version}: ${event.reason}`);
+      case "warning":
+        return progress.line(`warning: ${event.message}`);
       case "sign.done":
         return progress.line(`Signed by ${event.signer_public_key}`);
       default:

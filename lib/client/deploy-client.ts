@@ -149,17 +149,23 @@ export class DeployClient {
     return Buffer.from((await this.#withSession(request, authorizeAnswer)).dek, "base64");
   }
 
-  /** The ciphertext as one stream. An address that expires on the way is asked for again. @throws ArtifactError through the stream */
+  /**
+   * The ciphertext of a version, or of a delta that leads to it, as one stream. An address that expires on the way is asked for again.
+   *
+   * @param at finds the address in a location: the artifact's own by default
+   * @throws ArtifactError through the stream
+   */
   download(
     version: string,
     location: ArtifactLocation,
     options: Pick<DownloadOptions, "maxBytes" | "onReceived" | "onResumed">,
+    at: (location: ArtifactLocation) => string = ({ download_url }) => download_url,
   ): Readable {
     return download({
       ...this.#options,
       ...options,
-      url: location.download_url,
-      renew: async () => (await this.locate(version)).download_url,
+      url: at(location),
+      renew: async () => at(await this.locate(version)),
     });
   }
 

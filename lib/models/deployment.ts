@@ -1,5 +1,6 @@
 import type { AgentEvent } from "../agent/deployment/events.ts";
 import type { DeployResult } from "../agent/deployment/run.ts";
+import { deploySentence } from "../agent/deployment/sentences.ts";
 import { Transfer } from "./transfer.ts";
 
 export const STAGES = ["resolve", "download", "unpack", "verify", "install", "switch", "health"] as const;
@@ -69,6 +70,15 @@ export class DeploymentModel {
         break;
       case "locate.ok":
         this.size = event.size_bytes;
+        break;
+      case "delta.chosen":
+        this.note = deploySentence(event);
+        break;
+      case "delta.failed":
+        this.note = deploySentence(event);
+        this.checks.length = 0;
+        this.#fetched = false;
+        this.#reached = "download";
         break;
       case "fetch.started":
         this.#reached = "download";

@@ -31,6 +31,11 @@ export const publish = {
       { metavar: "PATTERN", help: "Bring back what is never packed; may be repeated" },
       (pattern) => pattern,
     ),
+    deltas: whole({ help: "Deltas to make from the versions that hosts run; 0 for none", default: 4, min: 0, max: 8 }),
+    deltaFrom: list(
+      { metavar: "VERSION", help: "Make a delta from this version, whoever runs it; may be repeated" },
+      (version) => version,
+    ),
     output: path({ help: "Keep the artifact in this file, its keys in FILE.json (0600)" }),
     dryRun: flag({ help: "List what would be packed, and its digest; sends nothing" }),
   }),

@@ -21,6 +21,7 @@ export const projectSource = group("Project", {
     ({ trustOnFirstUse }) => trustOnFirstUse !== true,
     "Give the publisher's signer.pub, or --trust-on-first-use to trust whoever signed the first deployment.",
   ),
+  delta: flag({ help: "Fetch the full artifact even where a delta would do", default: true }),
   trustOnFirstUse: flag({ help: "Trust the signer of the first deployment, and no other later" }),
   signingSecret: { ...signingSecret, help: "For plugins from the marketplace" },
   gitToken: list(

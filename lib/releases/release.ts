@@ -16,6 +16,8 @@ export const releaseRecord = z.object({
   /** Units that its plan starts, restarts or checks; null is the project's own. Absent in releases that older versions made. */
   units: z.array(z.string().nullable()).optional(),
   content_sha256: z.string().nullable(),
+  /** `<section>/<id>` → its folder in the tree that the release was made of. Of projects only. */
+  source_folders: z.record(z.string(), z.string()).optional(),
   created_at: z.string(),
 });
 export type ReleaseRecord = z.infer<typeof releaseRecord>;

@@ -21,6 +21,10 @@ export type AgentEvent =
   | { event: "resolve.ok"; version: string; running_version: string | null }
   | { event: "locate.ok"; size_bytes: number | null }
   | { event: "authorize.ok" }
+  /** A delta is taken instead of the full artifact. */
+  | { event: "delta.chosen"; base_version: string; size_bytes: number; full_size_bytes: number | null }
+  /** The delta was of no use: the full artifact is taken after all. */
+  | { event: "delta.failed"; base_version: string; code: string; reason: string }
   | { event: "fetch.started"; size_bytes: number | null }
   | { event: "fetch.progress"; bytes: number; size_bytes: number | null; unpacked_bytes: number }
   | { event: "fetch.resumed"; bytes: number; reason: string }

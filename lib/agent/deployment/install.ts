@@ -4,6 +4,7 @@ import { reserveData } from "../../releases/data-folders.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { ATTEMPT_FILE, type Item } from "../../releases/layout.ts";
 import { writeRelease } from "../../releases/release.ts";
+import { REST_FOLDER, TREE_LIST } from "../../releases/source-tree.ts";
 import { type NewRelease, planSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
 import { noSupervisor } from "../supervisors/none.ts";
@@ -57,6 +58,7 @@ export async function install(run: Run, staged: Staged, journal: Journal): Promi
     provisioners: options.provisioners,
     notifiers: options.notifiers,
     items,
+    sourceFolders: new Map(),
     envFiles,
     emit: run.emit,
     signal: run.signal,
@@ -76,10 +78,13 @@ function unitsOf({ after }: OrderedPlan): (string | null)[] {
   return [...new Set(supervised)];
 }
 
-/** The files that people may want to read stay with the release, the rest of the tree goes; `release.json` makes it whole. */
+/**
+ * The files that people may want to read stay with the release, and so does the rest of a project's tree, as a base for deltas;
+ * `release.json` makes it whole.
+ */
 async function finishRelease(
   run: Run,
-  { fetched, release, items, journal }: StepContext,
+  { fetched, release, items, sourceFolders, journal }: StepContext,
   name: string,
   units: (string | null)[],
 ): Promise<void> {
@@ -88,7 +93,9 @@ async function finishRelease(
     const from = join(fetched.tree, file);
     if ((await statsOf(from)) !== undefined) await rename(from, join(release, file));
   }
-  await rm(fetched.tree, { recursive: true, force: true });
+  const isBase = (await statsOf(join(release, TREE_LIST))) !== undefined;
+  if (isBase) await rename(fetched.tree, join(release, REST_FOLDER));
+  else await rm(fetched.tree, { recursive: true, force: true });
   for (const item of items) await reserveData(run.layout, target, name, item);
   if (run.options.pluginSecretKey !== undefined) {
     const { signPlugins } = await import("./plugin-signing.ts");
@@ -101,6 +108,7 @@ async function finishRelease(
     items,
     units,
     content_sha256: fetched.contentSha256,
+    ...(isBase && { source_folders: Object.fromEntries(sourceFolders) }),
     created_at: new Date().toISOString(),
   });
 }

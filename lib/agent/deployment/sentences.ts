@@ -15,6 +15,12 @@ export function deploySentence(event: AgentEvent): string | undefined {
       return `${event.outcome === "undone" ? "Undid" : "Finished"} an interrupted deployment${event.version === null ? "" : ` of ${event.version}`}`;
     case "resolve.ok":
       return `Version ${event.version}${event.running_version === null ? "" : `, running ${event.running_version}`}`;
+    case "delta.chosen": {
+      const instead = event.full_size_bytes === null ? "" : ` instead of ${sizeText(event.full_size_bytes)}`;
+      return `Delta from ${event.base_version}: ${sizeText(event.size_bytes)}${instead}`;
+    }
+    case "delta.failed":
+      return `The delta from ${event.base_version} was of no use: ${event.reason} Taking the full artifact`;
     case "fetch.resumed":
       return `Connection lost after ${sizeText(event.bytes)}, going on (${event.reason})`;
     case "fetch.done":

@@ -27,6 +27,8 @@ export interface StepContext {
   notifiers: Notifiers;
   /** What was installed, filled by `install_plugin` and `install_extension`. */
   items: Item[];
+  /** `<section>/<id>` → the item's folder in the verified tree. */
+  sourceFolders: Map<string, string>;
   /** Plugin id → prepared `.env` file, filled by `write_env`. */
   envFiles: Map<string, string>;
   emit: Emit;
@@ -106,7 +108,11 @@ async function runStep(step: InstallStep, context: StepContext): Promise<void> {
 }
 
 /** Moves an item from the verified tree to its place in the release. */
-async function install(item: Item, source: string, { fetched, release, items }: StepContext): Promise<void> {
+async function install(
+  item: Item,
+  source: string,
+  { fetched, release, items, sourceFolders }: StepContext,
+): Promise<void> {
   const from = join(fetched.tree, source);
   if ((await statsOf(from))?.isDirectory() !== true) {
     throw deploymentError(
@@ -123,6 +129,7 @@ async function install(item: Item, source: string, { fetched, release, items }: 
   // The root of an archive was a private folder until now; whoever runs the plugin has to read it.
   await chmod(to, 0o755);
   items.push(item);
+  sourceFolders.set(`${item.section}/${item.id}`, source);
 }
 
 async function provision(plugin: string, context: StepContext): Promise<void> {

@@ -1,19 +1,22 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
 import { openArtifact } from "../../artifact/project/open.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
-import { artifactError } from "../../contract/errors.ts";
+import { artifactError, asSealiftError } from "../../contract/errors.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
 import type { ArtifactLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import { TREE_LIST } from "../../releases/source-tree.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
+import type { Emit } from "../deployment/events.ts";
 import { parseForeignPlan } from "../deployment/plan.ts";
 import { throttled } from "../deployment/progress.ts";
 import type { SourcePluginOptions } from "./pinned-plugins.ts";
+import type { VerifiedTree } from "./project-delta.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { type SignerTrust, trustedSigner } from "./trust.ts";
 
@@ -22,6 +25,8 @@ export interface ProjectSourceOptions extends HubConnection {
   version: string;
   deploymentCredential: string;
   trust: SignerTrust;
+  /** Whether a delta may be taken instead of the full artifact. Default true. */
+  delta?: boolean;
   /** For plugins that the manifest fetches from elsewhere. */
   sources?: Pick<SourcePluginOptions, "signingSecret" | "gitTokens">;
 }
@@ -76,54 +81,17 @@ interface Located {
   location: ArtifactLocation;
 }
 
-/** Authorizes, then downloads, verifies, decrypts and unpacks in one pass. */
-async function fetchArtifact(
-  options: ProjectSourceOptions,
-  { client, version, location }: Located,
-  context: FetchContext,
-): Promise<Fetched> {
+/** Authorizes, then downloads, verifies, decrypts and unpacks in one pass: a delta where one fits, else the full artifact. */
+async function fetchArtifact(options: ProjectSourceOptions, located: Located, context: FetchContext): Promise<Fetched> {
   const { projectId } = options;
-  const { layout, target, emit, signal, limits, staging } = context;
+  const { version, location } = located;
+  const { layout, target, emit, staging } = context;
   emit({ event: "locate.ok", size_bytes: location.size_bytes ?? null });
   const offered = Buffer.from(location.signer_public_key, "base64");
   const signer = await trustedSigner(layout, target, options.trust, offered);
-  const dek = await client.authorize(options.deploymentCredential, location.signature);
-  emit({ event: "authorize.ok" });
   const tree = join(staging, "tree");
-  await mkdir(tree, { mode: 0o700 });
-  let bytes = 0;
-  let size = location.size_bytes ?? null;
-  let unpackedBytes = 0;
-  const progress = throttled(emit, () => ({
-    event: "fetch.progress",
-    bytes,
-    size_bytes: size,
-    unpacked_bytes: unpackedBytes,
-  }));
-  emit({ event: "fetch.started", size_bytes: size });
-  const download = client.download(version, location, {
-    maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES,
-    onReceived: (received, total) => {
-      bytes = received;
-      size ??= total ?? null;
-      progress();
-    },
-    onResumed: (received, reason) => emit({ event: "fetch.resumed", bytes: received, reason }),
-  });
-  const { manifest, ...opened } = await openArtifact(download, {
-    dek,
-    signature: Buffer.from(location.signature, "base64"),
-    signerPublicKey: signer.publicKey,
-    staging: tree,
-    limits,
-    signal,
-    onUnpacked: (unpacked) => {
-      unpackedBytes = unpacked;
-      progress();
-    },
-    onVerified: () => emit({ event: "verify.ok", check: "signature" }),
-  });
-  emit({ event: "fetch.done", bytes, files: opened.files, unpacked_bytes: opened.bytes });
+  const fetching: Fetching = { options, located, signer: signer.publicKey, tree, context };
+  const { manifest } = (await tryDelta(fetching)) ?? (await fetchFull(fetching));
   checkManifest(manifest, projectId, version);
   emit({ event: "verify.ok", check: "manifest" });
   if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {
@@ -151,6 +119,114 @@ async function fetchArtifact(
     artifactSha256: location.artifact_sha256 ?? null,
     repo: null,
     reported: manifest.plugins,
+  };
+}
+
+interface Fetching {
+  options: ProjectSourceOptions;
+  located: Located;
+  /** The key that the operator trusts. */
+  signer: Uint8Array;
+  /** Where the whole tree is made. */
+  tree: string;
+  context: FetchContext;
+}
+
+async function fetchFull({ options, located, signer, tree, context }: Fetching): Promise<VerifiedTree> {
+  const { client, version, location } = located;
+  const { emit, signal, limits, staging } = context;
+  const dek = await client.authorize(options.deploymentCredential, location.signature);
+  emit({ event: "authorize.ok" });
+  await mkdir(tree, { mode: 0o700 });
+  const progress = fetchProgress(emit, location.size_bytes ?? null);
+  const opened = await openArtifact(client.download(version, location, progress.download), {
+    dek,
+    signature: Buffer.from(location.signature, "base64"),
+    signerPublicKey: signer,
+    staging: tree,
+    limits,
+    list: join(staging, TREE_LIST),
+    signal,
+    onUnpacked: progress.unpacked,
+    onVerified: () => emit({ event: "verify.ok", check: "signature" }),
+  });
+  progress.done(opened);
+  return opened;
+}
+
+/** Completes the tree from a delta. Undefined when there is none, or when anything about it is off: an event says why. */
+async function tryDelta({ options, located, signer, tree, context }: Fetching): Promise<VerifiedTree | undefined> {
+  const { client, version, location } = located;
+  const { emit, signal, staging } = context;
+  if (options.delta === false) return undefined;
+  const { chooseDelta, fetchDelta } = await import("./project-delta.ts");
+  const chosen = await chooseDelta(context, location, signer);
+  if (chosen === undefined) return undefined;
+  const { delta } = chosen;
+  const { base_version, size_bytes, signature } = delta;
+  emit({ event: "delta.chosen", base_version, size_bytes, full_size_bytes: location.size_bytes ?? null });
+  try {
+    const dek = await client.authorize(options.deploymentCredential, signature);
+    emit({ event: "authorize.ok" });
+    const progress = fetchProgress(emit, size_bytes);
+    const addressOf = ({ deltas }: ArtifactLocation): string =>
+      deltas?.find((other) => other.signature === signature)?.download_url ?? delta.download_url;
+    const opened = await fetchDelta(
+      chosen,
+      { projectId: options.projectId, version },
+      tree,
+      {
+        bytes: () => client.download(version, location, progress.download, addressOf),
+        open: {
+          dek,
+          signerPublicKey: signer,
+          onUnpacked: progress.unpacked,
+          onVerified: () => emit({ event: "verify.ok", check: "signature" }),
+        },
+      },
+      context,
+    );
+    progress.done(opened);
+    return opened;
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    const { code, message: reason } = asSealiftError(thrown, "ArtifactError");
+    // A full disk would be fuller with the full artifact.
+    if (code === "disk_full") throw thrown;
+    emit({ event: "delta.failed", base_version, code, reason });
+    for (const left of [tree, join(staging, TREE_LIST)]) await rm(left, { recursive: true, force: true });
+    return undefined;
+  }
+}
+
+/** Tells how far a download has come: bytes received, and bytes of files unpacked. */
+function fetchProgress(emit: Emit, expectedBytes: number | null) {
+  let bytes = 0;
+  let size = expectedBytes;
+  let unpackedBytes = 0;
+  const tell = throttled(emit, () => ({
+    event: "fetch.progress",
+    bytes,
+    size_bytes: size,
+    unpacked_bytes: unpackedBytes,
+  }));
+  emit({ event: "fetch.started", size_bytes: size });
+  return {
+    download: {
+      maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES,
+      onReceived: (received: number, total: number | undefined) => {
+        bytes = received;
+        size ??= total ?? null;
+        tell();
+      },
+      onResumed: (received: number, reason: string) => emit({ event: "fetch.resumed", bytes: received, reason }),
+    },
+    unpacked: (unpacked: number) => {
+      unpackedBytes = unpacked;
+      tell();
+    },
+    done: ({ files, bytes: unpacked }: Pick<VerifiedTree, "files" | "bytes">) =>
+      emit({ event: "fetch.done", bytes, files, unpacked_bytes: unpacked }),
   };
 }
 

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import type { Limits } from "../limits.ts";
 import { NewFile } from "../tree/new-file.ts";
+import { readLines } from "../tree/read-lines.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { comparePaths } from "../tree/tree-digest.ts";
 import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
@@ -19,7 +20,6 @@ import {
   pathOfLine,
   type PutLine,
 } from "./delta-lines.ts";
-import { readLines } from "./read-lines.ts";
 import { RegularFile } from "./regular-file.ts";
 
 /** The tree that a delta is applied to: what was verified when it was installed, and where its files are now. */
@@ -229,7 +229,7 @@ class Completion {
     const found = digest.digest("hex");
     if (written !== size || found !== sha256)
       throw deltaInvalid(`${quoted(path)} is not the file that its line describes`);
-    this.tree.recordFile(path, size, found);
+    this.tree.recordFile(path, size, executable, found);
   }
 
   *#rangesOf(file: string, size: number): Generator<Buffer> {
@@ -246,18 +246,18 @@ class Completion {
     if (this.#reflinks !== false && this.#clone(from, target)) {
       chmodSync(target, executable ? 0o755 : 0o644);
       using clone = new RegularFile(target, entry.size, () => baseChanged(entry.path, "has another size"));
-      this.#record(entry, path, hashOf(clone.range(0, entry.size, this.#buffer)));
+      this.#record(entry, path, executable, hashOf(clone.range(0, entry.size, this.#buffer)));
       return;
     }
     using source = new RegularFile(from, entry.size, () => baseChanged(entry.path, "has another size"));
     using file = new NewFile(target, executable);
     const write = (block: Buffer): void => file.write(block);
-    this.#record(entry, path, hashOf(source.range(0, entry.size, this.#buffer), write));
+    this.#record(entry, path, executable, hashOf(source.range(0, entry.size, this.#buffer), write));
   }
 
-  #record(entry: FileEntry, path: string, found: string): void {
+  #record(entry: FileEntry, path: string, executable: boolean, found: string): void {
     if (found !== entry.sha256) throw baseChanged(entry.path, "was changed since it was installed");
-    this.tree.recordFile(path, entry.size, found);
+    this.tree.recordFile(path, entry.size, executable, found);
   }
 
   /** Shares the blocks of a regular file where the file system can. */

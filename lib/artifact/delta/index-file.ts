@@ -10,9 +10,10 @@ import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts
 import { DEK_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
 import { SealingCipher } from "../project/cipher.ts";
 import { ChunkList } from "../tree/chunks.ts";
+import { readLines } from "../tree/read-lines.ts";
 import { comparePaths } from "../tree/tree-digest.ts";
 import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
-import { readLines } from "./read-lines.ts";
+import { entryLine, entryOf, lineOf } from "../tree/tree-list.ts";
 
 /** Chunks in one line of an index: a file of many GiB takes many lines, none of them long. */
 const CHUNKS_PER_LINE = 4096;
@@ -34,11 +35,7 @@ const header = z.strictObject({
   version: semverLabel,
   content_sha256: sha256Hex,
 });
-const line = z.union([
-  z.strictObject({ file: z.string().min(1), executable: z.boolean(), size: z.int().min(0), sha256: sha256Hex }),
-  z.strictObject({ folder: z.string().min(1) }),
-  z.strictObject({ chunks: z.base64() }),
-]);
+const line = z.union([entryLine, z.strictObject({ chunks: z.base64() })]);
 
 /**
  * The key of a version's index: only the signer's seed yields it, so a hub can neither read nor forge an index, and one of another
@@ -74,14 +71,11 @@ function* linesOf(tree: IndexedTree, entries: readonly TreeEntry[]): Generator<s
   const first = { v: 1, project_id: tree.projectId, version: tree.version, content_sha256: tree.contentSha256 };
   let text = `${JSON.stringify(first)}\n`;
   for (const entry of entries) {
-    if (entry.type === "folder") text += `${JSON.stringify({ folder: entry.path })}\n`;
-    else {
-      const { path, executable, size, sha256, chunks } = entry;
-      text += `${JSON.stringify({ file: path, executable, size, sha256 })}\n`;
-      for (let from = 0; chunks !== undefined && from < chunks.count; from += CHUNKS_PER_LINE) {
-        const records = chunks.toBuffer(from, Math.min(chunks.count, from + CHUNKS_PER_LINE));
-        text += `{"chunks":"${records.toString("base64")}"}\n`;
-      }
+    text += lineOf(entry);
+    const chunks = entry.type === "file" ? entry.chunks : undefined;
+    for (let from = 0; chunks !== undefined && from < chunks.count; from += CHUNKS_PER_LINE) {
+      const records = chunks.toBuffer(from, Math.min(chunks.count, from + CHUNKS_PER_LINE));
+      text += `{"chunks":"${records.toString("base64")}"}\n`;
     }
     if (text.length < 64 * 1024) continue;
     yield text;
@@ -178,10 +172,7 @@ async function* entriesOf(plain: string): AsyncGenerator<TreeEntry> {
         throw indexInvalid(`has broken chunks in line ${number}`);
       continue;
     }
-    const next: TreeEntry =
-      "folder" in entry
-        ? { type: "folder", path: entry.folder }
-        : { type: "file", path: entry.file, executable: entry.executable, size: entry.size, sha256: entry.sha256 };
+    const next = entryOf(entry);
     if (current !== undefined) {
       if (comparePaths(current.path, next.path) >= 0) throw indexInvalid(`is not sorted at line ${number}`);
       yield checked(current);

@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import type { Manifest } from "../../contract/files/manifest.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import { checkDigests, embeddedFolders, type OpenOptions, openPartial } from "../project/open.ts";
+import { writeTreeList } from "../tree/tree-list.ts";
 import { type BaseTree, completeTree } from "./complete-tree.ts";
 
 export interface OpenDeltaOptions extends OpenOptions {
@@ -12,6 +13,8 @@ export interface OpenDeltaOptions extends OpenOptions {
   expected: { projectId: string; version: string };
   /** An empty private folder for the whole tree. The caller removes it if this function throws. */
   output: string;
+  /** Where the list of the finished tree is written, as {@link OpenOptions.list} is. */
+  list?: string;
   /** Called now and then with the bytes of files that are complete. */
   onCompleted?: (bytes: number) => void;
 }
@@ -33,7 +36,7 @@ export interface CompletedTree {
  * @throws ArtifactError with the codes of exit 4; whatever the source throws
  */
 export async function openDelta(source: Readable, options: OpenDeltaOptions): Promise<CompletedTree> {
-  const { staging, output, limits } = options;
+  const { staging, output, limits, list } = options;
   const opened = await openPartial(source, options);
   await mkdir(output, { recursive: true, mode: 0o700 });
   const tree = await completeTree({
@@ -54,6 +57,7 @@ export async function openDelta(source: Readable, options: OpenDeltaOptions): Pr
     },
     opened.manifest,
   );
+  if (list !== undefined) writeTreeList(list, tree.list());
   await rename(join(staging, MANIFEST_FILE), join(output, MANIFEST_FILE));
   return { manifest: opened.manifest, entries: tree.entries, files: tree.files.size + 1, bytes: tree.bytes };
 }

@@ -20,6 +20,8 @@ export interface OpenOptions {
   /** An empty folder of mode 0700 to unpack into; its owner removes it when this fails. */
   staging: string;
   limits: Limits;
+  /** Where the list of the tree without its manifest is written: what a later delta needs to know of it (docs/contract/delta.md). */
+  list?: string;
   signal?: AbortSignal;
   /** Called now and then with the bytes of files unpacked so far. */
   onUnpacked?: (bytes: number) => void;
@@ -42,6 +44,7 @@ export async function openArtifact(source: Readable, options: OpenOptions): Prom
   const opened = await unpackVerified(source, unpacker, options);
   const embedded = embeddedFolders(opened.manifest);
   checkDigests(await unpacker.digests(MANIFEST_FILE, embedded), opened.manifest);
+  if (options.list !== undefined) await unpacker.list(MANIFEST_FILE, options.list);
   return opened;
 }
 

@@ -10,6 +10,7 @@ import { artifactError, asSealiftError, SealiftError } from "../../contract/erro
 import { paceBuffers } from "../../support/buffer-pacing.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
 import { exceeded } from "../tree/safe-path.ts";
+import { writeTreeList } from "../tree/tree-list.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
 import { TarReader } from "./tar-reader.ts";
 import type { FromWorker, ToWorker } from "./unpacker.ts";
@@ -143,6 +144,12 @@ port.on("message", (message: ToWorker) => {
         folders: Object.fromEntries(message.folders.map((name) => [name, tree.files.digestOfFolder(name) ?? null])),
       });
       break;
+    case "list": {
+      const entries = tree.list().filter(({ path }) => path !== message.except);
+      const error = attempt(() => writeTreeList(message.file, entries));
+      tell({ type: "listed", error: error?.message ?? null });
+      break;
+    }
   }
 });
 

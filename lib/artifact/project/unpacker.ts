@@ -10,12 +10,14 @@ import type { Limits } from "../limits.ts";
 export type ToWorker =
   | { type: "chunks"; chunks: Uint8Array<ArrayBuffer>[] }
   | { type: "end" }
-  | { type: "digest"; except: string; folders: string[] };
+  | { type: "digest"; except: string; folders: string[] }
+  | { type: "list"; except: string; file: string };
 
 export type FromWorker =
   | { type: "taken"; bytes: number; unpacked: number }
   | { type: "unpacked"; entries: number; files: number; bytes: number }
   | { type: "digest"; content: string; folders: Record<string, string | null> }
+  | { type: "listed"; error: string | null }
   | { type: "failed"; error: { kind: ErrorKind; code: Code; message: string; hint?: string } };
 
 /** Chunks go over in batches of this many bytes: a message each would cost more than it carries. */
@@ -88,6 +90,7 @@ export class Unpacker extends Writable {
         break;
       }
       case "digest":
+      case "listed":
         break;
     }
   }
@@ -159,6 +162,14 @@ export class Unpacker extends Writable {
     this.#post({ type: "digest", except, folders });
     const [digest] = await answer;
     return digest;
+  }
+
+  /** Writes the list of the unpacked tree, of all of it `except` one path, to a new file. */
+  async list(except: string, file: string): Promise<void> {
+    const answer = once(this.#worker, "message") as Promise<[FromWorker & { type: "listed" }]>;
+    this.#post({ type: "list", except, file });
+    const [{ error }] = await answer;
+    if (error !== null) throw artifactError("internal", `The list of the tree could not be written: ${error}`);
   }
 
   /** Ends the thread; safe at any time. */

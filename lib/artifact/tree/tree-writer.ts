@@ -5,7 +5,8 @@ import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import type { Limits } from "../limits.ts";
 import { NewFile, writeNewFile } from "./new-file.ts";
 import { exceeded, NameRegistry, quoted, safeComponents } from "./safe-path.ts";
-import { TreeDigest } from "./tree-digest.ts";
+import { comparePaths, TreeDigest } from "./tree-digest.ts";
+import type { FileEntry, TreeEntry } from "./tree-index.ts";
 
 const EMPTY = new Uint8Array(0);
 
@@ -35,6 +36,7 @@ export class TreeWriter {
   readonly #limits: Limits;
   readonly #names = new NameRegistry();
   readonly #folders = new Set<string>();
+  readonly #listed: FileEntry[] = [];
   #file: OpenFile | undefined;
 
   constructor(root: string, limits: Limits) {
@@ -71,9 +73,26 @@ export class TreeWriter {
   }
 
   /** Records a file that the caller has written to the place that {@link claimFile} gave. */
-  recordFile(path: string, size: number, sha256: string): void {
+  recordFile(path: string, size: number, executable: boolean, sha256: string): void {
     this.bytes += size;
+    this.#record(path, size, executable, sha256);
+  }
+
+  /** The files of the tree and its empty folders, in canonical order. */
+  list(): TreeEntry[] {
+    const occupied = new Set<string>();
+    for (const path of [...this.#folders, ...this.#listed.map((file) => file.path)]) {
+      const slash = path.lastIndexOf("/");
+      if (slash > 0) occupied.add(path.slice(0, slash));
+    }
+    const empty = [...this.#folders].filter((path) => !occupied.has(path));
+    const folders = empty.map((path): TreeEntry => ({ type: "folder", path }));
+    return [...this.#listed, ...folders].toSorted((a, b) => comparePaths(a.path, b.path));
+  }
+
+  #record(path: string, size: number, executable: boolean, sha256: string): void {
     this.files.add(path, sha256);
+    this.#listed.push({ type: "file", path, executable, size, sha256 });
   }
 
   #claim(name: string, size: number): string {
@@ -110,7 +129,7 @@ export class TreeWriter {
     if (file.received !== file.size) throw malformed(file.path, "is shorter than it says");
     if (file.size === 0) this.#writeWhole(file, EMPTY);
     file.stream?.file[Symbol.dispose]();
-    this.files.add(file.path, file.digest ?? file.stream!.hash.digest("hex"));
+    this.#record(file.path, file.size, file.executable, file.digest ?? file.stream!.hash.digest("hex"));
     this.#file = undefined;
   }
 

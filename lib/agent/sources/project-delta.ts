@@ -1,0 +1,90 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { openDelta } from "../../artifact/delta/open-delta.ts";
+import type { OpenOptions } from "../../artifact/project/open.ts";
+import { equalBytes } from "../../artifact/signatures/ed25519.ts";
+import type { Manifest } from "../../contract/files/manifest.ts";
+import type { ArtifactLocation, DeltaLocation } from "../../contract/surfaces/deploy.ts";
+import type { Release } from "../../releases/release.ts";
+import { baseTree, deltaBases, TREE_LIST } from "../../releases/source-tree.ts";
+import type { FetchContext } from "./source.ts";
+
+/** A delta that the hub offers, and the release of this host that it completes. */
+export interface ChosenDelta {
+  delta: DeltaLocation;
+  base: Release;
+}
+
+/**
+ * Chooses the smallest delta whose base this host keeps. One that another key signed is left alone: it would only fail.
+ *
+ * @param signer the key that the operator trusts
+ */
+export async function chooseDelta(
+  { layout, target }: Pick<FetchContext, "layout" | "target">,
+  { deltas = [], size_bytes: full = Infinity }: Pick<ArtifactLocation, "deltas" | "size_bytes">,
+  signer: Uint8Array,
+): Promise<ChosenDelta | undefined> {
+  const usable = deltas
+    .filter((delta) => delta.size_bytes < full)
+    .filter((delta) => equalBytes(Buffer.from(delta.signer_public_key, "base64"), signer))
+    .toSorted((a, b) => a.size_bytes - b.size_bytes);
+  if (usable.length === 0) return undefined;
+  const bases = await deltaBases(layout, target);
+  for (const delta of usable) {
+    const base = bases.find(
+      ({ version, content_sha256 }) => version === delta.base_version && content_sha256 === delta.base_content_sha256,
+    );
+    if (base !== undefined) return { delta, base };
+  }
+  return undefined;
+}
+
+/** A tree that stands in staging, verified. */
+export interface VerifiedTree {
+  manifest: Manifest;
+  files: number;
+  /** Of all files. */
+  bytes: number;
+}
+
+/** How a delta's bytes come: from the agent's own client, with progress as for a full artifact. */
+export interface DeltaDownload {
+  open: Pick<OpenOptions, "dek" | "signerPublicKey" | "onUnpacked" | "onVerified">;
+  bytes: () => Readable;
+}
+
+/**
+ * Downloads a delta and completes the tree of the new version in `tree`.
+ *
+ * @throws ArtifactError when anything is off: the caller takes the full artifact then
+ */
+export async function fetchDelta(
+  { delta, base }: ChosenDelta,
+  expected: { projectId: string; version: string },
+  tree: string,
+  { open, bytes }: DeltaDownload,
+  context: FetchContext,
+): Promise<VerifiedTree> {
+  const { layout, target, staging, limits, signal } = context;
+  const whole = await baseTree(layout, target, base);
+  if (whole === undefined) throw new Error(`the release of ${base.version} is gone`);
+  const unpacked = join(staging, "delta");
+  await mkdir(unpacked, { mode: 0o700 });
+  try {
+    return await openDelta(bytes(), {
+      ...open,
+      signature: Buffer.from(delta.signature, "base64"),
+      staging: unpacked,
+      output: tree,
+      list: join(staging, TREE_LIST),
+      base: whole,
+      expected,
+      limits,
+      signal,
+    });
+  } finally {
+    await rm(unpacked, { recursive: true, force: true });
+  }
+}

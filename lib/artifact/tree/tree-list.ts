@@ -1,0 +1,58 @@
+import { writeFileSync } from "node:fs";
+import * as z from "zod";
+import { artifactError } from "../../contract/errors.ts";
+import { sha256Hex } from "../../contract/identifiers.ts";
+import { readLines } from "./read-lines.ts";
+import type { TreeEntry } from "./tree-index.ts";
+
+/** A line of a list of a tree: a file, or a folder that holds nothing. */
+export const entryLine = z.union([
+  z.strictObject({ file: z.string().min(1), executable: z.boolean(), size: z.int().min(0), sha256: sha256Hex }),
+  z.strictObject({ folder: z.string().min(1) }),
+]);
+
+/** The line of an entry, with its newline. Chunks are not part of it. */
+export function lineOf(entry: TreeEntry): string {
+  if (entry.type === "folder") return `${JSON.stringify({ folder: entry.path })}\n`;
+  const { path, executable, size, sha256 } = entry;
+  return `${JSON.stringify({ file: path, executable, size, sha256 })}\n`;
+}
+
+/** The entry of a parsed line. */
+export const entryOf = (line: z.output<typeof entryLine>): TreeEntry =>
+  "folder" in line
+    ? { type: "folder", path: line.folder }
+    : { type: "file", path: line.file, executable: line.executable, size: line.size, sha256: line.sha256 };
+
+const MAX_LINE_BYTES = 64 * 1024;
+/** Lines that are written with one call. */
+const LINES_PER_WRITE = 500;
+
+/** Writes the list of a tree to a new file. Synchronous: it runs where the tree was written. */
+export function writeTreeList(file: string, entries: readonly TreeEntry[]): void {
+  writeFileSync(file, "", { flag: "wx", mode: 0o644 });
+  for (let from = 0; from < entries.length; from += LINES_PER_WRITE) {
+    const lines = entries.slice(from, from + LINES_PER_WRITE).map(lineOf);
+    writeFileSync(file, lines.join(""), { flag: "a" });
+  }
+}
+
+/** Reads the list of a tree. @throws ArtifactError `delta_base_changed` for a list that is not what we wrote */
+export async function readTreeList(file: string): Promise<TreeEntry[]> {
+  const entries: TreeEntry[] = [];
+  for await (const text of readLines(file, MAX_LINE_BYTES)) {
+    const parsed = entryLine.safeParse(parseJson(text));
+    if (!parsed.success)
+      throw artifactError("delta_base_changed", `The list of the running release, ${file}, has been changed.`);
+    entries.push(entryOf(parsed.data));
+  }
+  return entries;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
