@@ -1,6 +1,7 @@
 import type { AgentEvent } from "../agent/deployment/events.ts";
 import type { DeployResult } from "../agent/deployment/run.ts";
 import { deploySentence } from "../agent/deployment/sentences.ts";
+import { type Code, CODES, EXIT } from "../contract/codes.ts";
 import { Transfer } from "./transfer.ts";
 
 export const STAGES = ["resolve", "download", "unpack", "verify", "install", "switch", "health"] as const;
@@ -49,6 +50,8 @@ export class DeploymentModel {
   #committed = false;
   #rolledBack = false;
   #stepsAfter = 0;
+  /** The bytes are not what they should be: wherever they were, it is their verification that has failed. */
+  #rejected = false;
 
   constructor(version: string, previous: string | null, at: number) {
     this.version = version;
@@ -143,9 +146,10 @@ export class DeploymentModel {
     }
   }
 
-  /** The end, as the result says it. */
-  finish(outcome: DeployResult["outcome"], message: string | null, at: number): void {
+  /** The end, as the result says it. @param code of what went wrong first */
+  finish(outcome: DeployResult["outcome"], message: string | null, at: number, code: string | null = null): void {
     this.endedAt = at;
+    this.#rejected = code !== null && code in CODES && CODES[code as Code].exit === EXIT.verification;
     this.outcome = outcome;
     if (message !== null) this.message = message;
   }
@@ -174,12 +178,13 @@ export class DeploymentModel {
     const failed = this.outcome === "failed" || this.outcome === "rolled_back";
     const fractions = this.#fractions();
     const firstOpen = STAGES.findIndex((name) => fractions[name] < 1);
+    const culprit = this.#rejected ? STAGES.indexOf("verify") : firstOpen;
     return STAGES.map((name, index): Stage => {
       const fraction = fractions[name];
-      if (whole || fraction >= 1) {
+      if (whole || (fraction >= 1 && !(failed && index === culprit))) {
         return { name, fraction: 1, status: this.#rolledBack && name === "switch" ? "undone" : "done" };
       }
-      if (failed) return { name, fraction, status: index === firstOpen ? "failed" : "waiting" };
+      if (failed) return { name, fraction, status: index === culprit ? "failed" : "waiting" };
       // Bytes are unpacked and verified while they come: these stages go on together.
       return { name, fraction, status: index === firstOpen || fraction > 0 ? "active" : "waiting" };
     });

@@ -13,6 +13,8 @@ export type TargetState =
 
 export interface TargetView {
   name: string;
+  /** The name for people: a project's own once a release tells it, else `name`. */
+  title: string;
   kind: WatchedTarget["kind"];
   slug: string;
   projectRoot: string;
@@ -84,6 +86,7 @@ export class WatchModel {
           running: event.running_version,
           latest: event.latest_version,
           error: undefined,
+          ...(event.title !== undefined && { title: printable(event.title) }),
         });
         if (target.held?.version !== event.latest_version) target.held = undefined;
         break;
@@ -145,6 +148,7 @@ export class WatchModel {
         deployment: undefined,
         ...before.get(given.target),
         name: given.target,
+        title: printable(given.title ?? given.target),
         kind: given.kind,
         slug: given.slug,
         projectRoot: given.project_root,
@@ -159,7 +163,7 @@ export class WatchModel {
   #done(target: TargetView, event: Extract<WatchEvent, { event: "deploy.done" }>, now: number): void {
     const { outcome, version, code, duration_ms: durationMs } = event;
     const message = event.message === null ? null : printable(event.message);
-    target.deployment?.finish(outcome, message, now);
+    target.deployment?.finish(outcome, message, now, code);
     target.queued = false;
     if (outcome === "deployed" || outcome === "unchanged") target.running = version;
     if (code !== null) target.error = { code, message: message ?? code };

@@ -3,7 +3,7 @@ import { sizeText } from "../agent/deployment/sentences.ts";
 import type { DeploymentModel, Stage, StepView } from "../models/deployment.ts";
 import type { TargetView } from "../models/watch.ts";
 import { Line, type Part } from "./line.tsx";
-import { bar, clock, fit, percent, span } from "./text.ts";
+import { bar, clock, fit, percent, span, wrap } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
 interface Props {
@@ -24,17 +24,21 @@ export function DeploymentView({ target, width, height, scroll, now }: Props): R
   return rows.slice(start, start + height).map((parts, index) => <Line key={index} width={width} parts={parts} />);
 }
 
+/** A text that is told in full, however many rows it takes. */
+const told = (text: string, look: keyof Theme, width: number): Row[] =>
+  wrap(text, width - 2).map((line): Row => [[`  ${line}`, look]]);
+
 export function deploymentRows(target: TargetView | undefined, width: number, now: number): Row[] {
   if (target === undefined) return [[["  Nothing is selected."]]];
   const { deployment } = target;
   const rows: Row[] = [];
   if (target.held !== undefined) {
     const { version, reason, message } = target.held;
-    rows.push([[`  ${version} is held back (${reason}): `, "attention"], [message]]);
+    rows.push(...told(`${version} is held back (${reason}): ${message}`, "attention", width));
     if (reason !== "paused") rows.push([["  t gives it another chance; a newer version is taken anyway.", "quiet"]]);
   }
   if (deployment === undefined) {
-    if (target.error !== undefined) rows.push([[`  ${target.error.code}: `, "bad"], [target.error.message]]);
+    if (target.error !== undefined) rows.push(...told(`${target.error.code}: ${target.error.message}`, "bad", width));
     const idle =
       target.latest === null
         ? "Nothing is published yet."
@@ -43,9 +47,10 @@ export function deploymentRows(target: TargetView | undefined, width: number, no
   }
   rows.push(headline(deployment, now));
   for (const stage of deployment.stages) rows.push(stageRow(stage, deployment, width));
-  if (deployment.note !== undefined) rows.push([[`  ${deployment.note}`, "attention"]]);
-  if (deployment.message !== undefined) rows.push([[`  ${deployment.message}`, "bad"]]);
-  else if (target.error !== undefined) rows.push([[`  ${target.error.code}: ${target.error.message}`, "bad"]]);
+  if (deployment.note !== undefined) rows.push(...told(deployment.note, "attention", width));
+  if (deployment.message !== undefined) rows.push(...told(deployment.message, "bad", width));
+  else if (target.error !== undefined)
+    rows.push(...told(`${target.error.code}: ${target.error.message}`, "bad", width));
   for (const step of deployment.steps) rows.push(stepRow(step));
   for (const line of deployment.output.slice(-20)) rows.push([[`    ${line}`, "quiet"]]);
   return rows;

@@ -1,12 +1,14 @@
-import { Box, useWindowSize } from "ink";
+import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import type { FleetQuery } from "../models/fleet.ts";
+import { detailRows, type DetailSubject, detailText, DetailView } from "./detail-view.tsx";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
 import { Footer, Header, Help, TooSmall } from "./frame.tsx";
 import { SMALLEST, windowStart } from "./layout.ts";
 import { Line, Title } from "./line.tsx";
 import type { Navigation } from "./navigation.ts";
 import type { Pictures } from "./pictures.ts";
+import { copying } from "./terminal-modes.ts";
 import { useClock } from "./use-clock.ts";
 import { type FleetSource, useFleet } from "./use-fleet.ts";
 import { useNavigation } from "./use-navigation.ts";
@@ -31,7 +33,14 @@ export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps):
   const { columns: width } = size;
   const height = size.rows - 1;
   const inner = height - 3 - listed;
-  const nav = useNavigation({ tab: "fleet" }, names, shownAt, quit);
+  const { stdout } = useStdout();
+  const nav = useNavigation({ tab: "fleet" }, () => names, {
+    shownAt,
+    onEffect(effect) {
+      if ("quit" in effect) quit();
+      else if ("copy" in effect) stdout.write(copying(detailText(subjectAt(nav))));
+    },
+  });
   const selected = nav.selected!;
   const fleet = useFleet(selected, fleets.get(selected), true, pictures.changed);
   const query = queryOf(nav);
@@ -45,10 +54,16 @@ export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps):
     return {
       rows: fleet?.rows(queryOf(at)).length ?? 0,
       page: hostRowsOf(fleet, inner),
+      detail: { rows: at.detail === undefined ? 0 : detailRows(subjectAt(at), width).length, page: height - 3 },
       deploying: false,
       watching: false,
       paused: false,
     };
+  }
+
+  function subjectAt(at: Navigation): DetailSubject {
+    const model = { history: [], events: [] };
+    return { target: undefined, tab: "fleet", model, hosts: fleet?.rows(queryOf(at)) ?? [], now };
   }
 
   if (size.columns < SMALLEST.columns || size.rows < SMALLEST.rows) return <TooSmall {...size} />;
@@ -63,6 +78,10 @@ export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps):
       />
       {nav.help ? (
         <Help watching={false} width={width} height={height - 2} />
+      ) : nav.detail !== undefined ? (
+        <Box flexDirection="column" height={height - 2} overflow="hidden">
+          <DetailView rows={detailRows(subjectAt(nav), width)} scroll={nav.detail} width={width} height={height - 2} />
+        </Box>
       ) : (
         <>
           {names.slice(start, start + listed).map((name) => (

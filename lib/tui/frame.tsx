@@ -2,7 +2,7 @@ import { Box, Text } from "ink";
 import type { ReactNode } from "react";
 import { SMALLEST } from "./layout.ts";
 import { Line, type Part } from "./line.tsx";
-import { KEYS, type Navigation } from "./navigation.ts";
+import { KEYS, meant, type Navigation } from "./navigation.ts";
 import { clock, fit, widthOf } from "./text.ts";
 
 /** The first line: what this is, how things stand, and the time. */
@@ -35,7 +35,9 @@ export function Header({
 /** The last line: the keys, or what is being asked. */
 export function Footer({ nav, watching, width }: { nav: Navigation; watching: boolean; width: number }): ReactNode {
   if (nav.confirming === "redeploy") {
-    return <Line width={width} parts={[[` Redeploy ${nav.selected}?  `, "attention"], ["y yes   any other key no"]]} />;
+    const targets = meant(nav);
+    const what = targets.length === 1 ? targets[0] : `${targets.length} targets`;
+    return <Line width={width} parts={[[` Redeploy ${what}?  `, "attention"], ["y yes   any other key no"]]} />;
   }
   if (nav.confirming === "quit") {
     return (
@@ -45,6 +47,8 @@ export function Footer({ nav, watching, width }: { nav: Navigation; watching: bo
       />
     );
   }
+  if (nav.detail !== undefined)
+    return <Line width={width} parts={[[" j k PgUp PgDn scroll   y copy   Enter Esc close", "quiet"]]} />;
   if (nav.searching)
     return <Line width={width} parts={[[" type to search   Enter keeps it   Esc clears it", "quiet"]]} />;
   const parts = fitting(watching, width).flatMap(({ keys: name, short }): Part[] => [
@@ -58,7 +62,7 @@ export function Footer({ nav, watching, width }: { nav: Navigation; watching: bo
 function fitting(watching: boolean, width: number): typeof KEYS {
   let keys = KEYS.filter(({ short, watching: needs }) => short !== undefined && (watching || needs !== true));
   const size = (): number => keys.reduce((sum, { keys: name, short }) => sum + widthOf(name) + widthOf(short!) + 3, 0);
-  for (const dispensable of ["filter", "check", "search"]) {
+  for (const dispensable of ["filter", "check", "search", "view"]) {
     if (size() > width) keys = keys.filter(({ short }) => short !== dispensable);
   }
   return keys;

@@ -47,10 +47,11 @@ export function dashboardLayout(columns: number, rows: number, targets: number, 
     height,
     targets: place,
     views: {
+      // In the order of their numbers, as a page is read.
       deployment: { width: left, height: upper },
-      events: { width: left, height: rest - upper },
       fleet: { width: right, height: upper },
-      history: { width: right, height: rest - upper },
+      history: { width: left, height: rest - upper },
+      events: { width: right, height: rest - upper },
     },
   };
 }

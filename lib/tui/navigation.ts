@@ -5,6 +5,10 @@ import { FLEET_FILTERS, type FleetFilter } from "../models/fleet.ts";
 export const TABS = ["deployment", "fleet", "history", "events"] as const;
 export type Tab = (typeof TABS)[number];
 
+/** Orders in which targets are listed. */
+export const TARGET_ORDERS = ["listed", "state", "name"] as const;
+export type TargetOrder = (typeof TARGET_ORDERS)[number];
+
 /** The place of a person in the dashboard. */
 export interface Navigation {
   /** Name of the selected target. */
@@ -16,7 +20,12 @@ export interface Navigation {
   /** Keys go into the search. */
   searching: boolean;
   filter: FleetFilter;
+  /** Targets that actions are meant for, together; none means the selected one. */
+  marked: ReadonlySet<string>;
+  order: TargetOrder;
   help: boolean;
+  /** Rows scrolled away in the detail, or undefined while it is closed. */
+  detail: number | undefined;
   /** The action that `y` confirms. */
   confirming: "redeploy" | "quit" | undefined;
 }
@@ -28,7 +37,10 @@ export const FIRST_VIEW: Navigation = {
   search: "",
   searching: false,
   filter: "all",
+  marked: new Set(),
+  order: "listed",
   help: false,
+  detail: undefined,
   confirming: undefined,
 };
 
@@ -38,21 +50,29 @@ export interface Shown {
   /** Rows that the current view has in all, and rows that it shows at once. */
   rows: number;
   page: number;
+  /** The same of the details, where the screen has some. */
+  detail?: { rows: number; page: number };
   deploying: boolean;
   /** Keys that act on targets do something; a fleet alone has none. */
   watching: boolean;
+  /** Whether the target is paused that actions are meant for first. */
+  paused: boolean;
 }
 
-export type Effect = { act: WatchAction; target: string } | { quit: true };
+export type Effect = { act: WatchAction; targets: readonly string[] } | { copy: true } | { quit: true };
 
 /** The keys, for the help and the footer. */
 export const KEYS: readonly { keys: string; does: string; watching?: true; short?: string }[] = [
   { keys: "↑ ↓", does: "select a target", short: "target" },
   { keys: "Tab ← → 1-4", does: "deployment, fleet, history, events", watching: true },
   { keys: "Tab", does: "next view", watching: true, short: "view" },
+  { keys: "Enter", does: "reasons and details in full; Enter closes them", short: "details" },
   { keys: "j k PgUp PgDn Home End", does: "scroll the view" },
+  { keys: "y", does: "copy the details, in the details" },
+  { keys: "Space", does: "mark it: actions are for all marked ones; Esc unmarks", watching: true },
+  { keys: "s", does: "sort the targets: as listed, by state, by name", watching: true },
   { keys: "/", does: "search hosts, versions and errors; Esc clears", short: "search" },
-  { keys: "f", does: "filter the fleet: all, failing, not on the latest version", short: "filter" },
+  { keys: "f", does: "filter the fleet: all, failing, not on the latest", short: "filter" },
   { keys: "c", does: "check the hub now", watching: true, short: "check" },
   { keys: "r", does: "redeploy the latest version, even if it runs", watching: true, short: "redeploy" },
   { keys: "t", does: "retry a version that is in quarantine", watching: true, short: "retry" },
@@ -66,19 +86,21 @@ export function press(
   nav: Navigation,
   input: string,
   key: Partial<Key>,
-  shown: Shown & { paused: boolean },
+  shown: Shown,
 ): { nav: Navigation; effect?: Effect } {
   if (key.ctrl === true && input === "c") return { nav, effect: { quit: true } };
   if (nav.confirming !== undefined) return confirmed(nav, input);
+  if (nav.detail !== undefined) return inDetail(nav, input, key, shown);
   if (nav.searching) return { nav: typed(nav, input, key) };
   if (nav.help) return { nav: { ...nav, help: false }, ...(input === "q" && quitting(nav, shown)) };
   if (input === "q") return quitting(nav, shown);
   if (input === "?") return { nav: { ...nav, help: true } };
+  if (key.return && shown.detail !== undefined) return { nav: { ...nav, detail: 0 } };
   if (key.upArrow || key.downArrow) {
     const by = key.upArrow ? -1 : 1;
     return { nav: shown.targets.length > 1 ? select(nav, by, shown) : scrolled(nav, by < 0 ? "k" : "j", {}, shown) };
   }
-  const acted = shown.watching ? action(nav, input, shown.paused) : undefined;
+  const acted = shown.watching ? (action(nav, input, shown.paused) ?? listing(nav, input, shown)) : undefined;
   return acted ?? { nav: moved(nav, input, key, shown) };
 }
 
@@ -91,9 +113,34 @@ function confirmed(nav: Navigation, input: string): { nav: Navigation; effect?: 
   const yes = input === "y" || (nav.confirming === "quit" && input === "q");
   if (!yes) return { nav: after };
   if (nav.confirming === "quit") return { nav: after, effect: { quit: true } };
-  return nav.selected === undefined
-    ? { nav: after }
-    : { nav: after, effect: { act: "redeploy", target: nav.selected } };
+  const targets = meant(nav);
+  return targets.length === 0 ? { nav: after } : { nav: after, effect: { act: "redeploy", targets } };
+}
+
+/** Returns the targets that an action is meant for. */
+export function meant({ marked, selected }: Navigation): readonly string[] {
+  if (marked.size > 0) return [...marked];
+  return selected === undefined ? [] : [selected];
+}
+
+function inDetail(nav: Navigation, input: string, key: Partial<Key>, shown: Shown): ReturnType<typeof press> {
+  if (key.return || key.escape || input === "q") return { nav: { ...nav, detail: undefined } };
+  if (input === "y") return { nav, effect: { copy: true } };
+  const arrow = key.upArrow ? "k" : key.downArrow ? "j" : input;
+  const offset = scrolledTo(nav.detail ?? 0, -1, arrow, key, shown.detail ?? { rows: 0, page: 1 });
+  return { nav: offset === undefined ? nav : { ...nav, detail: offset } };
+}
+
+/** The keys that change the list of targets itself. */
+function listing(nav: Navigation, input: string, shown: Shown): { nav: Navigation } | undefined {
+  if (input === " " && nav.selected !== undefined) {
+    const marked = new Set(nav.marked);
+    if (!marked.delete(nav.selected)) marked.add(nav.selected);
+    return { nav: select({ ...nav, marked }, 1, shown) };
+  }
+  if (input !== "s") return undefined;
+  const order = TARGET_ORDERS[(TARGET_ORDERS.indexOf(nav.order) + 1) % TARGET_ORDERS.length]!;
+  return { nav: { ...nav, order } };
 }
 
 function typed(nav: Navigation, input: string, key: Partial<Key>): Navigation {
@@ -108,12 +155,12 @@ function typed(nav: Navigation, input: string, key: Partial<Key>): Navigation {
 const ACTIONS: Readonly<Record<string, WatchAction>> = { c: "check", t: "retry" };
 
 function action(nav: Navigation, input: string, paused: boolean): { nav: Navigation; effect?: Effect } | undefined {
-  const { selected: target } = nav;
-  if (target === undefined) return undefined;
-  if (input === "p") return { nav, effect: { act: paused ? "resume" : "pause", target } };
+  const targets = meant(nav);
+  if (targets.length === 0) return undefined;
+  if (input === "p") return { nav, effect: { act: paused ? "resume" : "pause", targets } };
   if (input === "r") return { nav: { ...nav, confirming: "redeploy" } };
   const act = ACTIONS[input];
-  return act === undefined ? undefined : { nav, effect: { act, target } };
+  return act === undefined ? undefined : { nav, effect: { act, targets } };
 }
 
 function select(nav: Navigation, by: number, { targets }: Shown): Navigation {
@@ -132,7 +179,7 @@ function moved(nav: Navigation, input: string, key: Partial<Key>, shown: Shown):
     if (chosen !== undefined) return { ...nav, tab: chosen };
   }
   if (input === "/") return { ...nav, tab: "fleet", searching: true };
-  if (key.escape) return { ...nav, search: "", scroll: { ...nav.scroll, fleet: 0 } };
+  if (key.escape) return { ...nav, search: "", marked: new Set(), scroll: { ...nav.scroll, fleet: 0 } };
   if (input === "f") {
     const filter = FLEET_FILTERS[(FLEET_FILTERS.indexOf(nav.filter) + 1) % FLEET_FILTERS.length]!;
     return { ...nav, tab: "fleet", filter, scroll: { ...nav.scroll, fleet: 0 } };
@@ -140,14 +187,24 @@ function moved(nav: Navigation, input: string, key: Partial<Key>, shown: Shown):
   return scrolled(nav, input, key, shown);
 }
 
-function scrolled(nav: Navigation, input: string, key: Partial<Key>, { rows, page }: Shown): Navigation {
-  const last = Math.max(0, rows - page);
-  const before = Math.min(nav.scroll[nav.tab], last);
+function scrolled(nav: Navigation, input: string, key: Partial<Key>, shown: Shown): Navigation {
   // The newest event is the last row: going up there is going back.
   const up = nav.tab === "events" ? 1 : -1;
+  const offset = scrolledTo(nav.scroll[nav.tab], up, input, key, shown);
+  return offset === undefined ? nav : { ...nav, scroll: { ...nav.scroll, [nav.tab]: offset } };
+}
+
+/** Returns the offset that a key leads to, or `undefined` for a key that does not scroll. */
+function scrolledTo(
+  offset: number,
+  up: 1 | -1,
+  input: string,
+  key: Partial<Key>,
+  { rows, page }: Pick<Shown, "rows" | "page">,
+): number | undefined {
+  const last = Math.max(0, rows - page);
   const by = input === "k" ? up : input === "j" ? -up : key.pageUp ? up * page : key.pageDown ? -up * page : undefined;
-  const edge = key.home ? (up === 1 ? last : 0) : key.end ? (up === 1 ? 0 : last) : undefined;
-  if (by === undefined && edge === undefined) return nav;
-  const offset = edge ?? Math.min(last, Math.max(0, before + (by ?? 0)));
-  return { ...nav, scroll: { ...nav.scroll, [nav.tab]: offset } };
+  if (key.home) return up === 1 ? last : 0;
+  if (key.end) return up === 1 ? 0 : last;
+  return by === undefined ? undefined : Math.min(last, Math.max(0, Math.min(offset, last) + by));
 }

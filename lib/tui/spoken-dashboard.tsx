@@ -21,9 +21,12 @@ export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): Reac
     watching: true,
     paused: model.targets.get(selected ?? "")?.paused ?? false,
   });
-  const nav = useNavigation({}, names, shownAt, (effect) => {
-    if ("quit" in effect) quit();
-    else act(effect.target, effect.act);
+  const nav = useNavigation({}, () => names, {
+    shownAt,
+    onEffect(effect) {
+      if ("quit" in effect) quit();
+      else if ("act" in effect) for (const name of effect.targets) act(name, effect.act);
+    },
   });
   const { selected } = nav;
   const last = model.events.at(-1);

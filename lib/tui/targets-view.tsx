@@ -8,22 +8,41 @@ import type { Theme } from "./theme.ts";
 interface Props {
   targets: readonly TargetView[];
   selected: string | undefined;
+  marked?: ReadonlySet<string>;
+  /** The order in words, when it is not the listed one. */
+  order?: string;
   width: number;
   height: number;
   now: number;
 }
 
+/** Columns of the state from which on the reason is told beside it. */
+const ROOM_FOR_REASON = 60;
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Returns the row of the targets' list that is shown at a line of it, the title being line 0. */
+export function targetAt(line: number, count: number, selected: number, height: number): number | undefined {
+  const page = height - 2;
+  if (line < 2 || line >= height) return undefined;
+  const row = windowStart(Math.max(0, selected), page, count) + line - 2;
+  return row < count ? row : undefined;
+}
+
 /** All targets: what runs, what is latest, and what is going on. The selected one is always among the rows. */
-export function TargetsView({ targets, selected, width, height, now }: Props): ReactNode {
+export function TargetsView({ targets, selected, marked = NONE, order = "", width, height, now }: Props): ReactNode {
   const page = height - 2;
   const at = targets.findIndex(({ name }) => name === selected);
   const start = windowStart(Math.max(0, at), page, targets.length);
   const sizes = widths(width);
-  const note =
-    targets.length > page ? `${start + 1}–${Math.min(targets.length, start + page)} of ${targets.length}` : "";
+  const notes = [
+    targets.length > page ? `${start + 1}–${Math.min(targets.length, start + page)} of ${targets.length}` : "",
+    order,
+    marked.size === 0 ? "" : `${marked.size} marked`,
+  ];
   return (
     <>
-      <Title text="Targets" note={note} width={width} strong />
+      <Title text="Targets" note={notes.filter(Boolean).join(" ─ ")} width={width} strong />
       <Line
         width={width}
         parts={[[`  ${cells(["TARGET", "RUNNING", "LATEST", "STATE", "NEXT CHECK"], sizes).join(" ")}`, "quiet"]]}
@@ -36,6 +55,7 @@ export function TargetsView({ targets, selected, width, height, now }: Props): R
           width={width}
           now={now}
           selected={target.name === selected}
+          marked={marked.has(target.name)}
         />
       ))}
     </>
@@ -53,16 +73,24 @@ function widths(width: number): number[] {
   return [target, running, latest, rest - target, next];
 }
 
-function Row(props: { target: TargetView; sizes: number[]; width: number; now: number; selected: boolean }): ReactNode {
-  const { target, sizes, width, now, selected } = props;
+interface RowProps {
+  target: TargetView;
+  sizes: number[];
+  width: number;
+  now: number;
+  selected: boolean;
+  marked: boolean;
+}
+
+function Row({ target, sizes, width, now, selected, marked }: RowProps): ReactNode {
   const [state, look] = stateCell(target, sizes[3]!);
   const behind = target.latest !== null && target.latest !== target.running;
   const [name, running, latest, word, next] = cells(
-    [target.name, target.running ?? "none", target.latest ?? "–", state, nextCheck(target, now)],
+    [target.title, target.running ?? "none", target.latest ?? "–", state, nextCheck(target, now)],
     sizes,
   );
   const parts: Part[] = [
-    [`${selected ? "›" : " "} ${name} `],
+    [`${selected ? "›" : " "}${marked ? "●" : " "}${name} `],
     [`${running} `],
     [`${latest} `, behind ? "attention" : "plain"],
     [`${word} `, look],
@@ -85,7 +113,7 @@ function stateCell(target: TargetView, width: number): [text: string, look: keyo
     case "paused":
       return ["paused", "attention"];
     case "failing":
-      return [`failing: ${target.error!.code}`, "bad"];
+      return [`failing: ${target.error!.code}${width < ROOM_FOR_REASON ? "" : `, ${target.error!.message}`}`, "bad"];
     case "current":
       return [
         target.latest === target.running ? "current" : "behind",

@@ -2,7 +2,7 @@ import cliTruncate from "cli-truncate";
 import stringWidth from "string-width";
 
 /** ASCII and the signs of our own pictures: one column each, whatever the terminal. */
-const PLAIN = /^[\x20-\x7e█▉▊▋▌▍▎▏░─✓✗▸·›↶→…–]*$/;
+const PLAIN = /^[\x20-\x7e█▉▊▋▌▍▎▏░─✓✗▸·›↶→…–●]*$/;
 
 /** Columns that a text takes on a terminal. */
 export const widthOf = (text: string): number => (PLAIN.test(text) ? text.length : stringWidth(text));
@@ -61,3 +61,40 @@ export function moment(at: number, now: number): string {
 
 /** A whole number with its thousands apart: `100,000`. */
 export const count = (value: number): string => value.toLocaleString("en-US");
+
+/**
+ * Breaks a text into lines of at most `width` columns, at spaces where there are some. Line breaks of the text stay.
+ */
+export function wrap(text: string, width: number): string[] {
+  if (width <= 0) return [];
+  return text.split("\n").flatMap((paragraph) => {
+    const lines: string[] = [];
+    let line = "";
+    for (const word of paragraph.split(" ").flatMap((long) => pieces(long, width))) {
+      const longer = line === "" ? word : `${line} ${word}`;
+      if (widthOf(longer) <= width) line = longer;
+      else {
+        lines.push(line);
+        line = word;
+      }
+    }
+    return [...lines, line];
+  });
+}
+
+/** A word in pieces that each fit: digests, URLs and paths have no spaces. */
+function pieces(word: string, width: number): string[] {
+  if (widthOf(word) <= width) return [word];
+  const found: string[] = [];
+  let piece = "";
+  for (const { segment } of SEGMENTER.segment(word)) {
+    if (widthOf(piece + segment) > width && piece !== "") {
+      found.push(piece);
+      piece = "";
+    }
+    piece += segment;
+  }
+  return [...found, piece];
+}
+
+const SEGMENTER = new Intl.Segmenter();

@@ -1,17 +1,22 @@
-import { Box, useWindowSize } from "ink";
+import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import type { WatchAction } from "../agent/watch/events.ts";
 import type { FleetModel, FleetQuery } from "../models/fleet.ts";
 import { countStates, targetsText, type TargetView, type WatchModel } from "../models/watch.ts";
 import type { DashboardStore } from "./dashboard-store.ts";
 import { deploymentRows, DeploymentView } from "./deployment-view.tsx";
+import { detailRows, type DetailSubject, detailText, DetailView } from "./detail-view.tsx";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
 import { Footer, Header, Help, TooSmall } from "./frame.tsx";
 import { EventsView, HistoryView } from "./history-view.tsx";
+import type { Click } from "./key-presses.ts";
 import { dashboardLayout, type Place } from "./layout.ts";
 import { type Part, Title } from "./line.tsx";
-import { type Navigation, type Tab, TABS } from "./navigation.ts";
-import { TargetsView } from "./targets-view.tsx";
+import { type Navigation, press, type Tab } from "./navigation.ts";
+import { tabAt, Tabs, tabTitle } from "./tabs.tsx";
+import { orderTargets } from "./target-order.ts";
+import { targetAt, TargetsView } from "./targets-view.tsx";
+import { copying } from "./terminal-modes.ts";
 import { useClock } from "./use-clock.ts";
 import { type FleetSource, useFleet } from "./use-fleet.ts";
 import { useNavigation } from "./use-navigation.ts";
@@ -24,30 +29,35 @@ export interface WatchDashboardProps {
   quit: () => void;
 }
 
-const TITLES: Record<Tab, string> = { deployment: "Deployment", fleet: "Fleet", history: "History", events: "Events" };
-
 /** The watch's dashboard: targets above, and of the selected one its deployment, fleet, history and events. */
 export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps): ReactNode {
   useSyncExternalStore(store.subscribe, store.revision);
   const now = useClock();
   const size = useWindowSize();
+  const { stdout } = useStdout();
   const { model } = store;
-  const targets = [...model.targets.values()];
-  const names = targets.map(({ name }) => name);
-  const nav = useNavigation({}, names, shownAt, (effect) => {
-    if ("quit" in effect) quit();
-    else act(effect.target, effect.act);
+  const count = model.targets.size;
+  const orderedAt = ({ order }: Navigation) => orderTargets([...model.targets.values()], order);
+  const nav = useNavigation({}, (at) => orderedAt(at).map(({ name }) => name), {
+    shownAt,
+    clicked,
+    onEffect(effect) {
+      if ("quit" in effect) quit();
+      else if ("copy" in effect) stdout.write(copying(detailText(subjectAt(nav))));
+      else for (const name of effect.targets) act(name, effect.act);
+    },
   });
+  const targets = orderedAt(nav);
   const { selected } = nav;
   const target = selected === undefined ? undefined : model.targets.get(selected);
-  const layout = dashboardLayout(size.columns, size.rows, targets.length, nav.tab);
+  const layout = dashboardLayout(size.columns, size.rows, count, nav.tab);
   const source = selected === undefined ? undefined : fleets.get(selected);
   const fleet = useFleet(selected, source, layout.views.fleet !== undefined, store.changed);
   const query = queryOf(nav, target);
 
   function shownAt(at: Navigation) {
     const here = at.selected === undefined ? undefined : model.targets.get(at.selected);
-    const { views, width } = dashboardLayout(size.columns, size.rows, targets.length, at.tab);
+    const { views, width, height } = dashboardLayout(size.columns, size.rows, count, at.tab);
     const rows: Record<Tab, () => number> = {
       deployment: () => deploymentRows(here, width, now).length,
       fleet: () => fleet?.rows(queryOf(at, here)).length ?? 0,
@@ -57,14 +67,43 @@ export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps
     return {
       rows: rows[at.tab](),
       page: pageOf(at.tab, views[at.tab], fleet),
+      detail: { rows: at.detail === undefined ? 0 : detailRows(subjectAt(at), width).length, page: height - 3 },
       deploying: model.deploying.length > 0,
       watching: true,
-      paused: here?.paused ?? false,
+      paused: (at.marked.size === 0 ? here : model.targets.get([...at.marked][0]!))?.paused ?? false,
     };
+  }
+
+  function subjectAt(at: Navigation): DetailSubject {
+    const here = at.selected === undefined ? undefined : model.targets.get(at.selected);
+    return { target: here, tab: at.tab, model, hosts: fleet?.rows(queryOf(at, here)) ?? [], now };
+  }
+
+  /** A click selects a target or a view; the wheel scrolls what is shown. */
+  function clicked(at: Navigation, { button, column, row }: Click): Navigation {
+    if (button !== "left") {
+      const listed = orderedAt(at).map(({ name }) => name);
+      const input = button === "wheel up" ? "k" : "j";
+      return press(at, input, {}, { ...shownAt(at), targets: listed }).nav;
+    }
+    const { kind, targets: place } = dashboardLayout(size.columns, size.rows, count, at.tab);
+    const listed = orderedAt(at);
+    const line = row - 1;
+    if (at.help || at.detail !== undefined || kind === "too small") return { ...at, help: false, detail: undefined };
+    const chosen = targetAt(
+      line,
+      count,
+      listed.findIndex(({ name }) => name === at.selected),
+      place.height,
+    );
+    if (chosen !== undefined) return { ...at, selected: listed[chosen]!.name };
+    const tab = kind === "tabs" && line === place.height ? tabAt(column) : undefined;
+    return tab === undefined ? at : { ...at, tab };
   }
 
   if (layout.kind === "too small") return <TooSmall {...size} />;
   const { width, height } = layout;
+  const titleOf = (name: string): string => model.targets.get(name)?.title ?? name;
   const view = (tab: Tab): ReactNode => {
     const place = layout.views[tab];
     if (place === undefined) return null;
@@ -72,18 +111,13 @@ export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps
     return (
       <Box key={tab} flexDirection="column" width={place.width} height={place.height} overflow="hidden">
         {layout.kind === "panes" && (
-          <Title
-            text={`${TABS.indexOf(tab) + 1} ${TITLES[tab]}`}
-            note={noteOf(tab, selected)}
-            width={place.width}
-            strong={tab === nav.tab}
-          />
+          <Title text={tabTitle(tab)} note={noteOf(tab, target)} width={place.width} strong={tab === nav.tab} />
         )}
-        {layout.kind === "tabs" && <Title text={tabTitle(tab)} note={otherTabs(tab)} width={place.width} strong />}
+        {layout.kind === "tabs" && <Tabs chosen={tab} note="" width={place.width} />}
         {tab === "deployment" && <DeploymentView target={target} {...inner} />}
         {tab === "fleet" && <FleetView fleet={fleet} query={query} searching={nav.searching} {...inner} />}
-        {tab === "history" && <HistoryView rows={model.history} {...inner} />}
-        {tab === "events" && <EventsView rows={model.events} {...inner} />}
+        {tab === "history" && <HistoryView rows={model.history} titleOf={titleOf} {...inner} />}
+        {tab === "events" && <EventsView rows={model.events} titleOf={titleOf} {...inner} />}
       </Box>
     );
   };
@@ -92,17 +126,28 @@ export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps
       <Header title="Sealift watch" facts={factsOf(model)} width={width} now={now} />
       {nav.help ? (
         <Help watching width={width} height={height - 2} />
+      ) : nav.detail !== undefined ? (
+        <Box flexDirection="column" height={height - 2} overflow="hidden">
+          <DetailView rows={detailRows(subjectAt(nav), width)} scroll={nav.detail} width={width} height={height - 2} />
+        </Box>
       ) : (
         <>
           <Box flexDirection="column" height={layout.targets.height}>
-            <TargetsView targets={targets} selected={selected} {...layout.targets} now={now} />
+            <TargetsView
+              targets={targets}
+              selected={selected}
+              marked={nav.marked}
+              order={nav.order === "listed" ? "" : `by ${nav.order}`}
+              {...layout.targets}
+              now={now}
+            />
           </Box>
           {layout.kind === "tabs" ? (
             view(nav.tab)
           ) : (
             <Box columnGap={1}>
-              <Box flexDirection="column">{[view("deployment"), view("events")]}</Box>
-              <Box flexDirection="column">{[view("fleet"), view("history")]}</Box>
+              <Box flexDirection="column">{[view("deployment"), view("history")]}</Box>
+              <Box flexDirection="column">{[view("fleet"), view("events")]}</Box>
             </Box>
           )}
         </>
@@ -125,15 +170,8 @@ function pageOf(tab: Tab, place: Place | undefined, fleet: FleetModel | undefine
   return tab === "history" ? height - 1 : height;
 }
 
-const tabTitle = (tab: Tab): string => `${TABS.indexOf(tab) + 1} ${TITLES[tab]}`;
-
-const otherTabs = (tab: Tab): string =>
-  TABS.filter((other) => other !== tab)
-    .map(tabTitle)
-    .join("  ");
-
-const noteOf = (tab: Tab, selected: string | undefined): string =>
-  (tab === "deployment" || tab === "fleet") && selected !== undefined ? selected : "";
+const noteOf = (tab: Tab, target: TargetView | undefined): string =>
+  (tab === "deployment" || tab === "fleet") && target !== undefined ? target.title : "";
 
 function factsOf(model: WatchModel): Part[] {
   const counts = countStates(model);

@@ -12,6 +12,8 @@ export type WatchAction = (typeof WATCH_ACTIONS)[number];
 /** One watched target as it stands when the loop starts. */
 export interface WatchedTarget {
   target: string;
+  /** The target's name for people, once a release has told it: `project:Harbour`. */
+  title?: string;
   kind: "project" | "plugin" | "service";
   slug: string;
   project_root: string;
@@ -35,6 +37,7 @@ export type WatchEvent =
       running_version: string | null;
       latest_version: string | null;
       changed: boolean;
+      title?: string;
     }
   | { event: "check.failed"; target: string; code: Code; message: string; failures: number }
   | { event: "check.scheduled"; target: string; at: string; failures: number }

@@ -19,6 +19,7 @@ import { hasRequests, takeRequests } from "./requests.ts";
 import { nextDelay } from "./schedule.ts";
 import { WatchMemory } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
+import { titleOf } from "./title.ts";
 
 /** What all loops of one watch share. */
 export interface LoopContext {
@@ -102,8 +103,10 @@ export class TargetLoop {
   async describe(): Promise<WatchedTarget> {
     // A project root that cannot be read fails its own checks and nobody else's.
     const state = await this.#memory.read().catch(() => undefined);
+    const title = await titleOf(this.#layout, this.#source.target).catch(() => undefined);
     return {
       target: this.name,
+      ...(title !== undefined && { title }),
       kind: this.#source.kind,
       slug: this.#source.slug,
       project_root: this.#layout.root,
@@ -220,9 +223,11 @@ export class TargetLoop {
       });
     }
     const { latest } = await this.#memory.read();
+    const title = await titleOf(this.#layout, this.#source.target);
     emit({
       event: "check.done",
       target: this.name,
+      ...(title !== undefined && { title }),
       running_version: await this.#running(),
       latest_version: latest?.version ?? null,
       changed: latest?.version !== before.latest?.version,

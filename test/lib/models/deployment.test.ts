@@ -87,3 +87,13 @@ t.test("output is kept, but not without end", async (t) => {
   t.equal(model.output.length, 50);
   t.equal(model.output.at(-1), "provision | 999");
 });
+
+t.test("a verification that fails is shown as failed at its own stage, wherever the bytes were", async (t) => {
+  const hmac = after(EVENTS.slice(0, 4));
+  hmac.finish("failed", "The HMAC does not match.", 5000, "signature_invalid");
+  t.equal(hmac.stages.find(({ name }) => name === "verify")!.status, "failed");
+  t.equal(hmac.stages.filter(({ status }) => status === "failed").length, 1);
+  const lost = after(EVENTS.slice(0, 4));
+  lost.finish("failed", "The connection was lost.", 5000, "connection_failed");
+  t.equal(lost.stages.find(({ name }) => name === "download")!.status, "failed");
+});

@@ -20,7 +20,7 @@ t.test("everything fits on every screen that is not too small", async () => {
         const column = (names: readonly (keyof typeof views)[]) =>
           names.reduce((sum, name) => sum + (views[name]?.height ?? 0), 0);
         const tallest =
-          kind === "tabs" ? column([tab]) : Math.max(column(["deployment", "events"]), column(["fleet", "history"]));
+          kind === "tabs" ? column([tab]) : Math.max(column(["deployment", "history"]), column(["fleet", "events"]));
         return (
           kind !== "too small" &&
           views[tab] !== undefined &&

@@ -73,10 +73,10 @@ t.test("what is typed into the search is text and no command", async (t) => {
 });
 
 t.test("keys ask for what they say, for the selected target", async (t) => {
-  t.strictSame(press(HERE, "c", {}, SHOWN).effect, { act: "check", target: "a" });
-  t.strictSame(press(HERE, "t", {}, SHOWN).effect, { act: "retry", target: "a" });
-  t.strictSame(press(HERE, "p", {}, SHOWN).effect, { act: "pause", target: "a" });
-  t.strictSame(press(HERE, "p", {}, { ...SHOWN, paused: true }).effect, { act: "resume", target: "a" });
+  t.strictSame(press(HERE, "c", {}, SHOWN).effect, { act: "check", targets: ["a"] });
+  t.strictSame(press(HERE, "t", {}, SHOWN).effect, { act: "retry", targets: ["a"] });
+  t.strictSame(press(HERE, "p", {}, SHOWN).effect, { act: "pause", targets: ["a"] });
+  t.strictSame(press(HERE, "p", {}, { ...SHOWN, paused: true }).effect, { act: "resume", targets: ["a"] });
   t.equal(
     press(HERE, "c", {}, { ...SHOWN, watching: false }).effect,
     undefined,
@@ -88,7 +88,7 @@ t.test("a redeployment asks first", async (t) => {
   const { nav, effect } = press(HERE, "r", {}, SHOWN);
   t.equal(effect, undefined);
   t.equal(nav.confirming, "redeploy");
-  t.strictSame(press(nav, "y", {}, SHOWN).effect, { act: "redeploy", target: "a" });
+  t.strictSame(press(nav, "y", {}, SHOWN).effect, { act: "redeploy", targets: ["a"] });
   t.match(press(nav, "n", {}, SHOWN), { effect: undefined, nav: { confirming: undefined } });
 });
 
@@ -109,4 +109,41 @@ t.test("the help goes away with any key, which does nothing else", async (t) => 
   const { nav } = press(HERE, "?", {}, SHOWN);
   t.equal(nav.help, true);
   t.match(press(nav, "p", {}, SHOWN), { nav: { help: false }, effect: undefined });
+});
+
+t.test("Enter opens the details, which scroll, are copied with y, and close with Enter, Esc or q", async (t) => {
+  const shown = { ...SHOWN, detail: { rows: 30, page: 10 } };
+  const { nav } = press(HERE, "", { return: true }, shown);
+  t.equal(nav.detail, 0);
+  t.equal(press(nav, "j", {}, shown).nav.detail, 1);
+  t.equal(press(nav, "", { downArrow: true }, shown).nav.detail, 1, "arrows scroll here, and select nothing");
+  t.equal(press(nav, "", { end: true }, shown).nav.detail, 20);
+  t.strictSame(press(nav, "y", {}, shown).effect, { copy: true });
+  t.equal(press(nav, "p", {}, shown).effect, undefined, "no other key does anything to a target");
+  for (const [input, key] of [
+    ["", { return: true }],
+    ["", { escape: true }],
+    ["q", {}],
+  ] as const) {
+    t.match(press(nav, input, key, shown), { nav: { detail: undefined }, effect: undefined });
+  }
+});
+
+t.test("marked targets are acted on together, and Esc unmarks them", async (t) => {
+  let nav = HERE;
+  for (const _ of [1, 2]) nav = press(nav, " ", {}, SHOWN).nav;
+  t.strictSame([...nav.marked], ["a", "b"]);
+  t.equal(nav.selected, "c", "each mark goes on to the next target");
+  t.strictSame(press(nav, "c", {}, SHOWN).effect, { act: "check", targets: ["a", "b"] });
+  const { nav: asked } = press(nav, "r", {}, SHOWN);
+  t.strictSame(press(asked, "y", {}, SHOWN).effect, { act: "redeploy", targets: ["a", "b"] });
+  t.equal(press(nav, "", { escape: true }, SHOWN).nav.marked.size, 0);
+});
+
+t.test("s sorts the targets, round and round", async (t) => {
+  let nav = HERE;
+  for (const order of ["state", "name", "listed"]) {
+    nav = press(nav, "s", {}, SHOWN).nav;
+    t.equal(nav.order, order);
+  }
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import { printable } from "../../../lib/support/printable.ts";
-import { bar, clock, columns, count, fit, moment, percent, span, widthOf } from "../../../lib/tui/text.ts";
+import { bar, clock, columns, count, fit, moment, percent, span, widthOf, wrap } from "../../../lib/tui/text.ts";
 
 t.test("a cell has exactly its width, whatever the text is", async (t) => {
   fc.assert(
@@ -55,4 +55,14 @@ t.test("numbers and times read as people say them", async (t) => {
   t.equal(moment(noon, noon + 1000), "12:03:04");
   t.equal(moment(noon, noon + 86_400_000), "2026-11-20 12:03");
   t.equal(columns(["a", 3], ["bcdef", 3]), "a   bc…");
+});
+
+t.test("wrapped lines fit, and hold all of the text", async () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), fc.integer({ min: 2, max: 40 }), (text, width) => {
+      const lines = wrap(text, width);
+      const bare = (all: string): string => all.replaceAll(/[ \n]/g, "");
+      return lines.every((line) => widthOf(line) <= width) && bare(lines.join("")) === bare(text);
+    }),
+  );
 });

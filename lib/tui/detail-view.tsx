@@ -1,0 +1,116 @@
+import type { ReactNode } from "react";
+import type { HostRow } from "../models/fleet.ts";
+import { stateOf, type TargetView, type WatchModel } from "../models/watch.ts";
+import { Line, type Part, Title } from "./line.tsx";
+import type { Tab } from "./navigation.ts";
+import { moment, span, wrap } from "./text.ts";
+import type { Theme } from "./theme.ts";
+
+/** Hosts, deployments and events that the details tell in full; the views have all of them. */
+const MOST_ROWS = 200;
+
+/** A paragraph of the details: its heading, and a text that is told in full. */
+interface Paragraph {
+  heading: string;
+  text: string;
+  look?: keyof Theme;
+}
+
+/** The subject of the details: the selected target, and the rows of the chosen view. */
+export interface DetailSubject {
+  target: TargetView | undefined;
+  tab: Tab;
+  model: Pick<WatchModel, "history" | "events">;
+  /** The fleet's rows as they are searched and filtered. */
+  hosts: readonly HostRow[];
+  now: number;
+}
+
+/** Returns the details as lines of text, for the clipboard. */
+export const detailText = (subject: DetailSubject): string =>
+  paragraphs(subject)
+    .map(({ heading, text }) => `${heading}: ${text}`)
+    .join("\n");
+
+/** Returns the details as rows of the screen, every text wrapped. */
+export function detailRows(subject: DetailSubject, width: number): Part[][] {
+  return paragraphs(subject).flatMap(({ heading, text, look = "plain" }): Part[][] => [
+    [[`  ${heading}`, "strong"]],
+    ...wrap(text, width - 6).map((line): Part[] => [[`    ${line}`, look]]),
+  ]);
+}
+
+/** Shows the details of the selected target, and of the chosen view's rows, in full. */
+export function DetailView(props: {
+  rows: readonly Part[][];
+  scroll: number;
+  width: number;
+  height: number;
+}): ReactNode {
+  const { rows, scroll, width, height } = props;
+  const page = height - 1;
+  const start = Math.min(scroll, Math.max(0, rows.length - page));
+  const note = rows.length > page ? `${start + 1}–${Math.min(rows.length, start + page)} of ${rows.length}` : "";
+  return (
+    <>
+      <Title text="Details" note={note} width={width} strong />
+      {rows.slice(start, start + page).map((parts, index) => (
+        <Line key={index} width={width} parts={parts} />
+      ))}
+    </>
+  );
+}
+
+function paragraphs(subject: DetailSubject): Paragraph[] {
+  const { tab } = subject;
+  const about = tab === "fleet" ? hostParagraphs : tab === "events" ? eventParagraphs : historyParagraphs;
+  return [...targetParagraphs(subject), ...about(subject)];
+}
+
+function targetParagraphs({ target, now }: DetailSubject): Paragraph[] {
+  if (target === undefined) return [];
+  const { held, error, deployment } = target;
+  const found: Paragraph[] = [
+    {
+      heading: target.title === target.name ? target.name : `${target.title} (${target.name})`,
+      text: `${stateOf(target)}; runs ${target.running ?? "nothing"}, latest ${target.latest ?? "none"}; ${target.projectRoot}`,
+    },
+  ];
+  if (held !== undefined)
+    found.push({ heading: `${held.version} is held back: ${held.reason}`, text: held.message, look: "attention" });
+  if (error !== undefined) found.push({ heading: `Error ${error.code}`, text: error.message, look: "bad" });
+  if (deployment?.message !== undefined && deployment.message !== error?.message) {
+    const when = moment(deployment.startedAt, now);
+    found.push({ heading: `The deployment of ${when} failed`, text: deployment.message, look: "bad" });
+  }
+  for (const { id, action, message } of deployment?.steps ?? []) {
+    if (message !== undefined) found.push({ heading: `Step ${id} (${action})`, text: message, look: "bad" });
+  }
+  if (deployment !== undefined && deployment.output.length > 0) {
+    found.push({ heading: "Output", text: deployment.output.join("\n"), look: "quiet" });
+  }
+  return found;
+}
+
+const historyParagraphs = ({ model, target, now }: DetailSubject): Paragraph[] =>
+  model.history
+    .filter((row) => row.target === target?.name && row.message !== null && row.message !== target.error?.message)
+    .slice(0, MOST_ROWS)
+    .map((row) => ({
+      heading: `${moment(row.at, now)}  ${row.version ?? "–"}  ${row.status}${row.code === null ? "" : ` (${row.code})`}, ${span(row.durationMs)}`,
+      text: row.message ?? "",
+    }));
+
+const eventParagraphs = ({ model, target, now }: DetailSubject): Paragraph[] =>
+  model.events
+    .filter((row) => row.target === undefined || row.target === target?.name)
+    .slice(-MOST_ROWS)
+    .toReversed()
+    .map(({ at, text, bad }) => ({ heading: moment(at, now), text, look: bad ? "bad" : "plain" }));
+
+const hostParagraphs = ({ hosts, now }: DetailSubject): Paragraph[] =>
+  hosts.slice(0, MOST_ROWS).map((row) => ({
+    heading: `${row.id}  ${row.version}  ${row.status}${row.at === 0 ? "" : `  ${moment(row.at, now)}`}`,
+    text: row.error ?? "no error",
+    look: row.status === "success" ? "plain" : "bad",
+  }));
