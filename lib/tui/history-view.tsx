@@ -54,7 +54,7 @@ export function HistoryView({ rows, width, height, scroll, now, titleOf = itself
 interface Sizes {
   target: number;
   version: number;
-  /** Where a sentence has no room, its code has. */
+  /** The code, where a sentence has no room. */
   why: "message" | "code";
 }
 
