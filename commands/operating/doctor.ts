@@ -35,7 +35,7 @@ export class Doctor extends withOptions(examination) {
       }),
     };
     const findings: Finding[] = [];
-    for await (const finding of examine(options)) {
+    for await (const finding of withNetwork(examine(options), this.options.caFile)) {
       findings.push(finding);
       const { check, status, message, hint } = finding;
       if (this.json) this.print.event({ event: "finding", ...finding });
@@ -48,3 +48,15 @@ export class Doctor extends withOptions(examination) {
     return EXIT.failed;
   }
 }
+
+/** The findings, and how the hub is reached when it is not asked directly. */
+async function* withNetwork(findings: AsyncIterable<Finding>, caFile: string | undefined): AsyncGenerator<Finding> {
+  const { proxyVariables } = await import("../shell/network.ts");
+  const proxies = Object.entries(proxyVariables()).map(([name, value]) => `${name}=${withoutPassword(value)}`);
+  if (proxies.length > 0) yield { check: "proxy", status: "ok", message: proxies.join(", ") };
+  if (caFile !== undefined)
+    yield { check: "certificates", status: "ok", message: `those of ${caFile} are trusted, too` };
+  yield* findings;
+}
+
+const withoutPassword = (url: string): string => url.replace(/\/\/[^@/]*@/, "//…@");

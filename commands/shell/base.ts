@@ -1,7 +1,9 @@
+import { existsSync } from "node:fs";
 import { Command } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { asSealiftError, type SealiftError } from "../../lib/contract/errors.ts";
 import { common } from "../../lib/options/common.ts";
+import { network } from "../../lib/options/connection.ts";
 import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../../lib/options/layers.ts";
 import { type Given, type Table, type Values, variableOf } from "../../lib/options/option.ts";
 import { lightenHttp } from "../../lib/support/light-http.ts";
@@ -33,6 +35,8 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     super();
     declareFlags(this, this.#table);
   }
+
+  #context: string | undefined;
 
   /** The command's own work. @returns the exit code */
   protected abstract run(): Promise<number>;
@@ -69,10 +73,12 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   }
 
   override async execute(): Promise<number> {
+    const asksHub = "hubUrl" in this.#table;
     // Before anything of a client is loaded.
-    if ("hubUrl" in this.#table) lightenHttp();
+    if (asksHub) lightenHttp();
     try {
       await this.resolve();
+      if (asksHub) await this.#prepareHub();
       return await this.run();
     } catch (thrown) {
       return this.fail(asSealiftError(thrown));
@@ -92,7 +98,29 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
       credentialsLayer(process.env),
       ...(file === undefined ? [] : [file]),
     ];
+    if ("hubUrl" in this.#table) await this.#addContext();
     this.options = (await resolveOptions(this.#table, this.layers)) as Values<T & typeof common>;
+  }
+
+  /** Adds the hub that a person has logged in to, below everything that was given. */
+  async #addContext(): Promise<void> {
+    const first = (name: string): string | undefined => {
+      const given = this.layers.map((layer) => layer.get(name)).find((value) => value !== undefined);
+      return typeof given === "string" ? given : undefined;
+    };
+    const { contextLayer, contextsFile, readContexts } = await import("../../lib/options/contexts.ts");
+    if (first("context") === undefined && !existsSync(contextsFile())) return;
+    const layer = contextLayer(readContexts(), first("hub-url"), first("context"));
+    if (layer.name !== undefined && first("hub-url") === undefined) this.#context = layer.name;
+    this.layers = [...this.layers, layer];
+  }
+
+  /** Says which hub a command asks when nothing on its line or in its environment says it, and how to reach it. */
+  async #prepareHub(): Promise<void> {
+    const { hubUrl, caFile } = this.options as { hubUrl?: string; caFile?: string };
+    const { prepareNetwork } = await import("./network.ts");
+    prepareNetwork({ caFile, usesTls: hubUrl?.startsWith("http:") !== true });
+    if (this.#context !== undefined) this.note(`hub: ${hubUrl} (context ${this.#context})`);
   }
 
   /** The file of options: `--config`, else sealift.yaml when it exists. @throws UsageError `config_invalid` */
@@ -132,7 +160,11 @@ type Statics = Pick<typeof SealiftCommand, keyof typeof SealiftCommand>;
 /** The base of a command that has these options, and those of every command. */
 export function withOptions<T extends Table>(options: T): (abstract new () => SealiftCommand<T>) & Statics {
   abstract class CommandWithOptions extends SealiftCommand<T> {
-    static override readonly table: Table = { ...options, ...withoutFlagsOf(common, options) };
+    static override readonly table: Table = {
+      ...options,
+      ...("hubUrl" in options && network),
+      ...withoutFlagsOf(common, options),
+    };
   }
   return CommandWithOptions;
 }

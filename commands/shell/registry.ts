@@ -1,4 +1,6 @@
 import type { CommandClass } from "clipanion";
+import { ContextList, ContextShow, ContextUse, Logout } from "../context/contexts.ts";
+import { Login } from "../context/login.ts";
 import { DeployMarketplace } from "../deploying/deploy-marketplace.ts";
 import { DeployProject } from "../deploying/deploy-project.ts";
 import { Fleet } from "../deploying/fleet.ts";
@@ -31,6 +33,9 @@ import { Completion } from "./completion.ts";
 /** Every command of `sealift`. Their modules are light: what they do is loaded when they run. */
 export const COMMANDS: readonly CommandClass[] = [
   Completion,
+  ContextList,
+  ContextShow,
+  ContextUse,
   DeployMarketplace,
   DeployProject,
   DeployPublish,
@@ -45,6 +50,8 @@ export const COMMANDS: readonly CommandClass[] = [
   KeysCreate,
   KeysList,
   KeysRevoke,
+  Login,
+  Logout,
   MarketplacePublish,
   MarketplaceSearch,
   MarketplaceSigningKey,

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { DEPLOYMENT_DEFAULTS } from "../contract/deployment-defaults.ts";
-import { connection } from "./connection.ts";
+import { connection, network } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { choice, duration, flag, path, secret, text, url, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
@@ -73,6 +73,7 @@ export const host = root;
 
 /** Options of `doctor`. */
 export const examination = {
+  ...network,
   ...root,
   supervisor: supervision.supervisor,
   ...connection,

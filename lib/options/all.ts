@@ -1,9 +1,11 @@
 import { agent, examination } from "./agent.ts";
 import { common } from "./common.ts";
+import { network } from "./connection.ts";
 import { keyCreation, projectCreation } from "./devkeys.ts";
 import { systemd } from "./host.ts";
 import { hub } from "./hub.ts";
 import { history, pinning, rollback } from "./inspection.ts";
+import { login } from "./login.ts";
 import { marketplacePublication, searching, signingKey, yanking } from "./marketplace.ts";
 import type { Option, Table } from "./option.ts";
 import { plan, planCheck } from "./plan.ts";
@@ -14,7 +16,20 @@ import { fleet, watch } from "./watch.ts";
 
 /** Every group of options that a command takes its own from. */
 const GROUPS: readonly Table[] = [
-  ...[common, agent, deployed, projectSource, marketplaceSource, watch, fleet, examination, plan, planCheck],
+  ...[
+    common,
+    network,
+    login,
+    agent,
+    deployed,
+    projectSource,
+    marketplaceSource,
+    watch,
+    fleet,
+    examination,
+    plan,
+    planCheck,
+  ],
   ...[publish, keyPair, opening, marketplacePublication, yanking, searching, signingKey, keyCreation, projectCreation],
   ...[history, rollback, pinning],
   ...[hub, runtime, scaffold, trial, systemd],

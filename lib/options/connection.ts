@@ -1,4 +1,4 @@
-import { duration, secret, url } from "./kinds.ts";
+import { duration, path, secret, text, url } from "./kinds.ts";
 import { group, required } from "./option.ts";
 
 /** Options of commands that talk to a hub. */
@@ -11,4 +11,10 @@ export const connection = group("Hub", {
     defaultText: "30s, 60s on the marketplace",
     minMs: 1,
   }),
+});
+
+/** How a command finds and reaches the hub. Of the process, not of one target. */
+export const network = group("Hub", {
+  context: text({ metavar: "NAME", help: "Hub of `sealift login` to use", defaultText: "the one in use" }),
+  caFile: path({ help: "Certificates to trust, beside the system's (PEM)" }),
 });

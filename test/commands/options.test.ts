@@ -12,6 +12,9 @@ import { keyOf, type Option, type Table, variableOf } from "../../lib/options/op
 
 type Command = Omit<SealiftCommand, never> & { resolve(): Promise<void>; options: Record<string, unknown> };
 
+/** Options that name a file or a context, whose content would count: they have tests of their own. */
+const OF_FILES = new Set(["config", "context"]);
+
 const tableOf = (command: CommandClass): Table => (command as unknown as { table: Table }).table;
 const nameOf = ({ paths }: CommandClass): string => paths![0]!.join(" ");
 
@@ -71,12 +74,13 @@ async function resolved(
 /** Options that the command reads here: its own, without secrets that a condition keeps it from reading. */
 const readable = (table: Table, values: Record<string, unknown>): [string, Option][] =>
   Object.entries(table).filter(
-    ([key, option]) => key !== "config" && (option.fromBytes === undefined || option.requiredWhen?.(values) !== false),
+    ([key, option]) =>
+      !OF_FILES.has(key) && (option.fromBytes === undefined || option.requiredWhen?.(values) !== false),
   );
 
 const samples = (table: Table): [Option, string][] =>
   Object.values(table)
-    .filter(({ name }) => name !== "config")
+    .filter(({ name }) => !OF_FILES.has(name))
     .map((option) => [option, option.name === "watch-config" ? "watch.yaml" : sampleOf(option)]);
 
 const places: Record<string, (table: Table) => Parameters<typeof resolved>[2]> = {

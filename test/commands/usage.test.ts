@@ -14,7 +14,7 @@ interface Ended {
 
 function run(program: string, args: readonly string[], options: { cwd?: string; env?: object } = {}): Promise<Ended> {
   const file = fileURLToPath(new URL(`../../bin/${program}.ts`, import.meta.url));
-  const env = { PATH: process.env.PATH, ...options.env };
+  const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: "/nowhere", ...options.env };
   return new Promise((resolve) => {
     execFile(process.execPath, [file, ...args], { cwd: options.cwd, env }, (error, stdout, stderr) =>
       resolve({ code: Number(error?.code ?? 0), stdout, stderr }),

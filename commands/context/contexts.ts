@@ -1,0 +1,103 @@
+import { Command, Option } from "clipanion";
+import { withOptions } from "../shell/base.ts";
+
+const load = () => import("../../lib/options/contexts.ts");
+
+export class ContextList extends withOptions({}) {
+  static override paths = [["context", "list"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "List the hubs that you have logged in to",
+    examples: [["All of them", "$0 context list"]],
+  });
+
+  override async run(): Promise<number> {
+    const { readContexts } = await load();
+    const { current, contexts } = readContexts();
+    const rows = Object.entries(contexts).map(([name, { hub_url }]) => ({ name, hub_url, current: name === current }));
+    const { tableLines } = await import("../shell/output/table.ts");
+    type Row = (typeof rows)[number];
+    const columns = [
+      { title: "", of: (row: Row) => (row.current ? "*" : " ") },
+      { title: "CONTEXT", of: ({ name }: Row) => name },
+      { title: "HUB", of: ({ hub_url }: Row) => hub_url },
+    ];
+    if (this.json) for (const row of rows) this.print.event({ event: "context", ...row });
+    else for (const line of tableLines(columns, rows, this.isForPeople)) this.print.line(line);
+    if (rows.length === 0) this.note("None yet: `sealift login URL` makes one.");
+    return this.done({ count: rows.length });
+  }
+}
+
+export class ContextUse extends withOptions({}) {
+  static override paths = [["context", "use"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Choose the hub that commands use",
+    examples: [["Another one", "$0 context use production"]],
+  });
+
+  name = Option.String({ name: "CONTEXT", required: true });
+
+  override async run(): Promise<number> {
+    const { contextNamed, readContexts, writeContexts } = await load();
+    const stored = readContexts();
+    const { hub_url: hubUrl } = contextNamed(stored, this.name);
+    await writeContexts({ ...stored, current: this.name });
+    this.note(`Commands use ${hubUrl} from now on.`);
+    return this.done({ context: this.name, hub_url: hubUrl });
+  }
+}
+
+export class ContextShow extends withOptions({}) {
+  static override paths = [["context", "show"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Show the hub that commands use",
+    examples: [["For a script", "$0 context show --json"]],
+  });
+
+  name = Option.String({ name: "CONTEXT", required: false });
+
+  override async run(): Promise<number> {
+    const { contextNamed, contextsFile, readContexts } = await load();
+    const stored = readContexts();
+    const name = this.name ?? stored.current;
+    if (name === null) {
+      this.note("No context is in use: `sealift login URL` makes one.");
+      return this.done({ context: null });
+    }
+    const { hub_url: hubUrl, api_key: key } = contextNamed(stored, name);
+    // Enough to recognise the key by, as `key list` shows it.
+    const prefix = key.slice(0, 8);
+    if (!this.json) this.print.line(`${name}  ${hubUrl}  key ${prefix}…  ${contextsFile()}`);
+    return this.done({ context: name, hub_url: hubUrl, key_prefix: prefix });
+  }
+}
+
+export class Logout extends withOptions({}) {
+  static override paths = [["logout"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Forget a hub and your API key for it",
+    details: "The key itself goes on to work: `sealift key revoke` ends it.",
+    examples: [["The one in use", "$0 logout"]],
+  });
+
+  name = Option.String({ name: "CONTEXT", required: false });
+
+  override async run(): Promise<number> {
+    const { contextNamed, readContexts, writeContexts } = await load();
+    const stored = readContexts();
+    const name = this.name ?? stored.current;
+    if (name === null) {
+      this.note("No context is in use.");
+      return this.done({ context: null });
+    }
+    contextNamed(stored, name);
+    const { [name]: _gone, ...contexts } = stored.contexts;
+    await writeContexts({ v: 1, current: stored.current === name ? null : stored.current, contexts });
+    this.note(`Forgot the context ${name}.`);
+    return this.done({ context: name });
+  }
+}

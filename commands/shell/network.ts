@@ -1,0 +1,40 @@
+import { readFileSync } from "node:fs";
+import http from "node:http";
+import tls from "node:tls";
+import { usageError } from "../../lib/contract/errors.ts";
+
+/** The proxies that the environment names, as programs read them. */
+export function proxyVariables(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const names = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"];
+  return Object.fromEntries(names.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])));
+}
+
+/**
+ * Has requests go through the proxies of the environment, and trust the system's certificates beside Node's own.
+ *
+ * @param caFile more certificates to trust (PEM)
+ * @param usesTls whether a hub may be asked by https: reading the system's certificates takes a few milliseconds
+ * @throws UsageError `config_invalid` when the file holds no certificate
+ */
+export function prepareNetwork({ caFile, usesTls }: { caFile: string | undefined; usesTls: boolean }): void {
+  if (Object.keys(proxyVariables()).some((name) => !/^no_proxy$/i.test(name))) http.setGlobalProxyFromEnv?.();
+  if (!usesTls) return;
+  const own = caFile === undefined ? [] : certificatesOf(caFile);
+  tls.setDefaultCACertificates?.([
+    ...new Set([...tls.getCACertificates("default"), ...tls.getCACertificates("system"), ...own]),
+  ]);
+}
+
+function certificatesOf(file: string): string[] {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw usageError("config_invalid", `--ca-file cannot be read: ${(error as Error).message}.`, { cause: error });
+  }
+  const found = text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+  if (found.length > 0) return found;
+  throw usageError("config_invalid", `--ca-file ${file} holds no certificate.`, {
+    hint: "It takes certificates in PEM form.",
+  });
+}

@@ -1,0 +1,179 @@
+import { execFile, execFileSync } from "node:child_process";
+import { chmod, readFile, stat } from "node:fs/promises";
+import { createServer, request as forward } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import t, { type Test } from "tap";
+import { needsProgram } from "../support/forged/independent.ts";
+import { type RunningHub, startHub } from "../support/hub/harness.ts";
+import { Terminal } from "../support/programs/terminal.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
+
+/** A person's home, and the program as they run it there. */
+function person(t: Test) {
+  const home = temporaryFolder(t);
+  const run = (line: string, env: Record<string, string> = {}) =>
+    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+      const options = { env: { PATH: process.env.PATH, XDG_CONFIG_HOME: home, ...env }, cwd: home };
+      execFile(process.execPath, [PROGRAM, ...line.split(" ")], options, (error, stdout, stderr) =>
+        resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+      );
+    });
+  const loggedIn = async (hub: RunningHub, name: string): Promise<void> => {
+    const ended = await run(`login ${hub.url} --name ${name}`, { SEALIFT_API_KEY: hub.adminKey });
+    t.equal(ended.code, 0, ended.stderr);
+  };
+  return { home, file: join(home, "sealift", "contexts.json"), run, loggedIn };
+}
+
+const listen = async (t: Test, server: ReturnType<typeof createServer>): Promise<number> => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => server.close());
+  return (server.address() as AddressInfo).port;
+};
+
+t.test("after login commands need no hub and no key, and say which hub they ask", async (t) => {
+  const hub = await startHub(t);
+  const { file, run, loggedIn } = person(t);
+  t.match(await run("key list"), { code: 2, stderr: /--hub-url and --api-key are missing/ });
+  await loggedIn(hub, "one");
+  t.equal((await stat(file)).mode & 0o777, 0o600);
+  const listed = await run("key list");
+  t.match(listed, { code: 0, stderr: `hub: ${hub.url} (context one)\n` });
+  t.match((await run("key list --json")).stderr, /^$/, "programs read no remarks");
+  t.match((await run("context show")).stdout, new RegExp(`^one {2}${hub.url} {2}key .{8}…`));
+  t.notMatch((await run("context show")).stdout, hub.adminKey);
+  t.match(await run("logout"), { code: 0, stderr: /Forgot the context one/ });
+  t.notMatch(await readFile(file, "utf8"), hub.adminKey);
+  t.equal((await run("key list")).code, 2);
+});
+
+t.test("a key that the hub does not know is not kept", async (t) => {
+  const hub = await startHub(t);
+  const { run } = person(t);
+  const ended = await run(`login ${hub.url}`, { SEALIFT_API_KEY: "no such key" });
+  t.equal(ended.code, 3);
+  t.match((await run("context list")).stderr, /None yet/);
+});
+
+t.test("contexts are listed and chosen, and one command may use another one", async (t) => {
+  const [one, two] = [
+    await startHub(t, { dataDir: temporaryFolder(t) }),
+    await startHub(t, { dataDir: temporaryFolder(t) }),
+  ];
+  const { run, loggedIn } = person(t);
+  await loggedIn(one, "one");
+  await loggedIn(two, "two");
+  t.same((await run("context list")).stdout.trimEnd().split("\n"), [`   one  ${one.url}`, `*  two  ${two.url}`]);
+  t.match((await run("key list --context one")).stderr, `hub: ${one.url} (context one)`);
+  t.equal((await run("context use one")).code, 0);
+  t.match((await run("key list")).stderr, `hub: ${one.url} (context one)`);
+  t.match(await run("context use tw"), { code: 2, stderr: /There is no context "tw".*\n.*Did you mean two/ });
+});
+
+t.test("a key goes to the hub that it was stored for, and to no other one", async (t) => {
+  const hub = await startHub(t);
+  const seen: (string | undefined)[] = [];
+  const thief = await listen(
+    t,
+    createServer((request, response) => {
+      seen.push(request.headers["x-api-key"] as string | undefined);
+      response.end("{}");
+    }),
+  );
+  const { run, loggedIn } = person(t);
+  await loggedIn(hub, "one");
+  t.match(await run(`key list --hub-url http://127.0.0.1:${thief}`), { code: 2, stderr: /--api-key is missing/ });
+  t.match(await run(`key list --context one --hub-url http://127.0.0.1:${thief}`), {
+    code: 2,
+    stderr: /Give one of them/,
+  });
+  t.same(seen, []);
+  t.match(await run(`key list --hub-url ${hub.url}/`), { code: 0, stderr: "" }, "the same hub, named by hand");
+});
+
+t.test("a file of keys that others may read is refused", async (t) => {
+  const hub = await startHub(t);
+  const { file, run, loggedIn } = person(t);
+  await loggedIn(hub, "one");
+  await chmod(file, 0o644);
+  t.match(await run("key list"), { code: 2, stderr: /credential_unreadable.*other users may read it.*\n.*chmod 600/ });
+});
+
+t.test("on a terminal the key is asked for, and not shown", { skip: needsProgram("tmux", "-V") }, async (t) => {
+  const hub = await startHub(t);
+  const { home, file } = person(t);
+  const command = [process.execPath, PROGRAM, "login", hub.url, "--name", "typed"];
+  await using terminal = await Terminal.run(command, { env: { XDG_CONFIG_HOME: home } });
+  await terminal.shows(/API key for http/);
+  await terminal.press("-l", hub.adminKey);
+  await terminal.press("Enter");
+  const screen = await terminal.shows(/exit 0/);
+  t.match(screen, /Logged in to/);
+  t.notMatch(screen, hub.adminKey.slice(0, 12));
+  t.match(JSON.parse(await readFile(file, "utf8")), {
+    current: "typed",
+    contexts: { typed: { api_key: hub.adminKey } },
+  });
+});
+
+t.test("requests go through HTTP_PROXY, but not for NO_PROXY, and doctor shows both", async (t) => {
+  const hub = await startHub(t);
+  const { port: hubPort } = new URL(hub.url);
+  const asked: string[] = [];
+  const proxy = await listen(
+    t,
+    createServer((request, response) => {
+      asked.push(request.url!);
+      const { pathname, search } = new URL(request.url!);
+      const options = { port: hubPort, path: pathname + search, method: request.method, headers: request.headers };
+      request.pipe(
+        forward({ host: "127.0.0.1", ...options }, (answer) => answer.pipe(response.writeHead(answer.statusCode!))),
+      );
+    }),
+  );
+  const { run } = person(t);
+  const environment = { HTTP_PROXY: `http://me:secret@127.0.0.1:${proxy}`, SEALIFT_API_KEY: hub.adminKey };
+  const through = await run("key list --hub-url http://hub.invalid", environment);
+  t.equal(through.code, 0, through.stderr);
+  t.match(asked, [/^http:\/\/hub\.invalid\/devkeys/]);
+  t.equal((await run(`key list --hub-url ${hub.url}`, { ...environment, NO_PROXY: "127.0.0.1" })).code, 0);
+  t.equal(asked.length, 1);
+  const { stdout } = await run("doctor --hub-url http://hub.invalid", environment);
+  t.match(stdout, `HTTP_PROXY=http://…@127.0.0.1:${proxy}`);
+  t.notMatch(stdout, "secret");
+});
+
+t.test(
+  "--ca-file makes a hub trusted whose certificate nobody knows",
+  { skip: needsProgram("openssl", "version") },
+  async (t) => {
+    const hub = await startHub(t);
+    const { home, run } = person(t);
+    const [key, cert] = [join(home, "key.pem"), join(home, "cert.pem")];
+    const kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"];
+    const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
+    execFileSync("openssl", ["req", ...kind, ...subject, "-keyout", key, "-out", cert], { stdio: "ignore" });
+    const server = createTlsServer({ key: await readFile(key), cert: await readFile(cert) }, (request, response) => {
+      const options = {
+        port: new URL(hub.url).port,
+        path: request.url,
+        method: request.method,
+        headers: request.headers,
+      };
+      request.pipe(
+        forward({ host: "127.0.0.1", ...options }, (answer) => answer.pipe(response.writeHead(answer.statusCode!))),
+      );
+    });
+    const port = await listen(t, server);
+    const environment = { SEALIFT_API_KEY: hub.adminKey, SEALIFT_HUB_URL: `https://127.0.0.1:${port}` };
+    t.match(await run("key list", environment), { code: 75, stderr: /connection_failed/ });
+    t.equal((await run("key list --ca-file cert.pem", environment)).code, 0);
+    t.match(await run("key list --ca-file key.pem", environment), { code: 2, stderr: /holds no certificate/ });
+    t.match(await run("key list --ca-file nowhere.pem", environment), { code: 2, stderr: /--ca-file cannot be read/ });
+  },
+);
