@@ -1,5 +1,3 @@
-import { randomUUID } from "node:crypto";
-import type { IncomingMessage } from "node:http";
 import underPressure from "@fastify/under-pressure";
 import fastify, { type FastifyError, type FastifyInstance } from "fastify";
 import { HEADERS } from "../contract/surfaces/headers.ts";
@@ -9,6 +7,9 @@ import { limitRates } from "./access/rate-limits.ts";
 import type { HubContext } from "./context.ts";
 import type { MountOptions } from "./http/documentation.ts";
 import { answerErrors, onClientError, pathOf, sendError } from "./http/error-answers.ts";
+import { HotPolls } from "./http/hot-polls.ts";
+import { requestId } from "./http/request-id.ts";
+import { levelOf, logAnswered } from "./http/request-log.ts";
 import { validatorCompiler } from "./http/validation.ts";
 import { deltas } from "./mounts/deltas.ts";
 import { deploy } from "./mounts/deploy.ts";
@@ -37,31 +38,14 @@ const LOOP_DELAY_WINDOW_MS = 5000;
 
 const requestIdHeader = HEADERS.requestId.toLowerCase();
 
-/** An incoming request id is kept when it cannot hurt a log. */
-function requestId(request: IncomingMessage): string {
-  const given = request.headers[requestIdHeader];
-  return typeof given === "string" && /^[A-Za-z0-9._:-]{1,128}$/.test(given) ? given : randomUUID();
-}
-
-/** One line per request. Polls that went well are `debug`: a fleet asks every minute. */
+/** One line per request. */
 function logRequests(app: FastifyInstance, { logger }: HubContext): void {
   if (logger === undefined) return;
-  app.addHook("onResponse", (request, reply, done) => {
-    const { statusCode } = reply;
-    const level = request.method === "GET" && statusCode < 400 ? "debug" : statusCode < 500 ? "info" : "error";
+  app.addHook("onResponse", ({ id, method, url, ip }, { statusCode: status, elapsedTime }, done) => {
     // Asked for each request: a reload may have changed it.
-    if (!logger.isLevelEnabled(level)) return done();
-    logger[level](
-      {
-        requestId: request.id,
-        method: request.method,
-        path: pathOf(request.url),
-        status: statusCode,
-        duration_ms: Math.round(reply.elapsedTime * 10) / 10,
-        address: request.ip,
-      },
-      "request",
-    );
+    if (logger.isLevelEnabled(levelOf(method, status))) {
+      logAnswered(logger, { requestId: id, method, path: pathOf(url), status, durationMs: elapsedTime, address: ip });
+    }
     done();
   });
 }
@@ -125,5 +109,6 @@ export async function createApp(
   }
   await app.register(deployments, { ...options, prefix: MOUNTS.deployments });
   openapi(app);
+  new HotPolls(hub, { trustsProxies: trustedProxies.length > 0 }).attach(app);
   return app;
 }

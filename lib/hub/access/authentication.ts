@@ -9,7 +9,7 @@ import { FAILURES_OF_ADDRESS, RATE_WINDOW_MS } from "./rate-limits.ts";
 
 const API_KEY = HEADERS.apiKey.toLowerCase();
 /** Longer than anything the hub issues; what is longer need not be hashed. */
-const MAX_CREDENTIAL_CHARACTERS = 512;
+export const MAX_CREDENTIAL_CHARACTERS = 512;
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -23,8 +23,11 @@ const keyOf = (request: FastifyRequest): string | undefined => {
   return typeof value === "string" && value !== "" ? value : undefined;
 };
 
-const bearerOf = (request: FastifyRequest): string | undefined =>
-  /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
+/** The token of an Authorization header. */
+export const bearerIn = (authorization: string | undefined): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+
+const bearerOf = (request: FastifyRequest): string | undefined => bearerIn(request.headers.authorization);
 
 /** The hash of the request's credential, or undefined when it carries none. */
 export function credentialHash(request: FastifyRequest): string | undefined {

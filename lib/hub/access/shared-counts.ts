@@ -44,19 +44,32 @@ export class SharedCounts implements Disposable {
 
   /** Counts one, and says how many there were in this window and when it ends. */
   count(key: string, windowMs: number, max: number): { current: number; ttl: number } {
-    const now = this.#clock();
-    const windowStart = now - (now % windowMs);
-    if (windowStart !== this.#windowStart) {
-      this.#windowStart = windowStart;
-      this.#counters = new Map();
-    }
+    const endsInMs = this.#enterWindow(windowMs);
     let counter = this.#counters.get(key);
     if (counter === undefined) {
       if (this.#counters.size >= MAX_COUNTERS) this.#counters.delete(this.#counters.keys().next().value!);
       this.#counters.set(key, (counter = { shared: 0, own: 0, max }));
     }
     counter.own++;
-    return { current: counter.shared + counter.own, ttl: windowStart + windowMs - now };
+    return { current: counter.shared + counter.own, ttl: endsInMs };
+  }
+
+  /** Tells whether one more would be within the limit. Counts nothing. */
+  isBelow(key: string, windowMs: number, max: number): boolean {
+    this.#enterWindow(windowMs);
+    const counter = this.#counters.get(key);
+    return counter === undefined || counter.shared + counter.own < max;
+  }
+
+  /** Begins with new counters when a window has ended. @returns milliseconds until this one ends */
+  #enterWindow(windowMs: number): number {
+    const now = this.#clock();
+    const windowStart = now - (now % windowMs);
+    if (windowStart !== this.#windowStart) {
+      this.#windowStart = windowStart;
+      this.#counters = new Map();
+    }
+    return windowStart + windowMs - now;
   }
 
   /** Adds what was counted here to what all have counted. Never rejects. */

@@ -1,0 +1,171 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { FastifyInstance } from "fastify";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { MOUNTS, type TargetKind } from "../../contract/surfaces/paths.ts";
+import { bearerIn, MAX_CREDENTIAL_CHARACTERS } from "../access/authentication.ts";
+import { hashOf } from "../access/credentials.ts";
+import { may } from "../access/principal.ts";
+import { RATE_WINDOW_MS } from "../access/rate-limits.ts";
+import type { HubContext } from "../context.ts";
+import { findSession } from "../records/access.ts";
+import { findVisibleTarget } from "../records/visible-targets.ts";
+import { matchesEtag } from "./ranges.ts";
+import { requestId } from "./request-id.ts";
+import { levelOf, logAnswered } from "./request-log.ts";
+
+/**
+ * The two requests that a fleet repeats, detail and latest, answered below the framework: its hooks and header objects cost more than the
+ * statement does. Only a plain success is answered here, from the routes' own statements, so that a key that is revoked is refused by the next
+ * poll; everything else is left to the routes, untouched (docs/decisions/0014-hot-polls.md).
+ */
+
+/** A request that may be one of the two, with nothing about it that only the routes know how to treat. */
+type Poll =
+  | { of: "detail"; kind: TargetKind; slug: string; secret: string | undefined }
+  | { of: "latest"; projectId: string; secret: string };
+
+interface Success {
+  etag: string;
+  body: string;
+  /** Further headers in the order of the routes, and those that a 304 leaves out. */
+  headers: readonly string[];
+  headersOfBody: readonly string[];
+}
+
+const DETAIL = new RegExp(`^(?:${MOUNTS.plugins}/plugins|(${MOUNTS.services}/services))/([A-Za-z0-9_.-]+)$`);
+const LATEST = new RegExp(`^${MOUNTS.deploy}/v1/projects/([A-Za-z0-9_]+)/versions/latest$`);
+const API_KEY = HEADERS.apiKey.toLowerCase();
+const REQUEST_ID = HEADERS.requestId.toLowerCase();
+const JSON_TYPE = "application/json; charset=utf-8";
+
+/** Headers that make a request more than a poll: a range, a body, a protocol of its own. */
+const UNUSUAL = ["range", "if-range", "content-length", "transfer-encoding", "expect", "upgrade", "accept-version"];
+
+/** Reads a request as a poll. Returns undefined for everything that is not plainly one. */
+export function pollOf({ method, url = "", headers, httpVersion }: IncomingMessage): Poll | undefined {
+  if ((method !== "GET" && method !== "HEAD") || httpVersion !== "1.1") return undefined;
+  for (const name of UNUSUAL) if (headers[name] !== undefined) return undefined;
+  const key = headers[API_KEY];
+  const { authorization } = headers;
+  const detail = DETAIL.exec(url);
+  if (detail !== null) {
+    const isPlain = key === undefined ? authorization === undefined : isSecret(key);
+    const kind = detail[1] === undefined ? "plugin" : "service";
+    return isPlain ? { of: "detail", kind, slug: detail[2]!, secret: key as string | undefined } : undefined;
+  }
+  const latest = method === "GET" ? LATEST.exec(url) : null;
+  const bearer = key === undefined ? bearerIn(authorization) : undefined;
+  return latest !== null && isSecret(bearer) ? { of: "latest", projectId: latest[1]!, secret: bearer } : undefined;
+}
+
+const isSecret = (text: unknown): text is string =>
+  typeof text === "string" && text !== "" && text.length <= MAX_CREDENTIAL_CHARACTERS;
+
+/** Looks a poll up as its route does. Returns undefined for all but a success. */
+async function successOf(
+  hub: HubContext,
+  poll: Poll,
+  credentialHash: string | undefined,
+): Promise<Success | undefined> {
+  const { statements } = hub.database;
+  if (poll.of === "detail") {
+    const { kind, slug } = poll;
+    const question = { kind, slug, credentialHash, now: hub.now() };
+    const { principal, target } = await findVisibleTarget(statements, question);
+    if (target === undefined || (principal === undefined && credentialHash !== undefined)) return undefined;
+    return {
+      etag: `"sha256-${target.etag}"`,
+      body: target.detail,
+      headers: ["accept-ranges", "bytes", "vary", HEADERS.apiKey],
+      headersOfBody: ["accept-ranges", "bytes", "content-type", JSON_TYPE, "vary", HEADERS.apiKey],
+    };
+  }
+  const session = await findSession(statements, credentialHash!, hub.now());
+  if (session?.projectId !== poll.projectId || !may(session.principal, "deploy", "read")) return undefined;
+  if (session.latestVersion === null) return undefined;
+  const body = JSON.stringify({ version: session.latestVersion });
+  return { etag: `"${session.latestVersion}"`, body, headers: [], headersOfBody: ["content-type", JSON_TYPE] };
+}
+
+function send(request: IncomingMessage, response: ServerResponse, id: string, success: Success): void {
+  const { etag, body, headers, headersOfBody } = success;
+  const common = [
+    REQUEST_ID,
+    id,
+    "x-content-type-options",
+    "nosniff",
+    "cache-control",
+    "private, no-cache",
+    "etag",
+    etag,
+  ];
+  if (matchesEtag(request.headers["if-none-match"], etag)) {
+    response.writeHead(304, [...common, ...headers]);
+    response.end();
+    return;
+  }
+  response.writeHead(200, [...common, ...headersOfBody, "content-length", String(Buffer.byteLength(body))]);
+  if (request.method === "HEAD") response.end();
+  else response.end(body);
+}
+
+/** Stands before an app's routes. */
+export class HotPolls {
+  readonly #hub: HubContext;
+  readonly #trustsProxies: boolean;
+  #isDraining = false;
+
+  /** @param trustsProxies whether the address of a request is for the framework to find out */
+  constructor(hub: HubContext, { trustsProxies }: { trustsProxies: boolean }) {
+    this.#hub = hub;
+    this.#trustsProxies = trustsProxies;
+  }
+
+  /** Takes the first look at each request of the app's server. */
+  attach(app: FastifyInstance): void {
+    app.addHook("preClose", (done) => {
+      // Answers of a hub that drains say Connection: close.
+      this.#isDraining = true;
+      done();
+    });
+    const [routes] = app.server.listeners("request") as [RequestListener];
+    app.server.off("request", routes);
+    app.server.on("request", (request, response) => {
+      const poll = this.#isDraining || app.isUnderPressure() ? undefined : pollOf(request);
+      if (poll === undefined) return void routes(request, response);
+      this.#answer(poll, request, response).then(
+        (isAnswered) => isAnswered || routes(request, response),
+        // The routes ask the database again, and tell what is wrong with it.
+        () => routes(request, response),
+      );
+    });
+  }
+
+  /** @returns whether the poll was answered; if not, nothing was written, and nothing counted that is within the limits */
+  async #answer(poll: Poll, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    const { rateLimits, rateCounts, logger } = this.#hub;
+    const started = performance.now();
+    const isLogged = logger?.isLevelEnabled(levelOf(request.method!, 200)) === true;
+    if (this.#trustsProxies && (isLogged || poll.secret === undefined)) return false;
+    const address = request.socket.remoteAddress ?? "";
+    const credentialHash = poll.secret === undefined ? undefined : hashOf(poll.secret);
+    const counter = credentialHash ?? address;
+    const max = rateLimits?.requestsPerMinute ?? Infinity;
+    if (rateLimits !== undefined && !rateCounts.isBelow(counter, RATE_WINDOW_MS, max)) return false;
+
+    const success = await successOf(this.#hub, poll, credentialHash);
+    if (success === undefined) return false;
+    // Others may have been counted meanwhile.
+    if (rateLimits !== undefined && rateCounts.count(counter, RATE_WINDOW_MS, max).current > max) return false;
+    const id = requestId(request);
+    if (isLogged) {
+      const { method = "", url: path = "" } = request;
+      response.once("finish", () => {
+        const durationMs = performance.now() - started;
+        logAnswered(logger, { requestId: id, method, path, status: response.statusCode, address, durationMs });
+      });
+    }
+    send(request, response, id, success);
+    return true;
+  }
+}
