@@ -1,6 +1,8 @@
 import { chmod, readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { blocksOf } from "../support/docs/blocks.ts";
+import { readPage } from "../support/docs/pages.ts";
 import { Terminal } from "../support/programs/terminal.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -16,6 +18,11 @@ t.test(
     await using terminal = await Terminal.run([process.execPath, QUICKSTART], { env: { TMPDIR: folder } });
     await terminal.shows(/› plugin:tide-table +1\.1\.0 +1\.1\.0 +current/, 90_000);
     await terminal.shows(/› plugin:tide-table +1\.2\.0 +1\.2\.0 +current/, 60_000);
+    await terminal.press("Down");
+    const picture = await terminal.shows(/› project:Harbour +1\.2\.0 +1\.2\.0 +current/);
+    const [shown] = blocksOf(readPage("README.md")).filter(({ text }) => text.includes("Sealift watch"));
+    t.equal(withoutMoment(picture), withoutMoment(shown!.text), "the README's picture is what is shown");
+    await terminal.press("Up");
     await terminal.press("2");
     t.match(await terminal.shows(/host-5/), /4 hosts/, "the fleet of the quickstart");
     await terminal.press("q");
@@ -38,6 +45,15 @@ t.test("npm start that is interrupted leaves no process and no folder", { timeou
   t.strictSame(await processesOf(folder), []);
   t.strictSame(await readdir(folder), []);
 });
+
+/** A screen without what differs from run to run: times, durations and sizes. */
+const withoutMoment = (screen: string): string =>
+  screen
+    .replace(/\d\d:\d\d:\d\d/g, "TIME")
+    .replace(/(current)(?: +(?:in \d+ s|now))?$/gm, "$1")
+    .replace(/\d+(?:\.\d+)? (?:ms|s|B|KiB)/g, "N")
+    .replace(/ +/g, " ")
+    .replace(/\s+$/gm, "");
 
 /** Command lines of the processes that name a folder. */
 async function processesOf(folder: string): Promise<string[]> {
