@@ -8,6 +8,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import Table from "cli-table3";
 import { dashboardRows } from "./dashboard.ts";
+import { deltaRows } from "./delta.ts";
 import { fleetRows } from "./fleet.ts";
 import { hubRows } from "./hub.ts";
 import { marketplaceRows } from "./marketplace.ts";
@@ -32,6 +33,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
     ...(await marketplaceRows(tmpfs, "tmpfs", runs)),
     ...(await marketplaceRows(disk, "disk", runs)),
   ],
+  delta: () => deltaRows(disk, "disk", runs),
   dashboard: () => dashboardRows(tmpfs, runs),
   hub: () => hubRows(tmpfs, runs),
   fleet: () => fleetRows(disk, runs),

@@ -54,6 +54,7 @@ export function publish(
   source: string,
   version: string,
   level = LEVEL,
+  more: readonly string[] = [],
 ): Promise<Measured> {
   return program(
     "deploy-publish",
@@ -67,6 +68,7 @@ export function publish(
       join(folder, "keys", "signer.key"),
       "--level",
       level,
+      ...more,
     ],
     { ...publisher, TMPDIR: folder },
   );

@@ -1,0 +1,167 @@
+import {
+  closeSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { largeFile, projectTree, smallFiles } from "./material.ts";
+import { best, type Measured, program, shell } from "./measure.ts";
+import { openStage, publish, type Stage } from "./project.ts";
+import { atMost, type Row } from "./row.ts";
+import { openThrottle } from "./throttle.ts";
+
+const MBITS = 100;
+
+interface Shape {
+  what: string;
+  fill: (plugin: string) => void;
+  /** Makes the next version of the plugin's folder. */
+  edit: (plugin: string) => void;
+  budgets: { bytes: (delta: number, full: number) => Row; slow: number; loopback: number };
+}
+
+const shapes: readonly Shape[] = [
+  {
+    what: "10,000 files, 1 % edited",
+    fill: (plugin) => smallFiles(plugin, 10_000),
+    edit: (plugin) => {
+      for (const folder of readdirSync(plugin).filter((name) => name.startsWith("d")))
+        writeFileSync(join(plugin, folder, readdirSync(join(plugin, folder))[0]!), `edited in ${folder}`);
+    },
+    budgets: {
+      bytes: (delta, full) =>
+        atMost("delta of 10,000 files, 1 % edited: bytes", "the full artifact", delta / full, 0.03, sizes(delta, full)),
+      slow: 0.3,
+      loopback: 1.2,
+    },
+  },
+  {
+    what: "1 GiB in one file, three edits",
+    fill: (plugin) => largeFile(join(plugin, "cargo.bin"), 1024),
+    edit: (plugin) => editInThreePlaces(join(plugin, "cargo.bin")),
+    budgets: {
+      bytes: (delta, full) =>
+        atMost("delta of 1 GiB in one file, three edits: MB", "1 MB", delta / 1e6, 1, sizes(delta, full)),
+      slow: 0.1,
+      loopback: 1.2,
+    },
+  },
+];
+
+const sizes = (delta: number, full: number): string =>
+  `${(delta / 1e6).toFixed(2)} MB instead of ${(full / 1e6).toFixed(1)} MB`;
+
+/** 20 KB in three places, one of them an insertion of 5 KB. */
+function editInThreePlaces(file: string): void {
+  const { size } = statSync(file);
+  const descriptor = openSync(file, "r+");
+  for (const at of [0.2, 0.7]) writeSync(descriptor, Buffer.alloc(7_500, "edited "), 0, 7_500, Math.floor(size * at));
+  closeSync(descriptor);
+  const before = `${file}.before`;
+  renameSync(file, before);
+  insert(before, file, Math.floor(size / 2), Buffer.alloc(5_000, "new "));
+  rmSync(before);
+}
+
+/** Copies a file with bytes inserted, a few MiB at a time. */
+
+function insert(from: string, to: string, at: number, bytes: Buffer): void {
+  const out = openSync(to, "w");
+  const source = openSync(from, "r");
+  const buffer = Buffer.allocUnsafe(4 * 1024 * 1024);
+  let position = 0;
+  for (let read = readAt(source, buffer, position); read > 0; read = readAt(source, buffer, position)) {
+    const end = position + read;
+    if (position <= at && at < end) {
+      writeSync(out, buffer, 0, at - position);
+      writeSync(out, bytes);
+      writeSync(out, buffer, at - position, end - at);
+    } else writeSync(out, buffer, 0, read);
+    position = end;
+  }
+  closeSync(source);
+  closeSync(out);
+}
+
+const readAt = (descriptor: number, buffer: Buffer, position: number): number =>
+  readSync(descriptor, buffer, 0, buffer.length, position);
+
+/** Upgrades by deltas beside full deployments, on loopback and through 100 Mbit/s (docs/deltas.md). */
+export async function deltaRows(folder: string, place: string, runs: number): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const { what, fill, edit, budgets } of shapes) {
+    let url = "";
+    await using throttle = await openThrottle(() => url, MBITS);
+    for (const line of ["loopback", "slow"] as const) {
+      await using stage = await openStage(join(folder, "stage"), line === "slow" ? ["--public-url", throttle.url] : []);
+      url = stage.host.SEALIFT_HUB_URL!;
+      const source = join(stage.folder, "source");
+      const plugin = await projectTree(source, stage.projectId);
+      fill(plugin);
+      await publish(stage, source, "1.0.0");
+      edit(plugin);
+      const withDeltas = await publish(stage, source, "1.1.0");
+      const times = line === "slow" ? 1 : runs;
+      const full = await best(times, () => upgrade(stage, ["--no-delta"]));
+      const delta = await best(times, () => upgrade(stage));
+      const chosen = deltaOf(delta);
+      const ratio = delta.wall / full.wall;
+      const budget = line === "slow" ? budgets.slow : budgets.loopback;
+      const where = line === "slow" ? `${MBITS} Mbit/s` : `loopback, ${place}`;
+      const detail = `${delta.wall.toFixed(2)} s against ${full.wall.toFixed(2)} s`;
+      rows.push(atMost(`upgrade, ${what}, ${where}`, "full deployment", ratio, budget, detail));
+      if (line === "slow") continue;
+      rows.push(budgets.bytes(chosen.size_bytes, chosen.full_size_bytes));
+      const without = await best(runs, () => publish(stage, source, nextVersion(), "3", ["--deltas", "0"]));
+      const two = ["--delta-from", "1.0.0", "--delta-from", "1.1.0"];
+      const publishedWith = await best(runs, () => publish(stage, source, nextVersion(), "3", two));
+      rows.push(
+        atMost(
+          `deploy-publish with two deltas, ${what}`,
+          "without",
+          publishedWith.wall / without.wall,
+          1.5,
+          `${publishedWith.wall.toFixed(2)} s against ${without.wall.toFixed(2)} s; first one ${withDeltas.wall.toFixed(2)} s`,
+        ),
+      );
+    }
+  }
+  return rows;
+}
+
+let patch = 0;
+const nextVersion = (): string => `2.0.${patch++}`;
+
+/** Deploys 1.0.0 in full, which is not measured, and then 1.1.0. */
+async function upgrade(stage: Stage, more: readonly string[] = []): Promise<Measured> {
+  const { folder, projectId, host } = stage;
+  const root = join(folder, "host");
+  rmSync(root, { recursive: true, force: true });
+  const deploy = (version: string, ...options: string[]): Promise<Measured> =>
+    program(
+      "deploy-project",
+      [
+        ...["--project-id", projectId, "--version", version, "--project-root", root, "--json"],
+        ...["--signer-public-key", join(folder, "keys", "signer.pub")],
+        ...options,
+      ],
+      host,
+    );
+  await deploy("1.0.0");
+  await shell("sync -f .");
+  return deploy("1.1.0", ...more);
+}
+
+function deltaOf({ stdout }: Measured): { size_bytes: number; full_size_bytes: number } {
+  for (const line of stdout.split("\n")) {
+    if (!line.includes('"delta.chosen"')) continue;
+    return JSON.parse(line) as { size_bytes: number; full_size_bytes: number };
+  }
+  throw new Error("the upgrade took no delta");
+}
