@@ -20,9 +20,9 @@ type SupervisorValues = Pick<
 /** The agent's options as a deployment takes them. @throws UsageError when a file that they name is not valid */
 export async function deployOptions(options: AgentValues): Promise<DeployOptions> {
   const { projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs } = options;
-  const { pluginSecretKey } = options;
+  const { durability, pluginSecretKey } = options;
   return {
-    ...{ projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs },
+    ...{ projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs, durability },
     ...(pluginSecretKey !== undefined && { pluginSecretKey }),
     supervisor: await supervisorFrom(options),
     ...(await operatorCommands(options)),

@@ -2,6 +2,7 @@ import { Command } from "clipanion";
 import type { DoctorOptions, Finding } from "../../lib/agent/doctor.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { examination } from "../../lib/options/agent.ts";
+import { supervisorFrom } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 
@@ -14,7 +15,7 @@ export class Doctor extends withOptions(examination) {
     description: "Look at what a deployment on this host needs",
     details: `
       The project root and its file system, free space, deployments that were cut short, what runs and what is in quarantine, the
-      supervisor's program, the hub, its clock, and the API key. Changes nothing. Ends with 1 when something would make a deployment fail.
+      supervisor, the hub, its clock, and the API key. Changes nothing. Ends with 1 when something would make a deployment fail.
     `,
     examples: [["Before the first deployment", "$0 doctor --project-root /srv/app --hub-url https://hub.example"]],
   });
@@ -22,10 +23,11 @@ export class Doctor extends withOptions(examination) {
   override async run(): Promise<number> {
     const { examine } = await import("../../lib/agent/doctor.ts");
     using interrupt = interruptible();
-    const { projectRoot, supervisor, projectId, hubUrl, apiKey = "", timeoutMs } = this.options;
+    const { projectRoot, verify, projectId, hubUrl, apiKey = "", timeoutMs } = this.options;
     const options: DoctorOptions = {
       projectRoot,
-      supervisor,
+      verify,
+      supervisor: await supervisorFrom(this.options),
       ...(hubUrl !== undefined && {
         hub: {
           ...hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS),

@@ -1,18 +1,18 @@
-import { constants } from "node:fs";
-import { access, readdir, readFile, rename, rm, statfs, symlink } from "node:fs/promises";
-import { delimiter, join, resolve } from "node:path";
+import { readdir, readFile, rename, rm, statfs, symlink } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { DeployClient } from "../client/deploy-client.ts";
 import { header, type HttpRequest, send } from "../client/http.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { searchTargets } from "../client/marketplace-client.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
+import { damageOf } from "../releases/contents.ts";
 import { readJournal } from "../releases/journal.ts";
 import { type Layout, layoutOf, type Target } from "../releases/layout.ts";
 import { readQuarantine } from "../releases/quarantine.ts";
-import { currentRelease } from "../releases/release.ts";
+import { currentRelease, type Release } from "../releases/release.ts";
 import { sizeText } from "./deployment/sentences.ts";
-import type { SupervisorName } from "./supervisors/supervisor.ts";
+import type { Supervisor, SupervisorChoice, SupervisorName } from "./supervisors/supervisor.ts";
 
 /** One thing that was looked at. */
 export interface Finding {
@@ -25,7 +25,9 @@ export interface Finding {
 
 export interface DoctorOptions {
   projectRoot: string;
-  supervisor: SupervisorName;
+  supervisor: SupervisorChoice;
+  /** Reads every byte of what runs. */
+  verify?: boolean;
   /** Left out where no hub was named. */
   hub?: HubConnection & { projectId?: string };
 }
@@ -33,12 +35,6 @@ export interface DoctorOptions {
 const LEAST_FREE_BYTES = 1024 ** 3;
 /** A clock that is off by more than this makes sessions and credentials look expired. Milliseconds. */
 const MOST_CLOCK_SKEW_MS = 60_000;
-const PROGRAMS: Partial<Record<SupervisorName, string>> = {
-  systemd: "systemctl",
-  docker: "docker",
-  kubernetes: "kubectl",
-};
-
 /** Looks at what a deployment on this host needs, one finding after the other. Changes nothing that stays. */
 export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> {
   yield { check: "node", status: "ok", message: `Node.js ${process.versions.node}` };
@@ -46,9 +42,9 @@ export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> 
   yield await folderFinding(layout);
   yield await spaceFinding(layout);
   yield await journalFinding(layout);
-  yield* targetFindings(layout);
-  const program = PROGRAMS[options.supervisor];
-  if (program !== undefined) yield await programFinding(options.supervisor, program);
+  yield* targetFindings(layout, options.verify ?? false);
+  const { name, make } = options.supervisor;
+  if (make !== undefined) yield await supervisorFinding(name, make([]));
   if (options.hub === undefined) {
     yield {
       check: "hub",
@@ -117,13 +113,13 @@ async function journalFinding(layout: Layout): Promise<Finding> {
   };
 }
 
-async function* targetFindings(layout: Layout): AsyncGenerator<Finding> {
+async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator<Finding> {
   const targets = await readdir(layout.releases()).catch(() => []);
   for (const target of targets.toSorted() as Target[]) {
     const running = await currentRelease(layout, target);
     const check = `target ${target}`;
     if (running === undefined) yield { check, status: "warning", message: "Nothing runs" };
-    else yield { check, status: "ok", message: `${running.version} runs since ${running.created_at}` };
+    else yield await releaseFinding(layout, target, running, digests);
     for (const { version, reason } of await readQuarantine(layout, target)) {
       const hint = "A watch leaves it out until a newer one comes, or `sealift watch retry` is run.";
       yield { check, status: "warning", message: `${version} is in quarantine: ${reason}`, hint };
@@ -131,19 +127,22 @@ async function* targetFindings(layout: Layout): AsyncGenerator<Finding> {
   }
 }
 
-async function programFinding(supervisor: SupervisorName, program: string): Promise<Finding> {
-  for (const folder of (process.env.PATH ?? "").split(delimiter).filter(Boolean)) {
-    const path = join(folder, program);
-    if (
-      await access(path, constants.X_OK).then(
-        () => true,
-        () => false,
-      )
-    )
-      return { check: supervisor, status: "ok", message: `${path} is there` };
-  }
-  const hint = "Install it, or choose another --supervisor.";
-  return { check: supervisor, status: "failed", message: `${program} is not on the PATH`, hint };
+async function releaseFinding(layout: Layout, target: Target, running: Release, digests: boolean): Promise<Finding> {
+  const check = `target ${target}`;
+  const message = `${running.version} runs since ${running.created_at}`;
+  const damage = await damageOf(layout, target, running, { digests });
+  if (damage === undefined)
+    return { check, status: "ok", message: digests ? `${message}, every byte as it was installed` : message };
+  const hint = "Deploy it again: a damaged release is fetched anew.";
+  return { check, status: "failed", message: `${message}, but it is damaged: ${damage}`, hint };
+}
+
+/** The same question that a deployment asks before it fetches anything. */
+async function supervisorFinding(check: SupervisorName, supervisor: Supervisor): Promise<Finding> {
+  const why = await supervisor.ready();
+  if (why === undefined) return { check, status: "ok", message: "It answers" };
+  const hint = "Start it, or choose another --supervisor.";
+  return { check, status: "failed", message: `It cannot work: ${why}`, hint };
 }
 
 async function hubFinding(hub: HubConnection): Promise<Finding> {

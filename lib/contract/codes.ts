@@ -149,6 +149,9 @@ export const CODES = {
   provision_failed: failed("The provisioner ended with an error or took too long."),
   env_missing: failed("A required environment value is empty."),
   supervisor_failed: failed("The supervisor's program failed to start, stop or restart a unit."),
+  supervisor_unavailable: tryAgain(
+    "The supervisor itself cannot work: no systemd, a stopped docker daemon, a runtime that does not listen.",
+  ),
   unhealthy: failed("The healthcheck failed."),
   rolled_back: { exit: EXIT.rolledBack, meaning: "The new release failed after the switch; the previous one is back." },
   deadline_exceeded: tryAgain("The deployment took longer than --deadline and was undone."),

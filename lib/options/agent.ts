@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { DEPLOYMENT_DEFAULTS } from "../contract/deployment-defaults.ts";
+import { DEPLOYMENT_DEFAULTS, DURABILITIES } from "../contract/deployment-defaults.ts";
 import { connection, network } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { choice, duration, flag, path, secret, text, url, whole } from "./kinds.ts";
@@ -40,12 +40,17 @@ const deployment = group("Deployment", {
     help: "How long a whole deployment may take",
     default: DEPLOYMENT_DEFAULTS.deadlineMs,
   }),
+  durability: choice(DURABILITIES, {
+    help: "What is on the disk before a switch counts",
+    default: DEPLOYMENT_DEFAULTS.durability,
+  }),
   provisionersConfig: path({ help: "provisioners.yaml: what `provision` steps run" }),
   notifiersConfig: path({ help: "notifiers.yaml: what `notify` steps run" }),
   pluginSecretKey: secret({ metavar: "KEY", help: "Sign trusted plugins with this key (plugin.sig)" }),
 });
 
-const supervision = group("Supervisor", {
+/** What runs the plugins. */
+export const supervision = group("Supervisor", {
   supervisor: choice(["none", "runtime", "systemd", "docker", "kubernetes"], {
     help: "What runs the plugins",
     default: "none",
@@ -75,11 +80,12 @@ export const host = root;
 export const examination = {
   ...network,
   ...root,
-  supervisor: supervision.supervisor,
+  ...supervision,
   ...connection,
   hubUrl: optional(connection.hubUrl),
   apiKey: requiredWhen(connection.apiKey, ({ hubUrl }) => hubUrl !== undefined),
   ...group("Deployment", {
     projectId: text({ metavar: "ID", help: "Whether the key may deploy this project", form: forms.projectId }),
+    verify: flag({ help: "Read every byte of what runs, and compare" }),
   }),
 };

@@ -1,28 +1,24 @@
-import { rename } from "node:fs/promises";
+import { symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { makeFolder, statsOf } from "../support/files.ts";
+import { statsOf } from "../support/files.ts";
 import { adoptData } from "./data-folders.ts";
+import { makeDurableFolder, syncNames } from "./durability.ts";
+import { exchange } from "./exchange.ts";
 import type { JournalEntry } from "./journal.ts";
-import type { Layout } from "./layout.ts";
-import { replaceLink } from "./links.ts";
+import type { Item, Layout, Target } from "./layout.ts";
+import { addLink, replaceLink } from "./links.ts";
 import { currentName, readRelease, writeRelease } from "./release.ts";
 
 /**
- * Makes the real folders of a journal's entry part of its previous release (docs/contract/host.md). Each step may have been done already
- * by a run that was killed.
+ * Makes the real folders of a journal's entry part of its previous release (docs/contract/host.md). At every instant each of them is there
+ * under its name, whole: first everything is prepared that the link needs to lead to the folder, then the two change places in one step.
+ * Each step may have been done already by a run that was killed.
  */
 export async function adoptFolders(layout: Layout, entry: JournalEntry): Promise<void> {
   const { target, previous, adopted } = entry;
   if (previous === null || adopted.length === 0) return;
-  const release = layout.release(target, previous);
-  for (const item of adopted) {
-    const folder = layout.link(item);
-    const place = join(release, item.section, item.id);
-    await makeFolder(dirname(place));
-    if ((await statsOf(folder))?.isDirectory()) await rename(folder, place);
-    await adoptData(layout, item, place);
-  }
   const record = await readRelease(layout, target, previous);
+  await makeDurableFolder(layout, layout.release(target, previous));
   await writeRelease(layout, target, previous, {
     version: record?.version ?? "adopted",
     identity: record?.identity ?? null,
@@ -31,6 +27,22 @@ export async function adoptFolders(layout: Layout, entry: JournalEntry): Promise
     items: [...entry.previous_items],
   });
   if ((await currentName(layout, target)) === undefined)
-    await replaceLink(layout.current(target), layout.currentText(target, previous));
-  for (const item of adopted) await replaceLink(layout.link(item), layout.linkText(target, item));
+    await replaceLink(layout, layout.current(target), layout.currentText(target, previous));
+  for (const item of adopted) {
+    const place = join(layout.release(target, previous), item.section, item.id);
+    await adoptFolder(layout, target, item, place);
+    await adoptData(layout, item, place);
+    await addLink(layout, target, item);
+  }
+}
+
+async function adoptFolder(layout: Layout, target: Target, item: Item, place: string): Promise<void> {
+  const folder = layout.link(item);
+  if ((await statsOf(folder))?.isDirectory() !== true) return;
+  await makeDurableFolder(layout, dirname(place));
+  if ((await statsOf(place)) === undefined) await symlink(layout.linkText(target, item), place);
+  await syncNames(layout, dirname(place));
+  await exchange(folder, place);
+  await syncNames(layout, dirname(place));
+  await syncNames(layout, dirname(folder));
 }

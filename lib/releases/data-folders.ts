@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { copyFile, link, readdir, rename, rm, symlink } from "node:fs/promises";
+import { copyFile, link, readdir, rename, rm, rmdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { deploymentError } from "../contract/errors.ts";
 import { makeFolder, missing, statsOf } from "../support/files.ts";
+import { makeDurableFolder, syncNames } from "./durability.ts";
+import { exchange } from "./exchange.ts";
 import type { Item, Layout, Target } from "./layout.ts";
 
 /**
@@ -84,16 +86,17 @@ export async function checkAdoptable(layout: Layout, item: Item, folder: string)
   });
 }
 
-const isFilled = async (folder: string): Promise<boolean> =>
-  readdir(folder).then(
-    (names) => names.length > 0,
-    (error: unknown) => {
-      if (missing(error)) return false;
-      throw error;
-    },
-  );
+async function isFilled(folder: string): Promise<boolean> {
+  // A link is what a killed adoption has prepared.
+  if ((await statsOf(folder))?.isDirectory() !== true) return false;
+  return (await readdir(folder)).length > 0;
+}
 
-/** Moves the `data/` of an adopted folder to the host's data, and leaves a link; does nothing when that has been done. */
+/**
+ * Moves the `data/` of an adopted folder to the host's data, and leaves a link, in one step; does nothing when that has been done.
+ *
+ * @throws DeploymentError `data_conflict`
+ */
 export async function adoptData(layout: Layout, item: Item, folder: string): Promise<void> {
   const own = join(folder, "data");
   const stats = await statsOf(own);
@@ -101,10 +104,16 @@ export async function adoptData(layout: Layout, item: Item, folder: string): Pro
   const data = layout.data(item);
   if (stats?.isDirectory()) {
     await checkAdoptable(layout, item, folder);
-    await makeFolder(dirname(data));
-    await rm(data, { recursive: true, force: true });
-    await rename(own, data);
+    await makeDurableFolder(layout, dirname(data));
+    const standing = await statsOf(data);
+    if (standing?.isDirectory()) await rmdir(data);
+    if (standing?.isSymbolicLink() !== true) await symlink(layout.dataText(item), data);
+    await syncNames(layout, dirname(data));
+    await exchange(own, data);
+  } else {
+    await makeDurableFolder(layout, data);
+    if (stats === undefined) await symlink(layout.dataText(item), own);
   }
-  await makeFolder(data);
-  if ((await statsOf(own)) === undefined) await symlink(layout.dataText(item), own);
+  await syncNames(layout, dirname(data));
+  await syncNames(layout, folder);
 }

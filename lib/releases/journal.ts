@@ -3,7 +3,8 @@ import * as z from "zod";
 import { deploymentError } from "../contract/errors.ts";
 import { localReport } from "../contract/surfaces/reports.ts";
 import { faultsOf } from "../support/documents/faults.ts";
-import { missing, syncFolder } from "../support/files.ts";
+import { missing } from "../support/files.ts";
+import { syncNames } from "./durability.ts";
 import { writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 import { deploymentId, item, releaseName, target } from "./names.ts";
@@ -144,10 +145,11 @@ export class Journal {
   /** Ends the journal: what `current` names is whole. */
   async clear(): Promise<void> {
     await rm(this.#layout.journal, { force: true });
-    await syncFolder(this.#layout.sealift);
+    await syncNames(this.#layout, this.#layout.sealift);
   }
 
   async #write(): Promise<void> {
-    await writeJsonFile(this.#layout.journal, this.#entry);
+    const { journal, durability } = this.#layout;
+    await writeJsonFile(journal, this.#entry, { durable: durability !== "none" });
   }
 }

@@ -22,8 +22,8 @@ export async function readJsonFile<T extends z.ZodType>(path: string, schema: T)
   }
 }
 
-/** Replaces one of our own JSON files as a whole. */
-export async function writeJsonFile(path: string, value: unknown): Promise<void> {
+/** Replaces one of our own JSON files as a whole. @param durable whether it is on the disk when this returns */
+export async function writeJsonFile(path: string, value: unknown, { durable = true } = {}): Promise<void> {
   await makeFolder(dirname(path));
-  await writeFileAtomic(path, `${JSON.stringify(value)}\n`);
+  await writeFileAtomic(path, `${JSON.stringify(value)}\n`, { durable });
 }

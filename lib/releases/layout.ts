@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { DEPLOYMENT_DEFAULTS, type Durability } from "../contract/deployment-defaults.ts";
 
 /** The two kinds of things that a release holds; also the names of their folders. */
 export type Section = "plugins" | "extensions";
@@ -17,6 +18,8 @@ export type Target = `${"project" | "plugin" | "service"}-${string}`;
 /** Every path below a project root (docs/contract/host.md). Ids, targets and release names are checked where they come from. */
 export interface Layout {
   root: string;
+  /** How much of a switch is on the disk before it counts. */
+  durability: Durability;
   sealift: string;
   /** Held while a switch, its undo or a recovery is under way: by one deployment of the project root at a time. */
   lock: string;
@@ -53,10 +56,11 @@ export const STAGING_PREFIX = ".staging-";
 export const ATTEMPT_FILE = "attempt.json";
 
 /** The paths of a project root, which need not exist. */
-export function layoutOf(root: string): Layout {
+export function layoutOf(root: string, durability: Durability = DEPLOYMENT_DEFAULTS.durability): Layout {
   const sealift = join(root, ".sealift");
   return {
     root,
+    durability,
     sealift,
     lock: join(sealift, "lock"),
     targetLock: (target) => join(sealift, "state", `${target}.lock`),

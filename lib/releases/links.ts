@@ -2,13 +2,14 @@ import { randomBytes } from "node:crypto";
 import { readlink, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { deploymentError, type SealiftError } from "../contract/errors.ts";
-import { makeFolder, statsOf, syncFolder } from "../support/files.ts";
+import { statsOf } from "../support/files.ts";
+import { makeDurableFolder, syncNames } from "./durability.ts";
 import type { Item, Layout, Target } from "./layout.ts";
 
 /** Puts a link in place at once, over an older link. */
-export async function replaceLink(path: string, text: string): Promise<void> {
+export async function replaceLink(layout: Layout, path: string, text: string): Promise<void> {
   const temporary = join(dirname(path), `.link-${randomBytes(6).toString("hex")}`);
-  await makeFolder(dirname(path));
+  await makeDurableFolder(layout, dirname(path));
   await symlink(text, temporary);
   try {
     await rename(temporary, path);
@@ -16,7 +17,7 @@ export async function replaceLink(path: string, text: string): Promise<void> {
     await rm(temporary, { force: true });
     throw error;
   }
-  await syncFolder(dirname(path));
+  await syncNames(layout, dirname(path));
 }
 
 /** Finds out what stands at `<section>/<id>`; an error says why the id cannot be used. */
@@ -43,10 +44,16 @@ export async function standing(
 /** Makes the link of an item where nothing stands. */
 export async function addLink(layout: Layout, target: Target, item: Item): Promise<void> {
   if ((await standing(layout, target, item)) === "nothing")
-    await replaceLink(layout.link(item), layout.linkText(target, item));
+    await replaceLink(layout, layout.link(item), layout.linkText(target, item));
 }
 
 /** Removes the link of an item, if the target made it. */
 export async function removeOwnLink(layout: Layout, target: Target, item: Item): Promise<void> {
   if ((await standing(layout, target, item)) === "ours") await rm(layout.link(item), { force: true });
+}
+
+/** Makes every link that a switch or its undo has made or removed durable. */
+export async function syncLinks(layout: Layout): Promise<void> {
+  for (const folder of ["plugins", "extensions"]) await syncNames(layout, join(layout.root, folder));
+  await syncNames(layout, join(layout.sealift, "current"));
 }

@@ -25,14 +25,17 @@ const ABOUT_THE_HOST = new Set<Code>(["signer_untrusted", "trust_changed"]);
 /** Failures after the switch that the version itself has caused. */
 const ABOUT_THE_RELEASE = new Set<Code>(["unhealthy", "supervisor_failed"]);
 
+/** True for a failure that the version itself has caused, unless the supervisor has stopped working. */
+export const saysOfTheRelease = ({ code }: SealiftError): boolean => ABOUT_THE_RELEASE.has(code);
+
 /**
  * The rule of quarantine (docs/contract/host.md): bytes that failed a check, and releases that were switched to and did not work. Trouble
  * of the hub, the network or the host condemns no version.
  *
  * @param switched whether the release was current when it failed
  */
-export const condemns = ({ code, exitCode }: SealiftError, switched: boolean): boolean =>
-  exitCode === EXIT.verification ? !ABOUT_THE_HOST.has(code) : switched && ABOUT_THE_RELEASE.has(code);
+export const condemns = (error: SealiftError, switched: boolean): boolean =>
+  error.exitCode === EXIT.verification ? !ABOUT_THE_HOST.has(error.code) : switched && saysOfTheRelease(error);
 
 /** Returns the entry that holds a version back. Bytes that are not known may be the same ones. */
 export const heldBack = (

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { readdir, readlink, rm } from "node:fs/promises";
+import { readdir, readlink, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod";
-import { missing } from "../support/files.ts";
+import { missing, statsOf } from "../support/files.ts";
+import { syncNames } from "./durability.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout, Target } from "./layout.ts";
 import { item } from "./names.ts";
@@ -19,6 +20,8 @@ export const releaseRecord = z.object({
   /** `<section>/<id>` → its folder in the tree that the release was made of. Of projects only. */
   source_folders: z.record(z.string(), z.string()).optional(),
   created_at: z.string(),
+  /** Files in the list of its contents; left out where there is none: in adopted folders. */
+  files: z.int().nonnegative().optional(),
 });
 export type ReleaseRecord = z.infer<typeof releaseRecord>;
 
@@ -39,7 +42,20 @@ export function newReleaseName(version: string): string {
 }
 
 export const writeRelease = (layout: Layout, target: Target, name: string, record: ReleaseRecord): Promise<void> =>
-  writeJsonFile(recordFile(layout, target, name), record);
+  writeJsonFile(recordFile(layout, target, name), record, { durable: layout.durability !== "none" });
+
+/**
+ * Removes a release that nothing links to. Its name goes first, and for good: a release that a crash left half removed would look like one
+ * to go back to.
+ */
+export async function removeRelease(layout: Layout, target: Target, name: string): Promise<void> {
+  const folder = layout.release(target, name);
+  if ((await statsOf(folder)) === undefined) return;
+  const doomed = layout.staging(target, name);
+  await rename(folder, doomed);
+  await syncNames(layout, layout.releases(target));
+  await rm(doomed, { recursive: true, force: true });
+}
 
 export async function readRelease(layout: Layout, target: Target, name: string): Promise<Release | undefined> {
   const record = await readJsonFile(recordFile(layout, target, name), releaseRecord);
@@ -87,6 +103,6 @@ export async function collectReleases(layout: Layout, target: Target, keep: numb
   const current = await currentName(layout, target);
   const others = (await listReleases(layout, target)).filter(({ name }) => name !== current);
   const old = others.slice(Math.max(0, keep - 1)).map(({ name }) => name);
-  for (const name of old) await rm(layout.release(target, name), { recursive: true, force: true });
+  for (const name of old) await removeRelease(layout, target, name);
   return old;
 }

@@ -1,12 +1,13 @@
 import { chmod, link, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { makeFolder, statsOf } from "../support/files.ts";
 import { adoptFolders } from "./adoption.ts";
 import { checkAdoptable, giveData } from "./data-folders.ts";
+import { barrier } from "./durability.ts";
 import type { Journal } from "./journal.ts";
 import { type Item, type Layout, sameItem, type Target } from "./layout.ts";
-import { addLink, removeOwnLink, replaceLink, standing } from "./links.ts";
-import { currentName, newReleaseName, readRelease } from "./release.ts";
+import { addLink, removeOwnLink, replaceLink, standing, syncLinks } from "./links.ts";
+import { currentName, newReleaseName, readRelease, removeRelease } from "./release.ts";
 
 /** A finished release, and what the host gets with it. */
 export interface NewRelease {
@@ -62,7 +63,8 @@ export async function switchRelease(journal: Journal, { items, envFiles }: NewRe
   }
   for (const [id, prepared] of envFiles) await placeEnvFile(journal, id, prepared);
   for (const item of items) await addLink(layout, target, item);
-  await replaceLink(layout.current(target), layout.currentText(target, release));
+  await barrier(layout, [layout.release(target, release), join(layout.sealift, "data"), join(layout.root, "plugins")]);
+  await replaceLink(layout, layout.current(target), layout.currentText(target, release));
   return blocked;
 }
 
@@ -75,6 +77,7 @@ async function placeEnvFile(journal: Journal, id: string, prepared: string): Pro
   await link(prepared, path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
+  await rm(prepared);
 }
 
 /** Removes what a committed switch has left over: the links of dropped ids. The caller clears the journal. */
@@ -82,6 +85,7 @@ export async function finishSwitch(journal: Journal): Promise<void> {
   const { target, items, previous_items: before } = journal.entry;
   const dropped = before.filter((old) => !items.some((item) => sameItem(item, old)));
   for (const item of dropped) await removeOwnLink(journal.layout, target, item);
+  await syncLinks(journal.layout);
 }
 
 /**
@@ -96,13 +100,14 @@ export async function undoSwitch(journal: Journal): Promise<void> {
       for (const item of entry.items) await removeOwnLink(layout, target, item);
       await rm(layout.current(target), { force: true });
     } else {
-      await replaceLink(layout.current(target), layout.currentText(target, entry.previous));
+      await replaceLink(layout, layout.current(target), layout.currentText(target, entry.previous));
       for (const item of entry.previous_items) await addLink(layout, target, item);
       const added = entry.items.filter((item) => !entry.previous_items.some((old) => sameItem(old, item)));
       for (const item of added) await removeOwnLink(layout, target, item);
     }
     for (const id of entry.env_files) await rm(layout.envFile(id), { force: true });
+    await syncLinks(layout);
   }
   if (!entry.keeps_release && (await currentName(layout, target)) !== release)
-    await rm(layout.release(target, release), { recursive: true, force: true });
+    await removeRelease(layout, target, release);
 }

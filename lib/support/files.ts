@@ -56,23 +56,28 @@ export async function syncFolder(path: string): Promise<void> {
 
 /**
  * Replaces `path` as a whole: temporary file beside it, fsync, rename, fsync of the folder. A crash leaves the old or
- * the new content. `mode` is exact, whatever the umask.
+ * the new content. `mode` is exact, whatever the umask. Without `durable` nothing is waited for, and a power cut may
+ * leave an empty file.
  */
-export async function writeFileAtomic(path: string, data: string | Uint8Array, { mode = 0o644 } = {}): Promise<void> {
+export async function writeFileAtomic(
+  path: string,
+  data: string | Uint8Array,
+  { mode = 0o644, durable = true } = {},
+): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
   try {
     {
       await using file = await open(temporary, "wx", mode);
       await file.chmod(mode);
       await file.writeFile(data);
-      await file.sync();
+      if (durable) await file.sync();
     }
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
   }
-  await syncFolder(dirname(path));
+  if (durable) await syncFolder(dirname(path));
 }
 
 /**

@@ -1,5 +1,6 @@
 import { deploymentError } from "../../contract/errors.ts";
 import { isDowngrade } from "../../contract/versions.ts";
+import { damageOf } from "../../releases/contents.ts";
 import { heldBack, readQuarantine } from "../../releases/quarantine.ts";
 import type { Release } from "../../releases/release.ts";
 import type { Resolved } from "../sources/source.ts";
@@ -11,14 +12,18 @@ export interface Admitted {
   running: Release | undefined;
 }
 
-/** Returns the running release if it is this very artifact, and nobody wants it anew. */
-export function alreadyRuns(
-  { options }: Run,
+/** Returns the running release if it is this very artifact, whole, and nobody wants it anew. */
+export async function alreadyRuns(
+  { options, layout, source, emit }: Run,
   running: Release | undefined,
   { version, identity }: { version: string; identity: string | null },
-): Release | undefined {
-  const same = identity !== null && running?.identity === identity && running.version === version;
-  return same && !options.reinstall ? running : undefined;
+): Promise<Release | undefined> {
+  if (options.reinstall || identity === null || running?.identity !== identity || running.version !== version)
+    return undefined;
+  const damage = await damageOf(layout, source.target, running);
+  if (damage === undefined) return running;
+  emit({ event: "warning", message: `The running release is damaged: ${damage}. It is installed anew.` });
+  return undefined;
 }
 
 /**

@@ -16,6 +16,7 @@ import { beginRun, type DeployOptions, type DeployResult, errorOf, lockRoot, loc
 import { settle } from "./settle.ts";
 import { stage, type Staged } from "./stage.ts";
 import { runSteps } from "./steps.ts";
+import { blamed, checkSupervisor } from "./supervision.ts";
 import { undo } from "./undo.ts";
 
 /** How a run ended: what runs now, what ran before, and where the report is. */
@@ -45,6 +46,7 @@ export async function deploy(source: Source, options: DeployOptions, listener: E
 async function carryOut(run: Run): Promise<Ending> {
   const { source, layout, options } = run;
   await source.precheck?.(options.supervisor.name);
+  await checkSupervisor(run);
   await makeFolder(layout.root);
   await using _turn = await lockTarget(run);
   await recover(run);
@@ -60,7 +62,7 @@ async function follow(run: Run, previous: Release | undefined): Promise<Ending> 
   const { source, layout, options, emit, signal } = run;
   const resolved = await source.resolve({ emit, signal });
   emit({ event: "resolve.ok", version: resolved.version, running_version: previous?.version ?? null });
-  const running = alreadyRuns(run, previous, resolved);
+  const running = await alreadyRuns(run, previous, resolved);
   if (running !== undefined) return unchanged(run, running);
   const admitted = await admit(run, resolved, previous);
   await using staged = await stage(run, admitted).catch(async (thrown: unknown) => {
@@ -68,7 +70,7 @@ async function follow(run: Run, previous: Release | undefined): Promise<Ending> 
     throw thrown;
   });
   // Some hubs name no identity before the download.
-  const same = alreadyRuns(run, previous, { version: resolved.version, identity: staged.fetched.identity });
+  const same = await alreadyRuns(run, previous, { version: resolved.version, identity: staged.fetched.identity });
   if (same !== undefined) return await unchanged(run, same);
   await using _root = await lockRoot(run);
   await endInterrupted(layout, options.supervisor, emit);
@@ -76,7 +78,7 @@ async function follow(run: Run, previous: Release | undefined): Promise<Ending> 
   try {
     await replace(run, staged, journal);
   } catch (thrown) {
-    const error = errorOf(run, thrown);
+    const error = await blamed(run, errorOf(run, thrown));
     const told = await undo(run, journal, error);
     await condemn(run, resolved, error, journal.entry.phase === "switching");
     throw told;

@@ -1,5 +1,8 @@
 import { chmod, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { join, posix } from "node:path";
+import { readDigestList } from "../../artifact/tree/digest-list.ts";
+import { readTreeList } from "../../artifact/tree/tree-list.ts";
+import { type KnownDigest, writeContents } from "../../releases/contents.ts";
 import { reserveData } from "../../releases/data-folders.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { ATTEMPT_FILE, type Item } from "../../releases/layout.ts";
@@ -7,6 +10,7 @@ import { writeRelease } from "../../releases/release.ts";
 import { REST_FOLDER, TREE_LIST } from "../../releases/source-tree.ts";
 import { type NewRelease, planSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
+import { DIGESTS_FILE } from "../sources/source.ts";
 import { noSupervisor } from "../supervisors/none.ts";
 import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps } from "./plan.ts";
 import type { Run } from "./run.ts";
@@ -59,6 +63,7 @@ export async function install(run: Run, staged: Staged, journal: Journal): Promi
     notifiers: options.notifiers,
     items,
     sourceFolders: new Map(),
+    provisioned: new Set(),
     envFiles,
     emit: run.emit,
     signal: run.signal,
@@ -82,12 +87,8 @@ function unitsOf({ after }: OrderedPlan): (string | null)[] {
  * The files that people may want to read stay with the release, and so does the rest of a project's tree, as a base for deltas;
  * `release.json` makes it whole.
  */
-async function finishRelease(
-  run: Run,
-  { fetched, release, items, sourceFolders, journal }: StepContext,
-  name: string,
-  units: (string | null)[],
-): Promise<void> {
+async function finishRelease(run: Run, context: StepContext, name: string, units: (string | null)[]): Promise<void> {
+  const { fetched, release, items, sourceFolders, journal } = context;
   const { target, resolved_version: version } = journal.entry;
   for (const file of fetched.keep) {
     const from = join(fetched.tree, file);
@@ -102,6 +103,7 @@ async function finishRelease(
     await signPlugins(release, items, run.options.pluginSecretKey);
   }
   await chmod(release, 0o755);
+  const files = await writeContents(release, await knownDigests(context));
   await writeRelease(run.layout, target, name, {
     version: version!,
     identity: fetched.identity,
@@ -110,5 +112,35 @@ async function finishRelease(
     content_sha256: fetched.contentSha256,
     ...(isBase && { source_folders: Object.fromEntries(sourceFolders) }),
     created_at: new Date().toISOString(),
+    files,
   });
+}
+
+/**
+ * The digests that unpacking has found, by the paths that the files have in the release. A plugin that was provisioned may
+ * have changed, and so may the files that are set apart as its data.
+ */
+async function knownDigests({ release, items, sourceFolders, provisioned }: StepContext): Promise<KnownDigest> {
+  const digests = await unpackedDigests(release);
+  const unchanged = items.filter(({ section, id }) => section !== "plugins" || !provisioned.has(id));
+  const places = new Set(unchanged.map(({ section, id }) => `${section}/${id}`));
+  return (path) => {
+    const [section, id, ...rest] = path.split("/");
+    const place = `${section}/${id}`;
+    return places.has(place) ? digests.get(posix.join(sourceFolders.get(place)!, ...rest)) : undefined;
+  };
+}
+
+async function unpackedDigests(release: string): Promise<Map<string, string>> {
+  const [tree, archive] = [join(release, TREE_LIST), join(release, DIGESTS_FILE)];
+  if ((await statsOf(tree)) !== undefined) {
+    const entries = await readTreeList(tree);
+    return new Map(
+      [...entries].flatMap((entry) => (entry.type === "file" ? [[entry.path, entry.sha256] as const] : [])),
+    );
+  }
+  if ((await statsOf(archive)) === undefined) return new Map();
+  const digests = await readDigestList(archive);
+  await rm(archive);
+  return digests;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { resolve as absolute } from "node:path";
 import { DEFAULT_LIMITS, type Limits } from "../../artifact/limits.ts";
-import { DEPLOYMENT_DEFAULTS } from "../../contract/deployment-defaults.ts";
+import { DEPLOYMENT_DEFAULTS, type Durability } from "../../contract/deployment-defaults.ts";
 import { asSealiftError, deploymentError, type SealiftError } from "../../contract/errors.ts";
 import type { Notifiers, Provisioners } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
@@ -32,6 +32,8 @@ export interface DeployOptions {
   lockWaitMs?: number;
   /** Milliseconds that the whole deployment may take. */
   deadlineMs?: number;
+  /** How much of a switch is on the disk before it counts. */
+  durability?: Durability;
   signal?: AbortSignal;
 }
 
@@ -78,7 +80,7 @@ export interface Run<S extends Deployed = Source> {
 
 export function beginRun<S extends Deployed>(source: S, given: DeployOptions, listener: Emit): Run<S> {
   const options: RunOptions = { ...DEPLOY_DEFAULTS, ...given };
-  const layout = layoutOf(absolute(options.projectRoot));
+  const layout = layoutOf(absolute(options.projectRoot), options.durability);
   const draft = new ReportDraft();
   const run: Run<S> = {
     id: randomUUID(),

@@ -29,6 +29,8 @@ export interface StepContext {
   items: Item[];
   /** `<section>/<id>` → the item's folder in the verified tree. */
   sourceFolders: Map<string, string>;
+  /** Plugins that a provisioner has worked on. */
+  provisioned: Set<string>;
   /** Plugin id → prepared `.env` file, filled by `write_env`. */
   envFiles: Map<string, string>;
   emit: Emit;
@@ -147,6 +149,7 @@ async function provision(plugin: string, context: StepContext): Promise<void> {
   const unpacked = join(context.fetched.tree, context.fetched.plugins.get(plugin)!.folder);
   const cwd = (await statsOf(installed)) === undefined ? unpacked : installed;
   const timeoutMs = entry.timeout * 1000;
+  context.provisioned.add(plugin);
   const result = await runProgram({
     command: entry.command as [string, ...string[]],
     cwd,

@@ -1,5 +1,6 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { writeDigestList } from "../../artifact/tree/digest-list.ts";
 import { unzip } from "../../artifact/zip/unzip.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
@@ -9,7 +10,7 @@ import type { TargetKind } from "../../contract/surfaces/paths.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { readDescriptor } from "../deployment/descriptor-file.ts";
 import { checkSupervised, orderPlan, parsePlan } from "../deployment/plan.ts";
-import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
+import { DIGESTS_FILE, type FetchContext, type Fetched, type Resolved, type Source } from "./source.ts";
 import { spool } from "./spool.ts";
 
 export interface MarketplaceSourceOptions extends HubConnection {
@@ -114,6 +115,7 @@ async function fetchArchive(
   const unpacked = await unzip(archive, tree, {
     limits,
     symlinks: options.symlinks,
+    digests: true,
     signal,
     onScanned({ skippedLinks }) {
       emit({ event: "verify.ok", check: "archive" });
@@ -122,6 +124,7 @@ async function fetchArchive(
     },
   });
   await rm(archive);
+  writeDigestList(join(staging, DIGESTS_FILE), unpacked.tree.entries());
   emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files, unpacked_bytes: unpacked.bytes });
   const described = kind === "plugin" ? await readDescriptor(tree) : undefined;
   return {

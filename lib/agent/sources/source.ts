@@ -14,6 +14,9 @@ export interface Resolved {
   fetch(context: FetchContext): Promise<Fetched>;
 }
 
+/** In staging: the digests of the unpacked files, where the source knows them (`artifact/tree/digest-list.ts`). */
+export const DIGESTS_FILE = "digests";
+
 /** A verified tree in staging, and what is known of it. */
 export interface Fetched {
   plan: InstallPlan;

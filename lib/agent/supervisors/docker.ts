@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { describeFailure } from "../deployment/child-program.ts";
-import { inquire, type Sample, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
+import { answers, inquire, type Sample, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
 
 export interface DockerOptions {
   containerTemplate?: string;
@@ -41,6 +41,7 @@ export function dockerSupervisor({ containerTemplate }: DockerOptions): Supervis
   };
 
   return {
+    ready: (signal) => answers(["docker", "version", "--format", "{{.Server.Version}}"], signal),
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),

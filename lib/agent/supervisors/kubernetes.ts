@@ -1,5 +1,5 @@
 import { describeFailure } from "../deployment/child-program.ts";
-import { inquire, supervise, type Supervisor, unitName } from "./supervisor.ts";
+import { answers, inquire, supervise, type Supervisor, unitName } from "./supervisor.ts";
 
 export interface KubernetesOptions {
   deploymentTemplate?: string;
@@ -23,6 +23,7 @@ export function kubernetesSupervisor({ deploymentTemplate, namespace, context }:
     (await supervise(kubectl("get", deployment, "--output", `jsonpath=${path}`), signal)).stdout.trim();
 
   return {
+    ready: (signal) => answers(kubectl("version", "--request-timeout=8s"), signal),
     async start(plugin, signal) {
       const deployment = name(plugin);
       if (Number(await read(deployment, "{.spec.replicas}", signal)) > 0) return;

@@ -9,5 +9,5 @@ export function noSupervisor(): Supervisor {
         hint: "Choose one with --supervisor.",
       }),
     );
-  return { start: refuse, stop: refuse, restart: refuse, check: refuse };
+  return { ready: () => Promise.resolve(undefined), start: refuse, stop: refuse, restart: refuse, check: refuse };
 }

@@ -1,7 +1,7 @@
 import { isTransient } from "../../client/retry.ts";
 import { RuntimeClient, type RuntimeClientOptions } from "../../client/runtime-client.ts";
 import { deploymentError, SealiftError } from "../../contract/errors.ts";
-import type { Supervisor } from "./supervisor.ts";
+import { READY_TIMEOUT_MS, type Supervisor } from "./supervisor.ts";
 
 /**
  * A Sealift runtime, through surface C: start is load, stop is unload, restart is reload (load for a plugin that is new to it). The
@@ -18,6 +18,16 @@ export function runtimeSupervisor(options: RuntimeClientOptions, installed: read
       : error;
 
   return {
+    async ready(signal) {
+      const limit = AbortSignal.timeout(READY_TIMEOUT_MS);
+      try {
+        await client(signal === undefined ? limit : AbortSignal.any([signal, limit])).status();
+        return undefined;
+      } catch (error) {
+        signal?.throwIfAborted();
+        return error instanceof Error ? error.message : String(error);
+      }
+    },
     async start(plugin, signal) {
       for (const id of each(plugin)) {
         await client(signal)

@@ -4,6 +4,12 @@ import { childEnvironment, describeFailure, type ProgramResult, runProgram } fro
 
 /** Starts, stops, restarts and checks what an installation runs (docs/contract/install-plan.md). A `plugin` of null is the project's own unit. */
 export interface Supervisor {
+  /**
+   * Asks the supervisor itself, not a unit, whether it can work on this host.
+   *
+   * @returns undefined when it can, else what is wrong
+   */
+  ready(signal?: AbortSignal): Promise<string | undefined>;
   start(plugin: string | null, signal?: AbortSignal): Promise<void>;
   stop(plugin: string | null, signal?: AbortSignal): Promise<void>;
   restart(plugin: string | null, signal?: AbortSignal): Promise<void>;
@@ -27,6 +33,8 @@ export interface SupervisorChoice {
 
 /** Milliseconds that a supervisor's program may take to start, stop or restart a unit. */
 export const PROGRAM_TIMEOUT_MS = 120_000;
+/** Milliseconds that a supervisor may take to say that it is there. */
+export const READY_TIMEOUT_MS = 10_000;
 /** Milliseconds between the two samples of a health check. */
 export const SAMPLE_INTERVAL_MS = 1_000;
 
@@ -63,6 +71,18 @@ export const inquire = (
   timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<ProgramResult> => runProgram({ command, env: childEnvironment(), timeoutMs, ...(signal && { signal }) });
+
+/** Asks a supervisor's program something that it answers only when the supervisor can work. @returns what is wrong, if anything */
+export async function answers(
+  command: readonly [string, ...string[]],
+  signal?: AbortSignal,
+): Promise<string | undefined> {
+  const result = await inquire(command, READY_TIMEOUT_MS, signal);
+  signal?.throwIfAborted();
+  return result.code === 0
+    ? undefined
+    : `\`${command.join(" ")}\` failed: ${describeFailure(result, READY_TIMEOUT_MS)}`;
+}
 
 /** What one look at a unit tells. */
 export interface Sample {

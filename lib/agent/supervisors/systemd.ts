@@ -1,5 +1,5 @@
 import { describeFailure } from "../deployment/child-program.ts";
-import { inquire, type Sample, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
+import { answers, inquire, type Sample, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
 
 export interface SystemdOptions {
   unitTemplate?: string;
@@ -44,6 +44,7 @@ export function systemdSupervisor({ unitTemplate, scope }: SystemdOptions): Supe
   };
 
   return {
+    ready: (signal) => answers(systemctl("list-jobs"), signal),
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),

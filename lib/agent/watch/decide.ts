@@ -1,3 +1,4 @@
+import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import { isDowngrade } from "../../contract/versions.ts";
 import { heldBack, type QuarantineEntry } from "../../releases/quarantine.ts";
 import type { HoldReason } from "./events.ts";
@@ -19,6 +20,8 @@ export interface Facts {
   paused: boolean;
   /** The version that a person wants to be kept, whatever is latest. */
   pin?: string | null;
+  /** True when files of the running release are missing or were changed, as a power cut may leave them. */
+  damaged: boolean;
   allowDowngrade: boolean;
   /** What a person has asked for: it goes past quarantine and pause. */
   asked?: "redeploy" | "retry" | undefined;
@@ -30,15 +33,26 @@ export type Decision =
   /** `reinstall`: even if this very version runs. */
   | { do: "deploy"; version: string; reinstall: boolean };
 
+/** Versions that are held back for a reason that somebody should look at, as errors. */
+export const HELD: Record<Exclude<HoldReason, "paused">, (message: string) => SealiftError> = {
+  quarantined: (message) =>
+    deploymentError("quarantined", message, { hint: "Publish a newer version, or run `sealift watch retry TARGET`." }),
+  downgrade: (message) =>
+    deploymentError("downgrade_refused", message, { hint: "Yank the running version, or give --allow-downgrade." }),
+};
+
 /**
  * What to do about the latest version (docs/contract/host.md), or the pinned one, which a person has chosen: follow every change, but a lower one only when the running one is yanked or
  * `allowDowngrade` says so, and none that is in quarantine unless a person asks.
  */
-export function decide({ running, latest, quarantine, paused, pin = null, allowDowngrade, asked }: Facts): Decision {
+export function decide(facts: Facts): Decision {
+  const { running, latest, quarantine, paused, pin = null, damaged, allowDowngrade, asked } = facts;
   const version = pin ?? latest.version;
   if (version === null) return { do: "nothing" };
+  const before = heldBack(quarantine, version, pin === null ? latest.identity : null);
   if (running === version) {
-    return asked === "redeploy" ? { do: "deploy", version, reinstall: true } : { do: "nothing" };
+    const anew = asked === "redeploy" || (damaged && !paused && before === undefined);
+    return anew ? { do: "deploy", version, reinstall: true } : { do: "nothing" };
   }
   if (
     pin === null &&
@@ -50,7 +64,6 @@ export function decide({ running, latest, quarantine, paused, pin = null, allowD
     const message = `The latest version is ${version}, lower than the running ${running}, which is not yanked.`;
     return { do: "hold", version, reason: "downgrade", message };
   }
-  const before = heldBack(quarantine, version, pin === null ? latest.identity : null);
   if (before !== undefined && asked === undefined) {
     return { do: "hold", version, reason: "quarantined", message: before.reason };
   }

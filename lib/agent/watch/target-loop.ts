@@ -2,7 +2,8 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { retryAfterOf } from "../../client/answers.ts";
 import { EXIT, type ExitCode } from "../../contract/codes.ts";
-import { asSealiftError, deploymentError, type SealiftError } from "../../contract/errors.ts";
+import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
+import { damageOf } from "../../releases/contents.ts";
 import { type Layout, layoutOf, type Target } from "../../releases/layout.ts";
 import { readQuarantine, releaseLeft } from "../../releases/quarantine.ts";
 import { currentRelease } from "../../releases/release.ts";
@@ -10,9 +11,9 @@ import { deploy } from "../deployment/deploy.ts";
 import { DEPLOY_DEFAULTS, type DeployResult } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
-import { decide, type Decision } from "./decide.ts";
+import { decide, type Decision, HELD } from "./decide.ts";
 import type { DeploymentQueue } from "./deployment-queue.ts";
-import type { EmitWatch, HoldReason, WatchAction, WatchedTarget } from "./events.ts";
+import type { EmitWatch, WatchAction, WatchedTarget } from "./events.ts";
 import { readPin } from "./pin.ts";
 import { recoverTarget } from "./recovery.ts";
 import { hasRequests, takeRequests } from "./requests.ts";
@@ -42,13 +43,6 @@ export interface TurnResult {
   error?: SealiftError;
 }
 
-const HELD: Record<Exclude<HoldReason, "paused">, (message: string) => SealiftError> = {
-  quarantined: (message) =>
-    deploymentError("quarantined", message, { hint: "Publish a newer version, or run `sealift watch retry TARGET`." }),
-  downgrade: (message) =>
-    deploymentError("downgrade_refused", message, { hint: "Yank the running version, or give --allow-downgrade." }),
-};
-
 /** The endless turns of one target: ask, decide, deploy, wait. Nothing but its signal ends them. */
 export class TargetLoop {
   readonly #context: LoopContext;
@@ -60,6 +54,8 @@ export class TargetLoop {
   #failures = 0;
   #retryAfterMs: number | undefined;
   #announced: string | undefined;
+  /** Whether the running release is damaged: looked at once when the loop starts, as after a power cut. */
+  #damaged: boolean | undefined;
   #nudge = new AbortController();
 
   constructor(target: WatchTarget, context: LoopContext) {
@@ -242,6 +238,7 @@ export class TargetLoop {
       quarantine: await readQuarantine(this.#layout, this.#source.target),
       paused,
       pin: (await readPin(this.#layout, this.#source.target))?.version ?? null,
+      damaged: (this.#damaged ??= await this.#isDamaged()),
       allowDowngrade: this.#target.options.allowDowngrade ?? false,
       asked: this.#asked,
     });
@@ -281,6 +278,7 @@ export class TargetLoop {
     const { emit } = this.#context;
     const { source, options } = this.#target;
     const started = performance.now();
+    this.#damaged = false;
     const { error, ...result } = await deploy(
       source(decision.version),
       { ...options, reinstall: decision.reinstall, signal },
@@ -304,6 +302,12 @@ export class TargetLoop {
       exitCode: error?.exitCode ?? EXIT.done,
       ...(error !== undefined && { error }),
     };
+  }
+
+  async #isDamaged(): Promise<boolean> {
+    const { target } = this.#source;
+    const release = await currentRelease(this.#layout, target);
+    return release !== undefined && (await damageOf(this.#layout, target, release)) !== undefined;
   }
 
   async #running(): Promise<string | null> {

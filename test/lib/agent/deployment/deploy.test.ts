@@ -40,6 +40,8 @@ function host(t: Test, options: Partial<DeployOptions> = {}) {
 }
 
 const systemd = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system" }) };
+/** Calls that do something, without those that ask the supervisor whether it works. */
+const acts = (calls: readonly string[]): string[] => calls.filter((call) => !/list-jobs|^version/.test(call));
 const HEALTHY = 'case "$*" in *show*) echo LoadState=loaded; echo ActiveState=active; echo NRestarts=0;; esac';
 
 t.test("an unhealthy release goes back to the previous one, which is restarted, and stays in quarantine", async (t) => {
@@ -50,7 +52,7 @@ t.test("an unhealthy release goes back to the previous one, which is restarted, 
   await t.test("first a good one", async (t) => {
     const calls = await recordingProgram(t, "systemctl", HEALTHY);
     t.match(await h.run(sourceOf("1.0.0", steps)), { status: "success", outcome: "deployed" });
-    t.match((await calls())[0], /restart sealift-plugin-a/);
+    t.match(acts(await calls())[0], /restart sealift-plugin-a/);
   });
   const calls = await recordingProgram(
     t,
@@ -103,7 +105,7 @@ t.test("stops run just before the switch, and a failure after them starts what w
     sourceOf("2.0.0", `\n  - {id: down, action: stop, plugin: a}${INSTALL}\n  - {id: up, action: start, plugin: a}`),
   );
   t.match(result, { status: "rolled_back", error: { code: "rolled_back" } });
-  const said = (await calls()).map((line) => line.replace("--system --no-ask-password ", ""));
+  const said = acts(await calls()).map((line) => line.replace("--system --no-ask-password ", ""));
   t.same(said, ["stop sealift-plugin-a", "start sealift-plugin-a", "restart sealift-plugin-a"]);
   const order = h.events
     .map((event) => (event.event === "step.started" ? event.id : event.event))
@@ -123,7 +125,7 @@ t.test("docker as supervisor takes part in the same way", async (t) => {
     sourceOf("1.0.0", `${INSTALL}\n  - {id: up, action: restart}\n  - {id: ok, action: healthcheck}`),
   );
   t.match(result, { status: "success" });
-  t.match((await calls())[0], /restart sealift-project/);
+  t.match(acts(await calls())[0], /restart sealift-project/);
 });
 
 t.test("the hub's report is best effort: its failure is a warning and changes nothing", async (t) => {

@@ -100,7 +100,7 @@ t.test("a watch leaves the version alone that was left, until a newer one or res
   await h.back();
   const decision = async (version: string) =>
     decide({
-      ...{ running: "1.0.0", paused: false, allowDowngrade: false },
+      ...{ running: "1.0.0", paused: false, damaged: false, allowDowngrade: false },
       latest: { version, identity: `signature of ${version}`, yanked: [] },
       quarantine: await readQuarantine(h.layout, TARGET),
     });

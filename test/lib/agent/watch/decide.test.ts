@@ -6,7 +6,7 @@ import { isDowngrade } from "../../../../lib/contract/versions.ts";
 const facts = (given: Partial<Facts> & { version?: string | null; identity?: string; yanked?: string[] }): Facts => {
   const { version = "2.0.0", identity = "bytes", yanked = [], ...rest } = given;
   const latest = { version, identity, yanked };
-  return { running: "1.0.0", latest, quarantine: [], paused: false, allowDowngrade: false, ...rest };
+  return { running: "1.0.0", latest, quarantine: [], paused: false, damaged: false, allowDowngrade: false, ...rest };
 };
 const bad = (version: string, identity: string | null = "bytes") => ({
   version,
@@ -23,6 +23,7 @@ const anyFacts: fc.Arbitrary<Facts> = fc.record({
   latest: fc.record({ version: fc.option(version), identity, yanked: fc.uniqueArray(version) }),
   quarantine: fc.array(fc.tuple(version, identity).map(([label, bytes]) => bad(label, bytes))),
   paused: fc.boolean(),
+  damaged: fc.boolean(),
   allowDowngrade: fc.boolean(),
   asked: fc.constantFrom(undefined, "redeploy", "retry"),
 });
@@ -98,11 +99,16 @@ t.test("a lower version is taken only when the running one is yanked or it is al
 t.test("a redeploy of what runs installs it anew, a retry of it does nothing", (t) => {
   t.same(decide(facts({ running: "2.0.0", asked: "redeploy" })), { do: "deploy", version: "2.0.0", reinstall: true });
   t.same(decide(facts({ running: "2.0.0", asked: "retry" })), { do: "nothing" });
+  t.same(decide(facts({ running: "2.0.0", damaged: true })), { do: "deploy", version: "2.0.0", reinstall: true });
+  t.same(decide(facts({ running: "2.0.0", damaged: true, paused: true })), { do: "nothing" });
   fc.assert(
     fc.property(anyFacts, (given) => {
       const decision = decide(given);
       const anew = decision.do === "deploy" && decision.version === given.running;
-      return anew === (decision.do === "deploy" && decision.reinstall) && (!anew || given.asked === "redeploy");
+      return (
+        anew === (decision.do === "deploy" && decision.reinstall) &&
+        (!anew || given.asked === "redeploy" || given.damaged)
+      );
     }),
   );
   t.end();

@@ -1,0 +1,93 @@
+/** Trouble of the host condemns no version: a supervisor that is not there, or stops; a key that was typed wrong. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import { examine } from "../../../lib/agent/doctor.ts";
+import { dockerSupervisor } from "../../../lib/agent/supervisors/docker.ts";
+import { runtimeSupervisor } from "../../../lib/agent/supervisors/runtime.ts";
+import type { SupervisorChoice } from "../../../lib/agent/supervisors/supervisor.ts";
+import { systemdSupervisor } from "../../../lib/agent/supervisors/systemd.ts";
+import { artifactError } from "../../../lib/contract/errors.ts";
+import { readQuarantine } from "../../../lib/releases/quarantine.ts";
+import { type Given, GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../support/host/given-source.ts";
+import { layoutOf } from "../../support/host/project-root.ts";
+import { recordingProgram } from "../../support/programs/recording-program.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+const systemd: SupervisorChoice = { name: "systemd", make: () => systemdSupervisor({ scope: "system" }) };
+const docker: SupervisorChoice = { name: "docker", make: () => dockerSupervisor({}) };
+const runtime: SupervisorChoice = {
+  name: "runtime",
+  make: (installed) =>
+    runtimeSupervisor({ runtimeUrl: "http://127.0.0.1:9", pluginKey: "key", timeoutMs: 2_000 }, installed),
+};
+const RESTART = `${INSTALL}\n  - {id: up, action: restart, plugin: a}`;
+
+function host(t: Test, supervisor: SupervisorChoice) {
+  const root = temporaryFolder(t);
+  let resolved = 0;
+  const resolve = async () => {
+    resolved++;
+    return { version: "1.0.0", identity: "one" };
+  };
+  return {
+    root,
+    asked: () => resolved,
+    held: () => readQuarantine(layoutOf(root), TARGET),
+    run: (steps: string, given: Given = {}) =>
+      deploy(
+        sourceOf("1.0.0", steps, { resolve, ...given }),
+        { projectRoot: root, hostId: "host", supervisor },
+        () => {},
+      ),
+    doctor: async () => {
+      for await (const finding of examine({ projectRoot: root, supervisor }))
+        if (finding.check === supervisor.name) return finding;
+      return undefined;
+    },
+  };
+}
+
+const broken: [name: string, SupervisorChoice, program: string | undefined][] = [
+  ["no systemd", systemd, "systemctl"],
+  ["a stopped docker daemon", docker, "docker"],
+  ["a runtime that does not listen", runtime, undefined],
+];
+for (const [name, supervisor, program] of broken) {
+  t.test(`${name} is told before the hub is asked, and by doctor`, async (t) => {
+    if (program !== undefined) await recordingProgram(t, program, "echo 'cannot connect' >&2; exit 1");
+    const h = host(t, supervisor);
+    t.match(await h.run(RESTART), { status: "failed", error: { code: "supervisor_unavailable", exitCode: 75 } });
+    t.equal(h.asked(), 0);
+    t.same(await h.held(), []);
+    t.match(await h.doctor(), { status: "failed", message: /cannot work/ });
+  });
+}
+
+t.test("a supervisor that stops in the middle condemns nothing; one that works does", async (t) => {
+  const h = host(t, docker);
+  // The daemon answers once, and is gone when the container is to be restarted.
+  await recordingProgram(
+    t,
+    "docker",
+    'test -e "$STATE/gone" && exit 1; case "$1" in restart) touch "$STATE/gone"; exit 1;; esac',
+  );
+  t.match(await h.run(RESTART), { error: { code: "supervisor_unavailable" } });
+  t.same(await h.held(), []);
+  t.notOk(existsSync(join(h.root, "plugins/a")), "what was switched is undone");
+  await t.test("the daemon works, the container does not", async (t) => {
+    await recordingProgram(t, "docker", 'case "$1" in restart) exit 1;; esac');
+    t.match(await h.run(RESTART), { error: { code: "supervisor_failed" } });
+    t.match(await h.held(), [{ version: "1.0.0", code: "supervisor_failed" }]);
+  });
+});
+
+t.test("a pinned key that is not the signer's condemns no version", async (t) => {
+  const h = host(t, { name: "none" });
+  for (const code of ["signer_untrusted", "trust_changed"] as const) {
+    const given: Given = { fetch: () => Promise.reject(artifactError(code, "another signer.")) };
+    t.match(await h.run(INSTALL, given), { error: { code, exitCode: 4 } });
+    t.same(await h.held(), []);
+  }
+});
