@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { INTEGRATION_FILE } from "../contract/files/manifest.ts";
 import { createLogger, type Logger } from "../support/logging.ts";
 import { Broker } from "./calls/broker.ts";
+import { CallLog, type EndedCall } from "./calls/call-log.ts";
 import { Calls } from "./calls/calls.ts";
 import { Catalogue } from "./catalogue/catalogue.ts";
 import type { PluginSlot } from "./catalogue/plugin-slot.ts";
@@ -41,6 +42,8 @@ export interface RuntimeOptions {
    * Default false.
    */
   guardProcess?: boolean;
+  /** Hears of every call that has ended. */
+  onCall?: (call: EndedCall) => void;
 }
 
 export interface Runtime {
@@ -91,7 +94,11 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   // What ends with the runtime, in the order in which it begins; a runtime that cannot be built leaves nothing behind.
   await using building = new AsyncDisposableStack();
   const metrics = new Metrics();
-  if (options.guardProcess === true) building.use(guardProcess(logger, metrics));
+  if (options.guardProcess === true) {
+    building.use(guardProcess(logger, metrics));
+    // Stacks of compiled trusted plugins name the lines that were written.
+    process.setSourceMapsEnabled(true);
+  }
   const watchdog = new Watchdog({
     thresholdMs: observability.metrics.blocked_after_ms,
     announce: logger.level !== "silent",
@@ -106,7 +113,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const services = await openServices(settings, { root, logger, reaper, sampler, resources: building });
 
   const catalogue = new Catalogue(resolve(root, options.pluginsDir ?? plugins.directory), logger);
-  const calls = new Calls(catalogue, metrics);
+  const calls = new Calls(catalogue, metrics, new CallLog(logger, options.onCall));
   const broker = new Broker(services, calls);
   const instantiate = instanceFactory({ settings, verifyToken, watchdog, reaper, sampler });
   const lifecycle = new Lifecycle({ catalogue, broker, instantiate, metrics, logger, env, reserved });

@@ -1,6 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { pino } from "pino";
+import { CallLog } from "../../lib/runtime/calls/call-log.ts";
 import { Calls } from "../../lib/runtime/calls/calls.ts";
 import { Metrics } from "../../lib/runtime/observability/metrics.ts";
 import { createRuntime } from "../../lib/runtime/runtime.ts";
@@ -49,7 +50,7 @@ export async function benchSandboxedCalls({ rounds = 5000 } = {}): Promise<Bench
   try {
     await runtime.lifecycle.loadAll();
     const metrics = new Metrics();
-    const calls = new Calls(runtime.catalogue, metrics);
+    const calls = new Calls(runtime.catalogue, metrics, new CallLog(pino({ level: "silent" })));
     const bare = await bareRoundTrip(rounds);
     const call = async () => calls.call("echo", "echo", PAYLOAD, { requestId: "bench", depth: 0 });
     const sandboxed = await measure(rounds, call);

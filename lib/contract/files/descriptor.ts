@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { envName } from "../identifiers.ts";
 import { executionMode } from "../surfaces/runtime.ts";
+import { nearKey } from "./near-keys.ts";
 
 /** `plugin.yaml` (docs/contract/runtime.md#descriptor). */
 
@@ -105,8 +106,17 @@ const described = z.object({
 
 const KNOWN = new Set(Object.keys(described.shape));
 
-/** The descriptor with its defaults; keys that are not the contract's reach the plugin as its `config`. */
-export const descriptor = z.looseObject(described.shape).transform((document) => {
+/**
+ * The descriptor with its defaults. Keys that are not the contract's reach the plugin as its `config`; one that is a
+ * slip away from the contract's is a fault, because it would be ignored without a word.
+ */
+export const descriptor = z.looseObject(described.shape).transform((document, context) => {
+  for (const key of Object.keys(document)) {
+    const meant = KNOWN.has(key) ? undefined : nearKey(key, KNOWN);
+    if (meant === undefined) continue;
+    const message = `unknown key: did you mean ${meant}? A key of your own needs a name that is less like it`;
+    context.addIssue({ code: "custom", path: [key], message });
+  }
   const known: Record<string, unknown> = {};
   const config: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(document)) (KNOWN.has(key) ? known : config)[key] = value;

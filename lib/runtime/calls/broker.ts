@@ -76,7 +76,12 @@ export class Broker {
   ): Promise<unknown> {
     const { name, permissions, execution_mode } = caller.descriptor;
     if (!isPermitted(permissions, execution_mode, target, actionOf(target, method))) {
-      throw new RuntimeFault("permission_denied", `${name} has no permission for ${method} on ${target}.`);
+      const rule = `{ resource: "${target}", actions: [${actionOf(target, method)}] }`;
+      throw new RuntimeFault(
+        "permission_denied",
+        `${name} has no permission for ${method} on ${target}. ` +
+          `It needs ${rule} among the permissions of its plugin.yaml, and no rule that denies it.`,
+      );
     }
     const separator = target.indexOf(":");
     const kind = separator === -1 ? target : target.slice(0, separator);

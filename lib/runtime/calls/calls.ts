@@ -4,6 +4,7 @@ import type { Retry } from "../catalogue/plugin-slot.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
 import type { Metrics } from "../observability/metrics.ts";
+import type { CallLog } from "./call-log.ts";
 
 /** Failures that another attempt may cure (descriptor, `runtime.retry`); a time-out has used up the caller's patience. */
 const RETRIED: ReadonlySet<RuntimeCode> = new Set([
@@ -27,9 +28,11 @@ export class RateFault extends RuntimeFault {
 export class Calls {
   readonly #catalogue: Catalogue;
   readonly #metrics: Metrics;
+  readonly #log: CallLog;
   #inFlight = 0;
 
-  constructor(catalogue: Catalogue, metrics: Metrics) {
+  constructor(catalogue: Catalogue, metrics: Metrics, log: CallLog) {
+    this.#log = log;
     this.#catalogue = catalogue;
     this.#metrics = metrics;
   }
@@ -65,32 +68,46 @@ export class Calls {
           ? instance.call(action, payload, facts)
           : this.#repeat(retry, async () => (slot.instance ?? instance).call(action, payload, facts));
     } catch (error) {
-      throw this.#note(name, action, error, started);
+      throw this.#note(name, action, facts, error, started);
     }
     if (typeof result === "string") {
-      this.#metrics.called(name, action, "ok", performance.now() - started);
+      this.#done(name, action, facts, started);
       return result;
     }
-    return this.#wait(name, action, result, started);
+    return this.#wait(name, action, facts, result, started);
   }
 
-  async #wait(name: string, action: string, result: Promise<string>, started: number): Promise<string> {
+  async #wait(
+    name: string,
+    action: string,
+    facts: CallFacts,
+    result: Promise<string>,
+    started: number,
+  ): Promise<string> {
     this.#inFlight++;
     try {
       const text = await result;
-      this.#metrics.called(name, action, "ok", performance.now() - started);
+      this.#done(name, action, facts, started);
       return text;
     } catch (error) {
-      throw this.#note(name, action, error, started);
+      throw this.#note(name, action, facts, error, started);
     } finally {
       this.#inFlight--;
     }
   }
 
-  #note(name: string, action: string, error: unknown, started: number): RuntimeFault {
+  #done(plugin: string, action: string, { requestId }: CallFacts, started: number): void {
+    const durationMs = performance.now() - started;
+    this.#metrics.called(plugin, action, "ok", durationMs);
+    this.#log.ended({ plugin, action, requestId, durationMs, fault: undefined });
+  }
+
+  #note(plugin: string, action: string, { requestId }: CallFacts, error: unknown, started: number): RuntimeFault {
     const fault =
       error instanceof RuntimeFault ? error : new RuntimeFault("internal", messageOf(error), { cause: error });
-    this.#metrics.called(name, action, fault.code, performance.now() - started);
+    const durationMs = performance.now() - started;
+    this.#metrics.called(plugin, action, fault.code, durationMs);
+    this.#log.ended({ plugin, action, requestId, durationMs, fault });
     return fault;
   }
 

@@ -2,12 +2,13 @@ import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
 import { type CallScope, ContextFactory, type GuestFacts } from "./context.ts";
 import { askHealth, type LoadedPlugin, readPlugin } from "./definition.ts";
-import { faultOfAction, messageOf, RequestFault, RuntimeFault } from "./fault.ts";
+import { faultOfAction, messageOf, RequestFault, RuntimeFault, stackOf } from "./fault.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frames.ts";
 import { MAX_RESULT_BYTES, parseJson, serialiseResult } from "./json.ts";
 import { lockDown } from "./lockdown.ts";
 import type { PluginLog, PluginPort } from "./plugin-port.ts";
 import { installSdkResolution } from "./sdk-resolution.ts";
+import { describeLoadError } from "./syntax-error.ts";
 
 /**
  * The main module of a sandbox's process: it locks the process down, loads one plugin, and serves calls that come in frames on file
@@ -24,9 +25,12 @@ export interface InitFrame {
 }
 
 const CHANNEL = 3;
+const MAX_STACK_CHARACTERS = 8192;
 
 lockDown();
 installSdkResolution();
+// Stacks of compiled plugins name the lines that were written.
+process.setSourceMapsEnabled(true);
 
 // Kept from the plugin's hands: it may replace what hangs on `process`.
 const exit = process.exit.bind(process);
@@ -96,7 +100,7 @@ async function initialise({ facts, entry, replaces }: InitFrame): Promise<void> 
     });
   } catch (error) {
     const code = error instanceof RuntimeFault ? error.code : "load_failed";
-    send({ t: "failed", code, message: messageOf(error).slice(0, 4096) });
+    send({ t: "failed", code, message: describeLoadError(error, process.cwd()).slice(0, 4096) });
   }
 }
 
@@ -115,7 +119,8 @@ async function runCall({ header, body }: Frame): Promise<void> {
     send({ t: "reply", id, ok: true }, result);
   } catch (error) {
     const fault = faultOfAction(error);
-    send({ t: "reply", id, ok: false, code: fault.code, message: fault.message.slice(0, 8192) });
+    const stack = stackOf(fault)?.slice(0, MAX_STACK_CHARACTERS);
+    send({ t: "reply", id, ok: false, code: fault.code, message: fault.message.slice(0, 8192), stack });
   } finally {
     calls.delete(id);
   }

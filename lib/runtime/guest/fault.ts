@@ -26,6 +26,11 @@ export function messageOf(error: unknown): string {
   }
 }
 
+/** Returns the stack of what a plugin threw; a fault of the runtime's own has none to show. */
+export function stackOf({ cause }: RuntimeFault): string | undefined {
+  return cause instanceof Error ? cause.stack : undefined;
+}
+
 /** Why a plugin could not be loaded, as a fault: its own, or `load_failed`. */
 export const asLoadFault = (error: unknown): RuntimeFault =>
   error instanceof RuntimeFault ? error : new RuntimeFault("load_failed", messageOf(error), { cause: error });

@@ -7,6 +7,7 @@ import type { Channel } from "./channel.ts";
 
 /** Calls that one process may have open. */
 const MAX_CALLS = 1024;
+const MAX_STACK_CHARACTERS = 8192;
 
 /** Codes that a plugin's own reply may carry; anything else becomes `action_failed`. */
 const REPLY_CODES: ReadonlySet<string> = new Set<RuntimeCode>([
@@ -23,6 +24,14 @@ export interface OpenCall extends CallFacts {
   resolve: (json: string) => void;
   reject: (fault: RuntimeFault) => void;
   timer: NodeJS.Timeout;
+}
+
+/** Stands for what was thrown in the plugin's process. */
+function remoteError(message: string, stack: unknown): Error | undefined {
+  if (typeof stack !== "string") return undefined;
+  const error = new Error(message);
+  error.stack = stack.slice(0, MAX_STACK_CHARACTERS);
+  return error;
 }
 
 export interface CallLimits {
@@ -108,7 +117,7 @@ export class OpenCalls {
     if (header["ok"] !== true) {
       const code = REPLY_CODES.has(String(header["code"])) ? (header["code"] as RuntimeCode) : "action_failed";
       const message = typeof header["message"] === "string" ? header["message"].slice(0, 8192) : "";
-      call.reject(new RuntimeFault(code, message));
+      call.reject(new RuntimeFault(code, message, { cause: remoteError(message, header["stack"]) }));
       return true;
     }
     try {

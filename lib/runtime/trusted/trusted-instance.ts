@@ -7,8 +7,9 @@ import type { HealthReport } from "../../sdk/definition.ts";
 import { settledWithin, within } from "../../support/within.ts";
 import { type CallScope, ContextFactory } from "../guest/context.ts";
 import { askHealth, type LoadedPlugin, type PluginAction, readPlugin } from "../guest/definition.ts";
-import { faultOfAction, messageOf, RuntimeFault } from "../guest/fault.ts";
+import { faultOfAction, RuntimeFault } from "../guest/fault.ts";
 import { serialiseResult } from "../guest/json.ts";
+import { describeLoadError } from "../guest/syntax-error.ts";
 import type { CallFacts, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
 import type { Guard } from "../watchdog/watchdog.ts";
 import type { TokenVerifier } from "./bearer-token.ts";
@@ -146,7 +147,8 @@ export class TrustedInstance implements PluginInstance {
       await router?.close();
       // A reload that fails in the folder of the running instance must leave that instance its hooks.
       if (!replaces) loader.unload(location.folder, loader.generationOf(location.folder));
-      throw error instanceof RuntimeFault ? error : new RuntimeFault("load_failed", messageOf(error), { cause: error });
+      if (error instanceof RuntimeFault) throw error;
+      throw new RuntimeFault("load_failed", describeLoadError(error, location.folder), { cause: error });
     }
   }
 

@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { join, relative } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { messageOf } from "./fault.ts";
+
+/** Files of a plugin that are looked through for one that does not parse. */
+const MAX_FILES = 500;
+const MODULES = /\.(?:[cm]?js|[cm]?ts)$/;
+const PASSED_BY: ReadonlySet<string> = new Set(["node_modules", "data", ".git"]);
+
+interface Place {
+  file: string;
+  line: number;
+  column: number | undefined;
+}
+
+/** Reads the place that Node writes above the stack of some syntax errors: file and line, the line, a caret. */
+function placeInStack(stack: string): Place | undefined {
+  const lines = stack.split("\n");
+  const [, location, line] = /^(file:\/\/\/.*|\/.*?):(\d+)$/.exec(lines[0] ?? "") ?? [];
+  if (location === undefined) return undefined;
+  const caret = lines.slice(1, 5).find((text) => /^\s*\^+\s*$/.test(text));
+  const file = location.startsWith("file:") ? fileURLToPath(new URL(location.split("?")[0] ?? "")) : location;
+  return { file, line: Number(line), column: caret === undefined ? undefined : caret.indexOf("^") + 1 };
+}
+
+/** V8 does not tell where an ES module's syntax is wrong; the parser that strips types does. */
+function placeByParsing(folder: string): Place | undefined {
+  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => MODULES.test(path) && !path.split("/").some((part) => PASSED_BY.has(part)))
+    .slice(0, MAX_FILES);
+  for (const path of paths) {
+    const file = join(folder, path);
+    try {
+      stripTypeScriptTypes(readFileSync(file, "utf8"), { sourceUrl: pathToFileURL(file).href });
+    } catch (error) {
+      return placeInStack((error as Error).stack ?? "");
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Describes why a plugin's code cannot be loaded; a syntax error with its file, line and column.
+ * @param folder the plugin's, which the file is named relative to
+ */
+export function describeLoadError(error: unknown, folder: string): string {
+  const message = messageOf(error);
+  if (!(error instanceof Error) || error.name !== "SyntaxError") return message;
+  try {
+    const place = placeInStack(error.stack ?? "") ?? placeByParsing(folder);
+    if (place === undefined) return message;
+    const column = place.column === undefined ? "" : `:${place.column}`;
+    const advice = message.includes("Invalid or unexpected token")
+      ? " (decorators and other syntax that Node does not know need a compiler)"
+      : "";
+    return `${relative(folder, place.file)}:${place.line}${column}: SyntaxError: ${message}${advice}`;
+  } catch {
+    return message;
+  }
+}
