@@ -53,5 +53,7 @@ export class PluginTest extends withOptions(trial) {
   }
 }
 
-const lineOf = ({ name, passed, reason, duration_ms }: TrialOutcome): string =>
-  passed ? `ok ${name} (${duration_ms} ms)` : `failed ${name}: ${reason ?? ""}`;
+const lineOf = ({ name, passed, reason, stack, duration_ms }: TrialOutcome): string =>
+  passed
+    ? `ok ${name} (${duration_ms} ms)`
+    : `failed ${name}: ${reason ?? ""}${stack === undefined ? "" : `\n${stack.replaceAll(/^/gm, "    ")}`}`;

@@ -20,7 +20,10 @@ import { KeysCreate, KeysList, KeysRevoke } from "../hub/keys.ts";
 import { ProjectsCreate, ProjectsList } from "../hub/projects.ts";
 import { Doctor } from "../operating/doctor.ts";
 import { SystemdInstall } from "../operating/systemd-install.ts";
+import { PluginDev } from "../plugins/plugin-dev.ts";
 import { PluginInit } from "../plugins/plugin-init.ts";
+import { PluginPack } from "../plugins/plugin-pack.ts";
+import { PluginPublish } from "../plugins/plugin-publish.ts";
 import { PluginTest } from "../plugins/plugin-test.ts";
 import { RuntimeServe } from "../plugins/runtime-serve.ts";
 import { DeployPublish } from "../publishing/deploy-publish.ts";
@@ -60,7 +63,10 @@ export const COMMANDS: readonly CommandClass[] = [
   PinTarget,
   PlanInit,
   PlanValidate,
+  PluginDev,
   PluginInit,
+  PluginPack,
+  PluginPublish,
   PluginTest,
   ProjectsCreate,
   ProjectsList,

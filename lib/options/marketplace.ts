@@ -3,6 +3,7 @@ import { signingKeyState } from "./devkeys.ts";
 import * as forms from "./forms.ts";
 import { choice, flag, path, secret, text } from "./kinds.ts";
 import { group, required, requiredWhen } from "./option.ts";
+import { packing } from "./runtime.ts";
 import { deployed } from "./sources.ts";
 
 /** Options of the commands that publish on a hub's marketplace. */
@@ -22,6 +23,19 @@ export const marketplacePublication = {
     ),
     host: text({ metavar: "HOST", help: "Source host of --import", defaultText: "the hub's first one" }),
     signingSecret: requiredWhen(signingSecret, ({ archive }) => archive !== undefined),
+    visibility: choice(["public", "private"], {
+      help: "Who may see it",
+      defaultText: "as it is; private for a new one",
+    }),
+  }),
+  ...connection,
+};
+
+/** Options of `plugin publish`. */
+export const pluginPublication = {
+  ...group("Publication", {
+    include: packing.include,
+    signingSecret: required(signingSecret),
     visibility: choice(["public", "private"], {
       help: "Who may see it",
       defaultText: "as it is; private for a new one",

@@ -1,6 +1,6 @@
 import { LOG_LEVELS } from "./common.ts";
 import { parseListen } from "./hub.ts";
-import { choice, parsed, path, text } from "./kinds.ts";
+import { choice, list, parsed, path, text } from "./kinds.ts";
 import { group } from "./option.ts";
 
 /** Options of the runtime as a service. */
@@ -34,6 +34,23 @@ export const scaffold = group("Plugin", {
   language: choice(["typescript", "javascript"], { help: "Language of the entry point", default: "typescript" }),
   mode: choice(["sandboxed", "trusted"], { help: "How the runtime runs the plugin", default: "sandboxed" }),
   directory: path({ help: "Folder to write to", defaultText: "./NAME" }),
+});
+
+/** Options of `plugin pack`. */
+export const packing = group("Archive", {
+  output: path({ metavar: "FILE.zip", help: "Archive to write", defaultText: "NAME-VERSION.zip" }),
+  include: list({ metavar: "NAME", help: "Bring back what is never packed; may be repeated" }, (name) => name),
+});
+
+/** Options of `plugin dev`. */
+export const development = group("Development", {
+  listen: parsed(
+    { metavar: "HOST:PORT", help: "Address of the runtime; port 0 takes any free one", default: "127.0.0.1:0" },
+    parseListen,
+  ),
+  inspect: parsed({ metavar: "HOST:PORT", help: "Open Node's inspector there" }, parseListen),
+  integration: path({ help: "integration.yaml whose services and grants the plugin gets" }),
+  logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", default: "warn" }),
 });
 
 /** Options of `plugin test`. */

@@ -15,6 +15,7 @@ import { diagnose } from "./observability/health.ts";
 import { HealthMonitor } from "./observability/health-monitor.ts";
 import { Metrics, type Observed } from "./observability/metrics.ts";
 import { createApp } from "./routes/app.ts";
+import type { Inspect } from "./sandbox/launch.ts";
 import { MemorySampler } from "./sandbox/memory-sampler.ts";
 import { Reaper } from "./sandbox/reaper.ts";
 import { Scheduler } from "./services/scheduler.ts";
@@ -42,6 +43,8 @@ export interface RuntimeOptions {
    * Default false.
    */
   guardProcess?: boolean;
+  /** Where a debugger may attach to the process of a sandboxed plugin: for a runtime of one plugin. */
+  inspect?: Inspect;
   /** Hears of every call that has ended. */
   onCall?: (call: EndedCall) => void;
 }
@@ -115,7 +118,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const catalogue = new Catalogue(resolve(root, options.pluginsDir ?? plugins.directory), logger);
   const calls = new Calls(catalogue, metrics, new CallLog(logger, options.onCall));
   const broker = new Broker(services, calls);
-  const instantiate = instanceFactory({ settings, verifyToken, watchdog, reaper, sampler });
+  const instantiate = instanceFactory({ settings, verifyToken, watchdog, reaper, sampler, inspect: options.inspect });
   const lifecycle = new Lifecycle({ catalogue, broker, instantiate, metrics, logger, env, reserved });
   const scheduler = building.use(new Scheduler(settings.services.scheduler.jobs, { caller: calls, logger }));
   const monitor = building.use(new HealthMonitor(catalogue, logger));

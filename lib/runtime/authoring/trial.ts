@@ -9,6 +9,7 @@ import { DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
 import { type HealthCheck, RUNTIME_CODES, runtimePaths } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
 import { parseYaml, readYamlFile } from "../../support/yaml-file.ts";
+import { stackOf } from "../guest/fault.ts";
 import { createRuntime } from "../runtime.ts";
 
 /** Runs one plugin in a throw-away runtime, over HTTP like every caller, and makes the calls of its `plugin.test.yaml`. */
@@ -45,6 +46,8 @@ export interface TrialOutcome {
   answer: unknown;
   /** Why it did not pass. */
   reason?: string;
+  /** Where the action threw, when it did not pass. */
+  stack?: string;
   duration_ms: number;
 }
 
@@ -71,8 +74,12 @@ async function casesOf({ cases, folder }: TrialOptions): Promise<z.output<typeof
   }
 }
 
-/** The operator's services and grants, with a key and a place of its own; signatures are not asked of work in progress. */
-async function configurationOf({ configFile }: TrialOptions, key: string): Promise<Record<string, unknown>> {
+/**
+ * Returns a configuration with the operator's services and grants, and a key of its own; signatures are not asked of
+ * work in progress.
+ * @param configFile `integration.yaml`
+ */
+export async function trialConfiguration(configFile: string | undefined, key: string): Promise<object> {
   const given = configFile === undefined ? {} : await readYamlFile(configFile, anyMapping);
   const plugins = (given["plugins"] ?? {}) as Record<string, unknown>;
   const sandbox = (plugins["sandbox"] ?? {}) as Record<string, unknown>;
@@ -104,10 +111,16 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialReport> {
   const cases = await casesOf(options);
   const root = await mkdtemp(join(tmpdir(), "sealift-trial-"));
   const key = randomBytes(24).toString("hex");
+  let stack: string | undefined;
   try {
     await cp(folder, join(root, "plugins", basename(folder)), { recursive: true, filter: COPIED });
-    const configuration = await configurationOf(options, key);
-    const runtime = await createRuntime({ configuration, root, logger: options.logger });
+    const configuration = await trialConfiguration(options.configFile, key);
+    const runtime = await createRuntime({
+      configuration,
+      root,
+      logger: options.logger,
+      onCall: ({ fault }) => (stack = fault && stackOf(fault)),
+    });
     try {
       const url = await runtime.listen();
       const slot = runtime.catalogue.find(name);
@@ -129,7 +142,7 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialReport> {
           name: entry.name ?? entry.action,
           passed: reason === undefined,
           answer: answer.status === 200 ? answered["result"] : answered,
-          ...(reason !== undefined && { reason }),
+          ...(reason !== undefined && { reason, ...(stack !== undefined && { stack }) }),
           duration_ms: Math.round((performance.now() - started) * 10) / 10,
         });
       }

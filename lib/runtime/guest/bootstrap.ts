@@ -26,6 +26,7 @@ export interface InitFrame {
 
 const CHANNEL = 3;
 const MAX_STACK_CHARACTERS = 8192;
+const MAX_DESCRIBED_CHARACTERS = 512 * 1024;
 
 lockDown();
 installSdkResolution();
@@ -93,14 +94,22 @@ async function initialise({ facts, entry, replaces }: InitFrame): Promise<void> 
     plugin = await readPlugin((await import(pathToFileURL(entry).href)) as Record<string, unknown>);
     await plugin.onLoad?.(contexts.base);
     if (replaces) await plugin.onReload?.(contexts.base);
-    send({
-      t: "ready",
-      actions: [...plugin.actions.keys()],
-      routes: plugin.routes.length + (plugin.router === undefined ? 0 : 1),
-    });
+    const routes = plugin.routes.length + (plugin.router === undefined ? 0 : 1);
+    send({ t: "ready", actions: [...plugin.actions.keys()], routes }, describedActions(plugin));
   } catch (error) {
     const code = error instanceof RuntimeFault ? error.code : "load_failed";
     send({ t: "failed", code, message: describeLoadError(error, process.cwd()).slice(0, 4096) });
+  }
+}
+
+/** What the runtime shows of the actions, as JSON; nothing when that is too much, or not JSON. */
+function describedActions({ actions }: LoadedPlugin): string {
+  try {
+    const facts = [...actions].map(([name, { description, payload }]) => [name, { description, payload }]);
+    const text = JSON.stringify(Object.fromEntries(facts));
+    return text.length > MAX_DESCRIBED_CHARACTERS ? "" : text;
+  } catch {
+    return "";
   }
 }
 

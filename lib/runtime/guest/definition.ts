@@ -2,14 +2,23 @@ import type { PluginContext } from "../../sdk/context.ts";
 import { ACTION, type ActionMark, ROUTE, type RouteMark } from "../../sdk/decorators.ts";
 import type { ActionDefinition, HealthReport, PluginDefinition, RouteDefinition } from "../../sdk/definition.ts";
 import { messageOf, RuntimeFault } from "./fault.ts";
-import { type PayloadCheck, payloadCheck } from "./payload-schema.ts";
+import { jsonSchemaOf, type PayloadCheck, payloadCheck } from "./payload-schema.ts";
 
 /** A plugin's module, read into one form: functions bound, schemas ready. Runs wherever the plugin's code runs. */
 
-export interface PluginAction {
+/** What can be told about an action. */
+export interface ActionFacts {
+  description?: string | undefined;
+  /** As JSON Schema, where the plugin's schema can say it. */
+  payload?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface PluginAction extends ActionFacts {
   check: PayloadCheck | undefined;
   run: (payload: unknown, context: PluginContext) => unknown;
 }
+
+const MAX_DESCRIPTION_CHARACTERS = 4096;
 
 type Hook = ((context: PluginContext) => unknown) | undefined;
 
@@ -86,10 +95,14 @@ async function readAction(name: string, declared: unknown): Promise<PluginAction
   if (!isObject(declared) || !isFunction(declared["handler"])) {
     throw invalid(`The action ${name} is neither a function nor an object with a handler.`);
   }
-  const { payload, handler } = declared as unknown as ActionDefinition;
-  if (payload === undefined) return { check: undefined, run: handler as PluginAction["run"] };
+  const { payload, handler, description } = declared as unknown as ActionDefinition;
+  const facts = {
+    run: handler as PluginAction["run"],
+    ...(typeof description === "string" && { description: description.slice(0, MAX_DESCRIPTION_CHARACTERS) }),
+  };
+  if (payload === undefined) return { ...facts, check: undefined };
   try {
-    return { check: await payloadCheck(payload), run: handler as PluginAction["run"] };
+    return { ...facts, check: await payloadCheck(payload), payload: jsonSchemaOf(payload) };
   } catch (error) {
     throw invalid(`The payload schema of the action ${name} cannot be used: ${messageOf(error)}`);
   }

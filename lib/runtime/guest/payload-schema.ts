@@ -23,6 +23,21 @@ function standardCheck(schema: StandardSchema): PayloadCheck {
   };
 }
 
+/** The part of Standard JSON Schema that zod and others have besides Standard Schema. */
+interface Convertible {
+  jsonSchema?: { input: (options: { target: "draft-2020-12" }) => Record<string, unknown> };
+}
+
+/** Returns a schema as JSON Schema, or undefined for one that cannot say itself in it. */
+export function jsonSchemaOf(schema: PayloadSchema): Record<string, unknown> | undefined {
+  if (!isStandard(schema)) return schema;
+  try {
+    return (schema["~standard"] as Convertible).jsonSchema?.input({ target: "draft-2020-12" });
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * The check of an action's schema. A JSON Schema runs through zod, on the plugin's side: its patterns are the plugin's, and could
  * hold up whoever runs them.

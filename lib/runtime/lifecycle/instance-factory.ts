@@ -1,4 +1,5 @@
 import type { Integration } from "../../contract/files/integration.ts";
+import type { Inspect } from "../sandbox/launch.ts";
 import type { MemorySampler } from "../sandbox/memory-sampler.ts";
 import type { Reaper } from "../sandbox/reaper.ts";
 import { SandboxInstance } from "../sandbox/sandbox-instance.ts";
@@ -14,10 +15,18 @@ export interface FactoryOptions {
   watchdog: Watchdog;
   reaper: Reaper;
   sampler: MemorySampler;
+  inspect: Inspect | undefined;
 }
 
 /** Returns a function that makes instances of either mode from one configuration. */
-export function instanceFactory({ settings, verifyToken, watchdog, reaper, sampler }: FactoryOptions): InstanceFactory {
+export function instanceFactory({
+  settings,
+  verifyToken,
+  watchdog,
+  reaper,
+  sampler,
+  inspect,
+}: FactoryOptions): InstanceFactory {
   const { plugins, services, app } = settings;
   const offered = {
     databases: Object.keys(services.databases),
@@ -33,7 +42,7 @@ export function instanceFactory({ settings, verifyToken, watchdog, reaper, sampl
     startTimeoutMs: plugins.sandbox.start_seconds * 1000,
     guardOf: (plugin: string) => watchdog.guardOf(plugin),
   };
-  const sandboxed = { ...offered, limits: plugins.sandbox, sampler, reaper };
+  const sandboxed = { ...offered, limits: plugins.sandbox, sampler, reaper, inspect };
   return (options, loader) => {
     const { name, network, execution_mode } = options.descriptor;
     if (execution_mode === "trusted") return TrustedInstance.load(options, trusted, loader);

@@ -4,6 +4,7 @@ import type { ExecutionMode, RuntimeCode } from "../../contract/surfaces/runtime
 import type { HealthReport } from "../../sdk/definition.ts";
 import type { Logger } from "../../support/logging.ts";
 import type { PluginLocation } from "../catalogue/plugin-location.ts";
+import type { ActionFacts } from "../guest/definition.ts";
 import type { PluginPort } from "../guest/plugin-port.ts";
 import type { ModuleLoader } from "../trusted/module-loader.ts";
 
@@ -13,6 +14,8 @@ export interface PluginInstance {
   readonly actions: ReadonlySet<string>;
   /** Calls that have not ended. */
   readonly inFlight: number;
+  /** What the plugin offers, for those who read it. */
+  describe(): InstanceDescription;
   /** For status: what is particular to the mode. */
   facts(): { pid?: number; restarts?: number; memory_mb?: number };
   /**
@@ -29,6 +32,20 @@ export interface PluginInstance {
   drain(timeoutMs: number): Promise<void>;
   /** Unloads the plugin; what is still in flight fails. */
   stop(): Promise<void>;
+}
+
+export interface InstanceDescription {
+  actions: ReadonlyMap<string, ActionFacts>;
+  /** Without those of a router of the plugin's own. */
+  routes: readonly RouteFacts[];
+}
+
+export interface RouteFacts {
+  methods: readonly string[];
+  /** In Fastify's form, below the plugin's name. */
+  path: string;
+  /** Absent for a public route. */
+  permissions: readonly string[] | undefined;
 }
 
 export interface CallFacts {

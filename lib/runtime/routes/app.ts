@@ -1,7 +1,7 @@
 import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
-import type { Integration } from "../../contract/files/integration.ts";
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
+import { DOCS_POLICY, docsPage } from "./docs-page.ts";
 import { answerErrors, sendFault } from "./error-answer.ts";
 import { addIpcRoutes, type IpcOptions } from "./ipc.ts";
 import { pluginKeyCheck } from "./plugin-key.ts";
@@ -9,7 +9,6 @@ import { addPluginRoutes } from "./plugin-routes.ts";
 import { nextRequestId } from "./request-id.ts";
 
 export interface AppOptions extends Omit<IpcOptions, "checkKey"> {
-  settings: Integration;
   logger: Logger;
   /** The metrics as Prometheus text. */
   prometheus: () => Promise<{ contentType: string; text: string }>;
@@ -46,6 +45,11 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     return reply.header("content-type", contentType).send(text);
   });
   const prefix = appSettings.plugin_prefix;
+  app.get("/docs", (_request, reply) =>
+    reply
+      .headers({ "content-type": "text/html; charset=utf-8", "content-security-policy": DOCS_POLICY })
+      .send(docsPage(prefix)),
+  );
   await app.register(async (scope) => addIpcRoutes(scope, { ...options, checkKey }), {
     prefix: `${prefix}/${IPC_SEGMENT}`,
   });

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { serializerCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import type { Integration } from "../../contract/files/integration.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import {
   type HealthAnswer,
@@ -17,10 +18,12 @@ import type { Lifecycle } from "../lifecycle/lifecycle.ts";
 import { payloadOf, readCallBodies } from "./call-body.ts";
 import { asFault, sendFault } from "./error-answer.ts";
 import { callAnswerer } from "./ipc-answer.ts";
+import { openApi } from "./openapi.ts";
 
 /** The system's routes of surface C, below `<prefix>/ipc` (docs/contract/runtime.md). */
 
 export interface IpcOptions {
+  settings: Integration;
   catalogue: Catalogue;
   lifecycle: Lifecycle;
   calls: Calls;
@@ -76,7 +79,7 @@ export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void
 /** The routes that tell about plugins and manage them. What they answer is checked against the contract. */
 function addSystemRoutes(
   parent: FastifyInstance,
-  { catalogue, lifecycle, health, metrics }: Omit<IpcOptions, "calls">,
+  { settings, catalogue, lifecycle, health, metrics }: Omit<IpcOptions, "calls">,
 ): void {
   const app = parent.withTypeProvider<ZodTypeProvider>().setSerializerCompiler(serializerCompiler);
   app.get("/status", { schema: { response: { 200: statusAnswer } } }, async () => {
@@ -88,6 +91,9 @@ function addSystemRoutes(
     const answer = await health();
     return reply.code(answer.status === "unhealthy" ? 503 : 200).send(answer);
   });
+  app.get("/openapi.json", () =>
+    openApi(catalogue.all, { title: settings.app.name, prefix: settings.app.plugin_prefix }),
+  );
   app.get("/metrics", { schema: { response: { 200: metricsAnswer } } }, () => metrics());
   // Static segments win over `:action`: these words are the runtime's own, whatever the method, and never an action's.
   for (const word of LIFECYCLE_WORDS) {

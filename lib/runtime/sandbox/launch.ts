@@ -16,6 +16,9 @@ export const SHARED_READS: readonly string[] = [guestFolder, sdkFolder, realpath
 /** Node ≥ 25 denies the network under `--permission`; 24 knows no such rule. */
 const NETWORK_IS_DENIABLE = process.allowedNodeEnvironmentFlags.has("--allow-net");
 
+/** Node ≥ 25 denies the inspector under `--permission`. */
+const INSPECTOR_FLAGS = process.allowedNodeEnvironmentFlags.has("--allow-inspector") ? ["--allow-inspector"] : [];
+
 export interface Confinement {
   /** Real paths. */
   reads: readonly string[];
@@ -23,6 +26,13 @@ export interface Confinement {
   network: boolean;
   maxMemoryMb: number;
   maxDiskMb: number;
+  inspect?: Inspect | undefined;
+}
+
+/** Where Node's inspector listens. */
+export interface Inspect {
+  host: string;
+  port: number;
 }
 
 /**
@@ -49,7 +59,10 @@ export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETW
   return { file: SHELL, arguments: ["-c", script(confinement.maxDiskMb), process.execPath, ...forNode] };
 }
 
-function nodeArguments({ reads, writes, network, maxMemoryMb }: Confinement, networkIsDeniable: boolean): string[] {
+function nodeArguments(
+  { reads, writes, network, maxMemoryMb, inspect }: Confinement,
+  networkIsDeniable: boolean,
+): string[] {
   if (!network && !networkIsDeniable) {
     throw new RuntimeFault(
       "sandbox_unavailable",
@@ -65,6 +78,7 @@ function nodeArguments({ reads, writes, network, maxMemoryMb }: Confinement, net
     ...[...SHARED_READS, ...reads].map((path) => `--allow-fs-read=${path}`),
     ...writes.flatMap((path) => [`--allow-fs-read=${path}`, `--allow-fs-write=${path}`]),
     ...(network && networkIsDeniable ? ["--allow-net"] : []),
+    ...(inspect ? [...INSPECTOR_FLAGS, `--inspect=${inspect.host}:${inspect.port}`] : []),
     `--max-old-space-size=${maxMemoryMb}`,
     "--disable-sigusr1",
     "--disable-warning=ExperimentalWarning",

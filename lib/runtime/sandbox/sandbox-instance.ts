@@ -3,11 +3,11 @@ import type { HealthReport } from "../../sdk/definition.ts";
 import { settledWithin, within } from "../../support/within.ts";
 import type { GuestFacts } from "../guest/context.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
-import type { CallFacts, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
+import type { CallFacts, InstanceDescription, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
 import { LogBudget } from "../observability/log-budget.ts";
 import { DiskLimit } from "./disk-limit.ts";
 import type { SandboxUser } from "./folder-scan.ts";
-import { sandboxLaunch } from "./launch.ts";
+import { type Inspect, sandboxLaunch } from "./launch.ts";
 import type { MemorySampler } from "./memory-sampler.ts";
 import type { Reaper } from "./reaper.ts";
 import { RestartPolicy } from "./restart-policy.ts";
@@ -18,10 +18,15 @@ const MEGABYTE = 1024 * 1024;
 /** How long a call waits for a restart, on top of its own time. */
 const RESTART_MARGIN_MS = 5000;
 
+/** How long a call may be held at a breakpoint. */
+const DEBUGGING_MS = 24 * 60 * 60 * 1000;
+
 /** What all sandboxes of a runtime share. */
 export interface SandboxSetting {
   limits: Integration["plugins"]["sandbox"];
   networkGranted: boolean;
+  /** Where a debugger may attach to the plugin's process; its time-outs are off then. */
+  inspect: Inspect | undefined;
   sampler: MemorySampler;
   reaper: Reaper;
   databases: string[];
@@ -43,6 +48,7 @@ export class SandboxInstance implements PluginInstance {
   /** The start of the next process, while there is no current one. */
   #starting: Promise<SandboxProcess> | undefined;
   readonly #retired = new Set<SandboxProcess>();
+  #described: InstanceDescription["actions"] = new Map();
   #restarts = 0;
   #stopped = false;
 
@@ -79,6 +85,10 @@ export class SandboxInstance implements PluginInstance {
     return this.#current ? [...this.#retired, this.#current] : [...this.#retired];
   }
 
+  describe(): InstanceDescription {
+    return { actions: this.#described, routes: [] };
+  }
+
   facts(): { pid?: number; restarts: number; memory_mb?: number } {
     const process = this.#current;
     const residentBytes = process?.residentBytes ?? 0;
@@ -91,7 +101,7 @@ export class SandboxInstance implements PluginInstance {
 
   async call(action: string, payload: unknown, facts: CallFacts): Promise<string> {
     const { timeout_seconds } = this.#options.descriptor.resources;
-    const timeoutMs = timeout_seconds * 1000;
+    const timeoutMs = this.#setting.inspect ? DEBUGGING_MS : timeout_seconds * 1000;
     const text = JSON.stringify(payload);
     const process = this.#serving ?? (await this.#whenServing(timeoutMs + RESTART_MARGIN_MS));
     return process.call(action, text, { ...facts, timeoutMs, graceMs: this.#setting.limits.grace_ms });
@@ -155,6 +165,7 @@ export class SandboxInstance implements PluginInstance {
         reads,
         writes,
         network: networkGranted,
+        inspect: this.#setting.inspect,
         maxMemoryMb: resources.max_memory_mb,
         maxDiskMb: resources.max_disk_mb,
       }),
@@ -180,8 +191,9 @@ export class SandboxInstance implements PluginInstance {
 
   #adopt(process: SandboxProcess): void {
     this.#current = process;
-    this.actions = process.actions;
-    if (process.routes > 0) {
+    this.actions = process.plugin.actions;
+    this.#described = process.plugin.described;
+    if (process.plugin.routes > 0) {
       this.#options.logger.warn("the routes of a sandboxed plugin are not served: only trusted plugins have routes");
     }
     void process.exited.then((reason) => {

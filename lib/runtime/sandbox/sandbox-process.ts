@@ -17,6 +17,7 @@ import type { MemorySampler, Sampled } from "./memory-sampler.ts";
 import { type CallLimits, OpenCalls } from "./open-calls.ts";
 import { captureOutput } from "./output-capture.ts";
 import { PluginRequests } from "./plugin-requests.ts";
+import { readReady, type Ready } from "./ready-frame.ts";
 import type { Reaper } from "./reaper.ts";
 
 /** One process of one sandboxed plugin, from its start to its end. What comes out of it is hostile until checked. */
@@ -63,9 +64,8 @@ const text = (value: unknown, maxCharacters: number): string =>
   (typeof value === "string" ? value : "").slice(0, maxCharacters);
 
 export class SandboxProcess {
-  /** The plugin's actions, known once `start` has resolved. */
-  actions: ReadonlySet<string> = new Set();
-  routes = 0;
+  /** Known once `start` has resolved. */
+  plugin: Ready = { actions: new Set(), routes: 0, described: new Map() };
   readonly pid: number;
   readonly exited: Promise<ExitReason>;
   readonly calls: OpenCalls;
@@ -230,7 +230,7 @@ export class SandboxProcess {
       case "health":
         return this.#reported(header);
       case "ready":
-        return this.#isReady(header["actions"], header["routes"]);
+        return this.#isReady(frame);
       case "failed": {
         const code = START_CODES.has(String(header["code"])) ? (header["code"] as RuntimeCode) : "load_failed";
         this.#ready?.reject(new RuntimeFault(code, text(header["message"], 4096)));
@@ -252,11 +252,9 @@ export class SandboxProcess {
     pending.resolve({ status: known, message: text(message, 1024) });
   }
 
-  #isReady(actions: unknown, routes: unknown): void {
+  #isReady(frame: Frame): void {
     if (this.#ready === undefined) return this.#channel.drop("unknown_id");
-    const names = Array.isArray(actions) ? actions.filter((name) => typeof name === "string") : [];
-    this.actions = new Set(names.slice(0, 10_000));
-    this.routes = typeof routes === "number" ? routes : 0;
+    this.plugin = readReady(frame);
     this.#ready.resolve();
     this.#ready = undefined;
   }

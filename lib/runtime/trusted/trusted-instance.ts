@@ -10,7 +10,7 @@ import { askHealth, type LoadedPlugin, type PluginAction, readPlugin } from "../
 import { faultOfAction, RuntimeFault } from "../guest/fault.ts";
 import { serialiseResult } from "../guest/json.ts";
 import { describeLoadError } from "../guest/syntax-error.ts";
-import type { CallFacts, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
+import type { CallFacts, InstanceDescription, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
 import type { Guard } from "../watchdog/watchdog.ts";
 import type { TokenVerifier } from "./bearer-token.ts";
 import type { ModuleLoader } from "./module-loader.ts";
@@ -154,6 +154,15 @@ export class TrustedInstance implements PluginInstance {
 
   get inFlight(): number {
     return this.#inFlight;
+  }
+
+  describe(): InstanceDescription {
+    const routes = this.#plugin.routes.map(({ method, path, permissions }) => ({
+      methods: [method].flat(),
+      path,
+      permissions,
+    }));
+    return { actions: this.#plugin.actions, routes };
   }
 
   facts(): Record<string, never> {

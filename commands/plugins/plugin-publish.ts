@@ -1,0 +1,52 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Command, Option } from "clipanion";
+import { pluginPublication } from "../../lib/options/marketplace.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
+
+export class PluginPublish extends withOptions(pluginPublication) {
+  static override paths = [["plugin", "publish"]];
+  static override usage = Command.Usage({
+    category: "Plugins",
+    description: "Pack a plugin and publish it on a hub's marketplace",
+    details: `
+      Packs the folder as \`plugin pack\` does, signs the archive with your signing secret on this machine, and publishes it under the name and
+      version of its descriptor.
+    `,
+    examples: [
+      ["The plugin in this folder", "SEALIFT_SIGNING_SECRET=… $0 plugin publish . --hub-url https://hub.example"],
+    ],
+  });
+
+  folder = Option.String({ required: false, name: "FOLDER" });
+
+  override async run(): Promise<number> {
+    const { include, signingSecret, visibility } = this.options;
+    const [{ packPlugin }, { MarketplaceClient }, { signArchive }] = await Promise.all([
+      import("../../lib/runtime/authoring/pack.ts"),
+      import("../../lib/client/marketplace-client.ts"),
+      import("../../lib/artifact/signatures/archive-hmac.ts"),
+    ]);
+    using interrupt = interruptible();
+    const folder = await mkdtemp(join(tmpdir(), "sealift-pack-"));
+    try {
+      const output = join(folder, "plugin.zip");
+      const { name, version } = await packPlugin({ folder: this.folder ?? ".", include, output });
+      const client = new MarketplaceClient("plugin", name, {
+        ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS),
+        signal: interrupt.signal,
+      });
+      const signature = await signArchive(output, signingSecret, interrupt.signal);
+      const release = await client.publish(
+        { version, signature, ...(visibility !== undefined && { visibility }) },
+        output,
+      );
+      if (!this.json) this.print.line(`published ${name} ${release.version} (${release.size_bytes} bytes)`);
+      return this.done({ release });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+}

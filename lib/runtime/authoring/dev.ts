@@ -1,0 +1,128 @@
+import { randomBytes } from "node:crypto";
+import { watch } from "node:fs";
+import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join, resolve } from "node:path";
+import { runtimePaths } from "../../contract/surfaces/runtime.ts";
+import type { Logger } from "../../support/logging.ts";
+import type { EndedCall } from "../calls/call-log.ts";
+import { createRuntime, type Runtime } from "../runtime.ts";
+import { descriptorOf } from "./pack.ts";
+import { trialConfiguration } from "./trial.ts";
+
+/** Several events of one save count as one. */
+const QUIET_MS = 100;
+/** Folders whose changes are no change of the code. */
+const UNWATCHED: ReadonlySet<string> = new Set(["data", "node_modules", ".git"]);
+
+export type DevEvent =
+  | { event: "ready"; url: string; key: string; actions: string[] }
+  | { event: "failed"; message: string }
+  | { event: "reloaded"; actions: string[]; durationMs: number }
+  | { event: "call"; call: EndedCall };
+
+export interface DevOptions {
+  folder: string;
+  /** `integration.yaml` whose services and grants the plugin gets. */
+  configFile?: string;
+  listen: { host: string; port: number };
+  /** Opens Node's inspector there: of this process for a trusted plugin, of its own process for a sandboxed one. */
+  inspect?: { host: string; port: number };
+  logger: Logger;
+  onEvent: (event: DevEvent) => void;
+}
+
+export interface DevSession extends AsyncDisposable {
+  readonly name: string;
+  readonly url: string;
+  /** Calls an action as a caller over HTTP does. @returns the answer's status and body */
+  call(action: string, payload: unknown): Promise<{ status: number; body: unknown }>;
+}
+
+/**
+ * Runs a plugin from where it is written and reloads it whenever a file of it is saved. What does not load is told; the
+ * version before goes on.
+ * @throws UsageError for a folder without a valid descriptor
+ */
+export async function developPlugin(options: DevOptions): Promise<DevSession> {
+  const folder = resolve(options.folder);
+  const { name, execution_mode } = await descriptorOf(folder);
+  await using building = new AsyncDisposableStack();
+  const root = await mkdtemp(join(tmpdir(), "sealift-dev-"));
+  building.defer(() => rm(root, { recursive: true, force: true }));
+  await mkdir(join(root, "plugins"));
+  await symlink(folder, join(root, "plugins", basename(folder)));
+  const key = randomBytes(24).toString("hex");
+  const { inspect, onEvent } = options;
+  if (inspect && execution_mode === "trusted") {
+    const inspector = await import("node:inspector");
+    inspector.open(inspect.port, inspect.host);
+    building.defer(() => inspector.close());
+  }
+  const runtime = await createRuntime({
+    configuration: await trialConfiguration(options.configFile, key),
+    root,
+    listen: options.listen,
+    logger: options.logger,
+    ...(inspect && { inspect }),
+    onCall: (call) => onEvent({ event: "call", call }),
+  });
+  building.defer(() => runtime.close());
+  const url = await runtime.listen();
+  const slot = () => runtime.catalogue.find(name) ?? runtime.catalogue.find(basename(folder));
+  const actionsOf = (): string[] => [...(slot()?.instance?.actions ?? [])].sort();
+  onEvent({ event: "ready", url, key, actions: actionsOf() });
+  const fault = slot()?.fault;
+  if (fault) onEvent({ event: "failed", message: fault.message });
+  building.use(
+    reloadOnChange(folder, async () => {
+      const started = performance.now();
+      try {
+        await runtime.lifecycle.reload(slot()?.name ?? basename(folder));
+        onEvent({ event: "reloaded", actions: actionsOf(), durationMs: performance.now() - started });
+      } catch (error) {
+        onEvent({ event: "failed", message: (error as Error).message });
+      }
+    }),
+  );
+  const resources = building.move();
+  return {
+    name,
+    url,
+    call: (action, payload) => callOverHttp(runtime, url, key, name, action, payload),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
+}
+
+async function callOverHttp(
+  { catalogue }: Runtime,
+  url: string,
+  key: string,
+  plugin: string,
+  action: string,
+  payload: unknown,
+): Promise<{ status: number; body: unknown }> {
+  const path = runtimePaths().call(catalogue.find(plugin)?.name ?? plugin, action);
+  const headers = { "x-plugin-key": key, "content-type": "application/json" };
+  const answer = await fetch(url + path, { method: "POST", headers, body: JSON.stringify({ payload }) });
+  return { status: answer.status, body: await answer.json() };
+}
+
+/** Calls `reload` after each change below a folder, one at a time. */
+function reloadOnChange(folder: string, reload: () => Promise<void>): Disposable {
+  let timer: NodeJS.Timeout | undefined;
+  let running = Promise.resolve();
+  const watcher = watch(folder, { recursive: true }, (_event, path) => {
+    if (path?.split(/[/\\]/).some((part) => UNWATCHED.has(part)) === true) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => void (running = running.then(reload)), QUIET_MS);
+  });
+  // A folder that vanishes while it is watched is told by the next reload.
+  watcher.on("error", () => undefined);
+  return {
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+      watcher.close();
+    },
+  };
+}

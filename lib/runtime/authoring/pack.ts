@@ -1,0 +1,80 @@
+import { createReadStream, createWriteStream } from "node:fs";
+import { rm, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
+import yazl from "yazl";
+import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
+import { listSourceTree } from "../../artifact/tree/source-tree.ts";
+import { usageError } from "../../contract/errors.ts";
+import { type Descriptor, descriptor, DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
+import { readYamlFile } from "../../support/yaml-file.ts";
+
+/** Where a plugin keeps what it writes: never part of a release. */
+const DATA = "data";
+/** All members have one time, so that the same files make the same archive. */
+const TIME = new Date("2000-01-01T00:00:00Z");
+
+export interface PackOptions {
+  folder: string;
+  /** Default: `<name>-<version>.zip` in the working folder. */
+  output?: string;
+  /** Names to pack although they are left out as a rule, such as `node_modules`. */
+  include?: readonly string[];
+}
+
+export interface PackedPlugin {
+  name: string;
+  version: string;
+  file: string;
+  sizeBytes: number;
+  files: number;
+  /** What was left out, as a rule. */
+  leftOut: string[];
+}
+
+/** Reads and checks the descriptor of a plugin's folder. @throws UsageError `descriptor_invalid` with every fault */
+export async function descriptorOf(folder: string): Promise<Descriptor> {
+  return readYamlFile(join(folder, DESCRIPTOR_FILE), descriptor, (message, faults) =>
+    usageError("usage", message, { faults }),
+  );
+}
+
+/**
+ * Packs a plugin into the ZIP that the marketplace takes: one folder of the plugin's name, without `data/` and what is
+ * never packed. The same files make the same bytes.
+ * @throws UsageError for a folder that is no plugin, a missing entry point, or a file that agents would refuse
+ */
+export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
+  const folder = resolve(options.folder);
+  const { name, version, entry_point } = await descriptorOf(folder);
+  const entry = await stat(join(folder, entry_point)).catch(() => undefined);
+  if (entry?.isFile() !== true) {
+    throw usageError("usage", `The entry point ${entry_point} of ${folder} does not exist.`, {
+      hint: `Build the plugin first, or correct entry_point in ${DESCRIPTOR_FILE}.`,
+    });
+  }
+  const file = resolve(options.output ?? `${name}-${version}.zip`);
+  const { members, leftOut } = listSourceTree(folder, { include: options.include ?? [], limits: DEFAULT_LIMITS });
+  const packed = members.filter(
+    ({ path, type }) => type === "file" && !path.startsWith(`${DATA}/`) && join(folder, path) !== file,
+  );
+  if (!packed.some(({ path }) => path === entry_point)) {
+    throw usageError("usage", `The entry point ${entry_point} is left out of the archive.`, {
+      hint: "Bring it back with --include.",
+    });
+  }
+  const zip = new yazl.ZipFile();
+  for (const { path, executable, size } of packed) {
+    const options = { mtime: TIME, mode: executable ? 0o100755 : 0o100644, size, forceDosTimestamp: true };
+    zip.addReadStreamLazy(`${name}/${path}`, options, (done) => done(null, createReadStream(join(folder, path))));
+  }
+  zip.end();
+  try {
+    await pipeline(zip.outputStream, createWriteStream(file));
+  } catch (error) {
+    await rm(file, { force: true });
+    throw usageError("usage", `${file} cannot be written: ${(error as Error).message}.`);
+  }
+  const { size } = await stat(file);
+  return { name, version, file, sizeBytes: size, files: packed.length, leftOut: leftOut.map(({ path }) => path) };
+}
