@@ -26,6 +26,22 @@ variables, and lists in files. Sizes are bytes, or have K, M, G or T (powers of 
 
 An option means the same wherever it is given; commands ignore keys of options that they do not have, and refuse keys that no command has. A key
 marked with ● can also stand in \`watch.yaml\`, for all targets or for one (see [watch.md](watch.md)).
+
+## Hubs, proxies and certificates
+
+\`sealift login URL\` asks the hub whether it knows your API key, and keeps both in \`~/.config/sealift/contexts.json\` (0600; below
+\`XDG_CONFIG_HOME\` where it is set). Commands that are given no hub use it, and say so on stderr; \`--context NAME\` takes another one,
+\`sealift context list\`, \`use\` and \`show\` manage them, and \`sealift logout\` forgets one. A key is sent to the hub that it was stored for
+and to no other one.
+
+\`HTTPS_PROXY\`, \`HTTP_PROXY\` and \`NO_PROXY\` count as in other programs (Node.js 24.14 or newer, or 25.4). Certificates of Node.js and of the
+system are trusted; \`--ca-file\` adds others. \`sealift doctor\` shows what is in use.
+
+## Output for programs
+
+With \`--json\`, every line on stdout is an event, and the last one is the result. \`--fields a,b.c\` prints the chosen fields of each record
+as JSON lines, and \`--csv\` prints CSV with a title line: of a command that lists something, the list; of any other one, its result. Errors
+stay on stderr then, and the exit code tells what happened ([errors.md](errors.md)).
 `;
 
 const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("<", "&lt;");

@@ -9,6 +9,7 @@ import { type Given, type Table, type Values, variableOf } from "../../lib/optio
 import { lightenHttp } from "../../lib/support/light-http.ts";
 import { printableLines } from "../../lib/support/printable.ts";
 import { declareFlags } from "./flags.ts";
+import { recordWriter } from "./output/records.ts";
 
 /** What a command prints on stdout; stderr is everything else (docs/options.md). */
 export interface Print {
@@ -43,8 +44,27 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
 
   protected readonly print: Print = {
     line: (text) => void this.context.stdout.write(`${printableLines(text)}\n`),
-    event: (event) => void this.context.stdout.write(`${JSON.stringify({ v: 1, ...event })}\n`),
+    event: (event) => {
+      if (this.#selects) this.#writeRecord(event);
+      else this.context.stdout.write(`${JSON.stringify({ v: 1, ...event })}\n`);
+    },
   };
+
+  #records: ((event: Parameters<Print["event"]>[0]) => void) | undefined;
+
+  /** Whether programs get chosen fields or CSV instead of events. */
+  get #selects(): boolean {
+    const { fields = [], csv = false } = (this.options as Partial<Values<typeof common>> | undefined) ?? {};
+    return csv || fields.length > 0;
+  }
+
+  #writeRecord(event: Parameters<Print["event"]>[0]): void {
+    this.#records ??= recordWriter(
+      this.options as Values<typeof common>,
+      (line) => void this.context.stdout.write(`${line}\n`),
+    );
+    this.#records(event);
+  }
 
   get #table(): Table {
     return (this.constructor as typeof SealiftCommand).table;
@@ -54,7 +74,7 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   protected get json(): boolean {
     const given =
       (this.options as { json: boolean } | undefined)?.json ?? this.given("json") ?? process.env[variableOf("json")];
-    return meansYes(given);
+    return this.#selects || meansYes(given);
   }
 
   /** The value of a flag, by the option's name, as it stands on the command line. */
@@ -132,7 +152,7 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
 
   /** Tells about an error, for people or as the result event. @returns its exit code */
   protected fail(error: SealiftError, result: Record<string, unknown> = {}): number {
-    if (this.json) this.print.event(failedResult(error, result));
+    if (this.json && !this.#selects) this.print.event(failedResult(error, result));
     else this.context.stderr.write(describeError(error));
     return error.exitCode;
   }

@@ -4,6 +4,7 @@ import { Login } from "../context/login.ts";
 import { DeployMarketplace } from "../deploying/deploy-marketplace.ts";
 import { DeployProject } from "../deploying/deploy-project.ts";
 import { Fleet } from "../deploying/fleet.ts";
+import { FleetWait } from "../deploying/fleet-wait.ts";
 import { PlanInit, PlanValidate } from "../deploying/plan.ts";
 import { WatchCommand } from "../deploying/watch.ts";
 import { WatchControl } from "../deploying/watch-control.ts";
@@ -44,6 +45,7 @@ export const COMMANDS: readonly CommandClass[] = [
   DeployPublish,
   Doctor,
   Fleet,
+  FleetWait,
   History,
   HubAdminKey,
   HubCreateKek,

@@ -130,6 +130,7 @@ export const CODES = {
 
   // Deploying
   no_version: failed("No version has been published yet."),
+  fleet_behind: tryAgain("Too few hosts run the version within the time that was given."),
   no_release: failed("The release to go back to is not kept on this host."),
   plan_missing: verification("The artifact has no deployment/install.yaml."),
   plan_invalid: verification("The install plan has an unknown key, a wrong value, a cycle or an unknown plugin."),

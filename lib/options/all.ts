@@ -12,7 +12,7 @@ import { plan, planCheck } from "./plan.ts";
 import { keyPair, opening, publish } from "./publish.ts";
 import { runtime, scaffold, trial } from "./runtime.ts";
 import { deployed, marketplaceSource, projectSource } from "./sources.ts";
-import { fleet, watch } from "./watch.ts";
+import { fleet, fleetWait, watch } from "./watch.ts";
 
 /** Every group of options that a command takes its own from. */
 const GROUPS: readonly Table[] = [
@@ -26,6 +26,7 @@ const GROUPS: readonly Table[] = [
     marketplaceSource,
     watch,
     fleet,
+    fleetWait,
     examination,
     plan,
     planCheck,

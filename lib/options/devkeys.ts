@@ -33,6 +33,7 @@ export const keyCreation = {
         help: "A right of the key; may be repeated",
         defaultText: "deploy, report and read",
         choices: SCOPES,
+        commas: true,
       },
       scopeOf,
     ),

@@ -210,16 +210,23 @@ export function url<const F extends Facts<string>>(facts: F): Found<string, F> {
   return option<string>("url", facts, own);
 }
 
-/** What several values may be: repeated flags, a comma-separated variable, or a list in a file. */
+/**
+ * Several values: repeated flags, a comma-separated variable, or a list in a file.
+ *
+ * @param facts with `commas`, one flag may hold several values, too
+ */
 export function list<T>(
-  facts: Omit<Facts<never>, "default"> & { secret?: boolean; choices?: readonly string[] },
+  facts: Omit<Facts<never>, "default"> & { secret?: boolean; choices?: readonly string[]; commas?: boolean },
   each: (text: string) => T,
 ): Option<readonly T[]> {
   const item = facts.choices === undefined ? TEXT_SCHEMA : { type: "string", enum: facts.choices };
   return {
     ...option<readonly T[]>("list", facts, {
       schema: { anyOf: [TEXT_SCHEMA, { type: "array", items: item }] },
-      parse: (given) => (typeof given === "object" ? given : textOf(given).split(",")).map((text) => each(text)),
+      parse: (given) => {
+        const items = typeof given === "object" ? given : textOf(given).split(",");
+        return (facts.commas === true ? items.flatMap((item) => item.split(",")) : items).map((item) => each(item));
+      },
       secret: facts.secret ?? false,
       choices: facts.choices ?? [],
     }),

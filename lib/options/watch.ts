@@ -1,6 +1,8 @@
 import { agent } from "./agent.ts";
-import { duration, flag, path, text } from "./kinds.ts";
-import { group, type Option, optional, requiredWhen, type Table } from "./option.ts";
+import { connection } from "./connection.ts";
+import * as forms from "./forms.ts";
+import { duration, flag, parsed, path, text } from "./kinds.ts";
+import { group, type Option, optional, required, requiredWhen, type Table } from "./option.ts";
 import { marketplaceSource, projectSource } from "./sources.ts";
 
 const interval = group("Watch", {
@@ -34,6 +36,38 @@ const shared = Object.fromEntries(
 ) as Table;
 
 export const watch = { ...shared, ...own, ...dashboard } as typeof own & typeof dashboard;
+
+/** `95%` or a number of hosts. @throws Error whose message continues "--min …" */
+function minimumOf(text: string): { value: number; share: boolean } {
+  const [, digits, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(text) ?? [];
+  const value = Number(digits);
+  const share = percent === "%";
+  if (digits !== undefined && value > 0 && (share ? value <= 100 : Number.isInteger(value))) return { value, share };
+  throw new Error(`is a share such as 95%, or a number of hosts, not ${JSON.stringify(text)}`);
+}
+
+/** Options of `fleet wait`. There `--timeout` is how long the whole wait may take. */
+export const fleetWait = {
+  ...group("Wait", {
+    version: required(text({ metavar: "VERSION", help: "The version to wait for", form: forms.versionLabel })),
+    min: parsed({ metavar: "SHARE", help: "How many hosts must run it: 95%, or a number", default: "100%" }, minimumOf),
+    withinMs: duration({
+      name: "wait-timeout",
+      flag: "--timeout",
+      help: "How long to wait for them",
+      default: 1_800_000,
+    }),
+    intervalMs: duration({
+      name: "poll-interval",
+      flag: "--interval",
+      help: "Time between two looks at the fleet",
+      default: 5_000,
+      minMs: 200,
+    }),
+  }),
+  hubUrl: connection.hubUrl,
+  apiKey: connection.apiKey,
+};
 
 /** Options of `fleet`. */
 export const fleet = {

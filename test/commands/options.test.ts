@@ -31,6 +31,9 @@ function sampleOf(option: Option): string {
     payload: '{"a":1}',
     expires: "90d",
     "public-url": "https://hub.example.org",
+    min: "50%",
+    "trusted-proxy": "10.0.0.0/8",
+    fields: "a,b",
   };
   const byKind: Partial<Record<Option["kind"], string>> = {
     flag: option.default === true ? "no" : "yes",

@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Command, Option } from "clipanion";
+import type { FleetHost, FleetMark, FleetTarget } from "../../lib/client/fleet.ts";
+import type { HubConnection } from "../../lib/client/hub-connection.ts";
+import { deploymentError } from "../../lib/contract/errors.ts";
+import { fleetWait } from "../../lib/options/watch.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
+import { parseTarget } from "./fleet.ts";
+
+/** Of the hosts of a target, how many run a version. */
+interface Progress {
+  hosts: number;
+  running: number;
+  failing: number;
+}
+
+export class FleetWait extends withOptions(fleetWait) {
+  static override paths = [["fleet", "wait"]];
+  static override usage = Command.Usage({
+    category: "Deploying",
+    description: "Wait until the hosts of a target run a version",
+    details: `
+      For CI: ends with 0 as soon as enough of the hosts that report have deployed the version with success, and with 75 when they have not
+      within \`--timeout\`. \`--min\` is a share such as 95%, or a number of hosts.
+    `,
+    examples: [["After a release", "$0 fleet wait plugin:tide-table --version 1.4.0 --min 95% --timeout 30m"]],
+  });
+
+  target = Option.String({ name: "TARGET", required: true });
+
+  override async run(): Promise<number> {
+    const target = parseTarget(this.target);
+    const { version, min, withinMs, intervalMs } = this.options;
+    using interrupt = interruptible();
+    const connection = {
+      ...hubConnection({ ...this.options, timeoutMs: undefined }, MARKETPLACE_TIMEOUT_MS),
+      signal: interrupt.signal,
+    };
+    const end = Date.now() + withinMs;
+    let mark: FleetMark = {};
+    let seen: Progress = { hosts: 0, running: 0, failing: 0 };
+    for (;;) {
+      const found = await progressOf(target, connection, version, mark);
+      if (found !== undefined) {
+        mark = found.mark;
+        if (found.running !== seen.running || found.hosts !== seen.hosts || found.failing !== seen.failing)
+          this.#tell(version, found);
+        seen = { hosts: found.hosts, running: found.running, failing: found.failing };
+      }
+      const needed = min.share ? Math.ceil((seen.hosts * min.value) / 100) : min.value;
+      if (seen.hosts > 0 && seen.running >= needed) return this.done({ target: this.target, version, ...seen });
+      if (Date.now() >= end)
+        throw deploymentError("fleet_behind", `${sentence(version, seen)} after ${withinMs / 1000} s.`, {
+          hint: `\`sealift fleet ${this.target}\` shows which hosts lag behind, and why.`,
+        });
+      await sleep(Math.min(intervalMs, Math.max(end - Date.now(), 0)), undefined, { signal: interrupt.signal });
+    }
+  }
+
+  #tell(version: string, progress: Progress): void {
+    if (this.json) this.print.event({ event: "progress", target: this.target, version, ...progress });
+    else this.note(sentence(version, progress));
+  }
+}
+
+const sentence = (version: string, { hosts, running, failing }: Progress): string =>
+  `${running} of ${hosts} host${hosts === 1 ? "" : "s"} run ${version}${failing === 0 ? "" : `, ${failing} failing`}`;
+
+/** Counts the hosts; undefined when nothing has changed since the mark. */
+async function progressOf(
+  target: FleetTarget,
+  connection: HubConnection,
+  version: string,
+  mark: FleetMark,
+): Promise<(Progress & { mark: FleetMark }) | undefined> {
+  const { readFleet } = await import("../../lib/client/fleet.ts");
+  // Without the cursor: all hosts are counted.
+  const view = await readFleet(target, connection, mark.etag === undefined ? {} : { etag: mark.etag });
+  if (!view.changed) return undefined;
+  const progress = { hosts: 0, running: 0, failing: 0 };
+  const runs = (host: FleetHost): boolean => host.status === "success" && host.version === version;
+  for await (const host of view.hosts) {
+    progress.hosts++;
+    if (runs(host)) progress.running++;
+    else if (host.status !== "success") progress.failing++;
+  }
+  return { ...progress, mark: view.mark };
+}
