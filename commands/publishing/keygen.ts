@@ -8,7 +8,7 @@ export class Keygen extends withOptions(keyPair) {
     category: "Publishing",
     description: "Make a signer's key pair",
     details:
-      "Writes `signer.key` (0600, the private seed) and `signer.pub` (the public key, to be pinned on hosts). Existing files are never replaced.",
+      "Writes `signer.key` (0600, the private key) and `signer.pub` (the public key, to be pinned on hosts), in PEM. Existing files are never replaced.",
     examples: [["Make a key pair", "$0 signer create --out ./keys"]],
   });
 

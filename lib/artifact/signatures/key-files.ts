@@ -1,10 +1,23 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "node:crypto";
 import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { usageError } from "../../contract/errors.ts";
+import { type SealiftError, usageError } from "../../contract/errors.ts";
 import { isUsablePublicKey, PUBLIC_KEY_BYTES, publicKeyOf, SEED_BYTES } from "./ed25519.ts";
+import { isGuessableSeed } from "./guessable-seed.ts";
 
-/** The forms of an Ed25519 key of 32 bytes: raw, hexadecimal, base64 or PEM, recognised by content (docs/contract/project-artifact.md). */
+/** What a PEM file says that it holds, in its first line. */
+const PEM_LABEL = /^-----BEGIN ([A-Z0-9 ]+)-----/;
+const PRIVATE_LABEL = "PRIVATE KEY";
+const PUBLIC_LABEL = "PUBLIC KEY";
+
+/** DER in front of the 32 bytes of an Ed25519 key (RFC 8410): PKCS #8 and SubjectPublicKeyInfo. */
+const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
+const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
+
+/**
+ * The forms of an Ed25519 key of 32 bytes: raw, hexadecimal, base64 or PEM, recognised by content
+ * (docs/contract/project-artifact.md).
+ */
 function decodeKey(
   content: Uint8Array,
   fromPem: (text: string) => KeyObject,
@@ -14,7 +27,7 @@ function decodeKey(
   const text = Buffer.from(content).toString("latin1").trim();
   if (/^[0-9a-fA-F]{64}$/.test(text)) return Uint8Array.from(Buffer.from(text, "hex"));
   if (/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return Uint8Array.from(Buffer.from(text, "base64"));
-  if (!text.startsWith("-----BEGIN ")) return undefined;
+  if (!PEM_LABEL.test(text)) return undefined;
   try {
     const key = fromPem(text);
     if (key.asymmetricKeyType !== "ed25519") return undefined;
@@ -25,36 +38,63 @@ function decodeKey(
   }
 }
 
+/** What a PEM file says that it holds; undefined for the other forms, which do not say it. */
+const labelOf = (content: Uint8Array): string | undefined =>
+  PEM_LABEL.exec(Buffer.from(content).toString("latin1").trim())?.[1];
+
+const invalid = (message: string, hint: string): SealiftError => usageError("key_file_invalid", message, { hint });
+
 /**
  * The 32-byte seed of a signer's private key.
  *
  * @param name how messages call the key, for example its path; the content is never shown
- * @throws UsageError `key_file_invalid`
+ * @throws UsageError `key_file_invalid`, also for a public key and for a seed that anybody could guess
  */
 export function parsePrivateKey(content: Uint8Array, name: string): Uint8Array {
+  if (labelOf(content) === PUBLIC_LABEL)
+    throw invalid(`${name} holds a public key, and a private one is needed.`, "Give signer.key, not signer.pub.");
   const seed = decodeKey(content, (pem) => createPrivateKey(pem), "d");
-  if (seed?.length === SEED_BYTES) return seed;
-  throw usageError("key_file_invalid", `${name} holds no Ed25519 private key.`, {
-    hint: "It takes the raw 32-byte seed, or hex, base64 or PEM of it; `sealift keygen` makes one.",
-  });
+  if (seed?.length !== SEED_BYTES)
+    throw invalid(
+      `${name} holds no Ed25519 private key.`,
+      "It takes PEM, or the raw 32-byte seed, or hex or base64 of it; `sealift keygen` makes one.",
+    );
+  if (isGuessableSeed(seed))
+    throw invalid(
+      `${name} holds a private key that anybody can guess: a pattern, or one from a published example.`,
+      "Make a new one with `sealift keygen`, and pin its public key on the hosts.",
+    );
+  return seed;
 }
 
 /**
  * The 32 bytes of a signer's public key, refused when no strict verifier could ever accept it.
  *
- * @throws UsageError `key_file_invalid`
+ * @throws UsageError `key_file_invalid`, also for a private key, which does not belong on a host
  */
 export function parsePublicKey(content: Uint8Array | string, name: string): Uint8Array {
   const bytes = typeof content === "string" ? Buffer.from(content) : content;
+  const label = labelOf(bytes);
+  if (label?.endsWith(PRIVATE_LABEL) === true)
+    throw invalid(
+      `${name} holds a private key, and a public one is needed.`,
+      "Give signer.pub. Keep signer.key where you publish, and nowhere else.",
+    );
   const key = decodeKey(bytes, (pem) => createPublicKey(pem), "x");
   if (key?.length === PUBLIC_KEY_BYTES && isUsablePublicKey(key)) return key;
-  throw usageError("key_file_invalid", `${name} holds no usable Ed25519 public key.`, {
-    hint: "It takes the raw 32 bytes, or hex, base64 or PEM of them, as in signer.pub.",
-  });
+  throw invalid(
+    `${name} holds no usable Ed25519 public key.`,
+    "It takes PEM, or the raw 32 bytes, or hex or base64 of them, as in signer.pub.",
+  );
+}
+
+function pem(label: string, der: Buffer): string {
+  return `-----BEGIN ${label}-----\n${der.toString("base64")}\n-----END ${label}-----\n`;
 }
 
 /**
- * Makes a key pair: `signer.key` (mode 0600, the raw 32-byte seed) and `signer.pub` (the public key in hex).
+ * Makes a key pair in PEM, which says what it holds: `signer.key` (mode 0600, PKCS #8) and `signer.pub`
+ * (SubjectPublicKeyInfo).
  *
  * @throws UsageError `usage` when one of them exists: a key is never replaced
  */
@@ -62,7 +102,7 @@ export async function generateSigner(
   folder: string,
 ): Promise<{ privateKeyFile: string; publicKeyFile: string; publicKey: string }> {
   const seed = randomBytes(SEED_BYTES);
-  const publicKey = Buffer.from(publicKeyOf(seed)).toString("hex");
+  const publicKey = publicKeyOf(seed);
   const privateKeyFile = join(folder, "signer.key");
   const publicKeyFile = join(folder, "signer.pub");
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -70,10 +110,10 @@ export async function generateSigner(
   try {
     await using privateFile = await open(privateKeyFile, "wx", 0o600);
     made = true;
-    await privateFile.writeFile(seed);
+    await privateFile.writeFile(pem(PRIVATE_LABEL, Buffer.concat([PKCS8_PREFIX, seed])));
     await privateFile.sync();
     await using publicFile = await open(publicKeyFile, "wx", 0o644);
-    await publicFile.writeFile(`${publicKey}\n`);
+    await publicFile.writeFile(pem(PUBLIC_LABEL, Buffer.concat([SPKI_PREFIX, publicKey])));
     await publicFile.sync();
   } catch (error) {
     // Half a pair helps nobody, and the next try would take it for a key in use.
@@ -83,5 +123,5 @@ export async function generateSigner(
       hint: "Choose another folder with --out.",
     });
   }
-  return { privateKeyFile, publicKeyFile, publicKey };
+  return { privateKeyFile, publicKeyFile, publicKey: Buffer.from(publicKey).toString("hex") };
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
@@ -8,7 +8,7 @@ import { generateSigner, parsePrivateKey, parsePublicKey } from "../../../../lib
 import type { SealiftError } from "../../../../lib/contract/errors.ts";
 import { needsProgram } from "../../../support/forged/independent.ts";
 
-const SEED = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
+const SEED = randomBytes(32);
 const PUBLIC = Buffer.from(publicKeyOf(SEED));
 const privateKey = createPrivateKey({
   key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), SEED]),
@@ -73,6 +73,24 @@ t.test("anything else is refused, and no message shows what the file holds", asy
   }
 });
 
+t.test("each reader refuses the other kind of key", async (t) => {
+  const made = await generateSigner(join(t.testdir({}), "keys"));
+  const [key, pub] = [await readFile(made.privateKeyFile), await readFile(made.publicKeyFile)];
+  t.throws(() => parsePrivateKey(pub, "k"), { code: "key_file_invalid", message: /public key/ });
+  t.throws(() => parsePublicKey(key, "k"), { code: "key_file_invalid", message: /private key/ });
+  const encrypted = Buffer.from("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----\n");
+  t.throws(() => parsePublicKey(encrypted, "k"), { code: "key_file_invalid", message: /private key/ });
+});
+
+t.test("a private key that anybody can guess is refused in every form", async (t) => {
+  const counted = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
+  const published = Buffer.from("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60", "hex");
+  const patterns = [Buffer.alloc(32), Buffer.alloc(32, "ab"), counted, counted.toReversed(), published];
+  for (const seed of patterns.map((bytes) => Buffer.from(bytes)))
+    for (const content of [seed, Buffer.from(seed.toString("hex")), Buffer.from(seed.toString("base64"))])
+      t.throws(() => parsePrivateKey(content, "k"), { code: "key_file_invalid", message: /guess/ });
+});
+
 t.test("a public key that no strict verifier accepts is refused", async (t) => {
   for (const hex of ["00".repeat(32), `01${"00".repeat(31)}`, "ff".repeat(32)])
     t.throws(() => parsePublicKey(hex, "k"), { code: "key_file_invalid" });
@@ -92,15 +110,13 @@ t.test("generateSigner makes a private file and its public key, and never replac
   const made = await generateSigner(folder);
   t.equal((await stat(made.privateKeyFile)).mode & 0o777, 0o600);
   t.equal((await stat(folder)).mode & 0o777, 0o700);
-  const seed = await readFile(made.privateKeyFile);
-  t.equal(seed.length, 32);
-  t.strictSame(
-    Buffer.from(parsePublicKey(await readFile(made.publicKeyFile), "pub")),
-    Buffer.from(publicKeyOf(parsePrivateKey(seed, "key"))),
-  );
+  const file = await readFile(made.privateKeyFile);
+  const seed = parsePrivateKey(file, "key");
+  t.strictSame(createPrivateKey(file).asymmetricKeyType, "ed25519", "as OpenSSL reads it");
+  t.strictSame(Buffer.from(parsePublicKey(await readFile(made.publicKeyFile), "pub")), Buffer.from(publicKeyOf(seed)));
   t.equal(made.publicKey, Buffer.from(publicKeyOf(seed)).toString("hex"));
   await t.rejects(generateSigner(folder), { code: "usage" });
-  t.strictSame(await readFile(made.privateKeyFile), seed, "unchanged");
+  t.strictSame(await readFile(made.privateKeyFile), file, "unchanged");
 });
 
 t.test("generateSigner leaves no private key behind when a public key stands in its way", async (t) => {
