@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
 
 export interface ProgramOptions {
   command: readonly [string, ...string[]];
@@ -27,6 +28,7 @@ export interface ProgramResult {
 
 const MAX_STDOUT = 1024 * 1024;
 const KILL_AFTER_MS = 5_000;
+/** Characters of a line that are kept; the rest of it is dropped as it comes. */
 const MAX_LINE = 4096;
 
 /** What a child may see of our environment: never a Sealift secret, never a test runner's hooks. */
@@ -38,7 +40,8 @@ export function childEnvironment(extra: Record<string, string> = {}): NodeJS.Pro
 }
 
 /**
- * Runs a program to its end, in a process group of its own that is ended as a whole: SIGTERM on time-out or abort, SIGKILL five
+ * Runs a program to its end, in a process group of its own that is ended as a whole: SIGTERM on time-out or abort,
+ * SIGKILL five
  * seconds later. Never rejects: a program that cannot be started is a result, too.
  */
 export async function runProgram(options: ProgramOptions): Promise<ProgramResult> {
@@ -73,16 +76,15 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramResult
   if (options.signal?.aborted) end();
 
   const remember = (line: string): void => {
-    const cut = line.slice(0, MAX_LINE);
-    tail.push(cut);
+    tail.push(line);
     if (tail.length > 10) tail.shift();
-    options.onLine?.(cut);
+    options.onLine?.(line);
   };
+  const captured = new StringDecoder("utf8");
   child.stdout.on("data", (chunk: Buffer) => {
-    if (stdout.length < MAX_STDOUT) stdout += chunk.toString("utf8");
+    if (stdout.length < MAX_STDOUT) stdout += captured.write(chunk).slice(0, MAX_STDOUT - stdout.length);
   });
-  createInterface({ input: child.stdout }).on("line", remember);
-  createInterface({ input: child.stderr }).on("line", remember);
+  for (const stream of [child.stdout, child.stderr]) eachLine(stream, remember);
 
   const finish = (result: Pick<ProgramResult, "code" | "failure">): void => {
     clearTimeout(timer);
@@ -95,6 +97,31 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramResult
   child.once("error", (error) => finish({ code: null, failure: error.message }));
   child.once("close", (code) => finish({ code }));
   return promise;
+}
+
+/** Calls `onLine` with the first characters of each line: a program may print gigabytes without an end of one. */
+function eachLine(stream: Readable, onLine: (line: string) => void): void {
+  const decoder = new StringDecoder("utf8");
+  let line = "";
+  let open = false;
+  const take = (text: string): void => {
+    for (let at = 0; at < text.length;) {
+      const newline = text.indexOf("\n", at);
+      const end = newline === -1 ? text.length : newline;
+      if (line.length < MAX_LINE) line += text.slice(at, Math.min(end, at + MAX_LINE - line.length));
+      open = newline === -1;
+      if (!open) {
+        onLine(line.replace(/\r$/, ""));
+        line = "";
+      }
+      at = end + 1;
+    }
+  };
+  stream.on("data", (chunk: Buffer) => take(decoder.write(chunk)));
+  stream.once("end", () => {
+    take(decoder.end());
+    if (open) onLine(line);
+  });
 }
 
 /** Says how a program failed, in a few words. */
