@@ -44,7 +44,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
       const target = await access.controlled(request, request.params.slug, "publish");
       // The source host has its own time-outs; on this connection nothing moves until it is done.
       request.raw.socket.setTimeout(0);
-      const { record, created } = await importRelease(hub, target, request.body);
+      const { record, created } = await importRelease(hub, { ...target, kind }, request.body);
       return reply.code(created ? 201 : 200).send(releaseRecord(record));
     },
   });

@@ -14,7 +14,10 @@ export const archiveExists = errorBody
   .extend({ content_sha256: z.string() })
   .describe("The version exists with another archive; content_sha256 is the stored archive's.");
 
-/** Publishing of plugins and services: the developer signed the archive, the hub stores it as it is and never sees the secret. */
+/**
+ * Publishing of plugins and services: the developer signed the archive, the hub stores it as it is and never sees
+ * the secret.
+ */
 export const marketplacePublish: FastifyPluginAsyncZod<MountOptions & { kind: TargetKind }> = async (app, options) => {
   const { hub, kind } = options;
   const access = targetAccess(kind, options);
@@ -39,7 +42,7 @@ export const marketplacePublish: FastifyPluginAsyncZod<MountOptions & { kind: Ta
     },
     async handler(request, reply) {
       const target = await access.controlled(request, request.params.slug, "publish");
-      const { record, created } = await uploadArchive(hub, target.id, request);
+      const { record, created } = await uploadArchive(hub, { id: target.id, kind }, request);
       return reply.code(created ? 201 : 200).send(releaseRecord(record));
     },
   });

@@ -1,25 +1,38 @@
 import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
-import { SealiftError } from "../../contract/errors.ts";
+import { artifactError, SealiftError } from "../../contract/errors.ts";
+import { DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
+import type { TargetKind } from "../../contract/surfaces/paths.ts";
 import { HubError } from "../http/errors.ts";
 
 /**
- * Looks at a ZIP archive as an agent would before unpacking it.
+ * Looks at a ZIP archive as an agent would before installing it.
  *
  * @param path a file that holds the whole archive
  * @throws SealiftError with the code of what is wrong
  */
-export type CheckArchive = (path: string) => Promise<void>;
+export type CheckArchive = (path: string, kind: TargetKind) => Promise<void>;
 
-/** The agent's own pre-scan. Links are left to the agent's `--symlinks`: source hosts do ship them. */
-export const checkArchive: CheckArchive = async (path) => {
-  const { scanZip } = await import("../../artifact/zip/directory.ts");
-  await scanZip(path, { limits: DEFAULT_LIMITS, symlinks: "skip" });
+/**
+ * Runs the agent's own checks: the scan of the directory, then every file's bytes. Links are left to the agent's
+ * `--symlinks`: source hosts
+ * do ship them. A plugin has its descriptor at the root, or in the one folder that holds everything.
+ */
+export const checkArchive: CheckArchive = async (path, kind) => {
+  const [{ scanZip }, { checkContents }] = await Promise.all([
+    import("../../artifact/zip/directory.ts"),
+    import("../../artifact/zip/check-contents.ts"),
+  ]);
+  const index = await scanZip(path, { limits: DEFAULT_LIMITS, symlinks: "skip" });
+  const descriptor = index.topFolder === undefined ? DESCRIPTOR_FILE : `${index.topFolder}/${DESCRIPTOR_FILE}`;
+  if (kind === "plugin" && !index.files.some((file) => file.path === descriptor))
+    throw artifactError("descriptor_invalid", `The plugin has no ${DESCRIPTOR_FILE}.`);
+  await checkContents(path, index);
 };
 
 /** Runs the check. @throws 422 with the check's own code and message */
-export async function requireSoundArchive(check: CheckArchive, path: string): Promise<void> {
+export async function requireSoundArchive(check: CheckArchive, path: string, kind: TargetKind): Promise<void> {
   try {
-    await check(path);
+    await check(path, kind);
   } catch (error) {
     if (!(error instanceof SealiftError) || error.code === "internal") throw error;
     throw new HubError(422, error.code, `No agent would install this archive: ${error.message}`, { cause: error });

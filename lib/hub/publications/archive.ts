@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import * as z from "zod";
 import { ARCHIVE_PART, type ReleaseFields, releaseFields } from "../../contract/surfaces/marketplace.ts";
+import type { TargetKind } from "../../contract/surfaces/paths.ts";
 import { recordId } from "../access/credentials.ts";
 import type { HubContext } from "../context.ts";
 import { faultsAnswer, parseOrRefuse } from "../http/validation.ts";
@@ -9,21 +10,28 @@ import { requireSoundArchive } from "./archive-check.ts";
 import { publish, type Published } from "./publication.ts";
 import { receiveUpload, type UploadedFile } from "./receive.ts";
 
+/** What an archive is published under. */
+export interface PublishedTarget {
+  id: string;
+  kind: TargetKind;
+}
+
 /**
- * Checks an archive that has arrived, from a publisher or from a source host, and publishes it. The caller discards the blob.
+ * Checks an archive that has arrived, from a publisher or from a source host, and publishes it. The caller discards
+ * the blob.
  *
  * @throws HubError 422 for an archive that no agent would install, 409 when the version exists with other bytes
  */
 export async function publishArchive(
   hub: HubContext,
-  targetId: string,
+  target: PublishedTarget,
   fields: ReleaseFields,
   { blob, sha256 }: UploadedFile,
 ): Promise<Published<Release>> {
-  await requireSoundArchive(hub.checkArchive, blob.path);
+  await requireSoundArchive(hub.checkArchive, blob.path, target.kind);
   const release: Release = {
     id: recordId("rel", hub.clock()),
-    target_id: targetId,
+    target_id: target.id,
     version: fields.version,
     size_bytes: blob.size,
     sha256,
@@ -51,7 +59,7 @@ export async function publishArchive(
  */
 export async function uploadArchive(
   hub: HubContext,
-  targetId: string,
+  target: PublishedTarget,
   request: FastifyRequest,
 ): Promise<Published<Release>> {
   await using upload = await receiveUpload(request, {
@@ -67,5 +75,5 @@ export async function uploadArchive(
   const form = { ...upload.fields, [ARCHIVE_PART.name]: upload.file };
   const schema = releaseFields.extend({ [ARCHIVE_PART.name]: z.object({}, "must be a file part") });
   const fields = parseOrRefuse(schema, form);
-  return await publishArchive(hub, targetId, fields, upload.file!);
+  return await publishArchive(hub, target, fields, upload.file!);
 }

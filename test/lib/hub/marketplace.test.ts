@@ -323,16 +323,16 @@ t.test("a publication that is malformed leaves nothing", async (t) => {
 t.test("a version is published once: the same archive again is the same record, another one a conflict", async (t) => {
   const hub = await startHub(t);
   await createPlugin(hub, "p");
-  const archive = zipOf({ a: "1" });
+  const archive = zipOf({ "plugin.yaml": "1" });
   const first = await publish(hub, "p", "1.0.0", { archive });
   const again = await publish(hub, "p", "1.0.0", { archive });
   t.equal(again.status, 200);
   t.strictSame(again.body, first.body);
-  const other = await publish(hub, "p", "1.0.0", { archive: zipOf({ a: "2" }) });
+  const other = await publish(hub, "p", "1.0.0", { archive: zipOf({ "plugin.yaml": "2" }) });
   isErrorBody(t, other, 409, "version_exists");
   t.equal(other.body.content_sha256, sha256(archive));
   const racing = await Promise.all(
-    ["x", "y", "z"].map((text) => publish(hub, "p", "2.0.0", { archive: zipOf({ a: text }) })),
+    ["x", "y", "z"].map((text) => publish(hub, "p", "2.0.0", { archive: zipOf({ "plugin.yaml": text }) })),
   );
   t.strictSame(racing.map(({ status }) => status).sort(), [201, 409, 409]);
   t.equal((await storedFiles(hub)).length, 2);

@@ -1,6 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { SIGNATURE_PREFIX } from "../../../contract/surfaces/headers.ts";
 import type { ImportRequest } from "../../../contract/surfaces/marketplace.ts";
+import type { TargetKind } from "../../../contract/surfaces/paths.ts";
 import { countBuffered } from "../../buffer-collection.ts";
 import type { HubContext } from "../../context.ts";
 import type { Release } from "../../records/targets.ts";
@@ -11,12 +12,13 @@ import { fetchArchive } from "./fetch-archive.ts";
 import { signingSecretOf } from "./signing-secret.ts";
 
 /**
- * Publishes a version from its source host: the archive is fetched as a stream, hashed and signed with the owner's registered
+ * Publishes a version from its source host: the archive is fetched as a stream, hashed and signed with the owner's
+ * registered
  * secret on its way to the blob store, and then checked and published like an uploaded one.
  */
 export async function importRelease(
   hub: HubContext,
-  target: VisibleTarget,
+  target: VisibleTarget & { kind: TargetKind },
   { version, repo, host: hostName, visibility }: ImportRequest,
 ): Promise<Published<Release>> {
   const host = hub.sourceHosts.find(hostName);
@@ -33,5 +35,5 @@ export async function importRelease(
   await blob.flush();
   const signature = SIGNATURE_PREFIX + hmac.digest("hex");
   const fields = { version, signature, repo, ...(visibility !== undefined && { visibility }) };
-  return await publishArchive(hub, target.id, fields, { blob, sha256: hash.digest("hex") });
+  return await publishArchive(hub, target, fields, { blob, sha256: hash.digest("hex") });
 }
