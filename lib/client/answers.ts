@@ -4,16 +4,16 @@ import { faultsOf } from "../support/documents/faults.ts";
 import { parseJson } from "../support/documents/json.ts";
 import { printable } from "../support/printable.ts";
 import { OPERATIONS, serverOf } from "./error-wording.ts";
-import { discard, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";
+import { bodyOf, discard, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";
 
 /** An answer that is not an artifact is small; more than this is not read. Bytes. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 /** Reads a small body whole. */
-async function readText(response: HttpResponse): Promise<string> {
+async function readText(response: HttpResponse, request: HttpRequest): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of response.body as AsyncIterable<Buffer>) {
+  for await (const chunk of bodyOf(response, request)) {
     bytes += chunk.length;
     if (bytes > MAX_ANSWER_BYTES) throw new RangeError(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`);
     chunks.push(chunk);
@@ -37,7 +37,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   let hubCode: string | undefined;
   let body: { error?: unknown; detail?: unknown; code?: unknown } = {};
   try {
-    body = z.looseObject({}).parse(parseJson(await readText(response)));
+    body = z.looseObject({}).parse(parseJson(await readText(response, request)));
     const text = typeof body.error === "string" ? body.error : body.detail;
     if (typeof text === "string" && text !== "")
       said = `: ${presentable(text, request.secrets ?? []).replace(/\.$/, "")}`;
@@ -76,7 +76,7 @@ export async function readJson<T extends z.ZodType>(
     });
   let value: unknown;
   try {
-    value = parseJson(await readText(response));
+    value = parseJson(await readText(response, request));
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof RangeError) {
       discard(response.body);

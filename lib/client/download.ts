@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SealiftError } from "../contract/errors.ts";
 import { statusError } from "./answers.ts";
 import {
+  bodyOf,
   discard,
   header,
   type HttpRequest,
@@ -36,10 +37,12 @@ const failure = (code: "artifact_changed" | "download_incomplete" | "limit_excee
   operationError("download", code, why);
 
 /**
- * The bytes of a download as one stream, whatever happens to its connections: a lost one is taken up again with Range and If-Range on
+ * The bytes of a download as one stream, whatever happens to its connections: a lost one is taken up again with
+ * Range and If-Range on
  * the same ETag (docs/contract/marketplace.md). Ends only when as many bytes have come as the server promised.
  *
- * @throws ArtifactError, through the stream: `download_incomplete`, `artifact_changed`, the transport's and the status's codes
+ * @throws ArtifactError, through the stream: `download_incomplete`, `artifact_changed`, the transport's and the
+ * status's codes
  */
 export function download(options: DownloadOptions): Readable {
   return Readable.from(bytesOf(options), { objectMode: false, highWaterMark: 128 * 1024 });
@@ -73,7 +76,7 @@ async function* bytesOf(options: DownloadOptions): AsyncGenerator<Buffer> {
         throw failure("limit_exceeded", `the artifact has ${total} bytes, which is more than one can have.`);
       renewed = false;
       try {
-        for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+        for await (const chunk of bodyOf(answer, request, options)) {
           const useful = skip === 0 ? chunk : chunk.subarray(Math.min(skip, chunk.length));
           skip -= chunk.length - useful.length;
           if (useful.length === 0) continue;
@@ -115,7 +118,8 @@ function requestFor(url: string, received: number, etag: string | undefined): Ht
   const headers: Record<string, string> = { "accept-encoding": "identity" };
   if (received > 0) {
     headers["range"] = `bytes=${received}-`;
-    // A weak validator cannot stand in If-Range (RFC 9110, 13.1.5); the signature finds out about other bytes in any case.
+    // A weak validator cannot stand in If-Range (RFC 9110, 13.1.5); the signature finds out about other bytes in any
+    // case.
     if (etag !== undefined && !etag.startsWith("W/")) headers["if-range"] = etag;
   }
   return { operation: "download", method: "GET", url, headers };

@@ -1,7 +1,7 @@
-import type { Readable } from "node:stream";
-import { artifactError } from "../contract/errors.ts";
+import { Readable } from "node:stream";
+import { artifactError, usageError } from "../contract/errors.ts";
 import { statusError } from "./answers.ts";
-import { header, type HttpRequest, send, type Transport, transportError } from "./http.ts";
+import { bodyOf, header, type HttpRequest, send, type Transport, transportError } from "./http.ts";
 import { withRetries } from "./retry.ts";
 
 /**
@@ -26,13 +26,18 @@ export function gitArchiveUrl(repository: string, ref: string): URL {
   return new URL(gitlab ? `${path}/-/archive/${escaped}/${file}.zip` : `${path}/archive/${escaped}.zip`, url.origin);
 }
 
+/** True for an address of this machine, from which nothing goes over a network. */
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
+
 /**
- * Fetches the ZIP of a repository; `consume` gets its bytes and is called again from the start when the connection is lost. The
- * host's token goes to that host only.
+ * Fetches the ZIP of a repository; `consume` gets its bytes and is called again from the start when the connection
+ * is lost. The
+ * host's token goes to that host only, and never over a network without https.
  *
- * @throws ArtifactError
+ * @throws ArtifactError; UsageError `usage` when a token would go over http
  */
-export function fetchGitArchive<T>(
+export async function fetchGitArchive<T>(
   repository: string,
   ref: string,
   options: Transport & { tokens: ReadonlyMap<string, string> },
@@ -40,6 +45,14 @@ export function fetchGitArchive<T>(
 ): Promise<T> {
   const url = gitArchiveUrl(repository, ref);
   const token = options.tokens.get(url.host);
+  if (token !== undefined && url.protocol !== "https:" && !isLoopback(url.hostname))
+    throw usageError(
+      "usage",
+      `The token for ${url.host} is not sent over http: ${url.origin} would show it to the network.`,
+      {
+        hint: "Ask the publisher to name the source with https, or take its --git-token away.",
+      },
+    );
   const request: HttpRequest = {
     operation: "install",
     method: "GET",
@@ -54,7 +67,10 @@ export function fetchGitArchive<T>(
     if (response.status !== 200) throw await statusError(response, request);
     try {
       const length = header(response, "content-length");
-      return await consume(length === undefined ? undefined : Number(length), response.body);
+      return await consume(
+        length === undefined ? undefined : Number(length),
+        Readable.from(bodyOf(response, request, options), { objectMode: false }),
+      );
     } catch (error) {
       throw transportError(error, request, response.url, options);
     } finally {

@@ -4,6 +4,7 @@ import got, { type Request, RequestError, TimeoutError } from "got";
 import type { Code } from "../contract/codes.ts";
 import { type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
 import { type Operation, OPERATIONS, serverOf } from "./error-wording.ts";
+import { atLeastRate, LEAST_RATE, type LeastRate } from "./least-rate.ts";
 
 /** Redirects are followed on every route, this many at the most (docs/contract/marketplace.md). */
 const MAX_REDIRECTS = 10;
@@ -12,6 +13,8 @@ export interface Transport {
   /** Milliseconds: connecting, waiting for headers, and each silence while a body moves; never a whole transfer. */
   timeoutMs: number;
   signal?: AbortSignal;
+  /** Below it an answer's body is given up; {@link LEAST_RATE} unless given. */
+  leastRate?: LeastRate;
 }
 
 type FormBody = { form: () => Promise<FormData>; onUploaded?: (bytes: number, total: number) => void };
@@ -157,7 +160,8 @@ export function transportError(
 }
 
 /**
- * Sends a request and follows its redirects: at most ten, no loop, never from https to http; credentials stay on the first
+ * Sends a request and follows its redirects: at most ten, no loop, never from https to http; credentials stay on
+ * the first
  * origin. Resolves with any status that is not a redirect.
  *
  * @throws `connection_failed`, `timed_out`, `redirect_*`, of the operation's kind
@@ -232,4 +236,20 @@ function nextUrl(operation: Operation, from: URL, location: string | undefined):
 export function discard(body: Readable): void {
   body.on("error", () => {});
   body.destroy();
+}
+
+/**
+ * The bytes of an answer, given up with `too_slow` below the least rate. @throws `too_slow`, of the operation's
+ * kind
+ */
+export function bodyOf(
+  response: HttpResponse,
+  { operation }: Pick<HttpRequest, "operation">,
+  { leastRate = LEAST_RATE }: Pick<Transport, "leastRate"> = {},
+): AsyncGenerator<Buffer> {
+  const tooSlow = ({ bytesPerSecond, overMs }: LeastRate): SealiftError =>
+    operationError(operation, "too_slow", `fewer than ${bytesPerSecond} bytes a second came for ${overMs / 1000} s.`, {
+      hint: "Try again later, or ask the hub's operator why it is so slow.",
+    });
+  return atLeastRate(response.body as AsyncIterable<Buffer>, tooSlow, leastRate);
 }

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import type FormData from "form-data";
 import * as z from "zod";
 import { artifactError, SealiftError } from "../contract/errors.ts";
@@ -16,13 +16,14 @@ import {
 import { baseUrl, paths, type TargetKind } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { readJson, statusError } from "./answers.ts";
-import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
+import { bodyOf, header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { withRetries } from "./retry.ts";
 
 /**
- * What a client needs of a detail record. Only `latest_version` is the contract's (docs/contract/marketplace.md#detail): what other hubs
+ * What a client needs of a detail record. Only `latest_version` is the contract's
+ * (docs/contract/marketplace.md#detail): what other hubs
  * put into the rest, in whatever form, is left aside when it is not ours.
  */
 const detailAnswer = z.looseObject({
@@ -65,14 +66,18 @@ export class MarketplaceClient {
     return call(this.#request("detail", "GET", paths.detail(this.#kind, this.#slug)), detailAnswer, this.#options);
   }
 
-  /** The detail record, if it is not the one that `etag` stands for; asked once, without retries. @throws ArtifactError */
+  /**
+   * The detail record, if it is not the one that `etag` stands for; asked once, without retries. @throws
+   * ArtifactError
+   */
   detailIfChanged(etag: string | undefined): Promise<Conditional<Detail>> {
     const request = this.#request("detail", "GET", paths.detail(this.#kind, this.#slug));
     return callIfChanged(request, etag, detailAnswer, this.#options);
   }
 
   /**
-   * Fetches the ZIP: `consume` gets its headers and its bytes, and is called again from the start when the connection is lost.
+   * Fetches the ZIP: `consume` gets its headers and its bytes, and is called again from the start when the
+   * connection is lost.
    *
    * @throws ArtifactError; `signature_missing` and `signature_invalid` for the form of X-Signature
    */
@@ -90,7 +95,7 @@ export class MarketplaceClient {
           repo: header(response, HEADERS.repo),
           size: length === undefined ? undefined : Number(length),
         };
-        return await consume(headers, response.body);
+        return await consume(headers, Readable.from(bodyOf(response, request, this.#options), { objectMode: false }));
       } catch (error) {
         throw transportError(error, request, response.url, this.#options);
       } finally {
@@ -212,7 +217,10 @@ function parseSignature(value: string | undefined): string {
   );
 }
 
-/** Checks that X-Plugin or X-Service names what was asked for (docs/contract/marketplace.md). @throws ArtifactError `header_mismatch` */
+/**
+ * Checks that X-Plugin or X-Service names what was asked for (docs/contract/marketplace.md). @throws ArtifactError
+ * `header_mismatch`
+ */
 export function checkNamed(named: string | undefined, version: string, names: readonly string[]): void {
   if (named === undefined) return;
   const at = named.lastIndexOf("@");

@@ -77,6 +77,7 @@ export const CODES = {
 
   // The way to the hub
   connection_failed: tryAgain("The connection could not be made or was lost and did not come back."),
+  too_slow: tryAgain("The other side sent fewer bytes than a download must have in its time."),
   timed_out: tryAgain("The other side was silent for longer than --timeout."),
   redirect_loop: failed("The hub redirects more than ten times or to where it has already been."),
   redirect_insecure: failed("The hub redirects from https to http."),
@@ -120,6 +121,7 @@ export const CODES = {
   digest_mismatch: verification("The tree's digest is not the manifest's content_sha256."),
   plugin_digest_mismatch: verification("A plugin's digest is not the one in the manifest."),
   plugin_missing: verification("The manifest names a plugin or extension that is not in the artifact."),
+  descriptor_mismatch: verification("An archive's plugin.yaml is that of another plugin or version."),
   descriptor_invalid: verification("A plugin's plugin.yaml is missing or not valid."),
   header_mismatch: verification("A response header names another plugin, service or version than the one asked for."),
   delta_invalid: verification("A delta describes a tree that its base and its own bytes do not make."),

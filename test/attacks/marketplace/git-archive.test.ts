@@ -131,3 +131,10 @@ t.test(
     );
   },
 );
+
+t.test("a token is never sent over a network without https", async (t) => {
+  const tokens = new Map([["git.example.org", TOKEN]]);
+  const options = { timeoutMs: 1_000, tokens };
+  const fetched = fetchGitArchive("http://git.example.org/acme/tides", "v1", options, () => Promise.resolve());
+  await t.rejects(fetched, { kind: "UsageError", code: "usage", message: /not sent over http/ });
+});
