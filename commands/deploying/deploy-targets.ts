@@ -53,8 +53,8 @@ export async function marketplaceTarget(
   const parsed = slugForm.safeParse(slug);
   if (!parsed.success) throw usageError("usage", `SLUG ${parsed.error.issues[0]!.message}.`);
   const connection = hubConnection(options, MARKETPLACE_TIMEOUT_MS);
-  const { signingSecret, installPlan, symlinks } = options;
-  const shared = { ...connection, kind, slug: parsed.data, signingSecret, installPlan, symlinks };
+  const { signingSecret, installPlan, symlinks, allowVersionMismatch } = options;
+  const shared = { ...connection, kind, slug: parsed.data, signingSecret, installPlan, symlinks, allowVersionMismatch };
   return {
     connection,
     options: await deployOptions(options),

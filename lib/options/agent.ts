@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { DEPLOYMENT_DEFAULTS, DURABILITIES } from "../contract/deployment-defaults.ts";
 import { connection, network } from "./connection.ts";
 import * as forms from "./forms.ts";
-import { choice, duration, flag, path, secret, text, url, whole } from "./kinds.ts";
+import { choice, duration, flag, list, path, secret, text, url, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, optional, requiredWhen } from "./option.ts";
 
@@ -46,6 +46,14 @@ const deployment = group("Deployment", {
   }),
   provisionersConfig: path({ help: "provisioners.yaml: what `provision` steps run" }),
   notifiersConfig: path({ help: "notifiers.yaml: what `notify` steps run" }),
+  templateEnv: list(
+    {
+      metavar: "NAME",
+      help: "Variables that templates may take; may be repeated",
+      defaultText: "those that the plugin declares",
+    },
+    String,
+  ),
   pluginSecretKey: secret({ metavar: "KEY", help: "Sign trusted plugins with this key (plugin.sig)" }),
 });
 

@@ -34,6 +34,7 @@ export const projectSource = group("Project", {
 export const marketplaceSource = group("Marketplace", {
   signingSecret: required(signingSecret),
   installPlan: required(path({ help: "Your install plan for this target" })),
+  allowVersionMismatch: flag({ help: "Let plugin.yaml give another version" }),
   symlinks: choice(["refuse", "skip"], { help: "What to do with symbolic links in the archive", default: "refuse" }),
 });
 

@@ -11,22 +11,31 @@ export interface EnvFileOptions {
   /** Where a new file is prepared (mode 0600) for the switch to put in place. */
   prepared: string;
   required: readonly string[];
+  /** Other names that the plugin declares. */
+  optional: readonly string[];
+  /** Names that the operator lets templates have; every declared one when it is undefined. */
+  allowed?: readonly string[];
   environment: NodeJS.ProcessEnv;
 }
 
 /**
- * Seeds a plugin's `.env` from its template when the host has none: values set in the process environment win. Then every required
+ * Seeds a plugin's `.env` from its template when the host has none: values set in the process environment win. Then
+ * every required
  * name must have a value, in the host's file or in the process environment (docs/contract/install-plan.md#write_env).
  *
- * The agent's own variables are never copied: a template cannot ask for `SEALIFT_API_KEY`.
+ * A template gets the variables that its plugin declares and the operator allows, and no others: it cannot ask for
+ * the host's
+ * `AWS_SECRET_ACCESS_KEY`, and never for the agent's own `SEALIFT_API_KEY`.
  *
  * @returns true when a new file was prepared
  * @throws DeploymentError `env_missing` with every empty name
  */
 export async function prepareEnvFile(options: EnvFileOptions): Promise<boolean> {
   const { plugin, required } = options;
+  const declared = new Set([...required, ...options.optional]);
+  const allowed = options.allowed === undefined ? declared : new Set(options.allowed);
   const given = (name: string): string | undefined =>
-    name.startsWith("SEALIFT_") ? undefined : options.environment[name];
+    name.startsWith("SEALIFT_") || !declared.has(name) || !allowed.has(name) ? undefined : options.environment[name];
   const existing = await readFile(options.existing, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;

@@ -40,7 +40,8 @@ async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promise<Orde
 }
 
 /**
- * Makes a release of a verified tree: it leaves staging for its final path, so that what a provisioner makes may name that path; then the
+ * Makes a release of a verified tree: it leaves staging for its final path, so that what a provisioner makes may
+ * name that path; then the
  * plan's first steps fill it.
  */
 export async function install(run: Run, staged: Staged, journal: Journal): Promise<Installed> {
@@ -60,6 +61,7 @@ export async function install(run: Run, staged: Staged, journal: Journal): Promi
     // Steps that need one come later; it is told then which plugins there are.
     supervisor: noSupervisor(),
     provisioners: options.provisioners,
+    templateEnvironment: options.templateEnvironment,
     notifiers: options.notifiers,
     items,
     sourceFolders: new Map(),

@@ -18,6 +18,11 @@ export interface DeployOptions {
   supervisor: SupervisorChoice;
   provisioners?: Provisioners;
   notifiers?: Notifiers;
+  /**
+   * Names that environment templates may take from this process; every name that a plugin declares when it is
+   * undefined.
+   */
+  templateEnvironment?: readonly string[];
   limits?: Limits;
   /** Key of `plugin.sig`, written for trusted plugins. */
   pluginSecretKey?: string;
@@ -107,7 +112,8 @@ export function beginRun<S extends Deployed>(source: S, given: DeployOptions, li
 }
 
 /**
- * The error of a run as it is told. An abort reaches the steps as errors of many kinds (a closed stream, a lost connection): when the run
+ * The error of a run as it is told. An abort reaches the steps as errors of many kinds (a closed stream, a lost
+ * connection): when the run
  * was ended, that is the reason, whatever was thrown.
  */
 export function errorOf({ options, signal }: Run<Deployed>, thrown: unknown): SealiftError {

@@ -24,6 +24,8 @@ export interface StepContext {
   fetched: Fetched;
   supervisor: Supervisor;
   provisioners: Provisioners;
+  /** Names that templates may take from this process's environment; every declared one when it is undefined. */
+  templateEnvironment?: readonly string[] | undefined;
   notifiers: Notifiers;
   /** What was installed, filled by `install_plugin` and `install_extension`. */
   items: Item[];
@@ -37,7 +39,10 @@ export interface StepContext {
   signal: AbortSignal;
 }
 
-/** Carries out steps in order; the first failure ends them. Each is told about, before and after. @throws what the step throws */
+/**
+ * Carries out steps in order; the first failure ends them. Each is told about, before and after. @throws what the
+ * step throws
+ */
 export async function runSteps(steps: readonly InstallStep[], context: StepContext): Promise<void> {
   for (const step of steps) {
     context.signal.throwIfAborted();
@@ -79,7 +84,8 @@ async function runStep(step: InstallStep, context: StepContext): Promise<void> {
     case "extract":
     case "configure_plugin":
     case "rollback":
-      // The root exists and the bytes are verified before any step; these mark progress (docs/contract/install-plan.md).
+      // The root exists and the bytes are verified before any step; these mark progress (docs/contract/install-
+      // plan.md).
       return;
     case "install_plugin":
       return install(
@@ -177,6 +183,8 @@ async function writeEnv(plugin: string, from: string, context: StepContext): Pro
     existing: layout.envFile(plugin),
     prepared,
     required: fetched.plugins.get(plugin)!.requiredEnvironment,
+    optional: fetched.plugins.get(plugin)!.optionalEnvironment,
+    ...(context.templateEnvironment !== undefined && { allowed: context.templateEnvironment }),
     environment: process.env,
   });
   if (isNew) context.envFiles.set(plugin, prepared);

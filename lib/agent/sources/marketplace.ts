@@ -5,6 +5,7 @@ import { unzip } from "../../artifact/zip/unzip.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
 import { artifactError, usageError } from "../../contract/errors.ts";
+import type { Descriptor } from "../../contract/files/descriptor.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { TargetKind } from "../../contract/surfaces/paths.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
@@ -22,9 +23,14 @@ export interface MarketplaceSourceOptions extends HubConnection {
   /** The operator's plan: an artifact never carries one (docs/contract/agent.md, rule 4). */
   installPlan: string;
   symlinks: "refuse" | "skip";
+  /** Whether a plugin's descriptor may give another version than the marketplace does. */
+  allowVersionMismatch?: boolean;
 }
 
-/** A plugin or service from surface A: spooled with its HMAC running, verified, scanned whole, unpacked (docs/contract/agent.md, rules 1 to 6). */
+/**
+ * A plugin or service from surface A: spooled with its HMAC running, verified, scanned whole, unpacked
+ * (docs/contract/agent.md, rules 1 to 6).
+ */
 export function marketplaceSource(options: MarketplaceSourceOptions): Source {
   const { kind, slug } = options;
   const clientFor = (signal: AbortSignal): MarketplaceClient =>
@@ -127,12 +133,24 @@ async function fetchArchive(
   writeDigestList(join(staging, DIGESTS_FILE), unpacked.tree.entries());
   emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files, unpacked_bytes: unpacked.bytes });
   const described = kind === "plugin" ? await readDescriptor(tree) : undefined;
+  if (described !== undefined) checkDescriptor(described, version, options);
   return {
     plan,
     planOrigin: "local",
     tree,
     plugins: new Map(
-      described === undefined ? [] : [[slug, { folder: ".", requiredEnvironment: described.environment.required }]],
+      described === undefined
+        ? []
+        : [
+            [
+              slug,
+              {
+                folder: ".",
+                requiredEnvironment: described.environment.required,
+                optionalEnvironment: described.environment.optional,
+              },
+            ],
+          ],
     ),
     extensions: new Map(kind === "service" ? [[slug, { folder: "." }]] : []),
     keep: [],
@@ -143,4 +161,30 @@ async function fetchArchive(
     repo,
     reported: [],
   };
+}
+
+const withoutV = (label: string): string => label.replace(/^v(?=\d)/, "");
+
+/**
+ * Refuses another plugin, or another version, of the same developer: the signature holds for all that the developer
+ * ever published.
+ *
+ * @throws ArtifactError `descriptor_mismatch`
+ */
+function checkDescriptor(
+  { name, version: described }: Pick<Descriptor, "name" | "version">,
+  version: string,
+  { slug, allowVersionMismatch = false }: MarketplaceSourceOptions,
+): void {
+  const hint = "Nothing was installed. Ask the hub's operator why it answers with this archive.";
+  if (name !== slug)
+    throw artifactError("descriptor_mismatch", `The archive holds the plugin ${JSON.stringify(name)}, not ${slug}.`, {
+      hint,
+    });
+  if (allowVersionMismatch || withoutV(described) === withoutV(version)) return;
+  throw artifactError(
+    "descriptor_mismatch",
+    `The archive holds version ${JSON.stringify(described)} of ${slug}, not ${version}.`,
+    { hint: `${hint} If its developer tags otherwise, give --allow-version-mismatch.` },
+  );
 }

@@ -109,7 +109,11 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
     plugins: new Map(
       manifest.plugins.map(({ id, environment }) => [
         id,
-        { folder: `${manifest.plugins_dirname}/${id}`, requiredEnvironment: environment?.required ?? [] },
+        {
+          folder: `${manifest.plugins_dirname}/${id}`,
+          requiredEnvironment: environment?.required ?? [],
+          optionalEnvironment: environment?.optional ?? [],
+        },
       ]),
     ),
     extensions: new Map(manifest.extensions.map(({ id }) => [id, { folder: `extensions/${id}` }])),

@@ -8,7 +8,10 @@ import type { PlanOrigin } from "../deployment/plan.ts";
 /** A version that a source has found, before any of its bytes. */
 export interface Resolved {
   version: string;
-  /** Tells two artifacts of one version apart; the same one is not installed twice. Null when only the bytes can tell. */
+  /**
+   * Tells two artifacts of one version apart; the same one is not installed twice. Null when only the bytes can
+   * tell.
+   */
   identity: string | null;
   /** Fetches, verifies and unpacks this version. */
   fetch(context: FetchContext): Promise<Fetched>;
@@ -23,8 +26,11 @@ export interface Fetched {
   planOrigin: PlanOrigin;
   /** The unpacked tree. */
   tree: string;
-  /** Id → default folder in the tree, and the names that its environment must have. */
-  plugins: Map<string, { folder: string; requiredEnvironment: readonly string[] }>;
+  /** Id → default folder in the tree, and the names that its environment must or may have. */
+  plugins: Map<
+    string,
+    { folder: string; requiredEnvironment: readonly string[]; optionalEnvironment: readonly string[] }
+  >;
   extensions: Map<string, { folder: string }>;
   /** Files of the tree's root that the release keeps, for people to read. */
   keep: readonly string[];

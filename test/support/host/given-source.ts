@@ -37,7 +37,7 @@ export function sourceOf(version: string, steps: string, given: Given = {}): Sou
       ),
       planOrigin: "artifact",
       tree,
-      plugins: new Map([[plugin, { folder: `plugins/${plugin}`, requiredEnvironment: [] }]]),
+      plugins: new Map([[plugin, { folder: `plugins/${plugin}`, requiredEnvironment: [], optionalEnvironment: [] }]]),
       extensions: new Map(),
       keep: [],
       identity: `signature of ${version}`,

@@ -7,7 +7,12 @@ import { prepareEnvFile } from "../../../../lib/agent/deployment/env-file.ts";
 t.test("write_env", async (t) => {
   const folder = t.testdir({ template: "# Where\nHOST=localhost\nTOKEN=\nNOTE='a b'\n" });
   let count = 0;
-  const prepare = (required: string[], environment: Record<string, string>, existing = "none") => {
+  const prepare = (
+    required: string[],
+    environment: Record<string, string>,
+    existing = "none",
+    { optional = ["TOKEN", "NOTE"], allowed }: { optional?: string[]; allowed?: string[] } = {},
+  ) => {
     const prepared = join(folder, `prepared-${count++}`);
     return prepareEnvFile({
       plugin: "p",
@@ -15,6 +20,8 @@ t.test("write_env", async (t) => {
       existing: join(folder, existing),
       prepared,
       required,
+      optional,
+      ...(allowed !== undefined && { allowed }),
       environment,
     }).then(async (isNew) => ({ isNew, text: isNew ? await readFile(prepared, "utf8") : "", prepared }));
   };
@@ -32,6 +39,14 @@ t.test("write_env", async (t) => {
       t.equal((await stat(prepared)).mode & 0o777, 0o600);
     },
   );
+
+  await t.test("a template gets only what the plugin declares and the operator allows", async (t) => {
+    const environment = { HOST: "leaked", TOKEN: "leaked", NOTE: "given" };
+    const declared = await prepare([], environment, "none", { optional: ["NOTE"] });
+    t.same({ ...parseEnv(declared.text) }, { HOST: "localhost", TOKEN: "", NOTE: "given" });
+    const allowed = await prepare(["HOST"], environment, "none", { allowed: ["HOST"] });
+    t.same({ ...parseEnv(allowed.text) }, { HOST: "leaked", TOKEN: "", NOTE: "a b" });
+  });
 
   await t.test("names every required value that is empty", async (t) => {
     await t.rejects(prepare(["TOKEN", "MISSING", "HOST"], {}), { code: "env_missing", message: /TOKEN, MISSING/ });
