@@ -4,13 +4,14 @@
  * how large the memory check's artifact is (4), BENCH_DISK and BENCH_TMPFS where.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
-import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import Table from "cli-table3";
 import { dashboardRows } from "./dashboard.ts";
 import { deltaRows } from "./delta.ts";
 import { fleetRows } from "./fleet.ts";
 import { hubRows } from "./hub.ts";
+import { describeMachine, machineLine } from "./machine.ts";
 import { marketplaceRows } from "./marketplace.ts";
 import { bucketMemoryRow, memoryRows, projectRows } from "./project.ts";
 import type { Row } from "./row.ts";
@@ -26,7 +27,7 @@ const disk = join(process.env.BENCH_DISK ?? tmpdir(), `sealift-bench-${process.p
 const tmpfs = join(process.env.BENCH_TMPFS ?? "/dev/shm", `sealift-bench-${process.pid}`);
 
 const groups: Record<string, () => Promise<Row[]>> = {
-  startup: () => startupRows(runs),
+  startup: () => startupRows(tmpfs, runs),
   "project-tmpfs": () => projectRows(tmpfs, "tmpfs", runs),
   "project-disk": () => projectRows(disk, "disk", runs),
   marketplace: async () => [
@@ -51,6 +52,7 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
+const machine = describeMachine(dirname(disk));
 const rows: Row[] = [];
 try {
   for (const [name, measure] of Object.entries(groups)) {
@@ -71,14 +73,8 @@ for (const { name, against, ratio, budget, ok, detail } of rows) {
   const number = ratio >= 20 ? ratio.toFixed(0) : ratio.toFixed(2);
   table.push([name, against, number, String(budget), ok ? "ok" : "MISSED", detail]);
 }
+console.log(machineLine(machine));
 console.log(table.toString());
-const results = {
-  taken_at: new Date().toISOString(),
-  node: process.version,
-  cpus: cpus().length,
-  model: cpus()[0]?.model,
-  runs,
-  rows,
-};
+const results = { taken_at: new Date().toISOString(), machine, runs, rows };
 writeFileSync("bench-results.json", `${JSON.stringify(results, null, 2)}\n`);
 console.log(`${rows.filter(({ ok }) => ok).length} of ${rows.length} budgets met; written to bench-results.json`);
