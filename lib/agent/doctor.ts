@@ -19,7 +19,7 @@ export interface Finding {
   check: string;
   status: "ok" | "warning" | "failed";
   message: string;
-  /** What to do about it. */
+  /** The next thing to do about it. */
   hint?: string;
 }
 

@@ -24,7 +24,7 @@ export interface TargetStatus {
   quarantine: QuarantineEntry[];
   paused: boolean;
   pin: Pin | null;
-  /** What a watch has last heard of the hub. */
+  /** The last answer of the hub that a watch remembers. */
   latest: string | null;
   lastReport: LocalReport | undefined;
   /** Reports that the hub has yet to get. */

@@ -31,7 +31,7 @@ export function starterPlan({
   return `${SCHEMA_COMMENT("install")}\n${stringify(plan)}`;
 }
 
-/** What a plan may name when it is checked: the given target, or, without one, whatever it names itself. */
+/** The names that a checked plan may use: the given target, or, without one, whatever it names itself. */
 export function scopeOf(plan: InstallPlan, slug: string | undefined, kind: TargetKind): PlanScope {
   if (slug !== undefined) {
     return {

@@ -1,4 +1,4 @@
-/** What an archive may hold, counted on what actually comes out of it. Every limit has a flag of the same name. */
+/** Limits of an archive, counted on what actually comes out of it. Every limit has a flag of the same name. */
 export interface Limits {
   /** Members, folders included. */
   maxEntries: number;

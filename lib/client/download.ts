@@ -21,7 +21,7 @@ const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
 
 export interface DownloadOptions extends Transport {
-  /** Where the bytes are. It carries its own authorisation: no credential of ours is ever sent. */
+  /** The address of the bytes. It carries its own authorisation: no credential of ours is ever sent. */
   url: string;
   /** Asks for a fresh address when the old one has expired while resuming. */
   renew: () => Promise<string>;

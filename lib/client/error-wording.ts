@@ -1,7 +1,7 @@
 import type { Code } from "../contract/codes.ts";
 import type { ErrorKind } from "../contract/errors.ts";
 
-/** What a client does with a hub, as messages call it and as the contract's table of error kinds rules it. */
+/** The operations of a client on a hub, as messages call them and as the contract's table of error kinds rules it. */
 export type Operation =
   | "auth"
   | "latest"
@@ -26,7 +26,7 @@ interface CodeOfStatus {
   note?: string;
 }
 
-/** Who answers an operation, and the option that says where. */
+/** The server that answers an operation, and the option that names it. */
 export interface Server {
   name: "hub" | "runtime";
   option: "--hub-url" | "--runtime-url";

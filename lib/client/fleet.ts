@@ -25,7 +25,7 @@ export interface FleetHost extends z.output<typeof hostRecord> {
   host_id: string;
 }
 
-/** What a later call needs to pay only for what changed. */
+/** The facts that let a later call pay only for what changed. */
 export interface FleetMark {
   etag?: string;
   cursor?: string;

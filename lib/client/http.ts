@@ -116,7 +116,7 @@ function exchange(
       resolve(response);
     });
     stream.once("error", (error: Error) => {
-      // Later errors of the body belong to whoever reads it.
+      // The reader of the body handles its later errors.
       if (response === undefined) reject(error);
     });
   });
@@ -232,7 +232,7 @@ function nextUrl(operation: Operation, from: URL, location: string | undefined):
   return next;
 }
 
-/** Lets go of a body that nobody reads. */
+/** Discards a body that nobody reads. */
 export function discard(body: Readable): void {
   body.on("error", () => {});
   body.destroy();

@@ -22,7 +22,7 @@ export async function call<T extends z.ZodType>(
 /** An answer that may not have changed since its ETag was seen. */
 export type Conditional<T> = { changed: false } | { changed: true; value: T; etag: string | undefined };
 
-/** One GET with `If-None-Match`, tried once: whoever polls comes again anyway. */
+/** One GET with `If-None-Match`, tried once: a client that polls asks again anyway. */
 export async function callIfChanged<T extends z.ZodType>(
   request: HttpRequest,
   etag: string | undefined,

@@ -1,4 +1,4 @@
 import { paceBuffers } from "../support/buffer-pacing.ts";
 
-/** Counts the bytes that uploads, imports and downloads let go of, of all requests together: they share one heap. */
+/** Counts the bytes that all uploads, imports and downloads have released: they share one heap. */
 export const countBuffered = paceBuffers();

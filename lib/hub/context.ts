@@ -9,7 +9,7 @@ import type { CheckArchive } from "./publications/archive-check.ts";
 import type { SourceHosts } from "./publications/import/sources.ts";
 import type { Database } from "./records/port.ts";
 
-/** What every mount works with. */
+/** The context that every mount works with. */
 export interface HubContext {
   database: Database;
   blobs: Blobs;

@@ -11,7 +11,10 @@ export interface HubOptions {
   dataDir: string;
   /** Default 127.0.0.1:8787; port 0 takes any free one. */
   listen?: { host: string; port: number };
-  /** How clients reach the hub, also behind a proxy; download URLs are built from it. Default: the listening address. */
+  /**
+   * The address by which clients reach the hub, also behind a proxy; download URLs are built from it. Default: the
+   * listening address.
+   */
   publicUrl?: string;
   /** `postgres://…`, or `sqlite:PATH`. Default: `hub.sqlite` in the data dir. */
   databaseUrl?: string;
@@ -19,9 +22,12 @@ export interface HubOptions {
   databasePoolSize?: number;
   /** PostgreSQL cancels a statement that takes longer. Default 10 s. */
   statementTimeoutMs?: number;
-  /** A folder, as a path or `file:` URL, or a bucket, `s3://…` (`blobs/s3-location.ts`). Default: `blobs` in the data dir. */
+  /**
+   * A folder, as a path or `file:` URL, or a bucket, `s3://…` (`blobs/s3-location.ts`). Default: `blobs` in the data
+   * dir.
+   */
   blobUrl?: string;
-  /** Where the key-encryption keys come from. Default: `kek.json` in the data dir, created at the first start. */
+  /** The source of the key-encryption keys. Default: `kek.json` in the data dir, created at the first start. */
   keks?: KekLocation;
   /** Largest upload. Default 64 GiB, which is what one AES-GCM message may hold. */
   maxArtifactBytes?: number;
@@ -33,15 +39,18 @@ export interface HubOptions {
   rateLimits?: Partial<RateLimits> | false;
   /** This machine's clock, in milliseconds since 1970. */
   clock?: () => number;
-  /** How long a download URL lives. Default 15 minutes. */
+  /** The life of a download URL. Default 15 minutes. */
   downloadLifetimeMs?: number;
-  /** How long requests in flight may take to end when the hub closes. Default 10 seconds. */
+  /** The time that requests in flight may take to end when the hub closes. Default 10 seconds. */
   drainTimeoutMs?: number;
-  /** How long deployment reports are kept; a host's newest one is never removed. Default for ever. */
+  /** The time that deployment reports are kept; a host's newest one is never removed. Default for ever. */
   keepReportsMs?: number;
   /** Looks at a ZIP before it becomes visible; throws to refuse it. Default: the agent's own pre-scan. */
   checkArchive?: CheckArchive;
-  /** Where archives may be imported from; the first one is the default. Default: github.com, gitlab.com, codeberg.org. */
+  /**
+   * The hosts that archives may be imported from; the first one is the default. Default: github.com, gitlab.com,
+   * codeberg.org.
+   */
   sourceHosts?: readonly SourceHost[];
   /** Hears every database statement; tests count them. */
   onStatement?: (text: string, durationMs: number) => void;

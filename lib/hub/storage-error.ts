@@ -14,7 +14,7 @@ export class StorageError extends Error {
   }
 }
 
-/** What the system says of a connection that may be there in a moment. */
+/** Codes of the system for a connection that may be there in a moment. */
 const AWAY = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -32,7 +32,7 @@ const AWAY = new Set([
 const POSTGRES_AWAY = /^(08...|57P0[1234]|57014|53300|55P03)$/;
 /** A wrong password, user or database. */
 const POSTGRES_REFUSED = /^(28...|3D000)$/;
-/** What the PostgreSQL client says without a code. */
+/** Messages of the PostgreSQL client that come without a code. */
 const CLIENT_AWAY = /timeout exceeded|timed out|read timeout|connection terminated|not queryable|connection error/i;
 const FULL = new Set(["ENOSPC", "EDQUOT", "53100"]);
 const READ_ONLY = new Set(["EROFS", "25006"]);

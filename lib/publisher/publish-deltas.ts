@@ -9,7 +9,7 @@ import { downloadIndex, publishDelta, publishIndex, type PublishTarget } from ".
 import { isAbort, SealiftError } from "../contract/errors.ts";
 import type { IndexedVersions } from "../contract/surfaces/deploy.ts";
 
-/** What happens after a version is visible; a publication without any of it is whole. */
+/** Publishes what follows once a version is visible; a publication without any of it is whole. */
 export type DeltaEvent =
   | { event: "index.done"; version: string }
   | { event: "delta.done"; base_version: string; bytes: number; artifact_bytes: number }

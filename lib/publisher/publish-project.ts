@@ -12,7 +12,7 @@ import { isAbort, SealiftError } from "../contract/errors.ts";
 import type { PublishResult } from "../contract/surfaces/deploy.ts";
 import { type DeltaBases, type DeltaEvent, publishDeltas, type PublishedDelta } from "./publish-deltas.ts";
 
-/** What a publication says while it works. */
+/** Events of a publication while it works. */
 export type PublishEvent =
   | { event: "scan.progress"; bytes: number; total_bytes: number }
   | { event: "scan.done"; files: number; bytes: number; content_sha256: string; left_out: number }
@@ -43,7 +43,7 @@ export interface BuildOptions {
 export interface PublishProjectOptions extends BuildOptions {
   seed: Uint8Array;
   level: number;
-  /** Where the artifact is kept; without it a temporary file is used and removed. */
+  /** The path to keep the artifact at; without it a temporary file is used and removed. */
   output?: string;
   /** Without it the artifact is only built, for which `output` is needed. */
   hub?: HubConnection;

@@ -28,20 +28,20 @@ export interface Layout {
   journal: string;
   /** `<section>/<id>`, the link that everything else uses. */
   link(item: Item): string;
-  /** What that link holds, relative to its folder. */
+  /** The text of that link, relative to its folder. */
   linkText(target: Target, item: Item): string;
   /** The link whose renaming is the switch. */
   current(target: Target): string;
   currentText(target: Target, release: string): string;
   releases(target?: Target): string;
   release(target: Target, release: string): string;
-  /** Where unverified bytes go: 0700, beside the releases so that a rename is enough. */
+  /** The folder for unverified bytes: 0700, beside the releases so that a rename is enough. */
   staging(target: Target, release: string): string;
   /** The host's own data of an item. */
   data(item: Item): string;
   /** Files that a release ships for an item's data: seeds, which the host's own files go before. */
   shippedData(target: Target, release: string, item: Item): string;
-  /** What `<release>/<section>/<id>/data` links to. */
+  /** The text of the link `<release>/<section>/<id>/data`. */
   dataText(item: Item): string;
   envFile(id: string): string;
   state(target: Target): string;

@@ -11,8 +11,8 @@ export const TREE_LIST = "tree.ndjson";
 export const REST_FOLDER = "rest";
 
 /**
- * The kept releases of a target whose whole source tree is still there: any of them may be the base of a delta, also one that was rolled
- * back, as long as its bytes are what they were.
+ * The kept releases of a target whose whole source tree is still there: any of them may be the base of a delta, also
+ * one that was rolled back, as long as its bytes are what they were.
  */
 export async function deltaBases(layout: Layout, target: Target): Promise<Release[]> {
   const releases = await listReleases(layout, target);
@@ -38,7 +38,10 @@ export async function baseTree(layout: Layout, target: Target, release: Release)
   }
 }
 
-/** Where a file of a release's source tree is now: installed, set apart as data that is shipped, or among the rest. */
+/**
+ * Returns the place of a file of a release's source tree: installed, set apart as data that is shipped, or among the
+ * rest.
+ */
 function sourceFile(layout: Layout, target: Target, release: Release, path: string): string {
   const folder = layout.release(target, release.name);
   for (const [place, source] of Object.entries(release.source_folders ?? {})) {

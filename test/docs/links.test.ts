@@ -54,3 +54,19 @@ t.test("every page of docs/ that a comment, message or test cites exists, with i
   t.ok(citations > 80, "the code cites the contract");
   t.same(faults, []);
 });
+
+t.test("every path of the repository that a page names in code exists", async (t) => {
+  const faults: string[] = [];
+  let paths = 0;
+  for (const page of pages) {
+    for (const token of tokensOf(readPage(page))) {
+      if (token.type !== "codespan") continue;
+      const path = (token as { text: string }).text;
+      if (!/^(bin|commands|lib|scripts|test|examples|ops|\.ci|\.github)\/[\w./-]+$/.test(path)) continue;
+      paths++;
+      if (!existsSync(join(repository, path))) faults.push(`${page}: ${path}`);
+    }
+  }
+  t.ok(paths > 40, "the pages name files");
+  t.same(faults, []);
+});

@@ -31,7 +31,7 @@ const KILL_AFTER_MS = 5_000;
 /** Characters of a line that are kept; the rest of it is dropped as it comes. */
 const MAX_LINE = 4096;
 
-/** What a child may see of our environment: never a Sealift secret, never a test runner's hooks. */
+/** The part of the agent's environment that a child may see: never a Sealift secret, never a test runner's hooks. */
 export function childEnvironment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !name.startsWith("SEALIFT_") && name !== "NODE_OPTIONS" && name !== "CREDENTIALS_DIRECTORY",

@@ -19,7 +19,7 @@ import { runSteps } from "./steps.ts";
 import { blamed, checkSupervisor } from "./supervision.ts";
 import { undo } from "./undo.ts";
 
-/** How a run ended: what runs now, what ran before, and where the report is. */
+/** The end of a run: what runs now, what ran before, and where the report is. */
 type Ending = Pick<DeployResult, "outcome" | "release" | "report" | "error"> & { previous: Release | undefined };
 
 /**

@@ -8,7 +8,7 @@ export interface EnvFileOptions {
   template: string;
   /** The host's own file; when it exists it is kept as it is. */
   existing: string;
-  /** Where a new file is prepared (mode 0600) for the switch to put in place. */
+  /** The path where a new file is prepared (mode 0600) for the switch to put in place. */
   prepared: string;
   required: readonly string[];
   /** Other names that the plugin declares. */

@@ -9,10 +9,13 @@ import { type InstallPlan, installPlan, type InstallStep } from "../../contract/
 import type { Item } from "../../releases/layout.ts";
 import { parseForeignYaml, parseYaml } from "../../support/yaml-file.ts";
 
-/** Where a plan comes from decides the kind of its errors: the operator's own file is usage, a signed member is the artifact's. */
+/**
+ * The origin of a plan. It decides the kind of its errors: the operator's own file is usage, a signed member is the
+ * artifact's.
+ */
 export type PlanOrigin = "artifact" | "local";
 
-/** What a plan may name. */
+/** The names that a plan may use. */
 export interface PlanScope {
   projectId: string;
   plugins: ReadonlySet<string>;
@@ -64,7 +67,10 @@ const planError =
       : artifactError("plan_invalid", message, facts);
   };
 
-/** Parses `install.yaml` (docs/contract/install-plan.md); unknown keys are errors. @throws `plan_invalid`, or `config_invalid` for a local file */
+/**
+ * Parses `install.yaml` (docs/contract/install-plan.md); unknown keys are errors. @throws `plan_invalid`, or
+ * `config_invalid` for a local file
+ */
 export function parsePlan(text: string, name: string, origin: PlanOrigin): InstallPlan {
   return parseYaml(text, installPlan, name, planError(origin));
 }
@@ -77,8 +83,8 @@ export function parseForeignPlan(text: string, name: string): Promise<InstallPla
 /**
  * Checks a plan against what it is for and orders it: topological, then as listed; staging, then stops, then the rest.
  *
- * @throws `plan_mismatch` for another project; `plan_invalid` (or `config_invalid`) with every fault: ids twice or unknown, a cycle, an unknown
- *   plugin, an install that depends on a start, restart or healthcheck
+ * @throws `plan_mismatch` for another project; `plan_invalid` (or `config_invalid`) with every fault: ids twice or
+ *   unknown, a cycle, an unknown plugin, an install that depends on a start, restart or healthcheck
  */
 export function orderPlan(plan: InstallPlan, scope: PlanScope, origin: PlanOrigin): OrderedPlan {
   if (plan.project_id !== scope.projectId) {
@@ -194,7 +200,7 @@ export function plannedSteps({ fill, stop, after }: OrderedPlan): PlannedStep[] 
   return [...named([...fill, ...stop], false), ...named(after, true)];
 }
 
-/** What the plan installs. */
+/** Returns the items that the plan installs. */
 export function plannedItems({ fill }: OrderedPlan): Item[] {
   return fill.flatMap((step): Item[] => {
     if (step.action === "install_plugin") return [{ section: "plugins", id: step.plugin }];

@@ -66,7 +66,7 @@ export interface DeployResult {
   error?: SealiftError;
 }
 
-/** What is deployed, as reports name it. */
+/** The subject of a deployment, as reports name it. */
 export type Deployed = Pick<Source, "kind" | "slug" | "target" | "requestedVersion">;
 
 /** One deployment under way: what all of its steps are given, and what none of them changes. */

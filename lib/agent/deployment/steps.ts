@@ -27,7 +27,7 @@ export interface StepContext {
   /** Names that templates may take from this process's environment; every declared one when it is undefined. */
   templateEnvironment?: readonly string[] | undefined;
   notifiers: Notifiers;
-  /** What was installed, filled by `install_plugin` and `install_extension`. */
+  /** The installed items, filled by `install_plugin` and `install_extension`. */
   items: Item[];
   /** `<section>/<id>` → the item's folder in the verified tree. */
   sourceFolders: Map<string, string>;

@@ -8,7 +8,7 @@ import type { Deployed, Run } from "../deployment/run.ts";
 /** Characters of an error that a hub takes in a report. */
 const MAX_MESSAGE = 4000;
 
-/** What a deployment has learned of the artifact. */
+/** The facts of the artifact that a deployment has learned. */
 export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "plugins">;
 
 /** Gathers a report while its deployment works: from the events that everybody sees, and from what was fetched. */

@@ -49,7 +49,7 @@ export interface VerifiedTree {
   bytes: number;
 }
 
-/** How a delta's bytes come: from the agent's own client, with progress as for a full artifact. */
+/** The source of a delta's bytes: the agent's own client, with progress as for a full artifact. */
 export interface DeltaDownload {
   open: Pick<OpenOptions, "dek" | "signerPublicKey" | "onUnpacked" | "onVerified">;
   bytes: () => Readable;

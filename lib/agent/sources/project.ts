@@ -131,7 +131,7 @@ interface Fetching {
   located: Located;
   /** The key that the operator trusts. */
   signer: Uint8Array;
-  /** Where the whole tree is made. */
+  /** The folder that the whole tree is made in. */
   tree: string;
   context: FetchContext;
 }

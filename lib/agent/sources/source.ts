@@ -52,7 +52,7 @@ export interface FetchContext {
   signal: AbortSignal;
 }
 
-/** Where a deployment comes from: surface A or surface B. The pipeline behind it is one. */
+/** The origin of a deployment: surface A or surface B. The pipeline behind it is one. */
 export interface Source {
   kind: LocalReport["kind"];
   slug: string;

@@ -3,11 +3,11 @@ import { isDowngrade } from "../../contract/versions.ts";
 import { heldBack, type QuarantineEntry } from "../../releases/quarantine.ts";
 import type { HoldReason } from "./events.ts";
 
-/** What a hub says is the latest version. */
+/** The latest version, as a hub says it. */
 export interface Latest {
   /** Null while nothing is published. */
   version: string | null;
-  /** What tells two artifacts of one version apart, when the hub says it before a download. */
+  /** The identity that tells two artifacts of one version apart, when the hub says it before a download. */
   identity: string | null;
   /** Versions that the detail record calls yanked. */
   yanked: readonly string[];
@@ -23,7 +23,7 @@ export interface Facts {
   /** True when files of the running release are missing or were changed, as a power cut may leave them. */
   damaged: boolean;
   allowDowngrade: boolean;
-  /** What a person has asked for: it goes past quarantine and pause. */
+  /** The request of a person: it goes past quarantine and pause. */
   asked?: "redeploy" | "retry" | undefined;
 }
 

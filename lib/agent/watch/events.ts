@@ -5,7 +5,7 @@ import type { DeployResult } from "../deployment/run.ts";
 /** Why a new version is not followed (docs/contract/host.md). */
 export type HoldReason = "paused" | "quarantined" | "downgrade";
 
-/** What a person may ask of a watched target. */
+/** The requests that a person may make of a watched target. */
 export const WATCH_ACTIONS = ["pause", "resume", "check", "redeploy", "retry"] as const;
 export type WatchAction = (typeof WATCH_ACTIONS)[number];
 

@@ -6,16 +6,17 @@ import type { Layout, Target } from "../../releases/layout.ts";
 import { WATCH_ACTIONS, type WatchAction } from "./events.ts";
 
 /**
- * How a person reaches a watch that has no terminal: an empty file `.sealift/requests/<target>.<action>` in the project root. Who may
- * write there may deploy anyway. The loop takes the file away and does what it says; without a loop it waits for the next one.
+ * How a person reaches a watch that has no terminal: an empty file `.sealift/requests/<target>.<action>` in the project
+ * root. Who may write there may deploy anyway. The loop takes the file away and does what it says; without a loop it
+ * waits for the next one.
  */
 const folderOf = (layout: Layout): string => join(layout.sealift, "requests");
 
 const CONTRARY: Partial<Record<WatchAction, WatchAction>> = { pause: "resume", resume: "pause" };
 
 /**
- * Asks whoever watches the target in this project root. The last of `pause` and `resume` counts. Root may ask in a folder of another user: what
- * that one has planted there is not followed.
+ * Asks the watch that follows the target in this project root. The last of `pause` and `resume` counts. Root may ask in
+ * a folder of another user: what that one has planted there is not followed.
  *
  * @throws DeploymentError `root_unusable` when the place for requests is a link
  */
@@ -26,7 +27,7 @@ export async function request(layout: Layout, target: Target, action: WatchActio
     throw deploymentError("root_unusable", `${folder} is not a folder.`, { hint: "Remove what stands in its place." });
   }
   if (made !== undefined && process.getuid?.() === 0) {
-    // Whoever watches has to take the request away again.
+    // The watch has to remove the request.
     const { uid, gid } = await lstat(layout.sealift);
     await lchown(folder, uid, gid);
   }
@@ -57,7 +58,10 @@ export async function takeRequests(layout: Layout, target: Target): Promise<Watc
   return taken;
 }
 
-/** Calls back whenever something may have been asked in a project root. Where that cannot be watched, every check looks anyway. */
+/**
+ * Calls back whenever something may have been asked in a project root. Where that cannot be watched, every check looks
+ * anyway.
+ */
 export async function onRequests(layout: Layout, callback: () => void): Promise<Disposable> {
   const folder = folderOf(layout);
   try {

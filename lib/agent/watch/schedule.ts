@@ -2,7 +2,7 @@
 const LONGEST_BACKOFF_MS = 15 * 60_000;
 /** Checks of one interval are spread by this part of it, so that a fleet that started together does not stay together. */
 const JITTER = 0.1;
-/** What a timer can wait at the most; a longer one would end at once. Milliseconds. */
+/** The longest wait of a timer; a longer one would end at once. Milliseconds. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface Rhythm {

@@ -1,7 +1,10 @@
 import { deploySentence } from "../deployment/sentences.ts";
 import type { WatchEvent } from "./events.ts";
 
-/** Makes what says an event in a sentence for people; it remembers what it has said, and is quiet while nothing changes. */
+/**
+ * Returns a function that describes an event in one sentence. It remembers what it said, and is quiet while nothing
+ * changes.
+ */
 export function watchSentences(): (event: WatchEvent) => string | undefined {
   const seen = new Set<string>();
   const failing = new Set<string>();

@@ -11,7 +11,10 @@ export interface Neighbour {
   root: string;
 }
 
-/** One target twice in a project root, and two targets that install one id there, as far as it can be known before a download. */
+/**
+ * One target twice in a project root, and two targets that install one id there, as far as it can be known before a
+ * download.
+ */
 export async function neighbourFaults(targets: readonly Neighbour[]): Promise<SealiftError[]> {
   const faults: SealiftError[] = [];
   const owners = new Map<string, string>();
@@ -34,7 +37,9 @@ export async function neighbourFaults(targets: readonly Neighbour[]): Promise<Se
   return faults;
 }
 
-/** What a target installs: of a marketplace target its slug, of a project what it has installed already. */
+/**
+ * Returns the ids that a target installs: of a marketplace target its slug, of a project what it has installed already.
+ */
 async function itemsOf({ kind, slug }: FleetTarget, root: string): Promise<readonly Item[]> {
   if (kind === "plugin") return [{ section: "plugins", id: slug }];
   if (kind === "service") return [{ section: "extensions", id: slug }];

@@ -17,10 +17,16 @@ const watchState = z.object({
     })
     .nullable(),
 });
-/** What the loop remembers of a target across restarts. What runs and what is in quarantine is read from the project root itself. */
+/**
+ * The memory of the loop about a target across restarts. Running versions and quarantine are read from the project root
+ * itself.
+ */
 export type WatchState = z.infer<typeof watchState>;
 
-/** The memory of one target, kept in a file. Changes are made one after another: a pause and a poll's answer may come at once. */
+/**
+ * The memory of one target, kept in a file. Changes are made one after another: a pause and a poll's answer may come at
+ * once.
+ */
 export class WatchMemory {
   readonly #path: string;
   readonly #turns = new PQueue({ concurrency: 1 });

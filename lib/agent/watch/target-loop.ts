@@ -22,19 +22,19 @@ import { WatchMemory } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
 import { titleOf } from "./title.ts";
 
-/** What all loops of one watch share. */
+/** The context that all loops of one watch share. */
 export interface LoopContext {
   deployments: DeploymentQueue;
   /** Runs a poll when a place is free: a thousand targets do not ask at once. */
   polling: <T>(poll: () => Promise<T>) => Promise<T>;
   emit: EmitWatch;
-  /** What runs a target that is watched in the same project root. */
+  /** Returns the loop of another target in the same project root. */
   supervisorOf: (layout: Layout, target: Target) => SupervisorChoice | undefined;
   /** From 0 to 1. */
   random: () => number;
 }
 
-/** How one turn ended: what `--once` and the back-off need to know. */
+/** The end of one turn: what `--once` and the back-off need to know. */
 export interface TurnResult {
   target: string;
   outcome: DeployResult["outcome"] | "current" | "held" | "unpublished";
@@ -133,7 +133,7 @@ export class TargetLoop {
     }
   }
 
-  /** What a person asks; it is done at once, or after the deployment under way. */
+  /** Takes the request of a person; it is done at once, or after the deployment under way. */
   async act(action: WatchAction): Promise<void> {
     await this.#note(action);
     if (action !== "pause") this.wake();

@@ -13,13 +13,13 @@ export type Polled = { changed: false } | { changed: true; latest: Latest; etag:
 /** Asks the hub once. @param etag what an earlier poll gave, maybe of another hub @throws SealiftError of the contract's kind */
 export type Poll = (etag: string | undefined, signal: AbortSignal) => Promise<Polled>;
 
-/** What the loop has to know of a target. */
+/** The facts about a target that the loop needs. */
 export interface WatchTarget {
   /** Names it for people and in events; unique in one watch. */
   name: string;
   intervalMs: number;
   poll: Poll;
-  /** Where a version comes from. */
+  /** The origin of a version. */
   source: (version: string) => Source;
   options: Omit<DeployOptions, "signal" | "reinstall">;
 }

@@ -18,8 +18,9 @@ interface Running {
 }
 
 /**
- * The watch loop (docs/contract/agent.md, rule 9): many targets in one process, each with its own rhythm, never two deployments at once in one project root. A
- * hub that is away only makes the pauses longer; nothing ends the loop but its signal.
+ * The watch loop (docs/contract/agent.md, rule 9): many targets in one process, each with its own rhythm, never two
+ * deployments at once in one project root. A hub that is away only makes the pauses longer; nothing ends the loop but
+ * its signal.
  */
 export class Watch {
   readonly #context: LoopContext;
@@ -63,7 +64,10 @@ export class Watch {
     await Promise.all([...[...this.#running.values()].map(({ done }) => done), ...this.#leaving]);
   }
 
-  /** What a person asks of a target; what cannot be done is a warning. @returns false when there is none of that name */
+  /**
+   * Takes a person's request to a target; one that cannot be met is a warning. @returns false when there is none of
+   * that name
+   */
   async act(name: string, action: WatchAction): Promise<boolean> {
     const found = this.#running.get(name);
     try {
@@ -75,8 +79,8 @@ export class Watch {
   }
 
   /**
-   * Watches other targets from now on. Those that stay keep their rhythm and take their new definition; dropped ones finish the deployment
-   * that they are in, and nobody waits for it but {@link run}.
+   * Watches other targets from now on. Those that stay keep their rhythm and take their new definition; dropped ones
+   * finish the deployment that they are in, and nobody waits for it but {@link run}.
    */
   async replace(targets: readonly WatchTarget[]): Promise<void> {
     this.#targets = targets;

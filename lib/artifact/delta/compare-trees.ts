@@ -59,7 +59,7 @@ export async function compareTrees(
   return { changes: found, newBytes: found.reduce((sum, change) => sum + newBytesOf(change), 0) };
 }
 
-/** What a file of both trees needs; undefined when it is the same. */
+/** Returns the change that a file of both trees needs; undefined when it is the same. */
 function changeOf(entry: FileEntry, before: FileEntry): FileChange | undefined {
   if (entry.sha256 === before.sha256 && entry.size === before.size) {
     return entry.executable === before.executable ? undefined : { entry, base: before.path };

@@ -29,7 +29,7 @@ export interface BaseTree {
   contentSha256: string;
   /** Files and empty folders in canonical order. */
   entries: readonly TreeEntry[];
-  /** Where a file of it is on this disk. */
+  /** Returns the place of one of its files on this disk. */
   pathOf: (path: string) => string;
 }
 

@@ -13,7 +13,7 @@ export interface OpenDeltaOptions extends OpenOptions {
   expected: { projectId: string; version: string };
   /** An empty private folder for the whole tree. The caller removes it if this function throws. */
   output: string;
-  /** Where the list of the finished tree is written, as {@link OpenOptions.list} is. */
+  /** The path that the list of the finished tree is written to, as {@link OpenOptions.list} is. */
   list?: string;
   /** Called now and then with the bytes of files that are complete. */
   onCompleted?: (bytes: number) => void;

@@ -12,7 +12,7 @@ import { Ed25519Verifier, readChunks } from "../signatures/ed25519.ts";
 import { openArtifact } from "./open.ts";
 import type { SealedArtifact } from "./seal.ts";
 
-/** What opens an artifact that was kept with `--output`: `FILE.json`, mode 0600. */
+/** The keys that open an artifact kept with `--output`: `FILE.json`, mode 0600. */
 const openingKeys = z.object({ dek: base64Of(32), signature: base64Of(64), signer_public_key: base64Of(32) });
 
 const keysFile = (file: string): string => `${file}.json`;

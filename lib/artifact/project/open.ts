@@ -20,7 +20,9 @@ export interface OpenOptions {
   /** An empty folder of mode 0700 to unpack into; its owner removes it when this fails. */
   staging: string;
   limits: Limits;
-  /** Where the list of the tree without its manifest is written: what a later delta needs to know of it (docs/contract/delta.md). */
+  /**
+   * The path that the list of the tree without its manifest is written to, for later deltas (docs/contract/delta.md).
+   */
   list?: string;
   signal?: AbortSignal;
   /** Called now and then with the bytes of files unpacked so far. */
@@ -34,10 +36,11 @@ export interface OpenedArtifact extends Unpacked {
 }
 
 /**
- * Opens an artifact in one pass: verify, decrypt, decompress, unpack and hash while its bytes arrive. Nothing in the staging
- * folder is parsed before signature and tag hold; it is good for use only when this returns.
+ * Opens an artifact in one pass: verify, decrypt, decompress, unpack and hash while its bytes arrive. Nothing in the
+ * staging folder is parsed before signature and tag hold; it is good for use only when this returns.
  *
- * @throws ArtifactError with the codes of exit 4 (docs/contract/project-artifact.md, docs/contract/vectors.md); whatever the source throws
+ * @throws ArtifactError with the codes of exit 4 (docs/contract/project-artifact.md, docs/contract/vectors.md);
+ *   whatever the source throws
  */
 export async function openArtifact(source: Readable, options: OpenOptions): Promise<OpenedArtifact> {
   await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);
@@ -49,8 +52,8 @@ export async function openArtifact(source: Readable, options: OpenOptions): Prom
 }
 
 /**
- * Unpacks an artifact whose tree is no release by itself: a delta (docs/contract/delta.md). Signature, tag and manifest are checked as
- * {@link openArtifact} does; the tree's digests are the caller's to compare, once it is complete.
+ * Unpacks an artifact whose tree is no release by itself: a delta (docs/contract/delta.md). Signature, tag and manifest
+ * are checked as {@link openArtifact} does; the tree's digests are the caller's to compare, once it is complete.
  */
 export async function openPartial(source: Readable, options: OpenOptions): Promise<OpenedArtifact> {
   await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);

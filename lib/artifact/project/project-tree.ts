@@ -48,7 +48,7 @@ export interface Project {
   mtime: number;
 }
 
-/** What the publisher needs of a plugin's descriptor; the runtime checks all of it. */
+/** The facts of a plugin's descriptor that the publisher needs; the runtime checks all of it. */
 const descriptorFacts = z.looseObject({ version: z.coerce.string().min(1), environment: environmentNames.optional() });
 const integrationFacts = z.looseObject({ plugins: z.looseObject({ directory: z.string().optional() }).optional() });
 

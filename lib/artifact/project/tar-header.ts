@@ -8,7 +8,7 @@ const CHECKSUM_BYTES = 8;
 /** The largest size that eleven octal digits can say. */
 const OCTAL_MAX = 0o77777777777;
 
-/** What a member's header block says. */
+/** The facts of a member's header block. */
 export interface TarHeader {
   size: number;
   mode: number;
@@ -116,7 +116,7 @@ export function headerName(block: Uint8Array): string {
   return prefix === "" ? name : `${prefix}/${name}`;
 }
 
-/** What a pax header changes of the member that follows it. */
+/** The changes that a pax header makes to the member that follows it. */
 export interface PaxValues {
   path?: string;
   size?: number;

@@ -30,7 +30,7 @@ const isExtension = (type: string): type is Extension => type === "x" || type ==
  */
 export class TarReader {
   readonly #tree: TreeWriter;
-  /** What the next bytes are. */
+  /** The kind of the next bytes. */
   #state: "header" | "extension" | "content" | "padding" | "end" = "header";
   /** Bytes of this state that are still to come. */
   #left = BLOCK_BYTES;

@@ -95,7 +95,7 @@ class Output extends Writable {
   }
 }
 
-/** What a synchronous stage throws, as a stream takes it. */
+/** Hands an error that a synchronous stage throws to its stream. */
 function attempt(stage: () => void): Error | null {
   try {
     stage();

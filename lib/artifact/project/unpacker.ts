@@ -147,7 +147,7 @@ export class Unpacker extends Writable {
     this.#worker.postMessage(message, transfer);
   }
 
-  /** What was unpacked, once the stream has ended. @throws ArtifactError what stopped the unpacking */
+  /** Returns the unpacked tree, once the stream has ended. @throws ArtifactError what stopped the unpacking */
   result(): Unpacked {
     if (this.#failure !== undefined) throw this.#failure;
     return this.#outcome!;

@@ -1,10 +1,16 @@
 import { hash } from "node:crypto";
 
-/** Bytes of the smallest and the largest chunk; the last chunk of a file may be smaller. Chunks are about 16 KiB on average. */
+/**
+ * Bytes of the smallest and the largest chunk; the last chunk of a file may be smaller. Chunks are about 16 KiB on
+ * average.
+ */
 export const MIN_CHUNK_BYTES = 4 * 1024;
 export const MAX_CHUNK_BYTES = 64 * 1024;
 
-/** Bytes of a chunk's digest: the first half of its SHA-256. A completed file is checked by its whole SHA-256 in any case. */
+/**
+ * Bytes of a chunk's digest: the first half of its SHA-256. A completed file is checked by its whole SHA-256 in any
+ * case.
+ */
 export const CHUNK_DIGEST_BYTES = 16;
 
 /** The rolling hash sees this many bytes: each step shifts one bit out of 32. */
@@ -21,8 +27,8 @@ const GEAR = Int32Array.from({ length: 256 }, (_, value) => {
 });
 
 /**
- * Finds the end of the chunk that begins at `from`: a place that depends on the bytes in front of it only, so that an insertion moves
- * the chunks behind it without changing them.
+ * Finds the end of the chunk that begins at `from`: a place that depends on the bytes in front of it only, so that an
+ * insertion moves the chunks behind it without changing them.
  *
  * @param to end of the bytes that are there
  * @param last true when no bytes follow `to`
@@ -43,7 +49,7 @@ export function chunkEnd(bytes: Uint8Array, from: number, to: number, last: bool
 
 /** Cuts one file into chunks while its bytes pass. */
 export class Chunker {
-  /** What no chunk has taken yet, and room for one block behind it. */
+  /** The bytes that no chunk has taken yet, and room for one block behind it. */
   #buffer = Buffer.alloc(0);
   #held = 0;
   readonly #onChunk: (length: number, digest: Buffer) => void;
@@ -141,12 +147,14 @@ export class ChunkList {
   }
 }
 
-/** Finds chunks of one base file by length and digest: an open-addressing table over the packed list, 8 bytes a chunk. */
+/**
+ * Finds chunks of one base file by length and digest: an open-addressing table over the packed list, 8 bytes a chunk.
+ */
 export class ChunkTable {
   readonly #list: ChunkList;
   /** Index of a chunk plus one; 0 is free. */
   readonly #slots: Int32Array;
-  /** Where each chunk begins in the base file. Doubles, since files may be larger than 4 GiB. */
+  /** The start of each chunk in the base file. Doubles, since files may be larger than 4 GiB. */
   readonly #offsets: Float64Array;
   readonly #mask: number;
 
@@ -166,7 +174,9 @@ export class ChunkTable {
     }
   }
 
-  /** Where a chunk of this length and digest begins in the base file. Bytes; undefined when there is none. */
+  /**
+   * Returns the start of a chunk of this length and digest in the base file, in bytes; undefined when there is none.
+   */
   offsetOf(length: number, digest: Uint8Array): number | undefined {
     const index = this.#slots[this.#slotOf(length, digest)]!;
     return index === 0 ? undefined : this.#offsets[index - 1];

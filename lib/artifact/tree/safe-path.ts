@@ -64,7 +64,7 @@ export function exceeded(message: string, flag: string): SealiftError {
 
 const ASCII = /^[\u0000-\u007f]*$/;
 
-/** What case-folding, normalising file systems hold equal has one key. */
+/** Returns one key for all names that case-folding, normalising file systems take for the same. */
 const fold = (path: string): string =>
   ASCII.test(path) ? path.toLowerCase() : path.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");
 

@@ -44,9 +44,9 @@ export interface SourceTree {
   root: string;
   /** Sorted by path components; folders before their contents. */
   members: SourceMember[];
-  /** What an exclusion kept out: the topmost path of each. */
+  /** Paths that an exclusion kept out: the topmost path of each. */
   leftOut: { path: string; pattern: string }[];
-  /** What an exclusion would have kept out and `include` brought back. */
+  /** Paths that an exclusion would have kept out and `include` brought back. */
   broughtBack: { path: string; pattern: string }[];
 }
 

@@ -130,7 +130,7 @@ export function* extraFields(extra: Buffer, name: string): Generator<{ id: numbe
   }
 }
 
-/** What an entry is. Readers that go by the name, the Unix mode or the DOS attribute must come to the same. */
+/** The type of an entry. Readers that go by the name, the Unix mode or the DOS attribute must come to the same. */
 function typeOf(name: string, mode: number, attributes: number, size: number): CentralHeader["type"] {
   const format = mode & 0o170000;
   const named = name.endsWith("/");

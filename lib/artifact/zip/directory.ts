@@ -20,7 +20,7 @@ export interface ZipMember {
   compressedSize: number;
   uncompressedSize: number;
   crc32: number;
-  /** Where its bytes begin in the archive. */
+  /** The start of its bytes in the archive. */
   dataOffset: number;
 }
 

@@ -11,7 +11,7 @@ const END64_MIN_BYTES = 56;
 /** Bytes of a ZIP64 end record that its own length leaves out: signature and length. */
 const END64_UNCOUNTED_BYTES = 12;
 
-/** Where the central directory is and what it holds, as the end of the archive says. */
+/** The place and size of the central directory, as the end of the archive says. */
 export interface EndRecord {
   entries: number;
   /** Bytes from the archive's start. */

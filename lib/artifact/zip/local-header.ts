@@ -19,7 +19,7 @@ const DESCRIPTOR_MAX_BYTES = 24;
 const FLAG_DESCRIPTOR = 0x0008;
 const FLAG_UTF8 = 0x0800;
 
-/** Where an entry lies in the archive, in bytes from its start. */
+/** The place of an entry in the archive, in bytes from its start. */
 export interface Extent {
   start: number;
   dataOffset: number;

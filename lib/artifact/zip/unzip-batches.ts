@@ -7,7 +7,7 @@ import { smallContent } from "./unzip-member.ts";
 
 /** Bytes that are unpacked before the event loop has its turn, and before a thread asks for more. */
 const BATCH_BYTES = 1024 * 1024;
-/** What a small file counts for beside its bytes. */
+/** The weight of a small file beside its bytes. */
 const FILE_COST_BYTES = 16 * 1024;
 /**
  * Inflated bytes between two collections, which are full ones: an inflater and its output hang on a handle that a young collection holds to be
@@ -23,11 +23,11 @@ export type Batch = readonly [from: number, to: number];
 /** A file's SHA-256 in lower-case hex. */
 export type FileDigest = readonly [path: string, sha256: string];
 
-/** What two threads unpack together. */
+/** The work that two threads unpack together. */
 export interface UnzipJob {
   /** The archive. */
   path: string;
-  /** Where to; every folder of it is there already. */
+  /** The path to write to; its folders exist already. */
   folder: string;
   /** Characters that are left away at the start of each path. */
   strip: number;

@@ -9,7 +9,7 @@ export interface UnzipWorkerData {
   shared: BatchQueue["shared"];
 }
 
-/** What `unzip-worker.ts` says, once. */
+/** The one message of `unzip-worker.ts`. */
 export type FromUnzipWorker =
   | { type: "done"; digests: FileDigest[] }
   | { type: "failed"; error: { kind: ErrorKind; code: Code; message: string; hint?: string } };

@@ -57,7 +57,7 @@ export function refuseAnonymous(app: FastifyInstance): void {
   });
 }
 
-/** Who is asking: the API key in X-API-Key, or the session in Authorization. */
+/** Finds out who is asking: the API key in X-API-Key, or the session in Authorization. */
 export interface Authentication {
   /** @throws 401 without a live key */
   key(request: FastifyRequest): Promise<Principal>;
@@ -73,7 +73,7 @@ export interface Authentication {
   rejected(request: FastifyRequest, error: HubError, secret?: string): HubError;
 }
 
-/** Who may fail how often, and what is told beyond that. */
+/** Limits of failed authentications, and the answer beyond them. */
 function failureLimits({ rateLimits, rateCounts }: HubContext): Authentication["rejected"] {
   if (rateLimits === undefined) return (_request, error) => error;
   const { failuresPerMinute } = rateLimits;

@@ -5,14 +5,17 @@ const PREFIXES = { key: "slk_", credential: "sdc_" } as const;
 
 export type CredentialKind = keyof typeof PREFIXES;
 
-/** How much of a key its record shows: the prefix and 36 of 256 bits. */
+/** The characters of a key that its record shows: the prefix and 36 of 256 bits. */
 const SHOWN = PREFIXES.key.length + 6;
 
 export function issue(kind: CredentialKind): string {
   return PREFIXES[kind] + randomBytes(32).toString("base64url");
 }
 
-/** What is stored and looked up. A plain hash is enough for 256 random bits, and an index lookup of a hash tells no timing. */
+/**
+ * Returns the hash that is stored and looked up. A plain one is enough for 256 random bits, and an index lookup of a
+ * hash tells no timing.
+ */
 export function hashOf(secret: string): string {
   return hash("sha256", secret);
 }
@@ -21,7 +24,9 @@ export function shownPrefix(key: string): string {
   return key.slice(0, SHOWN);
 }
 
-/** An identifier for a record: sorts by creation (milliseconds, then random), so that keyset pages are in order of age. */
+/**
+ * An identifier for a record: sorts by creation (milliseconds, then random), so that keyset pages are in order of age.
+ */
 export function recordId(prefix: string, now: number): string {
   return `${prefix}_${now.toString(16).padStart(12, "0")}${randomBytes(10).toString("hex")}`;
 }

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { paths } from "../../contract/surfaces/paths.ts";
 import { HubError } from "../http/errors.ts";
 
-/** How long a download URL lives. */
+/** The life of a download URL. */
 const DOWNLOAD_LIFETIME_MS = 15 * 60 * 1000;
 
 const forbiddenUrl = (message: string) => new HubError(403, "forbidden", message);

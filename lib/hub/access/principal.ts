@@ -1,7 +1,7 @@
 import type { Scope } from "../../contract/surfaces/keys.ts";
 import { forbidden } from "../http/errors.ts";
 
-/** Who makes a request: a key, or the key behind a session. */
+/** The principal of a request: a key, or the key behind a session. */
 export interface Principal {
   keyId: string;
   owner: string;

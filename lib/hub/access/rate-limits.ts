@@ -6,7 +6,7 @@ import type { SharedCounts } from "./shared-counts.ts";
 
 export const RATE_WINDOW_MS = 60_000;
 
-/** How often the hubs of one database may be asked. */
+/** The rate at which the hubs of one database may be asked. */
 export interface RateLimits {
   /** Of one key, or of one address without a key. */
   requestsPerMinute: number;

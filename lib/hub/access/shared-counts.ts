@@ -10,9 +10,9 @@ const EXCHANGED_PART = 0.05;
 const MAX_COUNTERS = 20_000;
 
 interface Counter {
-  /** What all hubs have counted, as the database said last. */
+  /** The count of all hubs, as the database said last. */
   shared: number;
-  /** What this hub has counted since. */
+  /** The count of this hub since then. */
   own: number;
   max: number;
 }

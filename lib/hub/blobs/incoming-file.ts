@@ -64,7 +64,7 @@ export class IncomingFile implements IncomingBlob {
     this.#gathered = [];
     this.#gatheredBytes = 0;
     this.#writing = this.#writeAll(batch);
-    // The error is thrown by whoever waits next; until then it must not count as unhandled.
+    // The next waiter throws the error; until then it must not count as unhandled.
     this.#writing.catch(() => {});
   }
 

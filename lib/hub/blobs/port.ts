@@ -17,7 +17,7 @@ export interface IncomingBlob extends AsyncDisposable {
   write(chunk: Uint8Array): Promise<void>;
   /** Everything written is on the disk afterwards, and can be read back with `readBack`. */
   flush(): Promise<void>;
-  /** Where the flushed bytes can be read from by programs that need a file. */
+  /** The path of the flushed bytes, for programs that need a file. */
   readonly path: string;
   /** The flushed bytes; use each chunk before asking for the next. */
   readBack(): AsyncIterable<Uint8Array>;

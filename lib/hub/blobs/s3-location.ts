@@ -1,6 +1,6 @@
 import { usageError } from "../../contract/errors.ts";
 
-/** Where a bucket is, from `--blob-url s3://…`. */
+/** The place of a bucket, from `--blob-url s3://…`. */
 export interface S3Location {
   bucket: string;
   /** In front of every id; empty or ending with a slash. */

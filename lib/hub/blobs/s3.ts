@@ -43,7 +43,7 @@ async function* counted(body: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** What is told of a failed call: S3's own name for it, and never its request, which is signed. */
+/** Describes a failed call: S3's own name for it, and never its request, which is signed. */
 function failure(doing: string, error: unknown): Error {
   const { name, message } = error as Error;
   return new StorageError("away", `The object storage failed at ${doing}: ${name}: ${message}`);

@@ -3,7 +3,7 @@ import { errorBody } from "../../contract/surfaces/keys.ts";
 import type { Authentication } from "../access/authentication.ts";
 import type { HubContext } from "../context.ts";
 
-/** What every mount is registered with. */
+/** The options that every mount is registered with. */
 export interface MountOptions {
   hub: HubContext;
   authentication: Authentication;

@@ -22,7 +22,7 @@ const CODE_OF_STATUS: Record<number, Code> = {
   503: "hub_unavailable",
 };
 
-/** What a client hears of a storage in trouble, and after how many seconds it should come back. */
+/** The answer for a storage in trouble, and after how many seconds it should come back. */
 const TROUBLES: Record<StorageTrouble, { status: number; code: Code; message: string; retryAfterSeconds: number }> = {
   away: {
     status: 503,
@@ -44,7 +44,7 @@ const TROUBLES: Record<StorageTrouble, { status: number; code: Code; message: st
   },
 };
 
-/** What PostgreSQL says of a text that it cannot store; SQLite takes them all. */
+/** The codes of PostgreSQL for a text that it cannot store; SQLite takes them all. */
 const POSTGRES_BAD_TEXT = "22021";
 
 interface ErrorBody {
@@ -58,7 +58,10 @@ const bodyOf = (message: string, code: Code): ErrorBody => ({ error: message, de
 
 const codeOf = (status: number): Code => CODE_OF_STATUS[status] ?? (status < 500 ? "hub_refused" : "hub_unavailable");
 
-/** What a client hears of an error that is not a {@link HubError}: a framework's refusal by its message, a defect by its request id. */
+/**
+ * Returns the answer to an error that is not a {@link HubError}: a framework's refusal by its message, a defect by its
+ * request id.
+ */
 function answerOf(error: FastifyError, request: FastifyRequest): HubError {
   const trouble = storageTrouble(error);
   if (trouble !== undefined) {

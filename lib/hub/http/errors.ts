@@ -1,6 +1,6 @@
 import type { Code } from "../../contract/codes.ts";
 
-/** What an answer with an error carries beside its three fields. */
+/** The facts of an answer with an error beside its three fields. */
 export interface HubErrorFacts {
   /** Further fields of the body. */
   fields?: Record<string, unknown>;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { type Kek, kekFileVersion, parseKeks, readKekFile } from "./kek-file.ts";
 
-/** Where the key-encryption keys come from. */
+/** The source of the key-encryption keys. */
 export interface KekSource {
   /** As messages name it. */
   readonly name: string;
@@ -16,7 +16,7 @@ export interface KekSource {
   version?(): Promise<string>;
 }
 
-/** Where an operator says that the keys are. */
+/** The place of the keys, as an operator gives it. */
 export type KekLocation =
   /** A file that the hub writes; with `isManaged` one that somebody else writes, such as a systemd credential. */
   | { file: string; isManaged?: boolean }

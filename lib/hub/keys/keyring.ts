@@ -81,7 +81,7 @@ export class Keyring {
   }
 }
 
-/** How often a secret is sealed anew because its KEK was retired in the meantime. */
+/** Times that a secret is sealed anew because its KEK was retired in the meantime. */
 const RETRIES = 5;
 
 /**

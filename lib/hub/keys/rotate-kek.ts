@@ -30,7 +30,7 @@ export interface RotateKekResult {
   dropped: string[];
 }
 
-/** What a row's sealing is bound to: a DEK to its project and artifact, a secret to its name. */
+/** Returns the context that a row's sealing is bound to: a DEK to its project and artifact, a secret to its name. */
 const contextOf = ({ id, projectId }: SealedRow) =>
   projectId === undefined ? secretContext(id) : dekContext(projectId, id);
 

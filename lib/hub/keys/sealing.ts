@@ -29,6 +29,6 @@ export function unseal({ sealed }: Sealed, kek: Kek, context: readonly string[])
   return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), decipher.final()]);
 }
 
-/** What an artifact's DEK is bound to (docs/contract/deploy.md). */
+/** Returns the context that an artifact's DEK is bound to (docs/contract/deploy.md). */
 export const dekContext = (projectId: string, artifactId: string) => ["dek", projectId, artifactId] as const;
 export const secretContext = (name: string) => ["secret", name] as const;

@@ -20,7 +20,7 @@ import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
 import { describeTarget, releaseRecord, setYanked } from "../records/targets.ts";
 import { archiveExists } from "./marketplace-publish.ts";
 
-/** What an owner does with a plugin or service beside publishing: import, yank, describe, hide, grant. */
+/** Routes of an owner for a plugin or service beside publishing: import, yank, describe, hide, grant. */
 export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: TargetKind }> = async (app, options) => {
   const { hub, kind } = options;
   const db = hub.database.kysely;

@@ -4,7 +4,7 @@ import type { HubContext } from "../context.ts";
 import { HubError } from "../http/errors.ts";
 import { concernsConnection } from "../storage-error.ts";
 
-/** How long, and how often, the database is asked what became of a commit that it did not answer. */
+/** Pause and number of times that the database is asked what became of a commit that it did not answer. */
 const UNCLEAR_COMMIT_MS = 5000;
 const UNCLEAR_COMMIT_POLL_MS = 250;
 
@@ -26,7 +26,7 @@ export interface Publication<Version extends { id: string; version: string }> {
   isSame: (existing: Version) => boolean;
   /** Whether an earlier record is of the same content, so that the new bytes can stand for it. */
   isSameContent: (existing: Version) => boolean;
-  /** What the refusal says of an earlier record of other bytes. */
+  /** The words of a refusal because of an earlier record with other bytes. */
   differs: (existing: Version) => { what: string; contentSha256: string };
 }
 

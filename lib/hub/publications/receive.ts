@@ -7,7 +7,7 @@ import { badRequest, HubError, tooLarge, unprocessable } from "../http/errors.ts
 
 /** Bounds of a form's text fields; the file has its own limit. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 8192, fields: 32, files: 4, parts: 36, headerPairs: 32 };
-/** What a form may weigh beside its file. */
+/** Limits of a form beside its file. */
 const FORM_OVERHEAD_BYTES = 1024 * 1024;
 
 /** Bytes that arrived whole, with their digest. */

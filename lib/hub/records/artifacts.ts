@@ -21,7 +21,7 @@ export async function findArtifact(
   return (await statements.first(LOCATION, [projectId, version])) as Artifact | undefined;
 }
 
-/** What a download of an artifact or delta needs to know. */
+/** The facts that a download of an artifact or delta needs. */
 export async function findArtifactBytes(
   statements: Statements,
   id: string,
@@ -29,7 +29,7 @@ export async function findArtifactBytes(
   return (await statements.first(BYTES, [id, id])) as Artifact | undefined;
 }
 
-/** What `authorize` decides on: the artifact or delta of this signature, and the credential with its key. */
+/** The facts that `authorize` decides on: the artifact or delta of this signature, and the credential with its key. */
 export interface Authorization {
   /** Undefined when no artifact or delta of the project has the signature. */
   artifactId: string | undefined;

@@ -44,7 +44,7 @@ class PostgresStatements implements Statements {
   }
 }
 
-/** How a hub uses PostgreSQL. */
+/** Options of a hub for PostgreSQL. */
 export interface PostgresOptions {
   url: string;
   /** Most connections of this hub. */

@@ -25,12 +25,16 @@ interface IncomingReport {
   createdAt: string;
 }
 
-/** How the log and the views name a target of surface A; surface B's is the project's id, which has no slash. */
+/**
+ * Returns the name of a target in the log and the views, of surface A; surface B's is the project's id, which has no
+ * slash.
+ */
 export const targetName = (kind: "plugin" | "service", slug: string) => `${kind}/${slug}`;
 
 /**
- * Appends a report to the log and makes it its host's newest record, in one transaction. The view's counter is incremented under
- * its row lock, so that the change numbers of one view become visible in their order and no reader's cursor passes over one.
+ * Appends a report to the log and makes it its host's newest record, in one transaction. The view's counter is
+ * incremented under its row lock, so that the change numbers of one view become visible in their order and no reader's
+ * cursor passes over one.
  *
  * @returns false when the log has a report of this deployment already: nothing changed
  */
@@ -73,7 +77,9 @@ function storeReport(db: Queries, report: IncomingReport): Promise<boolean> {
   });
 }
 
-/** Stores a report of surface A in the view of its deployer. @returns the record that the log and the fleet view show */
+/**
+ * Stores a report of surface A in the view of its deployer. @returns the record that the log and the fleet view show
+ */
 export async function storeTargetReport(
   db: Queries,
   report: z.output<typeof deploymentReport>,
@@ -109,7 +115,9 @@ export async function storeTargetReport(
   return record;
 }
 
-/** Stores a report of surface B in its project's view. @returns the deployment's id, made here when the report has none */
+/**
+ * Stores a report of surface B in its project's view. @returns the deployment's id, made here when the report has none
+ */
 export async function storeProjectReport(db: Queries, report: ProjectReport, now: number): Promise<string> {
   const id = recordId("dpl", now);
   const deploymentId = report.deployment_id === "" ? id : report.deployment_id;

@@ -169,7 +169,7 @@ export interface SealedSecretsTable {
   created_at: string;
 }
 
-/** What the hubs of one database have to remember. */
+/** The state that the hubs of one database share. */
 export interface HubStateTable {
   name: string;
   value: string;

@@ -1,7 +1,7 @@
 import { hashOf } from "../access/credentials.ts";
 import type { Queries } from "./port.ts";
 
-/** How long a session lives (docs/contract/deploy.md). Seconds. */
+/** The life of a session in seconds (docs/contract/deploy.md). */
 export const SESSION_SECONDS = 3600;
 
 /** Opens a session and forgets those that have expired. Only the token's hash is stored. */

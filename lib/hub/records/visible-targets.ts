@@ -38,7 +38,7 @@ const LIST = `SELECT p.* FROM ${CALLER} JOIN projects p ON p.kind = ? AND p.slug
     OR lower(COALESCE(p.description, '')) LIKE ? ESCAPE '!'
   ORDER BY p.slug LIMIT ?`;
 
-/** Who asks, and for what. */
+/** The caller, and the target that is asked for. */
 export interface Question {
   kind: TargetKind;
   slug: string;

@@ -11,7 +11,7 @@ const FRESH_MS = 500;
 
 export type Part = "database_read" | "database_write" | "blobs";
 
-/** How a part of the hub's storage is. */
+/** The state of a part of the hub's storage. */
 export interface PartHealth {
   ok: boolean;
   duration_ms: number;

@@ -18,7 +18,7 @@ const MAX_LOST_TOLD = 100;
 export interface SweepOptions {
   /** Younger blobs without a record may be about to get one, also by another hub on the same storage. */
   minAgeMs: number;
-  /** How long the trash keeps what it was given. */
+  /** The time that the trash keeps what it was given. */
   trashAgeMs: number;
   /** Milliseconds since 1970. */
   now: number;

@@ -5,17 +5,17 @@ import { sweepBlobs, type SweepResult } from "./sweep.ts";
 const INTERVAL_MS = 60 * 60 * 1000;
 /** Uploads and blobs that are older than this belong to nobody: an upload that goes on grows, and a commit takes seconds. */
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
-/** How long the trash keeps a blob without a record. */
+/** The time that the trash keeps a blob without a record. */
 const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;
 
 export interface UpkeepOptions {
   /** True when no other process writes to this storage, so that everything without an owner is a leftover. */
   isAlone: boolean;
-  /** How long deployment reports are kept; undefined for ever. */
+  /** The time that deployment reports are kept; undefined for ever. */
   keepReportsMs: number | undefined;
 }
 
-/** What the hub does beside the requests, now and every hour, until it is disposed. */
+/** The hub's work beside the requests, done now and every hour, until it is disposed. */
 export class Upkeep implements AsyncDisposable {
   readonly #hub: HubContext;
   readonly #options: UpkeepOptions;

@@ -1,6 +1,6 @@
 import { unprocessable } from "../../http/errors.ts";
 
-/** How a source host writes the URL of an archive. */
+/** The way in which a source host writes the URL of an archive. */
 export type SourceShape = "github" | "gitlab" | "gitea";
 
 export interface SourceHost {
