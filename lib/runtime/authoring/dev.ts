@@ -9,11 +9,12 @@ import type { EndedCall } from "../calls/call-log.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
 import { descriptorOf } from "./pack.ts";
 import { trialConfiguration } from "./trial.ts";
+import { LOCAL_FOLDER, writeTypePaths } from "./type-paths.ts";
 
 /** Several events of one save count as one. */
 const QUIET_MS = 100;
 /** Folders whose changes are no change of the code. */
-const UNWATCHED: ReadonlySet<string> = new Set(["data", "node_modules", ".git"]);
+const UNWATCHED: ReadonlySet<string> = new Set(["data", "node_modules", ".git", LOCAL_FOLDER]);
 
 export type DevEvent =
   | { event: "ready"; url: string; key: string; actions: string[] }
@@ -47,6 +48,7 @@ export interface DevSession extends AsyncDisposable {
 export async function developPlugin(options: DevOptions): Promise<DevSession> {
   const folder = resolve(options.folder);
   const { name, execution_mode } = await descriptorOf(folder);
+  await writeTypePaths(folder);
   await using building = new AsyncDisposableStack();
   const root = await mkdtemp(join(tmpdir(), "sealift-dev-"));
   building.defer(() => rm(root, { recursive: true, force: true }));

@@ -8,6 +8,7 @@ import { listSourceTree } from "../../artifact/tree/source-tree.ts";
 import { usageError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor, DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
 import { readYamlFile } from "../../support/yaml-file.ts";
+import { LOCAL_FOLDER } from "./type-paths.ts";
 
 /** Where a plugin keeps what it writes: never part of a release. */
 const DATA = "data";
@@ -56,7 +57,8 @@ export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
   const file = resolve(options.output ?? `${name}-${version}.zip`);
   const { members, leftOut } = listSourceTree(folder, { include: options.include ?? [], limits: DEFAULT_LIMITS });
   const packed = members.filter(
-    ({ path, type }) => type === "file" && !path.startsWith(`${DATA}/`) && join(folder, path) !== file,
+    ({ path, type }) =>
+      type === "file" && ![DATA, LOCAL_FOLDER].includes(path.split("/")[0] ?? "") && join(folder, path) !== file,
   );
   if (!packed.some(({ path }) => path === entry_point)) {
     throw usageError("usage", `The entry point ${entry_point} is left out of the archive.`, {

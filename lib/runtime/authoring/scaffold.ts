@@ -4,6 +4,7 @@ import { usageError } from "../../contract/errors.ts";
 import { DESCRIPTOR_FILE, pluginName } from "../../contract/files/descriptor.ts";
 import type { ExecutionMode } from "../../contract/surfaces/runtime.ts";
 import { TRIAL_FILE } from "./trial.ts";
+import { LOCAL_FOLDER, TYPES_FILE, writeTypePaths } from "./type-paths.ts";
 
 export interface ScaffoldOptions {
   name: string;
@@ -72,6 +73,7 @@ const TRIALS = `# \`sealift plugin test\` makes these calls in a throw-away runt
 `;
 
 const TSCONFIG = {
+  extends: `./${TYPES_FILE}`,
   compilerOptions: {
     target: "es2024",
     module: "nodenext",
@@ -97,7 +99,7 @@ export function scaffoldFiles(options: ScaffoldOptions): Record<string, string> 
     [entry]: sourceText(options),
     [TRIAL_FILE]: TRIALS,
     "package.json": json({ name, version: "0.1.0", private: true, type: "module" }),
-    ".gitignore": "node_modules/\ndata/\n",
+    ".gitignore": `node_modules/\ndata/\n${LOCAL_FOLDER}/\n`,
     ...(language === "typescript" && { "tsconfig.json": json(TSCONFIG) }),
   };
 }
@@ -123,5 +125,6 @@ export async function scaffoldPlugin(options: ScaffoldOptions): Promise<string[]
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, content);
   }
+  await writeTypePaths(options.folder);
   return Object.keys(files);
 }

@@ -11,6 +11,7 @@ import type { Logger } from "../../support/logging.ts";
 import { parseYaml, readYamlFile } from "../../support/yaml-file.ts";
 import { stackOf } from "../guest/fault.ts";
 import { createRuntime } from "../runtime.ts";
+import { writeTypePaths } from "./type-paths.ts";
 
 /** Runs one plugin in a throw-away runtime, over HTTP like every caller, and makes the calls of its `plugin.test.yaml`. */
 
@@ -109,6 +110,7 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialReport> {
     usageError("usage", message, { faults }),
   );
   const cases = await casesOf(options);
+  await writeTypePaths(folder);
   const root = await mkdtemp(join(tmpdir(), "sealift-trial-"));
   const key = randomBytes(24).toString("hex");
   let stack: string | undefined;

@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 /** The product runs from `.ts` sources and from compiled `.js`: siblings have the extension of this file. */
 export const OWN_EXTENSION = extname(fileURLToPath(import.meta.url));
 
-const SDK_URL = new URL(`../../sdk/index${OWN_EXTENSION}`, import.meta.url).href;
+export const SDK_URL = new URL(`../../sdk/index${OWN_EXTENSION}`, import.meta.url).href;
 
 const SDK_FORMAT = OWN_EXTENSION === ".ts" ? "module-typescript" : "module";
 

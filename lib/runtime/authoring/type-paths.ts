@@ -1,0 +1,24 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { SDK_URL, ZOD_FOLDER } from "../guest/sdk-resolution.ts";
+
+/** What a TypeScript plugin's `tsconfig.json` extends: made for this machine, and no part of the plugin. */
+export const LOCAL_FOLDER = ".sealift";
+export const TYPES_FILE = `${LOCAL_FOLDER}/tsconfig.json`;
+
+/**
+ * Writes where TypeScript finds the types of what the runtime brings, so that nothing has to be installed. Does nothing
+ * for a plugin whose `tsconfig.json` does not ask for it.
+ * @param folder the plugin's
+ */
+export async function writeTypePaths(folder: string): Promise<void> {
+  const config = await readFile(join(folder, "tsconfig.json"), "utf8").catch(() => "");
+  if (!config.includes(TYPES_FILE)) return;
+  const sdk = fileURLToPath(SDK_URL).replace(/\.js$/, ".d.ts");
+  const zod = join(ZOD_FOLDER, "index.d.ts");
+  const paths = { "sealift/sdk": [sdk], ...(existsSync(zod) && { zod: [zod] }) };
+  await mkdir(join(folder, LOCAL_FOLDER), { recursive: true });
+  await writeFile(join(folder, TYPES_FILE), `${JSON.stringify({ compilerOptions: { paths } }, null, 2)}\n`);
+}
