@@ -33,7 +33,7 @@ export const publish = {
     ),
     deltas: whole({ help: "Deltas to make from the versions that hosts run; 0 for none", default: 4, min: 0, max: 8 }),
     deltaFrom: list(
-      { metavar: "VERSION", help: "Make a delta from this version, whoever runs it; may be repeated" },
+      { metavar: "VERSION", help: "Make a delta from this version, too; may be repeated" },
       (version) => version,
     ),
     output: path({ help: "Keep the artifact in this file, its keys in FILE.json (0600)" }),

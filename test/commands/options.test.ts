@@ -24,7 +24,7 @@ function sampleOf(option: Option): string {
   const byName: Record<string, string> = {
     "project-id": "prj_0123456789abcdef",
     version: "1.2.3",
-    listen: "127.0.0.1:1",
+
     repo: "acme/tides@v1",
     "import-host": "gitea=https://git.example.org",
     "git-token": "git.example.org=token",
@@ -42,7 +42,8 @@ function sampleOf(option: Option): string {
     duration: "7m",
     url: "http://other.example",
   };
-  return byName[option.name] ?? byKind[option.kind] ?? "sample";
+  const byMetavar: Record<string, string> = { "HOST:PORT": "127.0.0.1:1" };
+  return byName[option.name] ?? byMetavar[option.metavar] ?? byKind[option.kind] ?? "sample";
 }
 
 const expected = (option: Option): unknown =>
