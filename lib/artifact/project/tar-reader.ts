@@ -24,8 +24,10 @@ type Extension = "x" | "g" | "L";
 const isExtension = (type: string): type is Extension => type === "x" || type === "g" || type === "L";
 
 /**
- * Reads a tar that comes piece by piece, of regular files and folders only (docs/contract/project-artifact.md), and refuses what GNU tar,
- * bsdtar or Python would read in another way: members behind the end, malformed pax records, contradicting sizes. A synchronous state
+ * Reads a tar that comes piece by piece, of regular files and folders only (docs/contract/project-artifact.md), and
+ * refuses what GNU tar,
+ * bsdtar or Python would read in another way: members behind the end, malformed pax records, contradicting sizes. A
+ * synchronous state
  * machine: nothing is allocated for a member that lies in one piece.
  */
 export class TarReader {
@@ -136,8 +138,9 @@ export class TarReader {
   #takeExtension(bytes: Uint8Array): void {
     if (this.#extension === "L") {
       const end = bytes.indexOf(0);
-      if (end === 0 || (end !== -1 && !isZero(bytes.subarray(end)))) throw tarInvalid("a long name has a NUL in it");
-      this.#longName = decodeText(end === -1 ? bytes : bytes.subarray(0, end));
+      // Without a NUL at its end, some readers go on reading in the padding behind it.
+      if (end < 1 || !isZero(bytes.subarray(end))) throw tarInvalid("a long name does not end with a NUL");
+      this.#longName = decodeText(bytes.subarray(0, end));
     } else {
       const values = readPax(bytes, this.#extension === "g" ? "global" : "member");
       if (this.#extension === "x") this.#pax = values;
