@@ -1,5 +1,6 @@
 import cliTruncate from "cli-truncate";
 import stringWidth from "string-width";
+import { printable } from "../support/printable.ts";
 
 /** ASCII and the signs of our own pictures: one column each, whatever the terminal. */
 const PLAIN = /^[\x20-\x7e█▉▊▋▌▍▎▏░─✓✗▸·›↶→…–●]*$/;
@@ -11,7 +12,8 @@ export const widthOf = (text: string): number => (PLAIN.test(text) ? text.length
 export function fit(text: string, width: number): string {
   if (width <= 0) return "";
   if (PLAIN.test(text)) return text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width);
-  const shown = stringWidth(text) > width ? cliTruncate(text, width) : text;
+  const safe = printable(text);
+  const shown = stringWidth(safe) > width ? cliTruncate(safe, width) : safe;
   return shown + " ".repeat(Math.max(0, width - stringWidth(shown)));
 }
 

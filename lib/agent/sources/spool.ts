@@ -1,11 +1,11 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { MAX_PLAINTEXT_BYTES } from "../../artifact/limits.ts";
+import { ArchiveVerifier } from "../../artifact/signatures/archive-hmac.ts";
 import { installError } from "../../client/marketplace-client.ts";
-import { artifactError } from "../../contract/errors.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
 import type { AgentEvent } from "../deployment/events.ts";
 import { throttled } from "../deployment/progress.ts";
@@ -27,7 +27,8 @@ export interface Spooled {
 }
 
 /**
- * Writes an archive to disk while its SHA-256 and, where it has one, its HMAC run: a ZIP needs its end before its start can be read.
+ * Writes an archive to disk while its SHA-256 and, where it has one, its HMAC run: a ZIP needs its end before its
+ * start can be read.
  *
  * @throws ArtifactError `signature_invalid`, `limit_exceeded`, `download_incomplete`
  */
@@ -38,7 +39,7 @@ export async function spool(
   { emit, signal, limits }: Pick<FetchContext, "emit" | "signal" | "limits">,
 ): Promise<Spooled> {
   const maxBytes = Math.min(limits.maxTotalBytes, MAX_PLAINTEXT_BYTES);
-  const mac = hmac && createHmac("sha256", Buffer.from(hmac.secret, "utf8"));
+  const verifier = hmac && new ArchiveVerifier(hmac.secret, hmac.expected);
   const sha256 = createHash("sha256");
   const pace = paceBuffers();
   let bytes = 0;
@@ -57,7 +58,7 @@ export async function spool(
         callback(installError("limit_exceeded", `the artifact is larger than ${maxBytes} bytes.`));
         return;
       }
-      mac?.update(chunk);
+      verifier?.update(chunk);
       sha256.update(chunk);
       pace(chunk.length);
       progress();
@@ -67,10 +68,6 @@ export async function spool(
   await pipeline(body, measure, createWriteStream(file, { mode: 0o600, highWaterMark: WAITING_BYTES }), { signal });
   if (size !== undefined && bytes !== size)
     throw installError("download_incomplete", `it ended after ${bytes} of ${size} bytes.`);
-  if (mac !== undefined && !timingSafeEqual(mac.digest(), Buffer.from(hmac!.expected, "hex"))) {
-    throw artifactError("signature_invalid", "The HMAC of the artifact is not the one in X-Signature.", {
-      hint: "Nothing was installed. Either --signing-secret is not the developer's, or these are not the developer's bytes.",
-    });
-  }
+  verifier?.verify();
   return { bytes, sha256: sha256.digest("hex") };
 }

@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { extname } from "node:path";
 import { Writable } from "node:stream";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { Code } from "../../contract/codes.ts";
 import { artifactError, type ErrorKind, SealiftError } from "../../contract/errors.ts";
+import { startThread } from "../../support/thread.ts";
 import type { Limits } from "../limits.ts";
 
 /** Messages between the opening thread and `unpack-worker.ts`. */
@@ -35,7 +35,8 @@ export interface Unpacked {
 /**
  * Plaintext (one zstd frame holding a tar) in, files in the staging folder out, on a worker thread.
  *
- * It never fails while bytes arrive: after an error it swallows the rest, so that the stream's end still tells whether the bytes
+ * It never fails while bytes arrive: after an error it swallows the rest, so that the stream's end still tells
+ * whether the bytes
  * were authentic. {@link result} then throws what went wrong.
  */
 export class Unpacker extends Writable {
@@ -56,13 +57,7 @@ export class Unpacker extends Writable {
   constructor(folder: string, limits: Limits, onUnpacked?: (bytes: number) => void) {
     super({ highWaterMark: BATCH_BYTES });
     this.#onUnpacked = onUnpacked;
-    this.#worker = new Worker(new URL(`./unpack-worker${extname(import.meta.url)}`, import.meta.url), {
-      workerData: { folder, limits },
-      // The worker needs no secret of the process's environment, and no hooks of a test runner.
-      env: {},
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 },
-    });
+    this.#worker = startThread(import.meta.url, "unpack-worker", { folder, limits });
     this.#worker.on("message", (message: FromWorker) => this.#receive(message));
     this.#worker.on("error", (error: Error) =>
       this.#fail(artifactError("internal", `Unpacking failed: ${error.message}`, { cause: error })),

@@ -1,7 +1,7 @@
-import { extname } from "node:path";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { Code } from "../../contract/codes.ts";
 import { artifactError, type ErrorKind, SealiftError } from "../../contract/errors.ts";
+import { startThread } from "../../support/thread.ts";
 import type { BatchQueue, FileDigest, UnzipJob } from "./unzip-batches.ts";
 
 export interface UnzipWorkerData {
@@ -24,13 +24,10 @@ export class UnzipHelper implements AsyncDisposable {
 
   constructor(job: UnzipJob, queue: BatchQueue) {
     this.#queue = queue;
-    this.#worker = new Worker(new URL(`./unzip-worker${extname(import.meta.url)}`, import.meta.url), {
-      workerData: { job, shared: queue.shared } satisfies UnzipWorkerData,
-      // The worker needs no secret of the process's environment, and no hooks of a test runner.
-      env: {},
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 },
-    });
+    this.#worker = startThread(import.meta.url, "unzip-worker", {
+      job,
+      shared: queue.shared,
+    } satisfies UnzipWorkerData);
     this.#worker.on("message", (message: FromUnzipWorker) => {
       this.#answer = message;
       if (message.type === "failed") {
