@@ -29,7 +29,7 @@ export class HubServe extends withOptions(hubOptions) {
     // pile up to a hundred megabytes before anyone looks.
     setFlagsFromString("--semi-space-growth-factor=1");
     const { listen, publicUrl, blobUrl, importHost: sourceHosts, maxArtifactBytes } = this.options;
-    const { requestsPerMinute, failuresPerMinute, trustedProxy, keepReportsMs = 0 } = this.options;
+    const { requestsPerMinute, failuresPerMinute, trustedProxy, keepReportsMs = 0, keepAuditMs = 0 } = this.options;
     const { databasePoolSize, statementTimeoutMs } = this.options;
     const [{ createHub }, { createLogger }, { systemdNotifier }] = await Promise.all([
       import("../../lib/hub/hub.ts"),
@@ -52,6 +52,7 @@ export class HubServe extends withOptions(hubOptions) {
       statementTimeoutMs,
       ...(sourceHosts.length > 0 && { sourceHosts }),
       ...(keepReportsMs > 0 && { keepReportsMs }),
+      ...(keepAuditMs > 0 && { keepAuditMs }),
       logger,
     });
     await serve(hub, {

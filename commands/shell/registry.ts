@@ -13,10 +13,13 @@ import { PinTarget, UnpinTarget } from "../host/pin.ts";
 import { Releases } from "../host/releases.ts";
 import { Rollback } from "../host/rollback.ts";
 import { Status } from "../host/status.ts";
+import { AuditList } from "../hub/audit.ts";
 import { HubAdminKey } from "../hub/hub-admin-key.ts";
+import { HubBackup, HubMove, HubRestore } from "../hub/hub-backup.ts";
 import { HubCreateKek } from "../hub/hub-create-kek.ts";
 import { HubRotateKek } from "../hub/hub-rotate-kek.ts";
 import { HubServe } from "../hub/hub-serve.ts";
+import { HubVerify } from "../hub/hub-verify.ts";
 import { KeysCreate, KeysList, KeysRevoke } from "../hub/keys.ts";
 import { ProjectsCreate, ProjectsList } from "../hub/projects.ts";
 import { Doctor } from "../operating/doctor.ts";
@@ -47,10 +50,15 @@ export const COMMANDS: readonly CommandClass[] = [
   Fleet,
   FleetWait,
   History,
+  AuditList,
   HubAdminKey,
+  HubBackup,
   HubCreateKek,
+  HubMove,
+  HubRestore,
   HubRotateKek,
   HubServe,
+  HubVerify,
   Keygen,
   KeysCreate,
   KeysList,

@@ -4,6 +4,8 @@ import { HEADERS } from "../contract/surfaces/headers.ts";
 import {
   type ApiKeyRecord,
   apiKeyRecord,
+  type AuditRecord,
+  auditRecord,
   type CreatedKey,
   createdKey,
   type CreateKeyRequest,
@@ -73,6 +75,12 @@ export class DevkeysClient {
     return this.#delete(paths.signingKey());
   }
 
+  /** The audit log of the hub, newest first, for administrators. */
+  listAudit(filters: { since?: string; until?: string; action?: string; actor?: string }): AsyncGenerator<AuditRecord> {
+    const query = new URLSearchParams(Object.entries(filters)).toString();
+    return this.#pages(paths.audit() + (query === "" ? "" : `?${query}`), auditRecord);
+  }
+
   async #delete(path: string): Promise<void> {
     const request = this.#request("DELETE", path);
     const response = await send(request, this.#options);
@@ -83,7 +91,8 @@ export class DevkeysClient {
   async *#pages<T extends z.ZodType>(path: string, item: T): AsyncGenerator<z.output<T>> {
     let cursor: string | null = null;
     do {
-      const query: string = cursor === null ? "" : `?cursor=${encodeURIComponent(cursor)}`;
+      const joint = path.includes("?") ? "&" : "?";
+      const query: string = cursor === null ? "" : `${joint}cursor=${encodeURIComponent(cursor)}`;
       const found: { items: z.output<T>[]; next: string | null } = await call(
         this.#request("GET", path + query),
         page(item),

@@ -11,6 +11,7 @@ import { HotPolls } from "./http/hot-polls.ts";
 import { requestId } from "./http/request-id.ts";
 import { levelOf, logAnswered } from "./http/request-log.ts";
 import { validatorCompiler } from "./http/validation.ts";
+import { auditLog } from "./mounts/audit.ts";
 import { deltas } from "./mounts/deltas.ts";
 import { deploy } from "./mounts/deploy.ts";
 import { deployments } from "./mounts/deployments.ts";
@@ -94,7 +95,7 @@ export async function createApp(
   const options: MountOptions = { hub, authentication: createAuthentication(hub) };
   await app.register(health, { ...options, upkeep });
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp]) {
-    for (const mount of [devkeys, signingKey]) await app.register(mount, { ...options, prefix });
+    for (const mount of [devkeys, signingKey, auditLog]) await app.register(mount, { ...options, prefix });
   }
   for (const mount of [deploy, publish, deltas, downloads])
     await app.register(mount, { ...options, prefix: MOUNTS.deploy });

@@ -95,7 +95,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     logger,
   };
   const upkeep = opened.use(
-    new Upkeep(context, { isAlone: database.dialect === "sqlite", keepReportsMs: options.keepReportsMs }),
+    new Upkeep(context, {
+      isAlone: database.dialect === "sqlite",
+      keepReportsMs: options.keepReportsMs,
+      keepAuditMs: options.keepAuditMs,
+    }),
   );
   void upkeep.run();
   const app = await createApp(context, {

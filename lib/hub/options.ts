@@ -45,6 +45,8 @@ export interface HubOptions {
   drainTimeoutMs?: number;
   /** The time that deployment reports are kept; a host's newest one is never removed. Default for ever. */
   keepReportsMs?: number;
+  /** How long the audit log is kept. Default for ever. */
+  keepAuditMs?: number;
   /** Looks at a ZIP before it becomes visible; throws to refuse it. Default: the agent's own pre-scan. */
   checkArchive?: CheckArchive;
   /**

@@ -1,9 +1,9 @@
 import { agent, examination } from "./agent.ts";
 import { common } from "./common.ts";
 import { network } from "./connection.ts";
-import { keyCreation, projectCreation } from "./devkeys.ts";
+import { auditList, keyCreation, projectCreation } from "./devkeys.ts";
 import { systemd } from "./host.ts";
-import { hub } from "./hub.ts";
+import { hub, hubBackup, hubMove, hubRestore, hubVerify } from "./hub.ts";
 import { history, pinning, rollback } from "./inspection.ts";
 import { login } from "./login.ts";
 import { marketplacePublication, searching, signingKey, yanking } from "./marketplace.ts";
@@ -33,6 +33,7 @@ const GROUPS: readonly Table[] = [
   ],
   ...[publish, keyPair, opening, marketplacePublication, yanking, searching, signingKey, keyCreation, projectCreation],
   ...[history, rollback, pinning],
+  ...[auditList, hubBackup, hubRestore, hubMove, hubVerify],
   ...[hub, runtime, scaffold, trial, systemd],
 ];
 

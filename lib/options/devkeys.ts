@@ -59,3 +59,25 @@ export const signingKeyState = group("Signing key", {
   status: flag({ help: "Only tell whether one is registered" }),
   forget: flag({ help: "Remove it from the hub" }),
 });
+
+/** A moment in the past: a span back from now, or a time. @throws Error whose message continues "--since …" */
+function pastMomentOf(text: string): Date {
+  if (!/^\d{4}-/.test(text)) return new Date(Date.now() - parseDuration(text));
+  const time = new Date(text);
+  if (!Number.isNaN(time.getTime())) return time;
+  throw new Error(`is a span such as 7d, or an ISO 8601 time, not ${JSON.stringify(text)}`);
+}
+
+/** Options of `audit list`. */
+export const auditList = {
+  ...group("Entries", {
+    from: parsed(
+      { name: "since", metavar: "TIME", help: "Entries from then on: 7d, or an ISO 8601 time" },
+      pastMomentOf,
+    ),
+    until: parsed({ metavar: "TIME", help: "Entries before then" }, pastMomentOf),
+    action: text({ metavar: "ACTION", help: "Entries of this action, such as key.create" }),
+    actor: text({ metavar: "OWNER", help: "Entries of this owner's keys" }),
+  }),
+  ...connection,
+};

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { LOG_LEVELS } from "./common.ts";
-import { choice, duration, list, parsed, path, size, text, whole } from "./kinds.ts";
-import { group } from "./option.ts";
+import { choice, duration, flag, list, parsed, path, size, text, whole } from "./kinds.ts";
+import { group, required } from "./option.ts";
 
 /** Options of the hub as a service. */
 
@@ -57,6 +57,45 @@ export const hubStorage = group("Storage", {
   }),
 });
 
+/** Where a hub's artifacts are. */
+const blobStorage = group("Storage", {
+  blobUrl: text({
+    metavar: "URL",
+    help: "A folder, or s3://bucket/prefix?endpoint=…&region=…",
+    defaultText: "blobs in the data folder",
+  }),
+});
+
+const { dataDir, databaseUrl } = hubStorage;
+
+/** Options of `hub backup`. */
+export const hubBackup = {
+  ...group("Backup", { to: required(path({ help: "Folder that takes the backup" })) }),
+  ...{ dataDir, databaseUrl, ...blobStorage },
+};
+
+/** Options of `hub restore`. */
+export const hubRestore = {
+  ...group("Backup", { from: required(path({ name: "backup", help: "Folder of the backup" })) }),
+  ...{ dataDir, databaseUrl, ...blobStorage },
+};
+
+/** Options of `hub move`. */
+export const hubMove = {
+  ...group("Target", {
+    toDataDir: required(path({ help: "Data folder of the hub's new place" })),
+    toDatabaseUrl: text({ metavar: "URL", help: "New database", defaultText: "hub.sqlite in the new data folder" }),
+    toBlobUrl: text({ metavar: "URL", help: "New place of artifacts", defaultText: "blobs in the new data folder" }),
+  }),
+  ...{ dataDir, databaseUrl, ...blobStorage },
+};
+
+/** Options of `hub verify`. */
+export const hubVerify = {
+  ...group("Check", { quick: flag({ help: "Compare sizes only, without reading the artifacts" }) }),
+  ...{ dataDir, databaseUrl, ...blobStorage },
+};
+
 export const hub = {
   ...group("Server", {
     listen: parsed(
@@ -100,20 +139,17 @@ export const hub = {
       help: "How long reports are kept; a host's newest one always",
       defaultText: "for ever",
     }),
+    keepAuditMs: duration({ name: "audit-retention", help: "How long the audit log is kept", defaultText: "for ever" }),
     logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", defaultText: "info; with --json silent" }),
   }),
   ...hubStorage,
+  ...blobStorage,
   ...group("Storage", {
     databasePoolSize: whole({ help: "Most connections to PostgreSQL", default: 10, min: 2 }),
     statementTimeoutMs: duration({
       name: "statement-timeout",
       help: "PostgreSQL cancels what takes longer",
       default: 10_000,
-    }),
-    blobUrl: text({
-      metavar: "URL",
-      help: "A folder, or s3://bucket/prefix?endpoint=…&region=…",
-      defaultText: "blobs in the data folder",
     }),
   }),
 };

@@ -54,6 +54,43 @@ export const projectRecord = z.object({
 });
 export type ProjectRecord = z.infer<typeof projectRecord>;
 
+/** Actions that the audit log tells apart. An action, once released, keeps its name. */
+export const AUDIT_ACTIONS = [
+  "key.create",
+  "key.revoke",
+  "project.create",
+  "target.change",
+  "grant.add",
+  "grant.remove",
+  "version.publish",
+  "version.import",
+  "version.yank",
+  "version.unyank",
+  "delta.publish",
+  "index.publish",
+  "signing-key.register",
+  "signing-key.forget",
+  "admin-key.renew",
+  "kek.rotate",
+] as const;
+export const auditAction = z.enum(AUDIT_ACTIONS);
+export type AuditAction = z.infer<typeof auditAction>;
+
+/** An entry of the audit log: who did what to what, from where. */
+export const auditRecord = z.object({
+  id: z.string(),
+  created_at: z.string(),
+  action: z.string(),
+  /** The owner of the key that did it, and the key's id. */
+  actor: z.string(),
+  key_id: z.string(),
+  subject: z.string(),
+  facts: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+  address: z.string(),
+  request_id: z.string(),
+});
+export type AuditRecord = z.infer<typeof auditRecord>;
+
 /**
  * Every error body of ours (docs/contract/marketplace.md): `detail` for readers of surface A, `error` for those of
  * surface B.

@@ -47,4 +47,5 @@ export const paths = {
   apiKey: (id: string) => `${MOUNTS.devkeys}/api-keys/${segment(id)}`,
   projects: () => `${MOUNTS.devkeys}/projects`,
   signingKey: () => `${MOUNTS.devkeys}/signing-key`,
+  audit: () => `${MOUNTS.devkeys}/audit`,
 } as const;

@@ -15,7 +15,7 @@ export interface ProjectAccess {
   /** The live session of this project. @throws 401 without one, 403 for another project's or a missing scope */
   session(request: FastifyRequest, projectId: string, ...scopes: Scope[]): Promise<Session>;
   /** @throws 401, 403; 404 for administrators only, when there is no such project */
-  publishable(request: FastifyRequest, projectId: string): Promise<void>;
+  publishable(request: FastifyRequest, projectId: string): Promise<Principal>;
   /** A session or key that may read the project's fleet. @throws 401, 403; 404 for administrators only */
   readable(request: FastifyRequest, projectId: string): Promise<void>;
 }
@@ -50,6 +50,7 @@ export function projectAccess({ hub, authentication }: MountOptions): ProjectAcc
       const principal = await authentication.key(request);
       requireScope(principal, "publish");
       await requireControl(principal, projectId, "The key may not publish to this project.");
+      return principal;
     },
     async readable(request, projectId) {
       const { principal, projectId: boundTo } = await authentication.sessionOrKey(request);

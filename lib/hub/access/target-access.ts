@@ -11,7 +11,7 @@ import {
   type VisibleTarget,
 } from "../records/visible-targets.ts";
 import { credentialHash } from "./authentication.ts";
-import { controls, requireScope } from "./principal.ts";
+import { controls, type Principal, requireScope } from "./principal.ts";
 
 export const targetParams = z.object({ slug: z.string() });
 export const releaseParams = targetParams.extend({ version: z.string() });
@@ -20,6 +20,9 @@ export const releaseParams = targetParams.extend({ version: z.string() });
 export const noSuchTarget = (kind: TargetKind) =>
   notFound(`There is no such ${kind}, or none that the caller may see.`);
 
+/** A target with the key that may change it. */
+export type ControlledTarget = VisibleTarget & { principal: Principal };
+
 /** Looking at targets of one kind in the caller's name. */
 export interface TargetAccess {
   /** The detail record for anyone who may see it; a key is optional, but a bad one is refused. */
@@ -27,7 +30,7 @@ export interface TargetAccess {
   /** A release for a key with one of the scopes. */
   release(request: FastifyRequest, slug: string, version: string | undefined): ReturnType<typeof findVisibleRelease>;
   /** The target, for a key that may change it. @throws 403 when it may only see it */
-  controlled(request: FastifyRequest, slug: string, ...scopes: Scope[]): Promise<VisibleTarget>;
+  controlled(request: FastifyRequest, slug: string, ...scopes: Scope[]): Promise<ControlledTarget>;
   question(request: FastifyRequest, slug: string): Question;
 }
 
@@ -66,7 +69,7 @@ export function targetAccess(kind: TargetKind, { hub, authentication }: MountOpt
       requireScope(principal, ...scopes);
       if (target === undefined) throw noSuchTarget(kind);
       if (!controls(principal, target)) throw forbidden(`The key may not change this ${kind}.`);
-      return target;
+      return { ...target, principal };
     },
   };
 }

@@ -1,3 +1,4 @@
+import { BY_HAND, insertAudit } from "../records/audit.ts";
 import { openDatabase } from "../records/database.ts";
 import { keksInUse, registerKeks, retireKeksExcept } from "../records/keks.ts";
 import type { Database } from "../records/port.ts";
@@ -92,5 +93,7 @@ export async function rotateKek(options: RotateKekOptions): Promise<RotateKekRes
   const kept = all.filter(({ id }) => id === target.id || inUse.has(id));
   if (source.path !== undefined) await writeKekFile(source.path, kept);
   const dropped = all.filter((kek) => !kept.includes(kek)).map(({ id }) => id);
+  const facts = { rewrapped, dropped: dropped.join(" ") };
+  await insertAudit(database.kysely, { action: "kek.rotate", subject: target.id, ...BY_HAND, facts }, clock());
   return { kekId: target.id, rewrapped, dropped };
 }

@@ -8,6 +8,7 @@ import {
   page,
   projectRecord as projectSchema,
 } from "../../contract/surfaces/keys.ts";
+import { audit } from "../access/audit.ts";
 import { grantableKey } from "../access/key-rights.ts";
 import { newProject } from "../access/new-project.ts";
 import { controls, isAdministrator, may, type Principal, requireScope } from "../access/principal.ts";
@@ -46,6 +47,9 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
       }
       const withCredential = project?.kind === "project";
       const { record, key, credential } = await issueKey(db, { ...wanted, withCredential }, hub.clock());
+      const { id: subject, owner, project_id, expires_at } = record;
+      const facts = { owner, scopes: record.scopes.join(" "), project_id, expires_at };
+      await audit(hub, request, principal, { action: "key.create", subject, facts });
       return reply
         .code(201)
         .send({ ...record, key, ...(credential !== undefined && { deployment_credential: credential }) });
@@ -88,6 +92,7 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
         throw forbidden("The key has scopes that yours lacks.");
       }
       await revokeKey(db, id, hub.now());
+      await audit(hub, request, principal, { action: "key.revoke", subject: id, facts: { owner: key.owner } });
       return reply.code(204).send(null);
     },
   });
@@ -106,6 +111,8 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
       if (principal.projectId !== null) throw forbidden("A key that is bound to a project creates no others.");
       const project = newProject(request.body, principal.owner, hub.clock());
       if (!(await insertProject(db, project))) throw conflict(`The ${project.kind} slug ${project.slug} is taken.`);
+      const facts = { kind: project.kind, slug: project.slug };
+      await audit(hub, request, principal, { action: "project.create", subject: project.id, facts });
       return reply.code(201).send(projectRecord(project));
     },
   });

@@ -12,6 +12,7 @@ import {
   yankRequest,
 } from "../../contract/surfaces/marketplace.ts";
 import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import { audit } from "../access/audit.ts";
 import { releaseParams, targetAccess, targetParams } from "../access/target-access.ts";
 import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { notFound } from "../http/errors.ts";
@@ -25,6 +26,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
   const { hub, kind } = options;
   const db = hub.database.kysely;
   const access = targetAccess(kind, options);
+  const subjectOf = (slug: string) => `${kind}/${slug}`;
   const shared = { tags: [kind === "plugin" ? "plugins" : "services"], security: security.key };
 
   app.post("/:slug/import", {
@@ -45,6 +47,9 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
       // The source host has its own time-outs; on this connection nothing moves until it is done.
       request.raw.socket.setTimeout(0);
       const { record, created } = await importRelease(hub, { ...target, kind }, request.body);
+      const facts = { version: record.version, sha256: record.sha256, repo: record.repo, created };
+      const subject = subjectOf(request.params.slug);
+      await audit(hub, request, target.principal, { action: "version.import", subject, facts });
       return reply.code(created ? 201 : 200).send(releaseRecord(record));
     },
   });
@@ -59,10 +64,12 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
     },
     async handler(request) {
       const { slug, version } = request.params;
-      const { id } = await access.controlled(request, slug, "publish");
+      const { id, principal } = await access.controlled(request, slug, "publish");
       const reason = request.body?.reason ?? null;
       const release = await setYanked(db, { targetId: id, version, yanked: true, reason });
       if (release === undefined) throw notFound(`The ${kind} has no such version.`);
+      const facts = { version, reason };
+      await audit(hub, request, principal, { action: "version.yank", subject: subjectOf(slug), facts });
       return releaseRecord(release);
     },
   });
@@ -76,9 +83,10 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
     },
     async handler(request) {
       const { slug, version } = request.params;
-      const { id } = await access.controlled(request, slug, "publish");
+      const { id, principal } = await access.controlled(request, slug, "publish");
       const release = await setYanked(db, { targetId: id, version, yanked: false, reason: null });
       if (release === undefined) throw notFound(`The ${kind} has no such version.`);
+      await audit(hub, request, principal, { action: "version.unyank", subject: subjectOf(slug), facts: { version } });
       return releaseRecord(release);
     },
   });
@@ -93,8 +101,10 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
     },
     async handler(request) {
       const { slug } = request.params;
-      const { id } = await access.controlled(request, slug, "publish", "projects");
+      const { id, principal } = await access.controlled(request, slug, "publish", "projects");
       await describeTarget(db, id, request.body);
+      const facts = { changed: Object.keys(request.body).join(" "), visibility: request.body.visibility ?? null };
+      await audit(hub, request, principal, { action: "target.change", subject: subjectOf(slug), facts });
       const { detail } = await access.detail(request, slug);
       return JSON.parse(detail) as TargetDetail;
     },
@@ -124,8 +134,12 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
       response: { 201: grantRecord, ...errors(400, 401, 403, 404, 415, 422) },
     },
     async handler(request, reply) {
-      const { id } = await access.controlled(request, request.params.slug, "publish", "projects");
-      return reply.code(201).send(await addGrant(db, id, request.body.owner, hub.now()));
+      const { slug } = request.params;
+      const { id, principal } = await access.controlled(request, slug, "publish", "projects");
+      const grant = await addGrant(db, id, request.body.owner, hub.now());
+      const facts = { owner: grant.owner };
+      await audit(hub, request, principal, { action: "grant.add", subject: subjectOf(slug), facts });
+      return reply.code(201).send(grant);
     },
   });
 
@@ -138,8 +152,9 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
     },
     async handler(request, reply) {
       const { slug, owner } = request.params;
-      const { id } = await access.controlled(request, slug, "publish", "projects");
+      const { id, principal } = await access.controlled(request, slug, "publish", "projects");
       if (!(await removeGrant(db, id, owner))) throw notFound("There is no such grant.");
+      await audit(hub, request, principal, { action: "grant.remove", subject: subjectOf(slug), facts: { owner } });
       return reply.code(204).send(null);
     },
   });

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { errorBody } from "../../contract/surfaces/keys.ts";
 import { ARCHIVE_PART, releaseFields, releaseRecord as releaseSchema } from "../../contract/surfaces/marketplace.ts";
 import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import { audit } from "../access/audit.ts";
 import { targetAccess, targetParams } from "../access/target-access.ts";
 import { errors, type MountOptions, security } from "../http/documentation.ts";
 import { unvalidated } from "../http/validation.ts";
@@ -43,6 +44,9 @@ export const marketplacePublish: FastifyPluginAsyncZod<MountOptions & { kind: Ta
     async handler(request, reply) {
       const target = await access.controlled(request, request.params.slug, "publish");
       const { record, created } = await uploadArchive(hub, { id: target.id, kind }, request);
+      const facts = { version: record.version, sha256: record.sha256, created };
+      const subject = `${kind}/${request.params.slug}`;
+      await audit(hub, request, target.principal, { action: "version.publish", subject, facts });
       return reply.code(created ? 201 : 200).send(releaseRecord(record));
     },
   });

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { ARTIFACT_PART, publishFields, type PublishResult, publishResult } from "../../contract/surfaces/deploy.ts";
 import { errorBody } from "../../contract/surfaces/keys.ts";
+import { audit } from "../access/audit.ts";
 import { projectAccess } from "../access/project-access.ts";
 import { errors, type MountOptions, security } from "../http/documentation.ts";
 import { unvalidated } from "../http/validation.ts";
@@ -50,8 +51,11 @@ export const publish: FastifyPluginAsyncZod<MountOptions> = async (app, options)
     },
     async handler(request, reply) {
       const { project_id: projectId } = request.params;
-      await access.publishable(request, projectId);
+      const principal = await access.publishable(request, projectId);
       const { record, created } = await publishArtifact(hub, projectId, request);
+      const { version, artifact_sha256: sha256, signer_public_key: signer } = record;
+      const facts = { version, sha256, signer, created };
+      await audit(hub, request, principal, { action: "version.publish", subject: projectId, facts });
       return reply.code(created ? 201 : 200).send(resultOf(record));
     },
   });

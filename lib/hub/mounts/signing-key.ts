@@ -1,7 +1,8 @@
 import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { signingKeyRecord, signingKeyRequest } from "../../contract/surfaces/marketplace.ts";
-import { requireScope } from "../access/principal.ts";
+import { audit } from "../access/audit.ts";
+import { type Principal, requireScope } from "../access/principal.ts";
 import { errors, type MountOptions, noContent, security } from "../http/documentation.ts";
 import { forbidden, notFound } from "../http/errors.ts";
 import { storeSecret } from "../keys/hub-secret.ts";
@@ -12,12 +13,12 @@ export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub
   const db = hub.database.kysely;
   const shared = { tags: ["key service"], security: security.key };
 
-  async function ownerOf(request: FastifyRequest): Promise<string> {
+  async function principalOf(request: FastifyRequest): Promise<Principal> {
     const principal = await authentication.key(request);
     requireScope(principal, "publish");
     if (principal.projectId !== null)
       throw forbidden("A key that is bound to a project has no hand in its owner's secret.");
-    return principal.owner;
+    return principal;
   }
 
   app.post("/signing-key", {
@@ -28,7 +29,8 @@ export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub
       response: { 201: signingKeyRecord, ...errors(400, 401, 403, 415, 422) },
     },
     async handler(request, reply) {
-      const owner = await ownerOf(request);
+      const principal = await principalOf(request);
+      const { owner } = principal;
       const now = hub.now();
       await storeSecret(db, hub.keyring, {
         name: signingSecretName(owner),
@@ -36,6 +38,7 @@ export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub
         now,
         replace: true,
       });
+      await audit(hub, request, principal, { action: "signing-key.register", subject: owner });
       return reply.code(201).send({ owner, created_at: now });
     },
   });
@@ -47,7 +50,8 @@ export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub
       response: { 200: signingKeyRecord, ...errors(401, 403, 404) },
     },
     async handler(request) {
-      const owner = await ownerOf(request);
+      const principal = await principalOf(request);
+      const { owner } = principal;
       const since = await secretSince(db, signingSecretName(owner));
       if (since === undefined) throw notFound("No signing secret is registered.");
       return { owner, created_at: since };
@@ -57,8 +61,10 @@ export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub
   app.delete("/signing-key", {
     schema: { ...shared, summary: "Forget the signing secret", response: { 204: noContent, ...errors(401, 403, 404) } },
     async handler(request, reply) {
-      const owner = await ownerOf(request);
+      const principal = await principalOf(request);
+      const { owner } = principal;
       if (!(await removeSecret(db, signingSecretName(owner)))) throw notFound("No signing secret is registered.");
+      await audit(hub, request, principal, { action: "signing-key.forget", subject: owner });
       return reply.code(204).send(null);
     },
   });

@@ -100,6 +100,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     const constant = opened.openStatements();
     return {
       dialect: isPostgres ? "postgres" : "sqlite",
+      location: isPostgres ? postgres.url : sqlitePath(options),
       kysely,
       statements: onStatement === undefined ? constant : heard(constant, (text) => onStatement(text, 0)),
       ...(isPostgres && { now: () => postgresNow(kysely) }),

@@ -200,6 +200,24 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
       },
     },
 
+    "0102-audit": {
+      async up(db: Kysely<unknown>) {
+        await db.schema
+          .createTable("audit")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("created_at", text, (column) => column.notNull())
+          .addColumn("action", text, (column) => column.notNull())
+          .addColumn("actor", text, (column) => column.notNull())
+          .addColumn("key_id", text, (column) => column.notNull())
+          .addColumn("subject", text, (column) => column.notNull())
+          .addColumn("facts", text, (column) => column.notNull())
+          .addColumn("address", text, (column) => column.notNull())
+          .addColumn("request_id", text, (column) => column.notNull())
+          .execute();
+        await db.schema.createIndex("audit_age").on("audit").column("created_at").execute();
+      },
+    },
+
     "0101-several-hubs": {
       async up(db: Kysely<unknown>) {
         await db.schema

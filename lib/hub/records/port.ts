@@ -29,6 +29,8 @@ export interface OpenDialect {
 /** The records port: kysely for everything that is not hot, constant statements for what is. */
 export interface Database {
   readonly dialect: Dialect;
+  /** The URL of a PostgreSQL, with its password, or the path of an SQLite file. */
+  readonly location: string;
   readonly kysely: Queries;
   readonly statements: Statements;
   /** The clock of the database, in milliseconds since 1970, where that is not this machine's. */

@@ -183,6 +183,23 @@ export interface RateCountsTable {
   count: number;
 }
 
+/** Who did what to what, kept for a time of its own. Never with a secret. */
+export interface AuditTable {
+  id: string;
+  created_at: string;
+  /** Such as `key.create`, `version.publish`. */
+  action: string;
+  /** The owner and the id of the key that did it. */
+  actor: string;
+  key_id: string;
+  /** What it was done to: a key, project, target, version, grant. */
+  subject: string;
+  /** JSON object with further facts. */
+  facts: string;
+  address: string;
+  request_id: string;
+}
+
 export interface Schema {
   projects: ProjectsTable;
   api_keys: ApiKeysTable;
@@ -199,5 +216,6 @@ export interface Schema {
   keks: KeksTable;
   sealed_secrets: SealedSecretsTable;
   hub_state: HubStateTable;
+  audit: AuditTable;
   rate_counts: RateCountsTable;
 }

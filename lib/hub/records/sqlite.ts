@@ -1,6 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { SqliteDialect } from "kysely";
+import { type Dialect as KyselyDialect, SqliteDialect } from "kysely";
 import type { OpenDialect, Row, Statements, Value } from "./port.ts";
 
 /** More distinct statements than the hub has; a bound, in case a query is ever built from a list. */
@@ -93,4 +93,9 @@ export function openSqlite(path: string): OpenDialect {
     dialect: new SqliteDialect({ database: new KyselyDatabase(database) }),
     openStatements: () => new SqliteStatements(path),
   };
+}
+
+/** Opens an SQLite file to be read only, on one connection: a transaction of it sees one moment, and keeps nobody from writing. */
+export function openSqliteReader(path: string): KyselyDialect {
+  return new SqliteDialect({ database: new KyselyDatabase(new DatabaseSync(path, { readOnly: true, timeout: 5000 })) });
 }

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
+import { BY_HAND, insertAudit } from "../records/audit.ts";
 import { openDatabase } from "../records/database.ts";
 import { adminKeyHash } from "../records/keys.ts";
 import { renewAdminKey } from "./admin-key.ts";
@@ -23,5 +24,8 @@ export async function renewAdminKeyOf(options: { dataDir: string; databaseUrl?: 
       hint: "Check --data-dir and --database-url.",
     });
   }
-  return await renewAdminKey(dataDir, database, new Date().toISOString());
+  const now = database.now === undefined ? Date.now() : await database.now();
+  const path = await renewAdminKey(dataDir, database, new Date(now).toISOString());
+  await insertAudit(database.kysely, { action: "admin-key.renew", subject: "key_admin", ...BY_HAND, facts: {} }, now);
+  return path;
 }

@@ -1,4 +1,5 @@
 import type { HubContext } from "../context.ts";
+import { removeAudit } from "../records/audit.ts";
 import { removeReports } from "../records/report-history.ts";
 import { sweepBlobs, type SweepResult } from "./sweep.ts";
 
@@ -13,6 +14,8 @@ export interface UpkeepOptions {
   isAlone: boolean;
   /** The time that deployment reports are kept; undefined for ever. */
   keepReportsMs: number | undefined;
+  /** How long the audit log is kept; undefined for ever. */
+  keepAuditMs: number | undefined;
 }
 
 /** The hub's work beside the requests, done now and every hour, until it is disposed. */
@@ -40,6 +43,7 @@ export class Upkeep implements AsyncDisposable {
       await this.#attempt("what crashes left", () => this.#clearIncoming());
       await this.#attempt("blobs without a record", () => this.#sweep());
       await this.#attempt("old deployment reports", () => this.#removeReports());
+      await this.#attempt("old entries of the audit log", () => this.#removeAudit());
     });
     this.#running = next;
     return next;
@@ -81,6 +85,14 @@ export class Upkeep implements AsyncDisposable {
       logger?.error({ known, unexplained }, "left blobs without a record in place: too many to be what crashes left");
     }
     if (lost.length > 0) logger?.error({ lost }, "the bytes of published versions are gone");
+  }
+
+  async #removeAudit(): Promise<void> {
+    const { database, clock, logger } = this.#hub;
+    const { keepAuditMs } = this.#options;
+    if (keepAuditMs === undefined) return;
+    const removed = await removeAudit(database.kysely, new Date(clock() - keepAuditMs).toISOString());
+    if (removed > 0) logger?.info({ removed }, "removed old entries of the audit log");
   }
 
   async #removeReports(): Promise<void> {

@@ -1,0 +1,44 @@
+import { Command } from "clipanion";
+import { auditList } from "../../lib/options/devkeys.ts";
+import { withOptions } from "../shell/base.ts";
+import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+
+export class AuditList extends withOptions(auditList) {
+  static override paths = [["audit", "list"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Show who did what on a hub, newest first",
+    details: `
+      Needs an administrator's key. Each entry names the action, the owner and key that did it, what it was done to, the address and the
+      request id that the hub's log has too.
+    `,
+    examples: [
+      ["The last week", "$0 audit list --since 7d"],
+      ["For a program", "$0 audit list --since 2026-01-01 --json"],
+    ],
+  });
+
+  override async run(): Promise<number> {
+    const { DevkeysClient } = await import("../../lib/client/devkeys-client.ts");
+    const { from, until, action, actor } = this.options;
+    const entries = new DevkeysClient(hubConnection(this.options, DEPLOY_TIMEOUT_MS)).listAudit({
+      ...(from !== undefined && { since: from.toISOString() }),
+      ...(until !== undefined && { until: until.toISOString() }),
+      ...(action !== undefined && { action }),
+      ...(actor !== undefined && { actor }),
+    });
+    let count = 0;
+    for await (const entry of entries) {
+      count++;
+      if (this.json) {
+        this.print.event({ event: "audit", ...entry });
+        continue;
+      }
+      const facts = Object.entries(entry.facts).map(([name, value]) => `${name}=${value}`);
+      const what = `${entry.action.padEnd(20)} ${entry.actor.padEnd(16)} ${entry.subject}`;
+      this.print.line([entry.created_at, what, ...facts].join("  "));
+    }
+    if (count === 0) this.note("No entries.");
+    return this.done({ count });
+  }
+}

@@ -1,0 +1,90 @@
+import { Command } from "clipanion";
+import type { BackupResult, HubStorage } from "../../lib/hub/backup/backup.ts";
+import { hubBackup, hubMove, hubRestore } from "../../lib/options/hub.ts";
+import { withOptions } from "../shell/base.ts";
+
+/** The options of a storage as the library takes them. */
+export const placeOf = (options: {
+  dataDir: string;
+  databaseUrl: string | undefined;
+  blobUrl: string | undefined;
+}): HubStorage => ({
+  dataDir: options.dataDir,
+  ...(options.databaseUrl !== undefined && { databaseUrl: options.databaseUrl }),
+  ...(options.blobUrl !== undefined && { blobUrl: options.blobUrl }),
+});
+
+const summary = ({ records, copied, present, bytes }: BackupResult): string =>
+  `${records} records, ${copied} artifacts copied (${bytes} bytes), ${present} there already`;
+
+export class HubBackup extends withOptions(hubBackup) {
+  static override paths = [["hub", "backup"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Back a hub up to a folder, beside the running hub",
+    details: `
+      Copies all records as they are at one moment, then the artifacts that they name, each checked against its digest. Run it again on
+      the same folder, and only what is new is copied. The key-encryption keys are not part of it: back kek.json up apart, for whoever
+      has both can open every artifact.
+    `,
+    examples: [["Every night", "$0 hub backup --data-dir /var/lib/sealift-hub --to /backup/hub"]],
+  });
+
+  override async run(): Promise<number> {
+    const { backupHub } = await import("../../lib/hub/backup/backup.ts");
+    const result = await backupHub(placeOf(this.options), this.options.to);
+    if (this.json) return this.done({ ...result, to: this.options.to });
+    this.print.line(`backed up ${summary(result)}`);
+    return 0;
+  }
+}
+
+export class HubRestore extends withOptions(hubRestore) {
+  static override paths = [["hub", "restore"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Restore a backup into a new database and blob storage",
+    details: `
+      The database must be empty. Then put the backed-up kek.json into the data folder, or name where the keys are, and start the hub:
+      keys, projects, versions and reports are as they were; agents open new sessions.
+    `,
+    examples: [["To a new machine", "$0 hub restore --backup /backup/hub --data-dir /var/lib/sealift-hub"]],
+  });
+
+  override async run(): Promise<number> {
+    const { restoreHub } = await import("../../lib/hub/backup/backup.ts");
+    const result = await restoreHub(this.options.from, placeOf(this.options));
+    if (this.json) return this.done({ ...result });
+    this.print.line(`restored ${summary(result)}`);
+    this.note("Start the hub with the key-encryption keys that it had.");
+    return 0;
+  }
+}
+
+export class HubMove extends withOptions(hubMove) {
+  static override paths = [["hub", "move"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Copy a hub to another database and blob storage",
+    details: `
+      From SQLite to PostgreSQL, from a folder to a bucket, or back. Run it beside the running hub first, which takes the time; then stop
+      the hub, run it again, which brings the copy up to date, and start the hub on its new place with the key-encryption keys that it had.
+    `,
+    examples: [
+      [
+        "To PostgreSQL and S3",
+        "$0 hub move --data-dir old --to-data-dir new --to-database-url postgres://hub@db/hub --to-blob-url s3://bucket/hub",
+      ],
+    ],
+  });
+
+  override async run(): Promise<number> {
+    const { moveHub } = await import("../../lib/hub/backup/backup.ts");
+    const { toDataDir, toDatabaseUrl, toBlobUrl } = this.options;
+    const target = placeOf({ dataDir: toDataDir, databaseUrl: toDatabaseUrl, blobUrl: toBlobUrl });
+    const result = await moveHub(placeOf(this.options), target);
+    if (this.json) return this.done({ ...result });
+    this.print.line(`moved ${summary(result)}`);
+    return 0;
+  }
+}

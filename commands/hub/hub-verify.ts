@@ -1,0 +1,42 @@
+import { Command } from "clipanion";
+import { EXIT } from "../../lib/contract/codes.ts";
+import { hubVerify } from "../../lib/options/hub.ts";
+import { withOptions } from "../shell/base.ts";
+import { placeOf } from "./hub-backup.ts";
+
+const FAULTS = {
+  missing: "its bytes are gone",
+  wrong_size: "its bytes have another length",
+  wrong_bytes: "its bytes are not what was published",
+} as const;
+
+export class HubVerify extends withOptions(hubVerify) {
+  static override paths = [["hub", "verify"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Check every record of a hub against its stored bytes",
+    details: `
+      Reads all artifacts beside the running hub and compares them with their records. Exits with 4 when one is gone or is not what was
+      published: publish these versions again, or restore a backup.
+    `,
+    examples: [["Everything", "$0 hub verify --data-dir /var/lib/sealift-hub"]],
+  });
+
+  override async run(): Promise<number> {
+    const { verifyHub } = await import("../../lib/hub/backup/verify.ts");
+    const result = await verifyHub(placeOf(this.options), {
+      quick: this.options.quick,
+      onFinding: (finding) => {
+        if (this.json) this.print.event({ event: "finding", ...finding });
+        else this.print.line(`${finding.id}  ${FAULTS[finding.fault]}`);
+      },
+    });
+    const { verificationError } = await import("../../lib/hub/backup/verification-error.ts");
+    if (result.findings > 0)
+      return this.fail(verificationError(`${result.findings} of ${result.checked} stored artifacts are wrong.`), {
+        ...result,
+      });
+    if (!this.json) this.print.line(`${result.checked} stored artifacts are as their records say`);
+    return this.json ? this.done({ ...result }) : EXIT.done;
+  }
+}

@@ -1,0 +1,67 @@
+import { createHash } from "node:crypto";
+import { openBlobs } from "../blobs/open.ts";
+import { countBuffered } from "../buffer-collection.ts";
+import { blobRecords, knownBlobs } from "../records/blobs.ts";
+import { openDatabase } from "../records/database.ts";
+import type { HubStorage } from "./backup.ts";
+
+/** What is wrong with a stored artifact. */
+export interface Finding {
+  id: string;
+  fault: "missing" | "wrong_size" | "wrong_bytes";
+}
+
+export interface VerifyResult {
+  checked: number;
+  /** Bytes that were read. */
+  bytes: number;
+  findings: number;
+  /** Blobs without a record: what a crash left, until the hub moves it to the trash. */
+  unrecorded: number;
+}
+
+/**
+ * Checks every record of a hub against its blob, beside the running hub.
+ *
+ * @param quick compares sizes only, without reading the bytes
+ */
+export async function verifyHub(
+  { dataDir, databaseUrl, blobUrl }: HubStorage,
+  { quick, onFinding }: { quick: boolean; onFinding: (finding: Finding) => void },
+): Promise<VerifyResult> {
+  const database = await openDatabase({
+    dataDir,
+    mustExist: true,
+    ...(databaseUrl !== undefined && { url: databaseUrl }),
+  });
+  await using _database = { [Symbol.asyncDispose]: () => database.close() };
+  const blobs = await openBlobs(dataDir, blobUrl);
+  const result: VerifyResult = { checked: 0, bytes: 0, findings: 0, unrecorded: 0 };
+  const found = (id: string, fault: Finding["fault"]): void => {
+    result.findings++;
+    onFinding({ id, fault });
+  };
+  for await (const { id, size_bytes: expected, sha256 } of blobRecords(database.kysely)) {
+    result.checked++;
+    const size = await blobs.size(id);
+    if (size === undefined) found(id, "missing");
+    else if (size !== Number(expected)) found(id, "wrong_size");
+    else if (!quick && size > 0) {
+      const hash = createHash("sha256");
+      for await (const chunk of (await blobs.read(id)) as AsyncIterable<Buffer>) {
+        hash.update(chunk);
+        result.bytes += chunk.length;
+        countBuffered(chunk.length);
+      }
+      if (hash.digest("hex") !== sha256) found(id, "wrong_bytes");
+    }
+  }
+  let batch: string[] = [];
+  const countUnrecorded = async (): Promise<void> => {
+    if (batch.length > 0) result.unrecorded += batch.length - (await knownBlobs(database.kysely, batch)).size;
+    batch = [];
+  };
+  for await (const { id } of blobs.list()) if (batch.push(id) === 500) await countUnrecorded();
+  await countUnrecorded();
+  return result;
+}

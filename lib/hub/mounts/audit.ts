@@ -1,0 +1,38 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import * as z from "zod";
+import { timestamp } from "../../contract/identifiers.ts";
+import { auditRecord, page } from "../../contract/surfaces/keys.ts";
+import { isAdministrator } from "../access/principal.ts";
+import { errors, type MountOptions, pageOf, pageQuery, security } from "../http/documentation.ts";
+import { forbidden } from "../http/errors.ts";
+import { listAudit } from "../records/audit.ts";
+
+const query = pageQuery.extend({
+  since: timestamp.optional(),
+  until: timestamp.optional(),
+  action: z.string().max(64).optional(),
+  actor: z.string().max(255).optional(),
+});
+
+const instant = (text: string | undefined) => (text === undefined ? undefined : new Date(text).toISOString());
+
+/** The audit log, for administrators. */
+export const auditLog: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
+  app.get("/audit", {
+    schema: {
+      tags: ["key service"],
+      summary: "Who did what to which key, project, version, grant and secret, newest first",
+      security: security.key,
+      querystring: query,
+      response: { 200: page(auditRecord), ...errors(401, 403, 422) },
+    },
+    async handler(request) {
+      const principal = await authentication.key(request);
+      if (!isAdministrator(principal)) throw forbidden("Only an administrator reads the audit log.");
+      const { limit, cursor, since, until, action, actor } = request.query;
+      const filters = { since: instant(since), until: instant(until), action, actor };
+      const entries = await listAudit(hub.database.kysely, filters, { before: cursor, limit: limit + 1 });
+      return pageOf(entries, limit, ({ id }) => id);
+    },
+  });
+};

@@ -1,0 +1,53 @@
+import type { AuditRecord } from "../../contract/surfaces/keys.ts";
+import { recordId } from "../access/credentials.ts";
+import type { Queries } from "./port.ts";
+
+/** Somebody did something: what the log keeps of it. */
+export type AuditEntry = Omit<AuditRecord, "id" | "created_at">;
+
+/** The actor of what an operator does with a command on the hub's own storage. */
+export const BY_HAND = { actor: "operator", key_id: "", address: "", request_id: "" } as const;
+
+/** @param now milliseconds since 1970 */
+export async function insertAudit(db: Queries, entry: AuditEntry, now: number): Promise<void> {
+  const row = { ...entry, facts: JSON.stringify(entry.facts) };
+  await db
+    .insertInto("audit")
+    .values({ id: recordId("aud", now), created_at: new Date(now).toISOString(), ...row })
+    .execute();
+}
+
+export interface AuditFilters {
+  /** ISO 8601 in UTC; then or later. */
+  since: string | undefined;
+  /** ISO 8601 in UTC; before. */
+  until: string | undefined;
+  action: string | undefined;
+  actor: string | undefined;
+}
+
+/** Newest first; pages by id, which sorts by time. */
+export async function listAudit(
+  db: Queries,
+  { since, until, action, actor }: AuditFilters,
+  { before, limit }: { before: string; limit: number },
+): Promise<AuditRecord[]> {
+  const rows = await db
+    .selectFrom("audit")
+    .selectAll()
+    .$if(before !== "", (query) => query.where("id", "<", before))
+    .$if(since !== undefined, (query) => query.where("created_at", ">=", since ?? ""))
+    .$if(until !== undefined, (query) => query.where("created_at", "<", until ?? ""))
+    .$if(action !== undefined, (query) => query.where("action", "=", action ?? ""))
+    .$if(actor !== undefined, (query) => query.where("actor", "=", actor ?? ""))
+    .orderBy("id", "desc")
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ ...row, facts: JSON.parse(row.facts) as AuditRecord["facts"] }));
+}
+
+/** Removes entries from before a time. @returns how many */
+export async function removeAudit(db: Queries, before: string): Promise<number> {
+  const { numDeletedRows } = await db.deleteFrom("audit").where("created_at", "<", before).executeTakeFirst();
+  return Number(numDeletedRows);
+}

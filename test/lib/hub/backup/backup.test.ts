@@ -1,0 +1,190 @@
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { backupHub, type HubStorage, moveHub, restoreHub } from "../../../../lib/hub/backup/backup.ts";
+import { type Finding, verifyHub } from "../../../../lib/hub/backup/verify.ts";
+import { hmacOf, zipOf } from "../../../support/hub/archives.ts";
+import {
+  createProject,
+  type ProjectAccess,
+  type Publication,
+  publication,
+  type RunningHub,
+  startHub,
+} from "../../../support/hub/harness.ts";
+import { startPostgres } from "../../../support/hub/postgres-server.ts";
+import { startS3 } from "../../../support/hub/s3-server.ts";
+
+interface Filled {
+  hub: RunningHub;
+  project: ProjectAccess;
+  published: Publication[];
+  archive: Buffer;
+}
+
+/** A hub with versions of a project, a private plugin and a deployment report. */
+async function filled(t: Test, dataDir: string): Promise<Filled> {
+  const hub = await startHub(t, { dataDir });
+  const project = await createProject(hub);
+  const published = ["1.0.0", "1.1.0", "1.2.0"].map((version) => publication(version, { size: 200_000 }));
+  for (const what of published) t.equal((await project.publish(what)).status, 201);
+  await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "plugin", slug: "tide" } });
+  const archive = zipOf({ "tide-1.0.0/plugin.yaml": "name: tide\n" });
+  const form = new FormData();
+  for (const [name, value] of Object.entries({
+    version: "1.0.0",
+    signature: hmacOf(archive, "s"),
+    visibility: "private",
+  }))
+    form.set(name, value);
+  form.set("archive", new Blob([new Uint8Array(archive)]), "archive.zip");
+  t.equal((await hub.call("POST", "/app/marketplace/plugins/tide/versions", { form })).status, 201);
+  const report = {
+    kind: "plugin",
+    slug: "tide",
+    version: "1.0.0",
+    status: "success",
+    started_at: "2026-01-01T00:00:00Z",
+    completed_at: "2026-01-01T00:00:00Z",
+    host_id: "alpha",
+  };
+  t.equal((await hub.call("POST", "/app/deployments/deployments/report", { json: report })).status, 201);
+  return { hub, project, published, archive };
+}
+
+/** Everything that a host, a publisher and an administrator get from the original is got from the copy. */
+async function isWhole(t: Test, copy: RunningHub, { hub, project, published, archive }: Filled): Promise<void> {
+  const key = hub.adminKey;
+  const json = { xdevkey: project.key, project_id: project.id };
+  const { access_token: bearer } = (await copy.call("POST", "/app/deploy/v1/auth", { key: null, json })).body as {
+    access_token: string;
+  };
+  for (const what of published) {
+    const path = `/app/deploy/v1/projects/${project.id}/artifacts/${what.version}`;
+    const { download_url: url } = (await copy.call("GET", path, { bearer })).body as { download_url: string };
+    t.ok((await copy.call("GET", url, { key: null })).bytes.equals(what.bytes), what.version);
+    const authorized = await copy.call("POST", "/app/deploy/v1/deployments/authorize", {
+      bearer,
+      json: { deployment_credential: project.credential, artifact_signature: what.signature.toString("base64") },
+    });
+    t.equal(authorized.body.dek, what.dek.toString("base64"));
+  }
+  t.ok((await copy.call("GET", "/app/marketplace/plugins/tide/install", { key })).bytes.equals(archive));
+  const fleet = await copy.call("GET", "/app/deployments/deployments/plugin/tide/hosts", { key });
+  t.strictSame(Object.keys(fleet.body as object), ["alpha"]);
+  const again = await copy.call("POST", `/app/deploy/v1/projects/${project.id}/publish`, {
+    key: project.key,
+    json: {},
+  });
+  t.not(again.status, 500);
+}
+
+/** Starts a hub on a copy, whose administrator has the key of the original. */
+async function startCopy(t: Test, original: RunningHub, storage: HubStorage): Promise<RunningHub> {
+  const names = ["admin.key", "kek.json"];
+  for (const name of names) await copyFile(join(original.dataDir, name), join(storage.dataDir, name));
+  return startHub(t, storage);
+}
+
+t.test("restore drill: a hub that lost everything but a backup and its KEKs is as it was", async (t) => {
+  const folder = t.testdir();
+  const all = await filled(t, join(folder, "hub"));
+  const first = await backupHub({ dataDir: all.hub.dataDir }, join(folder, "backup"));
+  t.match(first, { copied: 4, present: 0, bytes: 600_000 + all.archive.length });
+  const later = publication("1.3.0", { size: 100_000 });
+  await all.project.publish(later);
+  all.published.push(later);
+  t.match(await backupHub({ dataDir: all.hub.dataDir }, join(folder, "backup")), { copied: 1, present: 4 });
+  const text = JSON.stringify(await readFile(join(folder, "backup", "backup.json"), "utf8"));
+  const [kek] = (JSON.parse(await readFile(join(all.hub.dataDir, "kek.json"), "utf8")) as { keys: { key: string }[] })
+    .keys;
+  t.notMatch(text, kek!.key, "the KEKs are apart");
+
+  await all.hub.hub.close();
+  const storage = { dataDir: join(folder, "restored") };
+  await restoreHub(join(folder, "backup"), storage);
+  await t.rejects(restoreHub(join(folder, "backup"), storage), { code: "usage", message: /that of another hub/ });
+  await isWhole(t, await startCopy(t, all.hub, storage), all);
+});
+
+t.test("a backup beside a hub that is written to holds what was committed at one moment, whole", async (t) => {
+  const folder = t.testdir();
+  const { hub, project } = await filled(t, join(folder, "hub"));
+  let writing = true;
+  const writer = (async () => {
+    for (let i = 0; writing; i++)
+      t.equal((await project.publish(publication(`2.0.${i}`, { size: 50_000 }))).status, 201);
+  })();
+  for (let round = 0; round < 3; round++) {
+    await backupHub({ dataDir: hub.dataDir }, join(folder, `backup-${round}`));
+    const storage = { dataDir: join(folder, `restored-${round}`) };
+    await restoreHub(join(folder, `backup-${round}`), storage);
+    const findings: Finding[] = [];
+    await verifyHub(storage, { quick: false, onFinding: (finding) => findings.push(finding) });
+    t.strictSame(findings, []);
+  }
+  writing = false;
+  await writer;
+});
+
+t.test("a hub moves from SQLite and a folder to PostgreSQL and a bucket, and back", async (t) => {
+  const databaseUrl = await startPostgres(t);
+  if (databaseUrl === undefined) return void t.plan(0, "PostgreSQL is not installed");
+  const folder = t.testdir({ objects: {} });
+  const s3 = await startS3(t, join(folder, "objects"));
+  const all = await filled(t, join(folder, "hub"));
+  const there = { dataDir: join(folder, "there"), databaseUrl, blobUrl: s3.url() };
+  await moveHub({ dataDir: all.hub.dataDir }, there);
+  const later = publication("1.3.0", { size: 100_000 });
+  await all.project.publish(later);
+  all.published.push(later);
+  await all.hub.hub.close();
+  t.match(await moveHub({ dataDir: all.hub.dataDir }, there), { copied: 1 }, "the second time brings it up to date");
+  const moved = await startCopy(t, all.hub, there);
+  await isWhole(t, moved, all);
+  await moved.hub.close();
+
+  const back = { dataDir: join(folder, "back") };
+  await moveHub(there, back);
+  await isWhole(t, await startCopy(t, all.hub, back), all);
+
+  const stranger = await startHub(t, { dataDir: join(folder, "stranger") });
+  await t.rejects(moveHub({ dataDir: stranger.dataDir }, back), { code: "usage", message: /that of another hub/ });
+});
+
+t.test("verify finds what is gone, cut and changed, and what nobody has recorded", async (t) => {
+  const folder = t.testdir();
+  const { hub, project } = await filled(t, join(folder, "hub"));
+  const ids: string[] = [];
+  for (const version of ["3.0.0", "3.1.0", "3.2.0"]) {
+    const { artifact_id: id } = (await project.publish(publication(version))).body as { artifact_id: string };
+    ids.push(id);
+  }
+  const pathOf = (id: string) => join(hub.dataDir, "blobs", id.slice(-2), id);
+  await rm(pathOf(ids[0]!));
+  await writeFile(pathOf(ids[1]!), "short");
+  const bytes = await readFile(pathOf(ids[2]!));
+  bytes[0]! ^= 1;
+  await writeFile(pathOf(ids[2]!), bytes);
+  await mkdir(join(hub.dataDir, "blobs", "00"), { recursive: true });
+  await writeFile(join(hub.dataDir, "blobs", "00", `art_${"0".repeat(32)}`), "orphan");
+  const findings: Finding[] = [];
+  const onFinding = (finding: Finding) => findings.push(finding);
+  t.match(await verifyHub({ dataDir: hub.dataDir }, { quick: false, onFinding }), {
+    checked: 7,
+    findings: 3,
+    unrecorded: 1,
+  });
+  t.strictSame(
+    findings,
+    (["missing", "wrong_size", "wrong_bytes"] as const).map((fault, i) => ({ id: ids[i]!, fault })),
+  );
+  findings.length = 0;
+  await verifyHub({ dataDir: hub.dataDir }, { quick: true, onFinding });
+  t.equal(findings.length, 2, "sizes only");
+  await t.rejects(backupHub({ dataDir: hub.dataDir }, join(folder, "backup")), { code: "digest_mismatch" });
+  await t.rejects(restoreHub(join(folder, "backup"), { dataDir: join(folder, "x") }), {
+    message: /no complete backup/,
+  });
+  await t.rejects(verifyHub({ dataDir: join(folder, "nowhere") }, { quick: true, onFinding }), { code: "usage" });
+});
