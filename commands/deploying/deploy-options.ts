@@ -20,9 +20,19 @@ type SupervisorValues = Pick<
 /** The agent's options as a deployment takes them. @throws UsageError when a file that they name is not valid */
 export async function deployOptions(options: AgentValues): Promise<DeployOptions> {
   const { projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs } = options;
-  const { durability, pluginSecretKey, templateEnv } = options;
+  const { durability, allowForeignRoot, pluginSecretKey, templateEnv } = options;
   return {
-    ...{ projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs, durability },
+    ...{
+      projectRoot,
+      hostId,
+      keepReleases,
+      keepReports,
+      allowDowngrade,
+      lockWaitMs,
+      deadlineMs,
+      durability,
+      allowForeignRoot,
+    },
     ...(pluginSecretKey !== undefined && { pluginSecretKey }),
     ...(templateEnv !== undefined && templateEnv.length > 0 && { templateEnvironment: templateEnv }),
     supervisor: await supervisorFrom(options),

@@ -143,6 +143,9 @@ export const CODES = {
   journal_unreadable: failed(
     "The journal of a deployment that was cut short is damaged or of another version of Sealift; nothing was touched.",
   ),
+  root_foreign: failed(
+    "Root was asked to deploy into a project root that another user owns; --allow-foreign-root permits it.",
+  ),
   root_unusable: failed("The project root cannot be created or written."),
   quarantined: failed(
     "This version was rolled back or failed a check before; it stays out until a newer one comes or a person retries it.",

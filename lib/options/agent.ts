@@ -40,6 +40,7 @@ const deployment = group("Deployment", {
     help: "How long a whole deployment may take",
     default: DEPLOYMENT_DEFAULTS.deadlineMs,
   }),
+  allowForeignRoot: flag({ help: "As root, deploy into another user's folder" }),
   durability: choice(DURABILITIES, {
     help: "What is on the disk before a switch counts",
     default: DEPLOYMENT_DEFAULTS.durability,

@@ -1,11 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { copyFile, link, readdir, rename, rm, rmdir, symlink } from "node:fs/promises";
+import { constants } from "node:fs";
+import { copyFile, link, mkdir, readdir, rename, rm, rmdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { deploymentError } from "../contract/errors.ts";
 import { makeFolder, missing, statsOf } from "../support/files.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
 import { exchange } from "./exchange.ts";
 import type { Item, Layout, Target } from "./layout.ts";
+import { type OpenFolder, openFolder } from "./open-folder.ts";
 
 /**
  * Puts the link to the host's data where a finished tree has, or would have, a folder `data`. What the release ships there is set apart
@@ -39,32 +41,42 @@ export async function giveData(layout: Layout, target: Target, release: string, 
   const data = layout.data(item);
   await makeFolder(data);
   const blocked: string[] = [];
-  await seed(layout.shippedData(target, release, item), data, "", blocked);
+  await using folder = await openFolder(data);
+  await seed(layout.shippedData(target, release, item), folder, "", blocked);
   return blocked;
 }
 
-async function seed(from: string, to: string, shown: string, blocked: string[]): Promise<void> {
+/**
+ * Copies what is missing into a folder that the plugin's user may change at any time. Every step goes from an open folder
+ * to a name in it, and no link is followed: one that stands there, or is put there meanwhile, leads nowhere.
+ */
+async function seed(from: string, to: OpenFolder, shown: string, blocked: string[]): Promise<void> {
   const entries = await readdir(from, { withFileTypes: true }).catch((error: unknown) => {
     if (missing(error)) return [];
     throw error;
   });
   for (const entry of entries) {
     const source = join(from, entry.name);
-    const destination = join(to, entry.name);
-    const stats = await statsOf(destination);
+    const destination = to.path(entry.name);
     if (entry.isDirectory()) {
-      if (stats !== undefined && !stats.isDirectory()) {
+      await mkdir(destination).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "EEXIST") throw error;
+      });
+      const folder = await openFolder(destination).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "ENOTDIR" && error.code !== "ELOOP") throw error;
         blocked.push(`${shown}${entry.name}`);
-        continue;
-      }
-      await makeFolder(destination);
-      await seed(source, destination, `${shown}${entry.name}/`, blocked);
-    } else if (stats === undefined) {
-      const temporary = join(to, `.seed-${randomBytes(6).toString("hex")}`);
+        return undefined;
+      });
+      await using below = folder;
+      if (below !== undefined) await seed(source, below, `${shown}${entry.name}/`, blocked);
+    } else if ((await statsOf(destination)) === undefined) {
+      const temporary = to.path(`.seed-${randomBytes(6).toString("hex")}`);
       try {
-        await copyFile(source, temporary);
+        await copyFile(source, temporary, constants.COPYFILE_EXCL);
         // A hard link refuses to replace a file that the plugin has made meanwhile; a rename would not.
-        await link(temporary, destination);
+        await link(temporary, destination).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== "EEXIST") throw error;
+        });
       } finally {
         await rm(temporary, { force: true });
       }

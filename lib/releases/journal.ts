@@ -24,6 +24,10 @@ export const attempt = z.object({
   resolved_version: z.string().nullable(),
   started_at: z.string(),
   release: releaseName,
+  /** Tells two artifacts of one version apart, as far as it was known before the download. */
+  identity: z.string().nullish(),
+  /** The start of the machine that the deployment ran in: after another one, it was the machine that ended. */
+  boot_id: z.string().nullish(),
 });
 export type Attempt = Readonly<z.infer<typeof attempt>>;
 

@@ -3,7 +3,6 @@ import { Journal } from "../../releases/journal.ts";
 import { condemns, quarantine } from "../../releases/quarantine.ts";
 import { currentRelease, type Release } from "../../releases/release.ts";
 import { switchRelease } from "../../releases/switch.ts";
-import { makeFolder } from "../../support/files.ts";
 import { reportOf } from "../reports/draft.ts";
 import { sendReports } from "../reports/outbox.ts";
 import { recordReport } from "../reports/report.ts";
@@ -12,7 +11,16 @@ import { admit, alreadyRuns } from "./admit.ts";
 import type { Emit } from "./events.ts";
 import { install } from "./install.ts";
 import { endInterrupted, recover } from "./interrupted.ts";
-import { beginRun, type DeployOptions, type DeployResult, errorOf, lockRoot, lockTarget, type Run } from "./run.ts";
+import {
+  beginRun,
+  type DeployOptions,
+  type DeployResult,
+  errorOf,
+  lockRoot,
+  lockTarget,
+  openRoot,
+  type Run,
+} from "./run.ts";
 import { settle } from "./settle.ts";
 import { stage, type Staged } from "./stage.ts";
 import { runSteps } from "./steps.ts";
@@ -47,7 +55,7 @@ async function carryOut(run: Run): Promise<Ending> {
   const { source, layout, options } = run;
   await source.precheck?.(options.supervisor.name);
   await checkSupervisor(run);
-  await makeFolder(layout.root);
+  await openRoot(run);
   await using _turn = await lockTarget(run);
   await recover(run);
   const previous = await currentRelease(layout, source.target);

@@ -1,5 +1,7 @@
+import { readFile } from "node:fs/promises";
 import { readJournal } from "../../releases/journal.ts";
 import type { Layout, Target } from "../../releases/layout.ts";
+import { quarantine } from "../../releases/quarantine.ts";
 import { recoverJournal, sweepTarget } from "../../releases/recovery.ts";
 import { interruptedReport } from "../reports/draft.ts";
 import { hasReport, writeReport } from "../reports/report.ts";
@@ -29,11 +31,32 @@ export async function endInterrupted(layout: Layout, supervisor: SupervisorChoic
   });
 }
 
-/** Removes what killed runs of a target left in staging, and reports them. Only under the lock of the target. */
+/** Returns what tells one start of this machine from the next, where the system says it. */
+export const bootId = (): Promise<string | null> =>
+  readFile("/proc/sys/kernel/random/boot_id", "utf8").then(
+    (text) => text.trim(),
+    () => null,
+  );
+
+/**
+ * Removes what killed runs of a target left in staging, and reports them. A version whose bytes were being fetched and
+ * unpacked when the process died, on a machine that went on, may have killed it: it goes into quarantine, so that a watch
+ * does not die of it again and again. Only under the lock of the target.
+ */
 export async function sweepInterrupted(layout: Layout, target: Target, emit: Emit): Promise<void> {
   for (const attempt of await sweepTarget(layout, target)) {
     await writeReport(layout, target, interruptedReport(attempt, "failed"));
-    const { resolved_version: version, deployment_id } = attempt;
+    const { resolved_version: version, deployment_id, identity = null, boot_id } = attempt;
+    if (version !== null && typeof boot_id === "string" && boot_id === (await bootId())) {
+      const reason = "The process ended while it fetched and unpacked this version.";
+      await quarantine(layout, target, {
+        version,
+        identity,
+        code: "interrupted",
+        reason,
+        at: new Date().toISOString(),
+      });
+    }
     emit({ event: "recovery.done", version, deployment_id, outcome: "undone" });
   }
 }

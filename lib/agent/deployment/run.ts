@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { stat } from "node:fs/promises";
 import { resolve as absolute } from "node:path";
 import { DEFAULT_LIMITS, type Limits } from "../../artifact/limits.ts";
 import { DEPLOYMENT_DEFAULTS, type Durability } from "../../contract/deployment-defaults.ts";
@@ -7,6 +8,7 @@ import type { Notifiers, Provisioners } from "../../contract/files/install-plan.
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { type Layout, layoutOf } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
+import { makeFolder } from "../../support/files.ts";
 import { ReportDraft } from "../reports/draft.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
@@ -37,6 +39,8 @@ export interface DeployOptions {
   lockWaitMs?: number;
   /** Milliseconds that the whole deployment may take. */
   deadlineMs?: number;
+  /** Lets root deploy into a project root that another user owns, and can change meanwhile. */
+  allowForeignRoot?: boolean;
   /** How much of a switch is on the disk before it counts. */
   durability?: Durability;
   signal?: AbortSignal;
@@ -48,6 +52,7 @@ export const DEPLOY_DEFAULTS = {
   limits: DEFAULT_LIMITS,
   ...DEPLOYMENT_DEFAULTS,
   allowDowngrade: false,
+  allowForeignRoot: false,
   reinstall: false,
 } satisfies Partial<DeployOptions>;
 
@@ -150,4 +155,21 @@ async function lockFor(
   });
   if (waited) emit({ event: "lock.acquired" });
   return lock;
+}
+
+/**
+ * Makes the project root. Root refuses one of another user: that user could put links where root is about to write.
+ *
+ * @throws DeploymentError `root_foreign`
+ */
+export async function openRoot({ layout, options }: Run): Promise<void> {
+  await makeFolder(layout.root);
+  if (process.getuid?.() !== 0 || options.allowForeignRoot) return;
+  for (const folder of [layout.root, layout.sealift]) {
+    const owner = (await stat(folder).catch(() => undefined))?.uid ?? 0;
+    if (owner === 0) continue;
+    throw deploymentError("root_foreign", `${folder} belongs to the user ${owner}, and this is root.`, {
+      hint: "Deploy as that user, or give --allow-foreign-root if you trust that user like root.",
+    });
+  }
 }

@@ -7,6 +7,7 @@ import { newReleaseName } from "../../releases/release.ts";
 import { makeFolder } from "../../support/files.ts";
 import type { Fetched } from "../sources/source.ts";
 import type { Admitted } from "./admit.ts";
+import { bootId } from "./interrupted.ts";
 import type { Run } from "./run.ts";
 
 /** A verified tree in its private folder. Disposing of it removes what is left there. */
@@ -34,6 +35,8 @@ export async function stage(run: Run, { resolved }: Admitted): Promise<Staged> {
     resolved_version: resolved.version,
     started_at: run.startedAt,
     release: newReleaseName(resolved.version),
+    identity: resolved.identity,
+    boot_id: await bootId(),
   };
   const folder = layout.staging(target, attempt.release);
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });

@@ -1,8 +1,9 @@
 import { watch } from "node:fs";
-import { lchown, lstat, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { lchown, lstat, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
 import type { Layout, Target } from "../../releases/layout.ts";
+import { makeFolder } from "../../support/files.ts";
 import { WATCH_ACTIONS, type WatchAction } from "./events.ts";
 
 /**
@@ -22,7 +23,7 @@ const CONTRARY: Partial<Record<WatchAction, WatchAction>> = { pause: "resume", r
  */
 export async function request(layout: Layout, target: Target, action: WatchAction): Promise<void> {
   const folder = folderOf(layout);
-  const made = await mkdir(folder, { recursive: true });
+  const made = await makeFolder(folder);
   if (!(await lstat(folder)).isDirectory()) {
     throw deploymentError("root_unusable", `${folder} is not a folder.`, { hint: "Remove what stands in its place." });
   }
@@ -65,7 +66,7 @@ export async function takeRequests(layout: Layout, target: Target): Promise<Watc
 export async function onRequests(layout: Layout, callback: () => void): Promise<Disposable> {
   const folder = folderOf(layout);
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     const watcher = watch(folder, { persistent: false }, callback);
     watcher.on("error", () => watcher.close());
     return { [Symbol.dispose]: () => watcher.close() };

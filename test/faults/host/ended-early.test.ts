@@ -1,0 +1,92 @@
+/** Deployments that a signal, a deadline or the death of their process ends while they fetch. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import t from "tap";
+import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import { bootId } from "../../../lib/agent/deployment/interrupted.ts";
+import { readReports } from "../../../lib/agent/reports/report.ts";
+import { writeJsonFile } from "../../../lib/releases/json-file.ts";
+import { readQuarantine } from "../../../lib/releases/quarantine.ts";
+import { type Given, GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../support/host/given-source.ts";
+import { layoutOf } from "../../support/host/project-root.ts";
+import { givenTarget, watching } from "../../support/host/watching.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+const options = (root: string) => ({ projectRoot: root, hostId: "host", supervisor: { name: "none" as const } });
+
+/** A fetch that fails as streams do when they are cut off: not with the reason. */
+const cutOff: Given = {
+  fetch: async ({ signal }) => {
+    while (!signal.aborted) await sleep(5);
+    throw new Error("Premature close");
+  },
+};
+
+t.test("a signal while bytes come is told as an interruption, in the report as well", async (t) => {
+  const root = temporaryFolder(t);
+  const result = await deploy(
+    sourceOf("1.0.0", INSTALL, cutOff),
+    { ...options(root), signal: AbortSignal.timeout(50) },
+    () => {},
+  );
+  t.match(result, { error: { code: "interrupted", exitCode: 130 } });
+  t.match(await readReports(layoutOf(root), TARGET, 1), [{ status: "failed", code: "interrupted" }]);
+  t.same(await readQuarantine(layoutOf(root), TARGET), []);
+});
+
+t.test("a deployment that takes longer than its deadline is undone and worth another try", async (t) => {
+  const root = temporaryFolder(t);
+  const result = await deploy(sourceOf("1.0.0", INSTALL, cutOff), { ...options(root), deadlineMs: 50 }, () => {});
+  t.match(result, { error: { code: "deadline_exceeded", exitCode: 75 } });
+  t.same(await readQuarantine(layoutOf(root), TARGET), []);
+});
+
+t.test("a hub that trickles holds up its own target only", async (t) => {
+  const root = temporaryFolder(t);
+  const ending = new AbortController();
+  const slow = deploy(sourceOf("1.0.0", INSTALL, cutOff), { ...options(root), signal: ending.signal }, () => {});
+  const other = sourceOf("1.0.0", INSTALL.replace("plugin: a", "plugin: b"), { slug: "prj_1111111111", plugin: "b" });
+  t.match(await deploy(other, { ...options(root), lockWaitMs: 2_000 }, () => {}), { outcome: "deployed" });
+  ending.abort();
+  t.match(await slow, { error: { code: "interrupted" } });
+});
+
+t.test("a project root that cannot be made is an error, not an endless loop", async (t) => {
+  t.match(await deploy(sourceOf("1.0.0", INSTALL), options("/proc/sealift/x"), () => {}), { status: "failed" });
+});
+
+/** A root where a run was killed while it fetched 1.0.0. */
+async function killedWhileFetching(root: string, boot_id: string | null): Promise<void> {
+  const staging = layoutOf(root).staging(TARGET, "1.0.0-abcdef01");
+  await mkdir(staging, { recursive: true });
+  await writeJsonFile(join(staging, "attempt.json"), {
+    v: 1,
+    deployment_id: "11111111-2222-3333-4444-555555555555",
+    target: TARGET,
+    ...{ kind: "project", slug: "prj_0123456789", host_id: "host", requested_version: "latest" },
+    ...{ resolved_version: "1.0.0", started_at: "2026-01-01T00:00:00.000Z", release: "1.0.0-abcdef01" },
+    ...{ identity: null, boot_id },
+  });
+}
+
+t.test("a version whose fetch ended the process is reported and held back by the next turn of a watch", async (t) => {
+  const root = temporaryFolder(t);
+  await killedWhileFetching(root, await bootId());
+  const target = givenTarget(root);
+  target.publish("1.0.0");
+  const w = watching(t, [target]);
+  t.match(await w.until("target.held"), { version: "1.0.0", reason: "quarantined" });
+  await w.stop();
+  t.match(await readReports(layoutOf(root), TARGET, 1), [{ status: "failed", code: "interrupted" }]);
+});
+
+t.test("a power cut says nothing about the version that was being fetched", async (t) => {
+  const root = temporaryFolder(t);
+  await killedWhileFetching(root, "00000000-0000-0000-0000-000000000000");
+  const target = givenTarget(root);
+  target.publish("1.0.0");
+  const w = watching(t, [target]);
+  await w.until("deploy.done", { outcome: "deployed", version: "1.0.0" });
+  await w.stop();
+});
