@@ -6,11 +6,11 @@ import { systemd } from "./host.ts";
 import { hub, hubBackup, hubMove, hubRestore, hubVerify } from "./hub.ts";
 import { history, pinning, rollback } from "./inspection.ts";
 import { login } from "./login.ts";
-import { marketplacePublication, searching, signingKey, yanking } from "./marketplace.ts";
+import { marketplacePublication, pluginPublication, searching, signingKey, yanking } from "./marketplace.ts";
 import type { Option, Table } from "./option.ts";
 import { plan, planCheck } from "./plan.ts";
 import { keyPair, opening, publish } from "./publish.ts";
-import { runtime, scaffold, trial } from "./runtime.ts";
+import { development, packing, runtime, scaffold, trial } from "./runtime.ts";
 import { deployed, marketplaceSource, projectSource } from "./sources.ts";
 import { fleet, fleetWait, watch } from "./watch.ts";
 
@@ -34,7 +34,7 @@ const GROUPS: readonly Table[] = [
   ...[publish, keyPair, opening, marketplacePublication, yanking, searching, signingKey, keyCreation, projectCreation],
   ...[history, rollback, pinning],
   ...[auditList, hubBackup, hubRestore, hubMove, hubVerify],
-  ...[hub, runtime, scaffold, trial, systemd],
+  ...[hub, runtime, scaffold, trial, development, packing, pluginPublication, systemd],
 ];
 
 /** Every option by its name. Several commands may have one of the same name that takes other values. */

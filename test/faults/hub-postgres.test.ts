@@ -78,7 +78,7 @@ t.test("a PostgreSQL that is silent is given up in time, and its connections wit
   isErrorBodyWith(t, ready);
   const asked = performance.now();
   isErrorBody(t, await latest(), 503, "hub_unavailable");
-  t.ok(performance.now() - asked < 8000);
+  t.ok(performance.now() - asked < 20_000, "also on a busy machine");
 
   wire.mode = "open";
   wire.cut();

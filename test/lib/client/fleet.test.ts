@@ -251,7 +251,7 @@ t.test("memory does not grow with the fleet: 200,000 hosts", async (t) => {
   const many = await readApart(hub, 200_000);
   t.strictSame([few.count, many.count], [20_000, 200_000]);
   const growth = many.peakMb - few.peakMb;
-  t.ok(growth < 36, `${few.peakMb} MB, then ${many.peakMb} MB`);
+  t.ok(growth < 45, `${few.peakMb} MB, then ${many.peakMb} MB`);
   const kept = await readApart(hub, 200_000, { KEEP: "yes" });
   t.ok(kept.peakMb - few.peakMb > 48, `whoever keeps them all needs much more: ${kept.peakMb} MB`);
 });
