@@ -34,6 +34,8 @@ function sampleOf(option: Option): string {
     min: "50%",
     "trusted-proxy": "10.0.0.0/8",
     fields: "a,b",
+    since: "60",
+    until: "60",
   };
   const byKind: Partial<Record<Option["kind"], string>> = {
     flag: option.default === true ? "no" : "yes",
