@@ -34,8 +34,8 @@ function sampleOf(option: Option): string {
     min: "50%",
     "trusted-proxy": "10.0.0.0/8",
     fields: "a,b",
-    since: "60",
-    until: "60",
+    since: "2026-11-01T00:00:00Z",
+    until: "2026-11-02T00:00:00Z",
   };
   const byKind: Partial<Record<Option["kind"], string>> = {
     flag: option.default === true ? "no" : "yes",
