@@ -4,12 +4,13 @@ import { missing } from "../support/files.ts";
 import { type Attempt, attempt, Journal, type JournalEntry } from "./journal.ts";
 import { readJsonFile } from "./json-file.ts";
 import { ATTEMPT_FILE, type Layout, STAGING_PREFIX, type Target } from "./layout.ts";
+import { removeLeftovers } from "./leftovers.ts";
 import { currentName, readRelease } from "./release.ts";
 import { finishSwitch, undoSwitch } from "./switch.ts";
 
 /**
- * Ends the deployment that a killed run left in the journal (docs/contract/host.md): a committed one is finished, any other is undone. Only
- * under the lock of the root.
+ * Ends the deployment that a killed run left in the journal (docs/contract/host.md): a committed one is finished, any other is undone.
+ * Removes the temporary names that killed runs left, journal or not. Only under the lock of the root.
  *
  * @param tell called before the journal goes, so that a kill in between only means that it is called again
  * @throws DeploymentError `journal_unreadable`
@@ -19,6 +20,7 @@ export async function recoverJournal(
   tell: (entry: JournalEntry) => Promise<void> = async () => {},
 ): Promise<JournalEntry | undefined> {
   const journal = await Journal.found(layout);
+  await removeLeftovers(layout, journal?.entry);
   if (journal === undefined) return undefined;
   if (journal.entry.phase === "committed") await finishSwitch(journal);
   else await undoSwitch(journal);

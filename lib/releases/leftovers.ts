@@ -1,0 +1,47 @@
+import type { Dirent } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { JournalEntry } from "./journal.ts";
+import type { Layout } from "./layout.ts";
+import { type OpenFolder, openFolder } from "./open-folder.ts";
+
+const isSeed = (entry: Dirent): boolean => entry.isFile() && /^\.seed-[0-9a-f]{12}$/.test(entry.name);
+const isLink = (entry: Dirent): boolean => entry.isSymbolicLink() && /^\.link-[0-9a-f]{12}$/.test(entry.name);
+const isJournal = (entry: Dirent): boolean => entry.isFile() && /^\.journal\.json\.[0-9a-f]{12}\.tmp$/.test(entry.name);
+
+/**
+ * Removes the temporary names that killed runs left: of the journal, of links, and of seeds in the data of the items whose switch the
+ * journal tells of. What cannot be removed stays, since it does no harm. Only under the lock of the root, and before the journal's release goes.
+ */
+export async function removeLeftovers(layout: Layout, interrupted: JournalEntry | undefined): Promise<void> {
+  await removeIn(layout.sealift, isJournal);
+  for (const folder of [join(layout.root, "plugins"), join(layout.root, "extensions"), join(layout.sealift, "current")])
+    await removeIn(folder, isLink);
+  if (interrupted === undefined) return;
+  const { target, release, items } = interrupted;
+  for (const item of items) await removeSeeds(layout.shippedData(target, release, item), layout.data(item));
+}
+
+/**
+ * Looks for seeds in the folders that the release ships, and in no others: a plugin's data may have millions of files. Every step goes from
+ * an open folder to a name in it, so that no link of the plugin is followed.
+ */
+async function removeSeeds(shipped: string, data: string): Promise<void> {
+  await using folder = await openFolder(data).catch(() => undefined);
+  if (folder === undefined) return;
+  await removeNames(folder, isSeed);
+  for (const entry of await entriesOf(shipped))
+    if (entry.isDirectory()) await removeSeeds(join(shipped, entry.name), folder.path(entry.name));
+}
+
+async function removeIn(path: string, isLeftover: (entry: Dirent) => boolean): Promise<void> {
+  await using folder = await openFolder(path).catch(() => undefined);
+  if (folder !== undefined) await removeNames(folder, isLeftover);
+}
+
+async function removeNames(folder: OpenFolder, isLeftover: (entry: Dirent) => boolean): Promise<void> {
+  for (const entry of await entriesOf(folder.path(".")))
+    if (isLeftover(entry)) await rm(folder.path(entry.name), { force: true }).catch(() => {});
+}
+
+const entriesOf = (path: string): Promise<Dirent[]> => readdir(path, { withFileTypes: true }).catch(() => []);
