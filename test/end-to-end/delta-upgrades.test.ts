@@ -19,7 +19,7 @@ const VERSIONS = Number(process.env["DELTA_VERSIONS"] ?? 8);
 /** The files of the running release, without what tells one installation from another. */
 function running(world: World, root: string): Record<string, string> {
   const current = join(root, ".sealift/current", `project-${world.projectId}`);
-  return snapshot(current, (path) => /^(release\.json|files\..*|[^/]+\.env)$/.test(path));
+  return snapshot(current, (path) => /^(release\.json|contents\.ndjson|[^/]+\.env)$/.test(path));
 }
 
 /** Runs deploy-project, and kills it after a while if `killAfterMs` says so. @returns its events, if it came to its end */
