@@ -7,6 +7,7 @@ import { cpSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
+import { fillCompileCache } from "./compile-cache.ts";
 import { embedTypes } from "./sdk-types.ts";
 
 const MAX_BYTES = 4_000_000;
@@ -17,6 +18,8 @@ const CHECKOUT_ONLY = ["dependencies", "devDependencies", "scripts", "allowScrip
 const folder = mkdtempSync(join(tmpdir(), "sealift-pack-"));
 try {
   if (!existsSync("dist/bin")) throw new Error("dist/ is missing: npm run build");
+  // Programs that have run from this dist/ left their own compiled code there.
+  await fillCompileCache();
   for (const path of packageJson.files.filter((name) => !name.startsWith("!")))
     cpSync(path, join(folder, path), { recursive: true });
   const published = Object.fromEntries(Object.entries(packageJson).filter(([key]) => !CHECKOUT_ONLY.includes(key)));
