@@ -3,6 +3,7 @@ import { Command, Option } from "clipanion";
 import type { FleetHost, FleetMark, FleetTarget } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
+import { runningVersion } from "../../lib/contract/surfaces/reports.ts";
 import { fleetWait } from "../../lib/options/watch.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
@@ -21,7 +22,7 @@ export class FleetWait extends withOptions(fleetWait) {
     category: "Deploying",
     description: "Wait until the hosts of a target run a version",
     details: `
-      For CI: ends with 0 as soon as enough of the hosts that report have deployed the version with success, and with 75 when they have not
+      For CI: ends with 0 as soon as enough of the hosts that report run the version, and with 75 when they have not
       within \`--timeout\`. \`--min\` is a share such as 95%, or a number of hosts.
     `,
     examples: [["After a release", "$0 fleet wait plugin:tide-table --version 1.4.0 --min 95% --timeout 30m"]],
@@ -79,7 +80,7 @@ async function progressOf(
   const view = await readFleet(target, connection, mark.etag === undefined ? {} : { etag: mark.etag });
   if (!view.changed) return undefined;
   const progress = { hosts: 0, running: 0, failing: 0 };
-  const runs = (host: FleetHost): boolean => host.status === "success" && host.version === version;
+  const runs = (host: FleetHost): boolean => runningVersion(host) === version;
   for await (const host of view.hosts) {
     progress.hosts++;
     if (runs(host)) progress.running++;

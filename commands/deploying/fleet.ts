@@ -2,6 +2,8 @@ import { Command, Option } from "clipanion";
 import type { FleetHost, FleetTarget } from "../../lib/client/fleet.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
+import { runningVersion } from "../../lib/contract/surfaces/reports.ts";
+import { shownVersion, triedVersion, troubleOf } from "../../lib/models/fleet.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { fleet } from "../../lib/options/watch.ts";
 import { printable } from "../../lib/support/printable.ts";
@@ -53,9 +55,17 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       if (!this.json && targets.length > 1) this.print.line(name);
       for await (const host of view.hosts) {
         hosts++;
-        versions.set(host.version, (versions.get(host.version) ?? 0) + 1);
+        const running = shownVersion(host);
+        const known = runningVersion(host);
+        versions.set(running, (versions.get(running) ?? 0) + 1);
         if (host.status !== "success") failing++;
-        if (this.json) this.print.event({ event: "host", target: name, ...host });
+        if (this.json)
+          this.print.event({
+            event: "host",
+            target: name,
+            ...host,
+            ...(known !== undefined && { running_version: known }),
+          });
         else this.print.line(rowOf(host));
       }
       summaries.push({
@@ -74,8 +84,10 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
 }
 
 /** One line, whatever a host has put into its report. */
-function rowOf({ host_id: host, version, status, completed_at: time, error_message: why }: FleetHost): string {
-  const words = `${host.padEnd(32)} ${version.padEnd(20)} ${status.padEnd(11)} ${(time ?? "").slice(0, 19).padEnd(19)} ${why ?? ""}`;
+function rowOf(host: FleetHost): string {
+  const { host_id: id, status, completed_at: time, error_message: error = null } = host;
+  const why = troubleOf({ tried: triedVersion(host), error });
+  const words = `${id.padEnd(32)} ${shownVersion(host).padEnd(20)} ${status.padEnd(11)} ${(time ?? "").slice(0, 19).padEnd(19)} ${why}`;
   return printable(words).trimEnd();
 }
 

@@ -20,6 +20,7 @@ const hostRecord = z.looseObject({
   status: deploymentStatus,
   error_message: z.string().nullish(),
   completed_at: z.string().nullish(),
+  running_version: z.string().nullish(),
 });
 export interface FleetHost extends z.output<typeof hostRecord> {
   host_id: string;

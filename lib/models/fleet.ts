@@ -1,11 +1,14 @@
 import type { FleetHost } from "../client/fleet.ts";
-import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
+import { type DeploymentStatus, runningVersion } from "../contract/surfaces/reports.ts";
 import { printable } from "../support/printable.ts";
 
 /** A host as it is kept: a fleet may have a hundred thousand of them. */
 export interface HostRow {
   id: string;
+  /** The version that runs, {@link NOTHING}, or the tried one marked as failed when nobody knows. */
   version: string;
+  /** The version that did not come to run, beside what runs. */
+  tried: string | null;
   status: DeploymentStatus;
   /** Milliseconds since 1970, or 0 when nobody knows. */
   at: number;
@@ -28,6 +31,23 @@ export interface VersionShare {
   hosts: number;
   failing: number;
 }
+
+/** In place of a version, where none runs. */
+export const NOTHING = "none";
+
+/** Returns what a host runs, as it is shown and counted. */
+export function shownVersion(host: FleetHost): string {
+  const running = runningVersion(host);
+  return running === undefined ? `${host.version} (failed)` : (running ?? NOTHING);
+}
+
+/** Returns the version whose deployment failed, where something else is shown as running. */
+export const triedVersion = (host: FleetHost): string | null =>
+  host.status === "success" || runningVersion(host) === undefined ? null : host.version;
+
+/** Returns what went wrong in one line, with the version that was tried. */
+export const troubleOf = ({ tried, error }: Pick<HostRow, "tried" | "error">): string =>
+  tried === null ? (error ?? "") : `${tried} failed${error === null ? "" : `: ${error}`}`;
 
 /** An error's text is shown in one line. */
 const ERROR_LENGTH = 300;
@@ -59,7 +79,8 @@ export class FleetModel {
     for (const host of hosts) {
       const row: HostRow = {
         id: owned(host.host_id),
-        version: this.#shared(host.version),
+        version: this.#shared(shownVersion(host)),
+        tried: triedVersion(host) === null ? null : this.#shared(host.version),
         status: this.#shared(host.status) as DeploymentStatus,
         at: Date.parse(host.completed_at ?? "") || 0,
         error: host.error_message ? this.#shared(printable(host.error_message).slice(0, ERROR_LENGTH)) : null,
@@ -154,5 +175,6 @@ const owned = (text: string): string => Buffer.from(text).toString();
 const matches = (row: HostRow, search: string): boolean =>
   row.id.toLowerCase().includes(search) ||
   row.version.toLowerCase().includes(search) ||
+  (row.tried !== null && row.tried.toLowerCase().includes(search)) ||
   row.status.includes(search) ||
   (row.error !== null && row.error.toLowerCase().includes(search));

@@ -106,3 +106,13 @@ export async function collectReleases(layout: Layout, target: Target, keep: numb
   for (const name of old) await removeRelease(layout, target, name);
   return old;
 }
+
+/** Returns the version that a target runs: null when none does, undefined when that cannot be read. */
+export async function runningVersion(layout: Layout, target: Target): Promise<string | null | undefined> {
+  try {
+    const name = await currentName(layout, target);
+    return name === undefined ? null : (await readRelease(layout, target, name))?.version;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { HostRow } from "../models/fleet.ts";
+import { type HostRow, troubleOf } from "../models/fleet.ts";
 import { stateOf, type TargetView, type WatchModel } from "../models/watch.ts";
 import { Line, type Part, Title } from "./line.tsx";
 import type { Tab } from "./navigation.ts";
@@ -111,6 +111,6 @@ const eventParagraphs = ({ model, target, now }: DetailSubject): Paragraph[] =>
 const hostParagraphs = ({ hosts, now }: DetailSubject): Paragraph[] =>
   hosts.slice(0, MOST_ROWS).map((row) => ({
     heading: `${row.id}  ${row.version}  ${row.status}${row.at === 0 ? "" : `  ${moment(row.at, now)}`}`,
-    text: row.error ?? "no error",
+    text: troubleOf(row) || "no error",
     look: row.status === "success" ? "plain" : "bad",
   }));

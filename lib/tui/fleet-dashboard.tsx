@@ -1,6 +1,6 @@
 import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
-import type { FleetQuery } from "../models/fleet.ts";
+import { type FleetQuery, NOTHING } from "../models/fleet.ts";
 import { detailRows, type DetailSubject, detailText, DetailView } from "./detail-view.tsx";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
 import { Footer, Header, Help, TooSmall } from "./frame.tsx";
@@ -47,7 +47,7 @@ export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps):
 
   // Nobody says what is latest here: it is what most hosts run.
   function queryOf({ search, filter }: Navigation): FleetQuery {
-    return { search, filter, latest: fleet?.versions()[0]?.version ?? null };
+    return { search, filter, latest: fleet?.versions().find(({ version }) => version !== NOTHING)?.version ?? null };
   }
 
   function shownAt(at: Navigation) {

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { FleetModel, FleetQuery, HostRow } from "../models/fleet.ts";
+import { type FleetModel, type FleetQuery, type HostRow, troubleOf } from "../models/fleet.ts";
 import { Line, type Part } from "./line.tsx";
 import { bar, columns, count, moment, percent } from "./text.ts";
 import type { Theme } from "./theme.ts";
@@ -125,6 +125,6 @@ function hostParts(row: HostRow, latest: string | null, width: number, now: numb
     [`${columns([row.version, wide ? 20 : 12])} `, row.version === latest || latest === null ? "plain" : "attention"],
     [`${columns([row.status === "rolled_back" ? "rolled back" : row.status, 11])} `, STATUS_LOOK[row.status]],
     [`${columns([row.at === 0 ? "" : moment(row.at, now), 16])} `, "quiet"],
-    [row.error ?? "", "quiet"],
+    [troubleOf(row), "quiet"],
   ];
 }

@@ -72,6 +72,16 @@ t.test("fleet wait ends when enough hosts run the version, and not before", asyn
   });
 });
 
+t.test("fleet and fleet wait count what runs, and show a failed try beside it", async (t) => {
+  const hub = await fleetOf(t);
+  await report(hub, "1.0.0", { "host-1": "success", "host-2": "success" });
+  await report(hub, "2.0.0", { "host-2": "rolled_back" });
+  const shown = await sealift(hub, "fleet plugin:tides");
+  t.match(shown.stdout, /^host-2 +1\.0\.0 +rolled_back .*2\.0\.0 failed$/m);
+  t.match(shown.stderr, /2 hosts, 1 failing, 1\.0\.0 on 2\n/);
+  t.match(await sealift(hub, "fleet wait plugin:tides --version 1.0.0 --timeout 0"), { code: 0 });
+});
+
 t.test("a scope may be given several times, or with commas", async (t) => {
   const hub = await fleetOf(t);
   const { stdout } = await sealift(hub, "key create --name ci --scope publish,read --scope report --fields key.scopes");

@@ -208,7 +208,7 @@ t.test(
     t.match((await readFile(log, "utf8")).trim().split("\n").at(-1), /restart sealift-plugin-tides/);
     const hosts: unknown[] = [];
     await world.programs.run("sealift", ["fleet", "plugin:tides"], world.admin, (event) => hosts.push(event));
-    t.match(hosts, [{ host_id: "h", version: "2.0.0", status: "rolled_back" }]);
+    t.match(hosts, [{ host_id: "h", version: "2.0.0", status: "rolled_back", running_version: "1.0.0" }]);
 
     await t.test("with the hub gone at report time the outcome is the same and a warning is logged", async (t) => {
       // A door before the hub that closes when the deployment reports.

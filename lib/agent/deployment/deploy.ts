@@ -1,7 +1,7 @@
 import type { SealiftError } from "../../contract/errors.ts";
 import { Journal } from "../../releases/journal.ts";
 import { condemns, quarantine } from "../../releases/quarantine.ts";
-import { currentRelease, type Release } from "../../releases/release.ts";
+import { currentRelease, type Release, runningVersion } from "../../releases/release.ts";
 import { switchRelease } from "../../releases/switch.ts";
 import { reportOf } from "../reports/draft.ts";
 import { sendReports } from "../reports/outbox.ts";
@@ -111,7 +111,7 @@ async function replace(run: Run, staged: Staged, journal: Journal): Promise<void
 }
 
 async function unchanged(run: Run, previous: Release): Promise<Ending> {
-  const report = await recordReport(run, reportOf(run, { status: "success" }), true);
+  const report = await recordReport(run, reportOf(run, { status: "success", running: previous.version }), true);
   return { outcome: "unchanged", release: previous.name, report, previous };
 }
 
@@ -122,7 +122,8 @@ async function failed(
 ): Promise<Ending> {
   const error = errorOf(run, thrown);
   const outcome = error.code === "rolled_back" ? "rolled_back" : "failed";
-  const report = await recordReport(run, reportOf(run, { status: outcome, error }), locked);
+  const running = await runningVersion(run.layout, run.source.target);
+  const report = await recordReport(run, reportOf(run, { status: outcome, error, running }), locked);
   return { outcome, release: previous?.name ?? null, report, previous, error };
 }
 

@@ -3,6 +3,7 @@ import { readJournal } from "../../releases/journal.ts";
 import type { Layout, Target } from "../../releases/layout.ts";
 import { quarantine } from "../../releases/quarantine.ts";
 import { recoverJournal, sweepTarget } from "../../releases/recovery.ts";
+import { runningVersion } from "../../releases/release.ts";
 import { interruptedReport } from "../reports/draft.ts";
 import { hasReport, writeReport } from "../reports/report.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
@@ -26,7 +27,8 @@ export async function endInterrupted(layout: Layout, supervisor: SupervisorChoic
     }
     await bringBack(layout, entry, supervisor, emit);
     const replaced = phase === "switching" && entry.previous !== null;
-    await writeReport(layout, target, interruptedReport(entry, replaced ? "rolled_back" : "failed"));
+    const running = await runningVersion(layout, target);
+    await writeReport(layout, target, interruptedReport(entry, replaced ? "rolled_back" : "failed", running));
     emit({ event: "recovery.done", version, deployment_id, outcome: "undone" });
   });
 }
@@ -45,7 +47,8 @@ export const bootId = (): Promise<string | null> =>
  */
 export async function sweepInterrupted(layout: Layout, target: Target, emit: Emit): Promise<void> {
   for (const attempt of await sweepTarget(layout, target)) {
-    await writeReport(layout, target, interruptedReport(attempt, "failed"));
+    const running = await runningVersion(layout, target);
+    await writeReport(layout, target, interruptedReport(attempt, "failed", running));
     const { resolved_version: version, deployment_id, identity = null, boot_id } = attempt;
     if (version !== null && typeof boot_id === "string" && boot_id === (await bootId())) {
       const reason = "The process ended while it fetched and unpacked this version.";

@@ -2,7 +2,7 @@ import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { Journal } from "../../releases/journal.ts";
 import { OPERATOR, quarantine } from "../../releases/quarantine.ts";
-import { currentRelease, listReleases, type Release } from "../../releases/release.ts";
+import { currentRelease, listReleases, type Release, runningVersion } from "../../releases/release.ts";
 import { switchRelease } from "../../releases/switch.ts";
 import { reportOf } from "../reports/draft.ts";
 import { recordReport } from "../reports/report.ts";
@@ -71,7 +71,7 @@ async function goBack(run: KeptRun, to: string | undefined): Promise<Ending> {
     const release = chosen(await listReleases(layout, source.target), previous, to);
     emit({ event: "resolve.ok", version: release.version, running_version: previous?.version ?? null });
     if (release.name === previous?.name) {
-      const report = await recordReport(run, reportOf(run, { status: "success" }), true);
+      const report = await recordReport(run, reportOf(run, { status: "success", running: release.version }), true);
       return { outcome: "unchanged", release: release.name, report, previous };
     }
     await using _root = await lockRoot(run);
@@ -181,6 +181,7 @@ async function holdBack({ layout, source, emit }: KeptRun, to: Release, left: Re
 
 async function failed(run: KeptRun, error: SealiftError, previous: Release | undefined): Promise<Ending> {
   const outcome = error.code === "rolled_back" ? "rolled_back" : "failed";
-  const report = await recordReport(run, reportOf(run, { status: outcome, error }), false);
+  const running = await runningVersion(run.layout, run.source.target);
+  const report = await recordReport(run, reportOf(run, { status: outcome, error, running }), false);
   return { outcome, release: previous?.name ?? null, report, previous, error };
 }

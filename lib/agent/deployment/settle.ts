@@ -14,7 +14,7 @@ import type { Deployed, Run } from "./run.ts";
 export async function settle(run: Run<Deployed>, journal: Journal): Promise<string | null> {
   const { layout, options, emit } = run;
   const { release, target, resolved_version: version } = journal.entry;
-  const report = reportOf(run, { status: "success" });
+  const report = reportOf(run, { status: "success", running: version });
   await journal.note({ phase: "committed", report });
   emit({ event: "commit.done", release });
   await finishSwitch(journal);

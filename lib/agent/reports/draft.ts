@@ -11,6 +11,9 @@ const MAX_MESSAGE = 4000;
 /** The facts of the artifact that a deployment has learned. */
 export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "plugins">;
 
+/** The version that runs when a report is written: null when none does, undefined when it could not be found out. */
+type Running = string | null | undefined;
+
 /** Gathers a report while its deployment works: from the events that everybody sees, and from what was fetched. */
 export class ReportDraft {
   readonly #warnings: string[] = [];
@@ -50,7 +53,7 @@ export class ReportDraft {
 /** Returns the report of a run that ends now. */
 export function reportOf(
   { id, source, options, startedAt, draft }: Run<Deployed>,
-  { status, error }: { status: DeploymentStatus; error?: SealiftError },
+  { status, error, running }: { status: DeploymentStatus; error?: SealiftError; running: Running },
 ): LocalReport {
   return {
     slug: source.slug,
@@ -64,6 +67,7 @@ export function reportOf(
     deployment_id: id,
     code: error === undefined ? null : causeCode(error),
     ...draft.facts(),
+    running_version: running,
   };
 }
 
@@ -72,7 +76,7 @@ const causeCode = (error: SealiftError): Code =>
   error.code === "rolled_back" && error.cause instanceof SealiftError ? error.cause.code : error.code;
 
 /** Returns the report of a run that was killed, as far as its own notes tell it. */
-export function interruptedReport(attempt: Attempt, status: DeploymentStatus): LocalReport {
+export function interruptedReport(attempt: Attempt, status: DeploymentStatus, running: Running): LocalReport {
   const { slug, kind, requested_version, resolved_version, started_at, host_id, deployment_id } = attempt;
   return {
     slug,
@@ -92,5 +96,6 @@ export function interruptedReport(attempt: Attempt, status: DeploymentStatus): L
     artifact_sha256: null,
     plugins: [],
     warnings: [],
+    running_version: running,
   };
 }

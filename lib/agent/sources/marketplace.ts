@@ -89,6 +89,7 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
         host_id: report.host_id,
         repo: report.repo,
         error_message: report.error_message,
+        running_version: report.running_version,
       });
     },
   };

@@ -68,6 +68,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
         host_id: report.host_id,
         error_message: report.error_message,
         rolled_back: report.status === "rolled_back",
+        running_version: report.running_version,
       };
       await clientFor(signal).report(body);
     },

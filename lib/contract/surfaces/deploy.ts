@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { hostId, projectId, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
+import { runningVersionField } from "./reports.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
 
@@ -64,6 +65,7 @@ export const projectReport = z.object({
   host_id: hostId.optional(),
   error_message: z.string().max(4096).nullish(),
   rolled_back: z.boolean().optional(),
+  running_version: runningVersionField,
 });
 export type ProjectReport = z.infer<typeof projectReport>;
 export const projectReportAnswer = z.object({ deployment_id: z.string() });
@@ -143,5 +145,6 @@ export const projectHost = z.object({
   started_at: z.string(),
   completed_at: z.string(),
   created_at: z.string(),
+  running_version: runningVersionField,
 });
 export type ProjectHost = z.infer<typeof projectHost>;

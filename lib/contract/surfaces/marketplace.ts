@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { hostId, sha256Hex, slug, versionLabel } from "../identifiers.ts";
-import { deploymentStatus } from "./reports.ts";
+import { deploymentStatus, runningVersionField } from "./reports.ts";
 
 /** Surface A on the wire (docs/contract/marketplace.md). */
 
@@ -116,6 +116,7 @@ export const reportRecord = z.object({
   started_at: z.string(),
   completed_at: z.string(),
   created_at: z.string(),
+  running_version: runningVersionField,
 });
 export type ReportRecord = z.infer<typeof reportRecord>;
 

@@ -4,6 +4,19 @@ import { hostId, slug, timestamp } from "../identifiers.ts";
 export const deploymentStatus = z.enum(["success", "failed", "rolled_back"]);
 export type DeploymentStatus = z.infer<typeof deploymentStatus>;
 
+/** The version that runs on the host after the deployment: null when none does, left out when nobody tells. */
+export const runningVersionField = z.string().max(128).nullish();
+
+/** Returns the version that a host runs by its record: null when none does, undefined when nobody knows. */
+export function runningVersion(record: {
+  version: string;
+  status: DeploymentStatus;
+  running_version?: string | null | undefined;
+}): string | null | undefined {
+  if (record.running_version !== undefined) return record.running_version;
+  return record.status === "success" ? record.version : undefined;
+}
+
 /** Request body of surface A's report route (docs/contract/marketplace.md#reports). */
 export const deploymentReport = z.object({
   kind: z.enum(["plugin", "service"]),
@@ -23,6 +36,7 @@ export const deploymentReport = z.object({
     .max(4096)
     .nullish()
     .transform((text) => text ?? null),
+  running_version: runningVersionField,
 });
 export type DeploymentReport = z.infer<typeof deploymentReport>;
 
@@ -56,5 +70,6 @@ export const localReport = z.object({
   /** The manifest's plugin entries, for the hub's report. */
   plugins: z.array(z.record(z.string(), z.unknown())).default([]),
   warnings: z.array(z.string()),
+  running_version: runningVersionField,
 });
 export type LocalReport = z.infer<typeof localReport>;

@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
-import type { deploymentReport } from "../../contract/surfaces/reports.ts";
+import { type deploymentReport, runningVersion } from "../../contract/surfaces/reports.ts";
 import { recordId } from "../access/credentials.ts";
 import type { Queries } from "./port.ts";
 
@@ -21,7 +21,7 @@ interface IncomingReport {
   /** As the log keeps it. */
   record: object;
   /** As the fleet view shows it. */
-  hostRecord: object;
+  hostRecord: ReportRecord | ProjectHost;
   createdAt: string;
 }
 
@@ -67,7 +67,9 @@ function storeReport(db: Queries, report: IncomingReport): Promise<boolean> {
       .returning("changes")
       .executeTakeFirstOrThrow();
 
-    const newest = { change: changes, report_id: report.id, record: JSON.stringify(report.hostRecord) };
+    // Under the view's row lock: no other report of this host comes in between.
+    const hostRecord = { ...report.hostRecord, running_version: await runningAfter(transaction, report) };
+    const newest = { change: changes, report_id: report.id, record: JSON.stringify(hostRecord) };
     await transaction
       .insertInto("hosts")
       .values({ holder, target, host_id: report.hostId, ...newest })
@@ -75,6 +77,23 @@ function storeReport(db: Queries, report: IncomingReport): Promise<boolean> {
       .execute();
     return true;
   });
+}
+
+/** What a host runs after a report. One that failed and does not tell has changed nothing about it, as far as anybody knows. */
+async function runningAfter(
+  db: Queries,
+  { holder, target, hostId, hostRecord }: IncomingReport,
+): Promise<string | null | undefined> {
+  const told = runningVersion(hostRecord);
+  if (told !== undefined) return told;
+  const earlier = await db
+    .selectFrom("hosts")
+    .select("record")
+    .where("holder", "=", holder)
+    .where("target", "=", target)
+    .where("host_id", "=", hostId)
+    .executeTakeFirst();
+  return earlier && runningVersion(JSON.parse(earlier.record) as ReportRecord | ProjectHost);
 }
 
 /**
@@ -99,6 +118,7 @@ export async function storeTargetReport(
     started_at: report.started_at,
     completed_at: report.completed_at,
     created_at: new Date(now).toISOString(),
+    running_version: report.running_version,
   };
   await storeReport(db, {
     id: record.id,
@@ -130,6 +150,7 @@ export async function storeProjectReport(db: Queries, report: ProjectReport, now
     started_at: report.started_at,
     completed_at: report.completed_at,
     created_at: new Date(now).toISOString(),
+    running_version: report.running_version,
   };
   await storeReport(db, {
     id,

@@ -31,8 +31,20 @@ t.test("a signal while bytes come is told as an interruption, in the report as w
     () => {},
   );
   t.match(result, { error: { code: "interrupted", exitCode: 130 } });
-  t.match(await readReports(layoutOf(root), TARGET, 1), [{ status: "failed", code: "interrupted" }]);
+  t.match(await readReports(layoutOf(root), TARGET, 1), [
+    { status: "failed", code: "interrupted", running_version: null },
+  ]);
   t.same(await readQuarantine(layoutOf(root), TARGET), []);
+});
+
+t.test("the report of a failed deployment says what runs beside what was tried", async (t) => {
+  const root = temporaryFolder(t);
+  await deploy(sourceOf("1.0.0", INSTALL), options(root), () => {});
+  await deploy(sourceOf("1.1.0", INSTALL, cutOff), { ...options(root), deadlineMs: 50 }, () => {});
+  t.match(await readReports(layoutOf(root), TARGET, 2), [
+    { status: "failed", resolved_version: "1.1.0", running_version: "1.0.0" },
+    { status: "success", resolved_version: "1.0.0", running_version: "1.0.0" },
+  ]);
 });
 
 t.test("a deployment that takes longer than its deadline is undone and worth another try", async (t) => {

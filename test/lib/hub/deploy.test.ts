@@ -210,6 +210,14 @@ t.test("reports are taken as independent agents send them, once each", async (t)
     error_message: "unhealthy",
   });
   t.match((await fleet()).body["web-1"], { status: "rolled_back", error_message: "unhealthy" });
+  await report({
+    deployment_id: "d-3",
+    host_id: "web-1",
+    status: "failed",
+    version: "9.9.9",
+    running_version: "8.0.0",
+  });
+  t.match((await fleet()).body["web-1"], { version: "9.9.9", running_version: "8.0.0" });
 
   isErrorBody(t, await report({ status: "rolled_back" }), 422, "unprocessable");
   isErrorBody(t, await report({ started_at: "yesterday" }), 422, "unprocessable");

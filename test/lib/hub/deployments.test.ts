@@ -42,6 +42,23 @@ t.test("a report answers 201 with the stored record", async (t) => {
   t.match(full.body, { host_id: "web-1", repo: "a/b@v1", error_message: "no", status: "failed" });
 });
 
+t.test("a host's record says what runs: as told, else what is known from before", async (t) => {
+  const hub = await startHub(t);
+  const running = async () => (await hub.call("GET", HOSTS, { key: hub.adminKey })).body["default"] as object;
+  await report(hub, { status: "failed", version: "1.0.0" });
+  t.notOk("running_version" in (await running()), "an old agent's first report failed: nobody knows");
+  await report(hub, { version: "1.0.0" });
+  t.match(await running(), { version: "1.0.0", running_version: "1.0.0" });
+  await report(hub, { status: "failed", version: "1.1.0" });
+  await report(hub, { status: "rolled_back", version: "1.2.0" });
+  t.match(await running(), { version: "1.2.0", status: "rolled_back", running_version: "1.0.0" });
+  await report(hub, { status: "failed", version: "1.3.0", running_version: "0.9.0" });
+  t.match(await running(), { version: "1.3.0", running_version: "0.9.0" });
+  await report(hub, { status: "failed", version: "1.3.0", running_version: null });
+  t.match(await running(), { running_version: null });
+  isErrorBody(t, await report(hub, { running_version: "x".repeat(129) }), 422, "unprocessable");
+});
+
 t.test("reports with unknown kinds, statuses or dates are refused", async (t) => {
   const hub = await startHub(t);
   for (const changes of [

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import type { FleetHost } from "../../../lib/client/fleet.ts";
-import { FleetModel, type FleetQuery } from "../../../lib/models/fleet.ts";
+import { FleetModel, type FleetQuery, troubleOf } from "../../../lib/models/fleet.ts";
 
 const ALL: FleetQuery = { search: "", filter: "all", latest: null };
 
@@ -58,6 +58,42 @@ t.test("failing hosts come first, then all in host-id order", async (t) => {
     "bdac",
   );
   t.equal(fleet.failing, 2);
+});
+
+t.test("versions count what runs, and a failed try stands beside it", async (t) => {
+  const fleet = new FleetModel();
+  fleet.apply([
+    host("a", "1.1.0"),
+    { ...host("b", "1.3.0", "failed", "no signature"), running_version: "1.1.0" },
+    { ...host("c", "1.2.0", "rolled_back"), running_version: "1.1.0" },
+    { ...host("d", "1.3.0", "failed"), running_version: null },
+    host("e", "1.3.0", "failed", "from an old agent"),
+  ]);
+  t.same(
+    fleet.versions().map(({ version, hosts, failing }) => [version, hosts, failing]),
+    [
+      ["1.1.0", 3, 2],
+      ["none", 1, 1],
+      ["1.3.0 (failed)", 1, 1],
+    ],
+  );
+  const rows = new Map(fleet.rows(ALL).map((row) => [row.id, [row.version, troubleOf(row)]]));
+  t.same(Object.fromEntries(rows), {
+    a: ["1.1.0", ""],
+    b: ["1.1.0", "1.3.0 failed: no signature"],
+    c: ["1.1.0", "1.2.0 failed"],
+    d: ["none", "1.3.0 failed"],
+    e: ["1.3.0 (failed)", "from an old agent"],
+  });
+  t.same(
+    fleet.rows({ ...ALL, filter: "not latest", latest: "1.1.0" }).map(({ id }) => id),
+    ["d", "e"],
+  );
+  t.same(
+    fleet.rows({ ...ALL, search: "1.2.0" }).map(({ id }) => id),
+    ["c"],
+    "a tried version is found",
+  );
 });
 
 t.test("search looks at ids, versions, statuses and errors, and filters add to it", async (t) => {

@@ -58,7 +58,10 @@ async function killedAfterCommit(root: string): Promise<void> {
   await switchRelease(killed.journal, killed);
   const killedRun = beginRun(sourceOf("1.0.0", INSTALL), options(root), () => {});
   killedRun.emit({ event: "resolve.ok", version: "1.0.0", running_version: null });
-  await killed.journal.note({ phase: "committed", report: reportOf(killedRun, { status: "success" }) });
+  await killed.journal.note({
+    phase: "committed",
+    report: reportOf(killedRun, { status: "success", running: "1.0.0" }),
+  });
 }
 
 t.test("a kill between commit and report loses neither the release nor its report", async (t) => {
