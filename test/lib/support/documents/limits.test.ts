@@ -69,7 +69,9 @@ t.test("whatever is small is parsed quickly", async (t) => {
 });
 
 t.test("a thread that takes too long, or too much memory, is a fault of the document", async (t) => {
-  t.match(await parseOnThread("? ".repeat(20_000), 300), { faults: [/longer than 0\.3 s/] });
+  t.match(await parseOnThread(Array.from({ length: 80_000 }, (_, key) => `k${key}: 1`).join("\n"), 300), {
+    faults: [/longer than 0\.3 s/],
+  });
   t.match(await parseOnThread("[".repeat(3_000_000), 60_000), { faults: [/memory|exceed|stack/i] });
   t.match(await parseOnThread("a: 1"), { value: { a: 1 } });
 });
