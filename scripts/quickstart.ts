@@ -8,11 +8,13 @@ import { chmod, cp, mkdtemp, readdir, readFile, readlink, rm, writeFile } from "
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { sizeText } from "../lib/agent/deployment/sentences.ts";
 import { onTerminal, showDashboard } from "./quickstart/dashboard.ts";
 import { Programs, type ResultEvent } from "./quickstart/programs.ts";
 import { heading, next, say, summary } from "./quickstart/words.ts";
 import { zipFolder } from "./quickstart/zip-folder.ts";
 
+const CHART_BYTES = 1024 * 1024;
 const EXAMPLE = fileURLToPath(new URL("../examples/harbour", import.meta.url));
 
 async function main(): Promise<void> {
@@ -51,6 +53,8 @@ async function main(): Promise<void> {
 
   heading("Publish", "hash, pack, compress, encrypt, sign, upload: one stream");
   await cp(EXAMPLE, path("source"), { recursive: true });
+  // Charts stand for what no version changes: an upgrade is not to fetch them again.
+  await writeFile(path("source", "plugins", "tide-table", "charts.bin"), randomBytes(CHART_BYTES));
   const publish = async (version: string) => {
     await prepareSource(path("source"), project.slug, version);
     return programs.run<ResultEvent & { outcome: string; artifact_bytes: number; content_sha256: string }>(
@@ -74,6 +78,7 @@ async function main(): Promise<void> {
 
   heading("Deploy", "fetch, verify, decrypt and unpack in one pass; then one switch");
   const signatureKey = randomBytes(24).toString("base64url");
+  let delta: string | undefined;
   const deploy = () =>
     programs.run<ResultEvent & { outcome: string; version: string; report: string }>(
       "deploy-project",
@@ -94,6 +99,7 @@ async function main(): Promise<void> {
         SEALIFT_PLUGIN_SECRET_KEY: signatureKey,
       },
       (event) => {
+        if (event.event === "delta.chosen") say((delta = deltaText(event)));
         if (event.event === "verify.ok") say(`verified the ${String(event.check)}`);
         if (event.event === "switch.done") say(`switched to ${String(event.release)}`);
       },
@@ -102,9 +108,10 @@ async function main(): Promise<void> {
   const again = await deploy();
   say(`a second run: ${again.outcome}`);
 
-  heading("Upgrade", "a new version, and the old release kept for the way back");
+  heading("Upgrade", "a new version: only what changed travels, and the old release is kept for the way back");
   await publish("1.1.0");
   await deploy();
+  if (delta === undefined) throw new Error("the upgrade took no delta");
   const releases = path("host", ".sealift", "releases", `project-${project.slug}`);
   say(`releases: ${(await readdir(releases)).toSorted().join(", ")}`);
   say(`plugins/tide-table → ${await readlink(path("host", "plugins", "tide-table"))}`);
@@ -193,6 +200,11 @@ async function main(): Promise<void> {
     ["docs/index.md", "all documents, by what you want to do"],
     ["npx sealift --help", "all commands"],
   ]);
+}
+
+/** The bytes that an upgrade takes. */
+function deltaText({ base_version: base, size_bytes: bytes, full_size_bytes: full }: Record<string, unknown>): string {
+  return `delta from ${String(base)}: ${sizeText(Number(bytes))} instead of ${sizeText(Number(full))}`;
 }
 
 /** The newest report of a target, whoever made the deployment: the tour or the watch of its dashboard. */

@@ -80,7 +80,7 @@ export class Logout extends withOptions({}) {
   static override usage = Command.Usage({
     category: "Hub",
     description: "Forget a hub and your API key for it",
-    details: "The key itself goes on to work: `sealift key revoke` ends it.",
+    details: "The key itself goes on working: `sealift key revoke` ends it.",
     examples: [["The one in use", "$0 logout"]],
   });
 

@@ -10,8 +10,10 @@ export class Login extends withOptions(login) {
     category: "Hub",
     description: "Remember a hub and your API key for it",
     details: `
-      Asks the hub whether it knows the key, keeps both in a file that only you can read (0600, in \`~/.config/sealift\`), and makes this
-      context the one that commands use. A key is sent to the hub that it was stored for and to no other one. Without \`--api-key-file\` the
+      Asks the hub whether it knows the key, keeps both in a file that only you can read (0600, in
+      \`~/.config/sealift\`), and makes this
+      context the one that commands use. A key is sent to the hub that it was stored for and to no other one. Without
+      \`--api-key-file\` the
       key is asked for on the terminal.
     `,
     examples: [
@@ -56,7 +58,7 @@ export class Login extends withOptions(login) {
       import("node:stream"),
     ]);
     stderr.write(`API key for ${hubUrl}: `);
-    // What is typed is not shown.
+    // The key is not shown while it is typed.
     const silent = new Writable({ write: (_chunk, _encoding, written) => written() });
     const lines = createInterface({ input: stdin, output: silent, terminal: true });
     try {

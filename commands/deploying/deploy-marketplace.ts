@@ -1,19 +1,21 @@
 import { Command, Option } from "clipanion";
 import { agent } from "../../lib/options/agent.ts";
-import { deployed, marketplaceSource } from "../../lib/options/sources.ts";
+import { deployed, dryRun, marketplaceSource } from "../../lib/options/sources.ts";
 import { withOptions } from "../shell/base.ts";
 import { showDeployment } from "../shell/output/deployment.ts";
 
 const { kind, version } = deployed;
 
-export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind, version, ...agent }) {
+export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind, version, ...dryRun, ...agent }) {
   static override paths = [["marketplace", "deploy"], ["deploy-marketplace"], ["deploy", "marketplace"]];
   static override usage = Command.Usage({
     category: "Deploying",
     description: "Deploy a plugin or service from a hub's marketplace to this host",
     details: `
-      Fetches the ZIP while its HMAC runs, verifies it with the developer's signing secret, checks the whole archive before the first byte is
-      unpacked, carries out your own install plan, switches at once, checks health, and goes back when anything fails. An install plan inside the
+      Fetches the ZIP while its HMAC runs, verifies it with the developer's signing secret, checks the whole archive
+      before the first byte is
+      unpacked, carries out your own install plan, switches at once, checks health, and goes back when anything fails.
+      An install plan inside the
       archive is ignored.
     `,
     examples: [
@@ -25,6 +27,7 @@ export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind,
         "Deploy a service",
         "$0 marketplace deploy harbour-clock --kind service --version 1.2.0 --install-plan clock.yaml",
       ],
+      ["Look first", "$0 marketplace deploy tide-table --install-plan install.yaml --dry-run"],
     ],
   });
 
@@ -34,6 +37,10 @@ export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind,
     const { marketplaceTarget } = await import("./deploy-targets.ts");
     const { kind, version } = this.options;
     const target = await marketplaceTarget(this.options, kind, this.slug);
+    if (this.options.dryRun) {
+      const { showPreview } = await import("../shell/output/preview.ts");
+      return showPreview(target.source(version), target.options, this.surroundings());
+    }
     return showDeployment(target.source(version), target.options, this.surroundings());
   }
 }

@@ -20,7 +20,7 @@ type SupervisorValues = Pick<
 /** The agent's options as a deployment takes them. @throws UsageError when a file that they name is not valid */
 export async function deployOptions(options: AgentValues): Promise<DeployOptions> {
   const { projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs } = options;
-  const { durability, allowForeignRoot, pluginSecretKey, templateEnv } = options;
+  const { acceptRights, durability, allowForeignRoot, pluginSecretKey, templateEnv } = options;
   return {
     ...{
       projectRoot,
@@ -28,6 +28,7 @@ export async function deployOptions(options: AgentValues): Promise<DeployOptions
       keepReleases,
       keepReports,
       allowDowngrade,
+      acceptRights,
       lockWaitMs,
       deadlineMs,
       durability,
@@ -64,7 +65,7 @@ async function operatorCommands(options: AgentValues): Promise<Pick<DeployOption
 /** Milliseconds that a silent runtime is waited for, when nothing else is said. */
 const RUNTIME_TIMEOUT_MS = 60_000;
 
-/** What runs the plugins, as the options say. */
+/** The supervisor that the options choose. */
 export async function supervisorFrom(options: SupervisorValues): Promise<DeployOptions["supervisor"]> {
   const { supervisor: name, supervisorName: template } = options;
   switch (name) {

@@ -4,13 +4,13 @@ import type { SignerTrust } from "../../lib/agent/sources/trust.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { projectId, slug as slugForm, versionLabel } from "../../lib/contract/identifiers.ts";
-import type { TargetKind } from "../../lib/contract/surfaces/paths.ts";
+import type { MarketplaceKind } from "../../lib/contract/surfaces/paths.ts";
 import type { Values } from "../../lib/options/option.ts";
 import type { targetOptions } from "../../lib/options/watch.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { deployOptions } from "./deploy-options.ts";
 
-/** What the options say of one target: where its versions come from, and how they are deployed here. */
+/** One target as the options describe it: the origin of its versions, and the way in which they are deployed here. */
 export interface DeployTarget {
   connection: HubConnection;
   /** @throws UsageError `usage` when it is no version label and not `latest` */
@@ -46,7 +46,7 @@ export async function projectTarget(options: ProjectValues, id: string): Promise
 /** A plugin or service of surface A. @throws UsageError, before anything is requested */
 export async function marketplaceTarget(
   options: MarketplaceValues,
-  kind: TargetKind,
+  kind: MarketplaceKind,
   slug: string,
 ): Promise<DeployTarget> {
   const { marketplaceSource } = await import("../../lib/agent/sources/marketplace.ts");

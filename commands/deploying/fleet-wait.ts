@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command, Option } from "clipanion";
-import type { FleetHost, FleetMark, FleetTarget } from "../../lib/client/fleet.ts";
+import type { FleetHost, FleetMark } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
 import { runningVersion } from "../../lib/contract/surfaces/reports.ts";
+import { parseTarget, type Target } from "../../lib/contract/target.ts";
 import { fleetWait } from "../../lib/options/watch.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
-import { parseTarget } from "./fleet.ts";
 
 /** Of the hosts of a target, how many run a version. */
 interface Progress {
@@ -38,7 +38,7 @@ export class FleetWait extends withOptions(fleetWait) {
       ...hubConnection({ ...this.options, timeoutMs: undefined }, MARKETPLACE_TIMEOUT_MS),
       signal: interrupt.signal,
     };
-    const end = Date.now() + withinMs;
+    const end = performance.now() + withinMs;
     let mark: FleetMark = {};
     let seen: Progress = { hosts: 0, running: 0, failing: 0 };
     for (;;) {
@@ -51,11 +51,11 @@ export class FleetWait extends withOptions(fleetWait) {
       }
       const needed = min.share ? Math.ceil((seen.hosts * min.value) / 100) : min.value;
       if (seen.hosts > 0 && seen.running >= needed) return this.done({ target: this.target, version, ...seen });
-      if (Date.now() >= end)
+      if (performance.now() >= end)
         throw deploymentError("fleet_behind", `${sentence(version, seen)} after ${withinMs / 1000} s.`, {
           hint: `\`sealift fleet ${this.target}\` shows which hosts lag behind, and why.`,
         });
-      await sleep(Math.min(intervalMs, Math.max(end - Date.now(), 0)), undefined, { signal: interrupt.signal });
+      await sleep(Math.min(intervalMs, Math.max(end - performance.now(), 0)), undefined, { signal: interrupt.signal });
     }
   }
 
@@ -70,7 +70,7 @@ const sentence = (version: string, { hosts, running, failing }: Progress): strin
 
 /** Counts the hosts; undefined when nothing has changed since the mark. */
 async function progressOf(
-  target: FleetTarget,
+  target: Target,
   connection: HubConnection,
   version: string,
   mark: FleetMark,

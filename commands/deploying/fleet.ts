@@ -1,8 +1,9 @@
 import { Command, Option } from "clipanion";
-import type { FleetHost, FleetTarget } from "../../lib/client/fleet.ts";
+import type { FleetHost } from "../../lib/client/fleet.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
-import { runningVersion } from "../../lib/contract/surfaces/reports.ts";
+import { isHeld, runningVersion } from "../../lib/contract/surfaces/reports.ts";
+import { parseTarget } from "../../lib/contract/target.ts";
 import { shownVersion, triedVersion, troubleOf } from "../../lib/models/fleet.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { fleet } from "../../lib/options/watch.ts";
@@ -17,9 +18,12 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     category: "Deploying",
     description: "Show who runs what",
     details: `
-      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`. On a terminal the fleet is shown live: versions as bars, failing hosts first, with
-      search and filter (\`?\` lists the keys). Elsewhere, and with \`--no-tui\`, hosts are rows of a table as they arrive, so that a fleet may be as
-      large as it likes; the versions are summed up at the end. With \`--json\` each host is a line and the result carries the cursor for
+      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`. On a terminal the fleet is shown live: versions
+      as bars, failing hosts first, with
+      search and filter (\`?\` lists the keys). Elsewhere, and with \`--no-tui\`, hosts are rows of a table as they
+      arrive, so that a fleet may be as
+      large as it likes; the versions are summed up at the end. With \`--json\` each host is a line and the result
+      carries the cursor for
       \`--since\`.
     `,
     examples: [
@@ -63,8 +67,10 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
           this.print.event({
             event: "host",
             target: name,
+            // Fields of a record that a hub may leave out; JSON leaves out what is undefined.
+            ...{ completed_at: undefined, error_message: undefined },
             ...host,
-            ...(known !== undefined && { running_version: known }),
+            running_version: known,
           });
         else this.print.line(rowOf(host));
       }
@@ -86,15 +92,8 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
 /** One line, whatever a host has put into its report. */
 function rowOf(host: FleetHost): string {
   const { host_id: id, status, completed_at: time, error_message: error = null } = host;
-  const why = troubleOf({ tried: triedVersion(host), error });
-  const words = `${id.padEnd(32)} ${shownVersion(host).padEnd(20)} ${status.padEnd(11)} ${(time ?? "").slice(0, 19).padEnd(19)} ${why}`;
+  const held = isHeld(host);
+  const why = troubleOf({ tried: triedVersion(host), error, held });
+  const words = `${id.padEnd(32)} ${shownVersion(host).padEnd(20)} ${(held ? "held" : status).padEnd(11)} ${(time ?? "").slice(0, 19).padEnd(19)} ${why}`;
   return printable(words).trimEnd();
-}
-
-/** @throws UsageError `usage` */
-export function parseTarget(text: string): FleetTarget {
-  const match = /^(plugin|service|project):([A-Za-z0-9][A-Za-z0-9_.-]{0,127})$/.exec(text);
-  if (match === null)
-    throw usageError("usage", `TARGET is plugin:SLUG, service:SLUG or project:ID, not ${JSON.stringify(text)}.`);
-  return { kind: match[1] as FleetTarget["kind"], slug: match[2]! };
 }

@@ -46,9 +46,10 @@ export class PlanValidate extends withOptions(planCheck) {
   file = Option.String({ name: "FILE", required: true });
 
   override async run(): Promise<number> {
-    const [{ readFile }, { orderPlan, parsePlan }, { scopeOf }] = await Promise.all([
+    const [{ readFile }, { orderPlan }, { parsePlan }, { scopeOf }] = await Promise.all([
       import("node:fs/promises"),
       import("../../lib/agent/deployment/plan.ts"),
+      import("../../lib/agent/deployment/plan-file.ts"),
       import("../../lib/agent/starter-plan.ts"),
     ]);
     const text = await readFile(this.file, "utf8").catch((error: Error) => {

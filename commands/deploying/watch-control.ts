@@ -1,10 +1,10 @@
 import { Command, Option } from "clipanion";
 import { WATCH_ACTIONS, type WatchAction } from "../../lib/agent/watch/events.ts";
-import { request } from "../../lib/agent/watch/requests.ts";
+import { requestAction } from "../../lib/agent/watch/operator-requests.ts";
+import { parseTarget } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import { projectRootAt, targetsAt } from "../host/targets.ts";
 import { withOptions } from "../shell/base.ts";
-import { parseTarget } from "./fleet.ts";
 
 /** Asks a running watch for something, from another terminal or a script. */
 export class WatchControl extends withOptions(host) {
@@ -13,8 +13,10 @@ export class WatchControl extends withOptions(host) {
     category: "Deploying",
     description: "Ask a running watch to pause, resume, check, redeploy or retry a target",
     details: `
-      \`pause\` keeps the running version, \`resume\` ends that; \`check\` asks the hub now; \`redeploy\` installs the latest version even if it runs already;
-      \`retry\` gives a version in quarantine another chance. The request is left in the project root: the watch takes it up at once, or when it
+      \`pause\` keeps the running version, \`resume\` ends that; \`check\` asks the hub now; \`redeploy\` installs the
+      latest version even if it runs already;
+      \`retry\` gives a version in quarantine another chance. The request is left in the project root: the watch takes
+      it up at once, or when it
       is started again.
     `,
     examples: [
@@ -30,7 +32,7 @@ export class WatchControl extends withOptions(host) {
     const layout = projectRootAt(this.options.projectRoot);
     for (const text of this.targets) parseTarget(text);
     // A typo would wait in the folder of requests for ever.
-    for (const target of await targetsAt(layout, this.targets)) await request(layout, target, action);
+    for (const target of await targetsAt(layout, this.targets)) await requestAction(layout, target, action);
     if (!this.json) this.print.line(`asked to ${action}: ${this.targets.join(", ")} in ${layout.root}`);
     return this.done({ action, targets: this.targets, project_root: layout.root });
   }

@@ -3,23 +3,23 @@ import { realRoot } from "../../lib/agent/watch/deployment-queue.ts";
 import { WatchFaults } from "../../lib/agent/watch/faults.ts";
 import { type Neighbour, neighbourFaults } from "../../lib/agent/watch/shared-ids.ts";
 import type { WatchTarget } from "../../lib/agent/watch/target.ts";
-import type { FleetTarget } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { asSealiftError, usageError } from "../../lib/contract/errors.ts";
+import { baseUrl } from "../../lib/contract/surfaces/paths.ts";
+import { parseTarget, type Target } from "../../lib/contract/target.ts";
 import { fileLayer, type Layer } from "../../lib/options/layers.ts";
 import { resolveOptions, singleFaults } from "../../lib/options/resolve.ts";
 import { targetOptions } from "../../lib/options/watch.ts";
 import type { WatchEntry } from "../../lib/options/watch-file.ts";
-import { parseTarget } from "./fleet.ts";
 
 /** A target with what the dashboard needs beside the loop: whose fleet to read, and how. */
 export interface WatchedDefinition extends WatchTarget {
-  fleet: { target: FleetTarget; connection: HubConnection };
+  fleet: { target: Target; connection: HubConnection };
 }
 
 /**
- * Everything that a watch needs to know of its targets, checked as a whole before anything is requested: credentials, plans, and who installs
- * what where.
+ * Everything that a watch needs to know of its targets, checked as a whole before anything is requested: credentials,
+ * plans, and who installs what where.
  *
  * @param layers where options are given that the targets share; those of a target beat them
  * @param unknownKeys faults of the file that the entries come from
@@ -50,24 +50,29 @@ export async function watchTargets(
   return named(found);
 }
 
-async function watchTarget(name: string, target: FleetTarget, layers: readonly Layer[]): Promise<WatchedDefinition> {
+async function watchTarget(name: string, target: Target, layers: readonly Layer[]): Promise<WatchedDefinition> {
   const [{ marketplaceTarget, projectTarget }, { marketplacePoll, projectPoll }] = await Promise.all([
     import("./deploy-targets.ts"),
     import("../../lib/agent/watch/target.ts"),
   ]);
   const { kind, slug } = target;
+  const common = (connection: HubConnection) => ({
+    name,
+    hub: baseUrl(connection.hubUrl),
+    fleet: { target, connection },
+  });
   if (kind === "project") {
     const values = await resolveOptions(targetOptions.project, layers);
     const { source, options, connection } = await projectTarget(values, slug);
     await source("latest").precheck?.(options.supervisor.name);
     const poll = projectPoll(slug, connection);
-    return { name, intervalMs: values.intervalMs, source, options, poll, fleet: { target, connection } };
+    return { ...common(connection), intervalMs: values.intervalMs, source, options, poll };
   }
   const values = await resolveOptions(targetOptions.marketplace, layers);
   const { source, options, connection } = await marketplaceTarget(values, kind, slug);
   await source("latest").precheck?.(options.supervisor.name);
   const poll = marketplacePoll(kind, slug, connection);
-  return { name, intervalMs: values.intervalMs, source, options, poll, fleet: { target, connection } };
+  return { ...common(connection), intervalMs: values.intervalMs, source, options, poll };
 }
 
 /** Names stay unique: a target that is watched in several project roots is named with its root. */

@@ -13,16 +13,20 @@ import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 import type { WatchedDefinition } from "./watch-targets.ts";
 
 export class WatchCommand extends withOptions(watch) {
+  static override service = "sealift-agent";
   static override paths = [["watch"], ["deploy-watch"]];
   static override usage = Command.Usage({
     category: "Deploying",
     description: "Follow the latest version of many targets, with a dashboard",
     details: `
-      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`, from the arguments or from \`--config watch.yaml\`, where each may have its own
-      project root, credentials, plan, supervisor and interval. Every change of \`latest\` is deployed; versions that were rolled back or failed a
+      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`, from the arguments or from \`--config
+      watch.yaml\`, where each may have its own
+      project root, credentials, plan, supervisor and interval. Every change of \`latest\` is deployed; versions that
+      were rolled back or failed a
       check wait for a newer one or for \`sealift watch retry\`. A hub that is away only makes the pauses longer.
 
-      On a terminal a dashboard is shown (\`?\` lists its keys), elsewhere lines, and events with \`--json\`. \`--once\` checks every target once,
+      On a terminal a dashboard is shown (\`?\` lists its keys), elsewhere lines, and events with \`--json\`.
+      \`--once\` checks every target once,
       deploys what is due, and ends with the worst exit code. SIGHUP reads the configuration again.
     `,
     examples: [
@@ -50,19 +54,21 @@ export class WatchCommand extends withOptions(watch) {
   override async run(): Promise<number> {
     const definitions = await this.#definitions();
     const { once, tui, screenReader } = this.options;
+    await using metrics = once ? undefined : await this.#metrics();
     const terminal = terminalOf(this.context);
     if (terminal !== undefined && !this.json && !once && tui) {
       const { watchDashboard } = await loadForProduction(() => import("../shell/output/watch-dashboard.ts"));
-      const { deployments, failed } = await watchDashboard(definitions, {
-        ...terminal,
-        screenReader,
-      });
+      const { deployments, failed } = await watchDashboard(
+        definitions,
+        { ...terminal, screenReader },
+        metrics?.observe,
+      );
       this.print.line(`${deployments} deployment${deployments === 1 ? "" : "s"}, ${failed} failed`);
       return EXIT.done;
     }
     using interrupt = interruptible();
     const { Watch } = await import("../../lib/agent/watch/watch.ts");
-    const lines = await this.#renderer();
+    const lines = observed(await this.#renderer(), metrics?.observe);
     if (once) return await this.#once(new Watch(definitions, lines), interrupt.signal);
     const { systemdNotifier } = await import("../../lib/support/systemd/notify.ts");
     using notifier = systemdNotifier({ warn: (message) => lines({ event: "watch.warning", message }) });
@@ -77,6 +83,17 @@ export class WatchCommand extends withOptions(watch) {
       process.off("SIGHUP", reload);
     }
     return this.done({});
+  }
+
+  /** Serves the numbers of the loop, if somebody wants them. */
+  async #metrics(): Promise<(AsyncDisposable & { observe: EmitWatch }) | undefined> {
+    const { metricsListen: listen } = this.options;
+    if (listen === undefined) return undefined;
+    const { serveWatchMetrics } = await import("../../lib/agent/watch/metrics.ts");
+    const warn = (message: string): void => this.note(`warning: ${message}`);
+    const served = await serveWatchMetrics(listen, { warn });
+    this.note(`metrics: ${served.url}`);
+    return served;
   }
 
   /** Takes the configuration over as it is now; one that is not valid changes nothing. */
@@ -127,6 +144,14 @@ export class WatchCommand extends withOptions(watch) {
     return exit;
   }
 }
+
+const observed = (emit: EmitWatch, observe: EmitWatch | undefined): EmitWatch =>
+  observe === undefined
+    ? emit
+    : (event) => {
+        emit(event);
+        observe(event);
+      };
 
 /** The renderer's events, of which systemd hears the sum: readiness, and how the targets are. */
 async function telling(notifier: Notifier, lines: EmitWatch): Promise<EmitWatch> {

@@ -1,12 +1,16 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { LocalReport } from "../../lib/contract/surfaces/reports.ts";
+import { targetText } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import { history } from "../../lib/options/inspection.ts";
 import { withOptions } from "../shell/base.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
 const tookMs = ({ started_at: start, completed_at: end }: LocalReport): number => Date.parse(end) - Date.parse(start);
+
+/** The version that was found, or what was asked for when none was. */
+const versionOf = (report: LocalReport): string => report.resolved_version ?? report.requested_version;
 
 /** Reports that `report show` looks through in each target. */
 const MOST_REPORTS = 10_000;
@@ -36,13 +40,14 @@ export class History extends withOptions(history) {
       .toSorted((a, b) => Date.parse(b.completed_at) - Date.parse(a.completed_at))
       .slice(0, limit);
     if (this.json) {
-      for (const report of reports) this.print.event({ event: "deployment", ...report });
-      return this.done({ deployments: reports.length });
+      for (const report of reports) this.print.event({ event: "deployment", version: versionOf(report), ...report });
+      const { localReport } = await import("../../lib/contract/surfaces/reports.ts");
+      return this.doneListing({ deployments: reports.length }, ["version", ...Object.keys(localReport.shape)]);
     }
     const columns = [
       { title: "TIME", of: ({ completed_at: at }: LocalReport) => timeText(at) },
-      { title: "TARGET", of: ({ kind, slug }: LocalReport) => `${kind}:${slug}` },
-      { title: "VERSION", of: (report: LocalReport) => report.resolved_version ?? report.requested_version },
+      { title: "TARGET", of: targetText },
+      { title: "VERSION", of: versionOf },
       { title: "STATUS", of: ({ status }: LocalReport) => status },
       { title: "TOOK", of: (report: LocalReport) => `${tookMs(report)} ms` },
       { title: "ID", of: ({ deployment_id: id }: LocalReport) => id.slice(0, 8) },
@@ -78,7 +83,8 @@ export class ReportShow extends withOptions(host) {
     const [report, ...others] = found;
     if (report === undefined || others.length > 0) {
       const what = report === undefined ? "No report" : `${found.length} reports`;
-      throw usageError("usage", `${what} of ${layout.root} begin with ${JSON.stringify(this.id)}.`, {
+      const begins = report === undefined ? "begins" : "begin";
+      throw usageError("usage", `${what} of ${layout.root} ${begins} with ${JSON.stringify(this.id)}.`, {
         hint: "`sealift history` lists them with their ids.",
       });
     }
@@ -89,9 +95,9 @@ export class ReportShow extends withOptions(host) {
 }
 
 function reportLines(report: LocalReport, sizeText: (bytes: number) => string): string[] {
-  const { kind, slug, status, code, error_message: why, steps, warnings, bytes, host_id: host } = report;
+  const { status, code, error_message: why, steps, warnings, bytes, host_id: host } = report;
   const lines: [string, string][] = [
-    ["target", `${kind}:${slug}`],
+    ["target", targetText(report)],
     ["version", `${report.resolved_version ?? "unknown"} (asked for ${report.requested_version})`],
     ["status", code === null ? status : `${status} (${code})`],
     ...(why === null ? [] : [["why", why] as [string, string]]),

@@ -1,8 +1,8 @@
 import { Command, Option } from "clipanion";
 import type { DeployResult } from "../../lib/agent/deployment/run.ts";
+import { parseTarget } from "../../lib/contract/target.ts";
 import { rollback } from "../../lib/options/inspection.ts";
 import { supervisorFrom } from "../deploying/deploy-options.ts";
-import { parseTarget } from "../deploying/fleet.ts";
 import { withOptions } from "../shell/base.ts";
 import { showRun } from "../shell/output/deployment.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
@@ -13,8 +13,10 @@ export class Rollback extends withOptions(rollback) {
     category: "Operating",
     description: "Go back to a release that is kept on this host",
     details: `
-      One switch to a kept release, with restarts, health checks and a report, and without any hub. When the kept release does not work, what ran
-      before is brought back. A watch, also one that runs, leaves the version alone that was left, until there is a newer one, or until
+      One switch to a kept release, with restarts, health checks and a report, and without any hub. When the kept
+      release does not work, what ran
+      before is brought back. A watch, also one that runs, leaves the version alone that was left, until there is a
+      newer one, or until
       \`sealift watch resume\` or \`retry\`. \`sealift releases\` lists what is kept.
     `,
     examples: [

@@ -1,6 +1,8 @@
 import { Command, Option } from "clipanion";
 import type { TargetStatus } from "../../lib/agent/inspection.ts";
+import { targetOfName, targetText } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
+import type { DiskUse } from "../../lib/releases/disk-use.ts";
 import { withOptions } from "../shell/base.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
@@ -10,7 +12,8 @@ export class Status extends withOptions(host) {
     category: "Operating",
     description: "Show what runs on this host, and what is kept, held back or pinned",
     details: `
-      Reads the project root and asks nobody: the running version and since when, kept releases, versions in quarantine with their reasons,
+      Reads the project root and asks nobody: the running version and since when, kept releases, versions in
+      quarantine with their reasons,
       pins and pauses, the last deployment, and the disk that all of it takes.
     `,
     examples: [
@@ -23,25 +26,25 @@ export class Status extends withOptions(host) {
 
   override async run(): Promise<number> {
     const layout = projectRootAt(this.options.projectRoot);
-    const [{ inspectTarget }, { sizeText }, { timeText }, { targetText }] = await Promise.all([
+    const [{ inspectTarget }, { counted, sizeText }, { timeText }] = await Promise.all([
       import("../../lib/agent/inspection.ts"),
       import("../../lib/agent/deployment/sentences.ts"),
       import("../shell/output/table.ts"),
-      import("../../lib/releases/targets.ts"),
     ]);
     const targets = await targetsAt(layout, this.targets);
     for (const name of targets) {
       const status = await inspectTarget(layout, name);
-      const target = targetText(name);
+      const target = targetText(targetOfName(name));
       if (this.json) this.print.event({ event: "target", ...factsOf(status), target });
-      else for (const line of linesOf(status, target, { sizeText, timeText })) this.print.line(line);
+      else for (const line of linesOf(status, target, { counted, sizeText, timeText })) this.print.line(line);
     }
     if (targets.length === 0) this.note(`Nothing was deployed in ${layout.root} yet.`);
     return this.done({ project_root: layout.root, targets: targets.length });
   }
 }
 
-function factsOf({ releases, quarantine, paused, pin, latest, lastReport, unsentReports }: TargetStatus) {
+function factsOf(status: TargetStatus) {
+  const { releases, disk, quarantine, paused, pin, heldRights, latest, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);
   return {
     running_version: running?.version ?? null,
@@ -50,35 +53,52 @@ function factsOf({ releases, quarantine, paused, pin, latest, lastReport, unsent
     releases: releases.map(({ name, version, created_at, bytes, running }) => ({
       ...{ name, version, created_at, bytes, running },
     })),
-    ...{ quarantine, paused, pin, unsent_reports: unsentReports },
+    ...{ disk, quarantine, paused, pin, held_rights: heldRights, unsent_reports: unsentReports },
     last_report: lastReport ?? null,
   };
 }
 
 interface Words {
+  counted: (count: number, noun: string) => string;
   sizeText: (bytes: number) => string;
   timeText: (time: string) => string;
 }
 
-function linesOf(status: TargetStatus, target: string, { sizeText, timeText }: Words): string[] {
-  const { releases, quarantine, paused, pin, latest, lastReport, unsentReports } = status;
+function linesOf(status: TargetStatus, target: string, words: Words): string[] {
+  const { counted, timeText } = words;
+  const { releases, disk, quarantine, paused, pin, heldRights, latest, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);
   const others = releases.filter((release) => !release.running);
-  const bytes = releases.reduce((sum, release) => sum + release.bytes, 0);
   const lines = [
     `${target}  ${running === undefined ? "nothing runs" : `${running.version} runs since ${timeText(running.created_at)}`}`,
   ];
   const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(11)} ${text}`);
   if (latest !== null && latest !== running?.version) say("latest", latest);
   if (others.length > 0) say("kept", others.map(({ version }) => version).join(", "));
-  if (releases.length > 0) say("disk", `${sizeText(bytes)} in ${releases.length} releases`);
+  if (releases.length > 0) say("disk", diskText(releases, disk, words));
   if (pin !== null) say("pinned", `to ${pin.version} since ${timeText(pin.at)}${pin.reason ? `: ${pin.reason}` : ""}`);
   if (paused) say("paused", "a watch deploys nothing here until `sealift watch resume`");
   for (const { version, at, reason } of quarantine) say("held back", `${version} since ${timeText(at)}: ${reason}`);
+  if (heldRights !== null) {
+    const { version, at, rights } = heldRights;
+    say("held", `rights: ${version} since ${timeText(at)} asks for more, until \`sealift watch consent ${target}\`:`);
+    for (const right of rights) say("", `+ ${right}`);
+  }
   if (lastReport !== undefined) {
     const { status: ended, resolved_version: version, completed_at: at, error_message: why } = lastReport;
     say("last try", `${ended} ${version ?? lastReport.requested_version} at ${timeText(at)}${why ? `: ${why}` : ""}`);
   }
-  if (unsentReports > 0) say("unsent", `${unsentReports} reports wait for the hub`);
+  if (unsentReports > 0) say("unsent", `${counted(unsentReports, "report")} for the hub`);
   return lines;
+}
+
+function diskText(
+  releases: TargetStatus["releases"],
+  { bytes, sharing }: DiskUse,
+  { counted, sizeText }: Words,
+): string {
+  const sum = releases.reduce((total, release) => total + release.bytes, 0);
+  const text = `${sizeText(bytes)} in ${counted(releases.length, "release")}`;
+  if (sharing === "counted" && bytes < sum) return `${text}, which share ${sizeText(sum - bytes)}`;
+  return sharing === "unknown" ? `at most ${text}; filefrag (e2fsprogs) would tell what they share` : text;
 }

@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { usageError } from "../../lib/contract/errors.ts";
-import { type Layout, layoutOf, type Target } from "../../lib/releases/layout.ts";
-import { knownTargets, targetText } from "../../lib/releases/targets.ts";
+import { parseTarget, type TargetName, targetName, targetOfName, targetText } from "../../lib/contract/target.ts";
+import { type Layout, layoutOf } from "../../lib/releases/layout.ts";
+import { knownTargets } from "../../lib/releases/targets.ts";
 
 /** A project root that something was deployed or watched in. @throws UsageError `usage` */
 export function projectRootAt(path: string): Layout {
@@ -13,13 +14,17 @@ export function projectRootAt(path: string): Layout {
   });
 }
 
-/** The targets of these names, or all where none is named. @throws UsageError `usage` for one that is not known there */
-export async function targetsAt(layout: Layout, names: readonly string[]): Promise<Target[]> {
+/**
+ * The targets of these names, or all where none is named.
+ *
+ * @throws UsageError `usage` for one that is not known there
+ */
+export async function targetsAt(layout: Layout, names: readonly string[]): Promise<TargetName[]> {
   const known = await knownTargets(layout);
   if (names.length === 0) return known;
-  const texts = known.map(targetText);
+  const texts = known.map((name) => targetText(targetOfName(name)));
   const unknown = names.filter((name) => !texts.includes(name));
-  if (unknown.length === 0) return names.map((name) => name.replace(":", "-") as Target);
+  if (unknown.length === 0) return names.map((name) => targetName(parseTarget(name)));
   const { closestTo } = await import("../../lib/support/suggestion.ts");
   const meant = unknown.flatMap((name) => closestTo(name, texts) ?? []);
   const list = texts.length === 0 ? "nothing" : texts.join(", ");

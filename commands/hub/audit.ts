@@ -9,7 +9,8 @@ export class AuditList extends withOptions(auditList) {
     category: "Hub",
     description: "Show who did what on a hub, newest first",
     details: `
-      Needs an administrator's key. Each entry names the action, the owner and key that did it, what it was done to, the address and the
+      Needs an administrator's key. Each entry names the action, the owner and key that did it, what it was done to,
+      the address and the
       request id that the hub's log has too.
     `,
     examples: [
@@ -29,16 +30,19 @@ export class AuditList extends withOptions(auditList) {
     });
     let count = 0;
     for await (const entry of entries) {
-      count++;
+      // Entries are printed as they come: the widths of the columns are fixed.
+      if (count++ === 0 && this.isForPeople) this.print.line(lineOf("TIME", "ACTION", "ACTOR", "SUBJECT", "FACTS"));
       if (this.json) {
         this.print.event({ event: "audit", ...entry });
         continue;
       }
       const facts = Object.entries(entry.facts).map(([name, value]) => `${name}=${value}`);
-      const what = `${entry.action.padEnd(20)} ${entry.actor.padEnd(16)} ${entry.subject}`;
-      this.print.line([entry.created_at, what, ...facts].join("  "));
+      this.print.line(lineOf(entry.created_at, entry.action, entry.actor, entry.subject, ...facts));
     }
     if (count === 0) this.note("No entries.");
     return this.done({ count });
   }
 }
+
+const lineOf = (time: string, action: string, actor: string, subject: string, ...facts: string[]): string =>
+  [time.padEnd(24), `${action.padEnd(20)} ${actor.padEnd(16)} ${subject}`, ...facts].join("  ");

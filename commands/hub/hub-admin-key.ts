@@ -11,7 +11,8 @@ export class HubAdminKey extends withOptions({ dataDir, databaseUrl }) {
     category: "Hub",
     description: "Make the administrator's key of a hub anew",
     details: `
-      Writes a new key to admin.key in the data folder (0600), for when the old one is lost or known to somebody. The old key and its
+      Writes a new key to admin.key in the data folder (0600), for when the old one is lost or known to somebody. The
+      old key and its
       sessions stop working at once, also on the other hubs of the database; keys that it has created go on working.
     `,
     examples: [["Make it anew", "$0 hub admin-key --data-dir /var/lib/sealift-hub"]],

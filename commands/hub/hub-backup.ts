@@ -1,5 +1,6 @@
 import { Command } from "clipanion";
-import type { BackupResult, HubStorage } from "../../lib/hub/backup/backup.ts";
+import type { BackupResult } from "../../lib/hub/backup/backup.ts";
+import type { HubStorage } from "../../lib/hub/storage.ts";
 import { hubBackup, hubMove, hubRestore } from "../../lib/options/hub.ts";
 import { withOptions } from "../shell/base.ts";
 
@@ -23,9 +24,9 @@ export class HubBackup extends withOptions(hubBackup) {
     category: "Hub",
     description: "Back a hub up to a folder, beside the running hub",
     details: `
-      Copies all records as they are at one moment, then the artifacts that they name, each checked against its digest. Run it again on
-      the same folder, and only what is new is copied. The key-encryption keys are not part of it: back kek.json up apart, for whoever
-      has both can open every artifact.
+      Copies all records as they are at one moment, then the artifacts that they name, each checked against its
+      digest. Run it again on the same folder, and only what is new is copied. The key-encryption keys are not
+      part of it: back them up apart, for whoever has both can open every artifact.
     `,
     examples: [["Every night", "$0 hub backup --data-dir /var/lib/sealift-hub --to /backup/hub"]],
   });
@@ -45,8 +46,9 @@ export class HubRestore extends withOptions(hubRestore) {
     category: "Hub",
     description: "Restore a backup into a new database and blob storage",
     details: `
-      The database must be empty. Then put the backed-up kek.json into the data folder, or name where the keys are, and start the hub:
-      keys, projects, versions and reports are as they were; agents open new sessions.
+      The database must be empty. Then put the backed-up kek.json into the data folder, or name where the keys
+      come from, and start the hub: keys, projects, versions and reports are as they were; agents open new
+      sessions.
     `,
     examples: [["To a new machine", "$0 hub restore --backup /backup/hub --data-dir /var/lib/sealift-hub"]],
   });
@@ -67,8 +69,9 @@ export class HubMove extends withOptions(hubMove) {
     category: "Hub",
     description: "Copy a hub to another database and blob storage",
     details: `
-      From SQLite to PostgreSQL, from a folder to a bucket, or back. Run it beside the running hub first, which takes the time; then stop
-      the hub, run it again, which brings the copy up to date, and start the hub on its new place with the key-encryption keys that it had.
+      From SQLite to PostgreSQL, from a folder to a bucket, or back. Run it beside the running hub first, which
+      takes the time; then stop the hub, run it again, which brings the copy up to date, and start the hub on
+      its new place with the key-encryption keys that it had.
     `,
     examples: [
       [

@@ -9,8 +9,10 @@ export class HubRotateKek extends withOptions(hubStorage) {
     category: "Hub",
     description: "Give a hub a new key-encryption key and seal every stored key anew",
     details: `
-      Works on the hub's own storage, beside the running hub, with the options that the hub was started with. Keys that no record names
-      any more are dropped from the KEK file. Back the file up afterwards.
+      Works on the hub's own storage, beside the running hub, with the options that the hub was started with. In
+      a KEK file it adds the new key, and drops those that no record names any more. Keys from a command or a
+      credential stay as they are: everything is sealed under the newest of them, and the result names those
+      that may be removed there. Back the keys up afterwards.
     `,
     examples: [["Rotate", "$0 hub rotate-kek --data-dir /var/lib/sealift-hub"]],
   });

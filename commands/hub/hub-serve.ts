@@ -7,15 +7,18 @@ import { serve } from "../shell/serve.ts";
 import { storageOf } from "./storage.ts";
 
 export class HubServe extends withOptions(hubOptions) {
+  static override service = "sealift-hub";
   static override paths = [["hub", "serve"], ["hub-serve"]];
   static override usage = Command.Usage({
     category: "Hub",
     description: "Run a hub: marketplace, encrypted deployments, key service",
     details: `
-      Prints one \`ready\` line with its URL on stdout (with \`--json\` a ready event), logs on stderr, and serves until SIGTERM or
-      SIGINT, which let the requests in flight end. SIGHUP reads the KEK file again, and \`log_level\` of the configuration file. The first
-      start creates the data folder with \`admin.key\` (0600), the administrator's API key, and \`kek.json\` (0600), which must be backed
-      up: without it no stored artifact can be decrypted.
+      Prints one \`ready\` line with its URL on stdout (with \`--json\` a ready event), logs on stderr, and
+      serves until SIGTERM or SIGINT, which let the requests in flight end. SIGHUP reads the key-encryption keys
+      again, and \`log_level\` of the configuration file. The first start creates the data folder with
+      \`admin.key\` (0600), the administrator's API key. Unless the key-encryption keys come from a command, a
+      credential or a file of your own, it also creates \`kek.json\` (0600). Back these keys up: without them no
+      stored artifact can be decrypted.
     `,
     examples: [
       ["Try it", "$0 hub serve --listen 127.0.0.1:0"],
@@ -25,18 +28,19 @@ export class HubServe extends withOptions(hubOptions) {
   });
 
   override async run(): Promise<number> {
-    // A young generation that stays small is collected often, and with it the buffers of uploads and downloads: they would otherwise
-    // pile up to a hundred megabytes before anyone looks.
+    // A young generation that stays small is collected often, and with it the buffers of uploads and downloads: they
+    // would otherwise pile up to a hundred megabytes before anyone looks.
     setFlagsFromString("--semi-space-growth-factor=1");
     const { listen, publicUrl, blobUrl, importHost: sourceHosts, maxArtifactBytes } = this.options;
     const { requestsPerMinute, failuresPerMinute, trustedProxy, keepReportsMs = 0, keepAuditMs = 0 } = this.options;
-    const { databasePoolSize, statementTimeoutMs } = this.options;
+    const { databasePoolSize, statementTimeoutMs, metricsListen } = this.options;
     const [{ createHub }, { createLogger }, { systemdNotifier }] = await Promise.all([
       import("../../lib/hub/hub.ts"),
       import("../../lib/support/logging.ts"),
       import("../../lib/support/systemd/notify.ts"),
     ]);
     const logger = createLogger({ name: "hub", level: this.#level });
+    this.warn = (message) => logger.warn(message);
     using interruption = interruptible();
     using notifier = systemdNotifier({ warn: (message) => logger.warn(message) });
     notifier.status("Opening the storage");
@@ -46,11 +50,12 @@ export class HubServe extends withOptions(hubOptions) {
       ...(publicUrl !== undefined && { publicUrl }),
       ...(blobUrl !== undefined && { blobUrl }),
       maxArtifactBytes,
-      rateLimits: requestsPerMinute === 0 ? false : { requestsPerMinute, failuresPerMinute },
+      rateLimits: { requestsPerMinute, failuresPerMinute },
       ...(trustedProxy.length > 0 && { trustedProxies: [...trustedProxy] }),
       databasePoolSize,
       statementTimeoutMs,
       ...(sourceHosts.length > 0 && { sourceHosts }),
+      ...(metricsListen !== undefined && { metricsListen }),
       ...(keepReportsMs > 0 && { keepReportsMs }),
       ...(keepAuditMs > 0 && { keepAuditMs }),
       logger,
@@ -60,8 +65,14 @@ export class HubServe extends withOptions(hubOptions) {
       notifier,
       announce: (url) => {
         if (this.json)
-          this.print.event({ event: "ready", url, ...(publicUrl !== undefined && { public_url: publicUrl }) });
+          this.print.event({
+            event: "ready",
+            url,
+            ...(publicUrl !== undefined && { public_url: publicUrl }),
+            ...(hub.metricsUrl !== undefined && { metrics_url: hub.metricsUrl }),
+          });
         else this.print.line(`ready ${url}`);
+        if (hub.metricsUrl !== undefined) logger.info({ url: hub.metricsUrl }, "serving metrics");
       },
       reload: async () => {
         await this.#reloadLevel(logger);

@@ -1,8 +1,11 @@
 import { Command, Option } from "clipanion";
+import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import { SealiftError } from "../../lib/contract/errors.ts";
+import type { ApiKeyRecord } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { keyCreation } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
-import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+import { managed } from "./managed.ts";
 
 export class KeysCreate extends withOptions(keyCreation) {
   static override paths = [
@@ -13,11 +16,12 @@ export class KeysCreate extends withOptions(keyCreation) {
     category: "Hub",
     description: "Create an API key",
     details: `
-      The key and, for a key of one project, its deployment credential are shown once. Without \`--scope\` a key may deploy, report and
+      The key and, for a key of one project, its deployment credential are shown once. Without \`--scope\` a key may
+      deploy, report and
       read, which is what a host needs.
     `,
     examples: [
-      ["A key for the hosts of a project", "$0 key create --name hosts --project prj_…"],
+      ["A key for the hosts of a project", "$0 key create --name hosts --project Harbour"],
       [
         "A key for CI that may only publish, for 90 days",
         "$0 key create --name ci --project prj_… --scope publish --expires 90d",
@@ -26,12 +30,12 @@ export class KeysCreate extends withOptions(keyCreation) {
   });
 
   override async run(): Promise<number> {
-    const { DevkeysClient } = await import("../../lib/client/devkeys-client.ts");
-    const client = new DevkeysClient(hubConnection(this.options, DEPLOY_TIMEOUT_MS));
-    const { name, project, scope: scopes, expires } = this.options;
+    const { client, idOf } = await managed(this.options);
+    const { name, project, owner, scope: scopes, expires } = this.options;
     const key = await client.createKey({
       name,
-      ...(project !== undefined && { project_id: project }),
+      ...(owner !== undefined && { owner }),
+      ...(project !== undefined && { project_id: await idOf(project) }),
       ...(scopes.length > 0 && { scopes: [...scopes] }),
       ...(expires !== undefined && { expires_at: expires.toISOString() }),
     });
@@ -54,27 +58,49 @@ export class KeysList extends withOptions(connection) {
   static override usage = Command.Usage({ category: "Hub", description: "List your API keys, without their secrets" });
 
   override async run(): Promise<number> {
-    const { DevkeysClient } = await import("../../lib/client/devkeys-client.ts");
-    const client = new DevkeysClient(hubConnection(this.options, DEPLOY_TIMEOUT_MS));
-    let count = 0;
+    const { client } = await managed(this.options);
+    const keys: ApiKeyRecord[] = [];
     for await (const key of client.listKeys()) {
-      count++;
-      if (this.json) {
-        this.print.event({ event: "key", ...key });
-        continue;
-      }
-      const state =
-        key.revoked_at !== null
-          ? "revoked"
-          : key.expires_at !== null
-            ? `until ${key.expires_at.slice(0, 10)}`
-            : "no end";
-      this.print.line(
-        `${key.id.padEnd(26)} ${key.prefix.padEnd(12)} ${state.padEnd(17)} ${key.scopes.join(",").padEnd(24)} ${key.name}`,
-      );
+      if (this.json) this.print.event({ event: "key", ...key });
+      keys.push(key);
     }
-    return this.done({ count });
+    if (this.json) return this.done({ count: keys.length });
+    const names = await projectNames(client, keys);
+    const { tableLines } = await import("../shell/output/table.ts");
+    const columns = [
+      { title: "NAME", of: ({ name }: ApiKeyRecord) => name },
+      { title: "KEY", of: ({ prefix }: ApiKeyRecord) => `${prefix}…` },
+      { title: "STATE", of: stateOf },
+      { title: "OWNER", of: ({ owner }: ApiKeyRecord) => owner },
+      {
+        title: "PROJECT",
+        of: ({ project_id: id }: ApiKeyRecord) => (id === null ? "all" : (names.get(id) ?? id)),
+      },
+      { title: "SCOPES", of: ({ scopes }: ApiKeyRecord) => scopes.join(",") },
+      { title: "ID", of: ({ id }: ApiKeyRecord) => id },
+    ];
+    for (const line of tableLines(columns, keys, this.isForPeople)) this.print.line(line);
+    return this.done({});
   }
+}
+
+function stateOf({ revoked_at, expires_at }: ApiKeyRecord): string {
+  if (revoked_at !== null) return "revoked";
+  if (expires_at === null) return "no end";
+  return `${expires_at <= new Date().toISOString() ? "ended" : "until"} ${expires_at.slice(0, 10)}`;
+}
+
+/** The names of the projects that keys are bound to, as far as the caller may list them. */
+async function projectNames(client: DevkeysClient, keys: readonly ApiKeyRecord[]): Promise<Map<string, string>> {
+  const names = new Map<string, string>();
+  if (keys.every(({ project_id: id }) => id === null)) return names;
+  try {
+    for await (const { id, name } of client.listProjects()) names.set(id, name);
+  } catch (error) {
+    // A key may list keys and no projects: their ids say enough.
+    if (!(error instanceof SealiftError) || error.status !== 403) throw error;
+  }
+  return names;
 }
 
 export class KeysRevoke extends withOptions(connection) {
@@ -85,15 +111,16 @@ export class KeysRevoke extends withOptions(connection) {
   static override usage = Command.Usage({
     category: "Hub",
     description: "Revoke an API key and its deployment credential at once",
-    examples: [["Revoke a key", "$0 key revoke key_…"]],
+    examples: [["Revoke a key, by its id or its name", "$0 key revoke ci"]],
   });
 
   id = Option.String({ required: true, name: "ID" });
 
   override async run(): Promise<number> {
-    const { DevkeysClient } = await import("../../lib/client/devkeys-client.ts");
-    await new DevkeysClient(hubConnection(this.options, DEPLOY_TIMEOUT_MS)).revokeKey(this.id);
-    this.note(`Revoked ${this.id}.`);
-    return this.done({ id: this.id });
+    const { client, keyIdOf } = await managed(this.options);
+    const id = await keyIdOf(this.id);
+    await client.revokeKey(id);
+    this.note(`Revoked ${id}.`);
+    return this.done({ id });
   }
 }

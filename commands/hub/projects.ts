@@ -1,8 +1,9 @@
 import { Command, Option } from "clipanion";
+import type { ProjectRecord } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
-import { projectCreation } from "../../lib/options/devkeys.ts";
+import { projectCreation, projectTransfer } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
-import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+import { managed } from "./managed.ts";
 
 export class ProjectsCreate extends withOptions(projectCreation) {
   static override paths = [
@@ -23,8 +24,7 @@ export class ProjectsCreate extends withOptions(projectCreation) {
   name = Option.String({ required: true, name: "NAME" });
 
   override async run(): Promise<number> {
-    const { DevkeysClient } = await import("../../lib/client/devkeys-client.ts");
-    const client = new DevkeysClient(hubConnection(this.options, DEPLOY_TIMEOUT_MS));
+    const { client } = await managed(this.options);
     const { kind, slug } = this.options;
     const project = await client.createProject({
       name: this.name,
@@ -46,15 +46,73 @@ export class ProjectsList extends withOptions(connection) {
   static override usage = Command.Usage({ category: "Hub", description: "List your projects, plugins and services" });
 
   override async run(): Promise<number> {
-    const { DevkeysClient } = await import("../../lib/client/devkeys-client.ts");
-    const client = new DevkeysClient(hubConnection(this.options, DEPLOY_TIMEOUT_MS));
-    let count = 0;
+    const { client } = await managed(this.options);
+    const projects: ProjectRecord[] = [];
     for await (const project of client.listProjects()) {
-      count++;
       if (this.json) this.print.event({ event: "project", ...project });
-      else this.print.line(`${project.kind.padEnd(8)} ${project.slug.padEnd(40)} ${project.name}`);
+      projects.push(project);
     }
-    if (count === 0) this.note("No projects yet.");
-    return this.done({ count });
+    if (projects.length === 0) this.note("No projects yet.");
+    if (this.json) return this.done({ count: projects.length });
+    const { tableLines } = await import("../shell/output/table.ts");
+    const columns = [
+      { title: "KIND", of: ({ kind }: ProjectRecord) => kind },
+      { title: "NAME", of: ({ name }: ProjectRecord) => name },
+      { title: "LATEST", of: ({ latest_version: latest }: ProjectRecord) => latest ?? "–" },
+      { title: "OWNER", of: ({ owner = "" }: ProjectRecord) => owner },
+      { title: "ID", of: ({ slug }: ProjectRecord) => slug },
+    ];
+    for (const line of tableLines(columns, projects, this.isForPeople)) this.print.line(line);
+    return this.done({});
+  }
+}
+
+export class ProjectsRename extends withOptions(connection) {
+  static override paths = [["project", "rename"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Give a project, plugin or service another name",
+    details: "Its id and slug stay, so that hosts and publishers notice nothing.",
+    examples: [["Rename a project", "$0 project rename Harbour 'Harbour of Bergen'"]],
+  });
+
+  target = Option.String({ required: true, name: "TARGET" });
+  name = Option.String({ required: true, name: "NAME" });
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    const project = await client.renameProject(await idOf(this.target), this.name);
+    this.note(`${this.target} is called ${project.name} now.`);
+    return this.done({ project });
+  }
+}
+
+export class ProjectsTransfer extends withOptions(projectTransfer) {
+  static override paths = [["project", "transfer"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Give a project, plugin or service to another owner",
+    details: `
+      Needs an administrator's key, and an owner who has a live key. Keys that are bound to the project are revoked,
+      so that its former owner
+      keeps none that works for it; its hosts then need new ones. With \`--keep-keys\` they go on working as keys of
+      the new owner.
+    `,
+    examples: [["Give a project to another team", "$0 project transfer Harbour team-b --keep-keys"]],
+  });
+
+  target = Option.String({ required: true, name: "TARGET" });
+  owner = Option.String({ required: true, name: "OWNER" });
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    const { keepKeys: keep_keys } = this.options;
+    const project = await client.transferProject(await idOf(this.target), { owner: this.owner, keep_keys });
+    const { revoked_keys: revoked } = project;
+    this.note(
+      `${project.name} belongs to ${this.owner} now.` +
+        (revoked === 0 ? "" : ` ${revoked} key${revoked === 1 ? " was" : "s were"} revoked.`),
+    );
+    return this.done({ project });
   }
 }

@@ -13,7 +13,7 @@ function keksOf({ kekFile, kekCommand }: Values<typeof hubStorage>): KekLocation
   throw usageError("usage", "The keys come from --kek-file or from --kek-command, not from both.");
 }
 
-/** Where a hub's storage is, as the hub takes it. @throws UsageError `usage` */
+/** The hub's storage, as the hub takes it. @throws UsageError `usage` */
 export function storageOf(options: Values<typeof hubStorage>): {
   dataDir: string;
   databaseUrl?: string;

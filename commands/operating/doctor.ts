@@ -14,8 +14,10 @@ export class Doctor extends withOptions(examination) {
     category: "Operating",
     description: "Look at what a deployment on this host needs",
     details: `
-      The project root and its file system, free space, deployments that were cut short, what runs and what is in quarantine, the
-      supervisor, the hub, its clock, and the API key. Changes nothing. Ends with 1 when something would make a deployment fail.
+      The project root and its file system, free space, deployments that were cut short, what runs and what is in
+      quarantine, the
+      supervisor, the hub, its clock, and the API key. Changes nothing. Ends with 1 when something would make a
+      deployment fail.
     `,
     examples: [["Before the first deployment", "$0 doctor --project-root /srv/app --hub-url https://hub.example"]],
   });
@@ -37,7 +39,7 @@ export class Doctor extends withOptions(examination) {
       }),
     };
     const findings: Finding[] = [];
-    for await (const finding of withNetwork(examine(options), this.options.caFile)) {
+    for await (const finding of withWall(withNetwork(examine(options), this.options.caFile), projectRoot)) {
       findings.push(finding);
       const { check, status, message, hint } = finding;
       if (this.json) this.print.event({ event: "finding", ...finding });
@@ -59,6 +61,14 @@ async function* withNetwork(findings: AsyncIterable<Finding>, caFile: string | u
   if (caFile !== undefined)
     yield { check: "certificates", status: "ok", message: `those of ${caFile} are trusted, too` };
   yield* findings;
+}
+
+/** Adds the wall that would hold sandboxed plugins here, where the project root has a runtime configuration. */
+async function* withWall(findings: AsyncIterable<Finding>, projectRoot: string): AsyncGenerator<Finding> {
+  yield* findings;
+  const { examineWall } = await import("../../lib/runtime/walls/examine-wall.ts");
+  const finding = await examineWall(projectRoot);
+  if (finding) yield { check: "sandbox", ...finding };
 }
 
 const withoutPassword = (url: string): string => url.replace(/\/\/[^@/]*@/, "//…@");

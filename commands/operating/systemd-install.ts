@@ -10,9 +10,12 @@ export class SystemdInstall extends withOptions(systemd) {
     category: "Operating",
     description: "Write the systemd units of the hub, the runtime and the watch",
     details: `
-      Writes hardened units for this Node.js and this installation below \`/etc\`, and with them, for the runtime and the watch, a user, the
-      folders of the project root, and a polkit rule that lets the watch restart \`sealift-plugin-*\` and nothing else. Files that were
-      edited are not replaced without \`--force\`; changes belong in drop-ins. Prints the path of each file; nothing is started.
+      Writes hardened units for this Node.js and this installation below \`/etc\`, and with them, for the runtime and
+      the watch, a user, the
+      folders of the project root, and a polkit rule that lets the watch restart \`sealift-plugin-*\` and nothing
+      else. Files that were
+      edited are not replaced without \`--force\`; changes belong in drop-ins. Prints the path of each file; nothing
+      is started.
     `,
     examples: [
       ["All three", "$0 systemd install"],

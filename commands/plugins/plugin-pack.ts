@@ -8,8 +8,10 @@ export class PluginPack extends withOptions(packing) {
     category: "Plugins",
     description: "Pack a plugin into a ZIP for the marketplace",
     details: `
-      Checks the descriptor and the entry point, and packs the folder without \`data/\`, secrets and what is built or installed. The same files
-      make the same bytes. Dependencies are bundled into the entry point, or brought along with \`--include node_modules\`.
+      Checks the descriptor and the entry point, and packs the folder without \`data/\`, secrets and what is built or
+      installed. The same files
+      make the same bytes. Dependencies are bundled into the entry point, or brought along with \`--include
+      node_modules\`.
     `,
     examples: [
       ["NAME-VERSION.zip in this folder", "$0 plugin pack ./greeter"],

@@ -12,7 +12,8 @@ export class PluginPublish extends withOptions(pluginPublication) {
     category: "Plugins",
     description: "Pack a plugin and publish it on a hub's marketplace",
     details: `
-      Packs the folder as \`plugin pack\` does, signs the archive with your signing secret on this machine, and publishes it under the name and
+      Packs the folder as \`plugin pack\` does, signs the archive with your signing secret on this machine, and
+      publishes it under the name and
       version of its descriptor.
     `,
     examples: [

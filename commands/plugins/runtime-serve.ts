@@ -5,13 +5,16 @@ import { interruptible, withOptions } from "../shell/base.ts";
 import { serve } from "../shell/serve.ts";
 
 export class RuntimeServe extends withOptions(runtimeOptions) {
+  static override service = "sealift-runtime";
   static override paths = [["runtime", "serve"], ["runtime-serve"]];
   static override usage = Command.Usage({
     category: "Runtime",
     description: "Run plugins: their actions, their routes, and the routes that manage them",
     details: `
-      Prints one \`ready\` line with its URL on stdout (with \`--json\` a ready event) once every plugin is loaded or has failed, logs
-      JSON on stderr, and serves until SIGTERM or SIGINT, which let the calls in flight end and leave no process behind. SIGHUP loads
+      Prints one \`ready\` line with its URL on stdout (with \`--json\` a ready event) once every plugin is loaded or
+      has failed, logs
+      JSON on stderr, and serves until SIGTERM or SIGINT, which let the calls in flight end and leave no process
+      behind. SIGHUP loads
       what is new in the plugins folder and reloads what is loaded.
     `,
     examples: [
@@ -36,12 +39,11 @@ export class RuntimeServe extends withOptions(runtimeOptions) {
       ...(pluginsDir !== undefined && { pluginsDir: resolve(pluginsDir) }),
       ...(level !== undefined && { logger: createLogger({ name: "runtime", level }) }),
     };
+    this.warn = (message) => (options.logger ?? createLogger({ name: "runtime" })).warn(message);
     // Node would open its debugger on this signal, for anyone of the same user; a listener takes its place.
     process.on("SIGUSR1", () => undefined);
     using interruption = interruptible();
-    using notifier = systemdNotifier({
-      warn: (message) => (options.logger ?? createLogger({ name: "runtime" })).warn(message),
-    });
+    using notifier = systemdNotifier({ warn: this.warn });
     notifier.status("Loading the plugins");
     const runtime = await createRuntime(options);
     await serve(runtime, {

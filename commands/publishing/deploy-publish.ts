@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { publish } from "../../lib/options/publish.ts";
+import type { DeltaBases } from "../../lib/publisher/publish-deltas.ts";
 import type { BuildOptions, PublishEvent } from "../../lib/publisher/publish-project.ts";
 import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
@@ -12,11 +13,14 @@ export class DeployPublish extends withOptions(publish) {
     category: "Publishing",
     description: "Build, sign and publish a project",
     details: `
-      Packs the source tree into an artifact (tar, zstd, AES-256-GCM), signs it with Ed25519 and uploads it. Publishing the same tree under
+      Packs the source tree into an artifact (tar, zstd, AES-256-GCM), signs it with Ed25519 and uploads it.
+      Publishing the same tree under
       the same version again changes nothing and ends with 0.
 
-      Never packed are version control, caches, virtual environments, \`.env\`, keys and databases; \`--include\` brings a pattern back and
-      \`--dry-run\` lists what is left out. With \`SOURCE_DATE_EPOCH\` set, two builds of one tree are the same bytes before encryption.
+      Never packed are version control, caches, virtual environments, \`.env\`, keys and databases; \`--include\`
+      brings a pattern back and
+      \`--dry-run\` lists what is left out. With \`SOURCE_DATE_EPOCH\` set, two builds of one tree are the same bytes
+      before encryption.
 
       Memory grows with the level: about 40 MiB for the compressor up to 9, up to 120 MiB at 19.
     `,
@@ -54,7 +58,7 @@ export class DeployPublish extends withOptions(publish) {
       limits: limitsOf(this.options),
       ...(epoch !== undefined && { sourceDateEpoch: epoch }),
       signal: interrupt.signal,
-      emit: this.json ? sparing(this.print.event) : await renderer(progress),
+      emit: this.json ? sparing(this.print.event) : renderer(progress),
     };
     try {
       return dryRun ? await this.#dryRun(build) : await this.#publish(build, () => progress.stop());
@@ -64,31 +68,67 @@ export class DeployPublish extends withOptions(publish) {
   }
 
   async #dryRun(build: BuildOptions): Promise<number> {
-    const { buildProject } = await import("../../lib/publisher/publish-project.ts");
-    const { tree, manifest } = await buildProject(build);
+    const { buildProject, sizePublication } = await import("../../lib/publisher/publish-project.ts");
+    const sending = await this.#sending();
+    const project = await buildProject({ ...build, chunks: sending !== undefined });
+    const sizes = sending && (await sizePublication(project, { ...build, ...sending }));
+    const { tree, manifest } = project;
     const files = tree.members.filter(({ type }) => type === "file");
     if (this.json) {
       for (const { path, size } of files) this.print.event({ event: "file", path, size });
       for (const { path, pattern } of tree.leftOut) this.print.event({ event: "left_out", path, pattern });
       for (const { path, pattern } of tree.broughtBack) this.print.event({ event: "brought_back", path, pattern });
-      return this.done({ outcome: "dry_run", files: files.length, content_sha256: manifest.content_sha256, manifest });
+      return this.done({
+        outcome: "dry_run",
+        files: files.length,
+        content_sha256: manifest.content_sha256,
+        artifact_bytes: sizes?.artifactBytes ?? null,
+        deltas: sizes?.deltas ?? null,
+        manifest,
+      });
     }
     const { sizeText } = await import("../../lib/agent/deployment/sentences.ts");
-    for (const { path, size } of files) this.print.line(`${sizeText(size).padStart(12)}  ${path}`);
+    const sized = (bytes: number, what: string): void => this.print.line(`${sizeText(bytes).padStart(12)}  ${what}`);
+    for (const { path, size } of files) sized(size, path);
     for (const { path, pattern } of tree.broughtBack) this.print.line(`brought back  ${path}  (${pattern})`);
     for (const { path, pattern } of tree.leftOut) this.print.line(`    left out  ${path}  (${pattern})`);
+    if (sizes !== undefined) sized(sizes.artifactBytes, "the artifact of them");
+    for (const { base_version, bytes } of sizes?.deltas ?? []) sized(bytes, `the delta from ${base_version}`);
     this.print.line(`content_sha256 ${manifest.content_sha256}`);
+    if (sizes === undefined && this.options.deltas > 0)
+      this.note(
+        "With --hub-url, --api-key and --signing-key-file, a dry run says how large artifact and deltas would be.",
+      );
     return 0;
   }
 
+  /** The facts that tell how large deltas would be; undefined when one of them was not given. */
+  async #sending() {
+    const { signingKey, level, hubUrl, apiKey, timeoutMs } = this.options;
+    const deltas = this.#bases();
+    if (signingKey === undefined || hubUrl === undefined || apiKey === undefined || deltas === undefined)
+      return undefined;
+    const { parsePrivateKey } = await import("../../lib/artifact/signatures/key-files.ts");
+    const hub = hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
+    return { seed: parsePrivateKey(signingKey, "--signing-key-file"), level, hub, deltas };
+  }
+
+  #bases(): DeltaBases | undefined {
+    const { deltas, deltaFrom } = this.options;
+    return deltaFrom.length > 0 ? { versions: deltaFrom } : deltas > 0 ? { count: deltas } : undefined;
+  }
+
   async #publish(build: BuildOptions, stopProgress: () => void): Promise<number> {
-    const [{ publishProject }, { parsePrivateKey }] = await Promise.all([
+    const [{ publishProject }, { parsePrivateKey, refusePublicKeyBeside }] = await Promise.all([
       import("../../lib/publisher/publish-project.ts"),
       import("../../lib/artifact/signatures/key-files.ts"),
     ]);
-    const { signingKey, level, output, hubUrl, apiKey = "", timeoutMs, deltas, deltaFrom } = this.options;
+    const { signingKey, level, output, hubUrl, apiKey = "", timeoutMs } = this.options;
     const hub = hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
-    const bases = deltaFrom.length > 0 ? { versions: deltaFrom } : deltas > 0 ? { count: deltas } : undefined;
+    const bases = this.#bases();
+    const seed = parsePrivateKey(signingKey!, "--signing-key-file");
+    const file = this.layers.map((layer) => layer.get("signing-key-file")).find((given) => given !== undefined);
+    if (typeof file === "string") await refusePublicKeyBeside(seed, file);
     const {
       outcome,
       project,
@@ -97,7 +137,7 @@ export class DeployPublish extends withOptions(publish) {
       deltas: made,
     } = await publishProject({
       ...build,
-      seed: parsePrivateKey(signingKey!, "--signing-key-file"),
+      seed,
       level,
       ...(output !== undefined && { output }),
       ...(hub !== undefined && { hub }),
@@ -121,6 +161,9 @@ export class DeployPublish extends withOptions(publish) {
       this.print.line(
         outcome === "built" ? `built ${output} (${version})` : `published ${version} as ${record!.artifact_id}`,
       );
+    const { sizeText } = await import("../../lib/agent/deployment/sentences.ts");
+    for (const { base_version, bytes } of made)
+      this.print.line(`delta from ${base_version}: ${sizeText(bytes)} instead of ${sizeText(artifact.size)}`);
     return 0;
   }
 }
@@ -135,38 +178,35 @@ function sourceDateEpoch(): number | undefined {
 
 /** Progress events, but not more often than anyone reads. */
 function sparing(emit: (event: PublishEvent) => void): (event: PublishEvent) => void {
-  let last = 0;
+  const last = new Map<string, number>();
   return (event) => {
     if (event.event.endsWith(".progress")) {
-      if (Date.now() - last < 200) return;
-      last = Date.now();
+      if (Date.now() - (last.get(event.event) ?? 0) < 200) return;
+      last.set(event.event, Date.now());
     }
     emit(event);
   };
 }
 
-async function renderer(progress: {
+function renderer(progress: {
   line(text: string): void;
   update(what: string, done: number, total: number): void;
   stop(): void;
-}): Promise<BuildOptions["emit"]> {
-  const { sizeText } = await import("../../lib/agent/deployment/sentences.ts");
-  const labels = { "scan.progress": "Hashing", "pack.progress": "Packing", "upload.progress": "Uploading" };
+}): BuildOptions["emit"] {
+  const labels = { "scan.progress": "Hashing", "pack.progress": "Packing" };
   return (event) => {
     switch (event.event) {
       case "scan.progress":
       case "pack.progress":
-      case "upload.progress":
         return progress.update(labels[event.event], event.bytes, event.total_bytes);
+      case "upload.progress":
+        // One bar at a time: the artifact is uploaded while it is packed.
+        return event.total_bytes === null ? undefined : progress.update("Uploading", event.bytes, event.total_bytes);
       case "upload.retrying":
         return progress.line(`${event.message} Uploading again: attempt ${event.attempt} of ${event.attempts}.`);
       case "scan.done":
         return progress.line(
           `${event.files} files, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out (see --dry-run)` : ""}`,
-        );
-      case "delta.done":
-        return progress.line(
-          `Delta from ${event.base_version}: ${sizeText(event.bytes)} instead of ${sizeText(event.artifact_bytes)}`,
         );
       case "delta.skipped":
         return progress.line(`No delta from ${event.base_version}: ${event.reason}`);

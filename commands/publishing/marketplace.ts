@@ -10,9 +10,12 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     category: "Publishing",
     description: "Publish a plugin or service on a hub's marketplace",
     details: `
-      Signs the bytes of a ZIP with the signing secret on this machine, so that the hub never sees the secret, and uploads it; the hub stores and
-      serves it unmodified. With \`--import\` the hub fetches the archive of \`owner/repo@tag\` from its source host instead, and signs it with the
-      secret that was registered with it. Either way the archive is checked as a host would check it before anyone can see it.
+      Signs the bytes of a ZIP with the signing secret on this machine, so that the hub never sees the secret, and
+      uploads it; the hub stores and
+      serves it unmodified. With \`--import\` the hub fetches the archive of \`owner/repo@tag\` from its source host
+      instead, and signs it with the
+      secret that was registered with it. Either way the archive is checked as a host would check it before anyone can
+      see it.
     `,
     examples: [
       [
@@ -116,14 +119,16 @@ export class MarketplaceSearch extends withOptions(searching) {
       this.text,
       hubConnection(this.options, MARKETPLACE_TIMEOUT_MS),
     )) {
-      count++;
+      // Targets are printed as they come: the widths of the columns are fixed.
+      if (count++ === 0 && this.isForPeople) this.print.line(foundLine("SLUG", "LATEST", "VISIBILITY", "DESCRIPTION"));
+      const { slug, latest_version: latest, visibility, description, name } = target;
       if (this.json) this.print.event({ event: "target", ...target });
-      else
-        this.print.line(
-          `${target.slug.padEnd(32)} ${(target.latest_version || "–").padEnd(16)} ${target.visibility.padEnd(8)} ${target.description ?? target.name}`,
-        );
+      else this.print.line(foundLine(slug, latest || "–", visibility, description ?? name));
     }
     if (count === 0) this.note("Nothing found.");
     return this.done({ count });
   }
 }
+
+const foundLine = (slug: string, latest: string, visibility: string, description: string): string =>
+  `${slug.padEnd(32)} ${latest.padEnd(16)} ${visibility.padEnd(10)} ${description}`;

@@ -1,4 +1,5 @@
 import { Command, Option } from "clipanion";
+import type { OpenedFile } from "../../lib/artifact/project/open-file.ts";
 import { opening } from "../../lib/options/publish.ts";
 import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
@@ -7,15 +8,24 @@ export class OpenArtifact extends withOptions(opening) {
   static override paths = [["artifact", "open"], ["open"]];
   static override usage = Command.Usage({
     category: "Publishing",
-    description: "Inspect, verify or unpack an artifact offline",
+    description: "Inspect, verify or unpack an artifact or a delta offline",
     details: `
-      Verifies the signature, the tag, the tree's digest and the manifest of an artifact file, and prints the manifest. With \`--out\` the tree
-      is left in that folder, which must not exist. The key, signature and signer come from \`FILE.json\`, which \`deploy-publish --output\`
+      Verifies the signature, the tag, the tree's digest and the manifest of an artifact file, and prints the
+      manifest. With \`--out\` the tree
+      is left in that folder, which must not exist. The key, signature and signer come from \`FILE.json\`, which
+      \`deploy-publish --output\`
       writes, or from options. Without a key only the signature is checked.
+
+      Of a delta it says what changes. With \`--base\`, a tree that this command left, the delta is completed and the
+      whole tree verified.
     `,
     examples: [
       ["Verify an artifact", "$0 artifact open artifact.xdeploy --signer-public-key signer.pub"],
       ["Unpack it", "$0 artifact open artifact.xdeploy --signer-public-key signer.pub --out ./tree"],
+      [
+        "Complete a delta",
+        "$0 artifact open artifact.xdeploy.from-1.3.0 --signer-public-key signer.pub --base ./tree-1.3.0 --out ./tree",
+      ],
     ],
   });
 
@@ -26,7 +36,7 @@ export class OpenArtifact extends withOptions(opening) {
       import("../../lib/artifact/project/open-file.ts"),
       import("../shell/signer.ts"),
     ]);
-    const { signerPublicKey, signature, dekFile, out } = this.options;
+    const { signerPublicKey, signature, dekFile, base, out } = this.options;
     using interrupt = interruptible();
     const keys = await readOpeningKeys(this.file, { signature, dekFile });
     const found = await openFile(this.file, {
@@ -34,15 +44,24 @@ export class OpenArtifact extends withOptions(opening) {
       signerPublicKey: await publicKeyFrom(signerPublicKey),
       limits: limitsOf(this.options),
       signal: interrupt.signal,
+      ...(base !== undefined && { base }),
       ...(out !== undefined && { out }),
     });
     if (this.json) return this.done({ verified: true, ...found });
-    this.note(
-      found.manifest === null
-        ? "The signature holds. Without a key the content stays closed."
-        : `Everything holds: ${found.files} files, ${found.bytes} bytes.`,
-    );
+    this.note(sentence(found, base !== undefined));
     if (found.manifest !== null) this.print.line(JSON.stringify(found.manifest, null, 2));
     return 0;
   }
+}
+
+function sentence({ manifest, files, bytes, delta }: OpenedFile, completed: boolean): string {
+  if (manifest === null) return "The signature holds. Without a key the content stays closed.";
+  if (delta === null) return `Everything holds: ${files} files, ${bytes} bytes.`;
+  const { base, written, dropped, new_bytes: fresh } = delta;
+  if (completed) return `Everything holds, completed from ${base.version}: ${files} files, ${bytes} bytes.`;
+  return (
+    `The signature holds. A delta from ${base.version} to ${manifest.version}: ` +
+    `it writes ${written} files, ${fresh} bytes of them new, and removes ${dropped}.\n` +
+    `With --base, the tree of ${base.version}, the whole tree is verified, too.`
+  );
 }

@@ -1,17 +1,20 @@
 import { existsSync } from "node:fs";
 import { Command } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
-import { asSealiftError, type SealiftError } from "../../lib/contract/errors.ts";
+import { asSealiftError, type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { common } from "../../lib/options/common.ts";
 import { network } from "../../lib/options/connection.ts";
 import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../../lib/options/layers.ts";
 import { type Given, type Table, type Values, variableOf } from "../../lib/options/option.ts";
 import { lightenHttp } from "../../lib/support/light-http.ts";
 import { printableLines } from "../../lib/support/printable.ts";
+import { traced, wantsTraces } from "../../lib/support/tracing/tracing.ts";
 import { declareFlags } from "./flags.ts";
-import { recordWriter } from "./output/records.ts";
+import type { JqWriter } from "./output/jq.ts";
+import { recordWriter, requireKnown } from "./output/records.ts";
+import { version } from "./version.ts";
 
-/** What a command prints on stdout; stderr is everything else (docs/options.md). */
+/** The ways to print on stdout; everything else goes to stderr (docs/options.md). */
 export interface Print {
   /** One line of data, without what a terminal would obey: it may hold words of hubs, hosts and plugins. */
   line: (text: string) => void;
@@ -20,16 +23,18 @@ export interface Print {
 }
 
 /**
- * The base of every command: options from flags, environment and file, and one way to end: the error's code gives the exit code. Commands extend
- * {@link withOptions} of their table.
+ * The base of every command: options from flags, environment and file, and one way to end: the error's code gives the
+ * exit code. Commands extend {@link withOptions} of their table.
  */
 export abstract class SealiftCommand<T extends Table = Table> extends Command {
   /** The command's options, with those of every command. */
   static readonly table: Table = common;
+  /** The name of a program that runs until it is stopped, in traces. */
+  static readonly service: string | undefined = undefined;
 
   /** The values of the options, from when the command runs. */
   protected options!: Values<T & typeof common>;
-  /** Where options are given, the strongest first. */
+  /** The layers that give options, the strongest first. */
   protected layers: readonly Layer[] = [];
 
   constructor() {
@@ -52,16 +57,26 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
 
   #records: ((event: Parameters<Print["event"]>[0]) => void) | undefined;
 
-  /** Whether programs get chosen fields or CSV instead of events. */
+  /** Whether programs get records of their choice instead of events. */
   get #selects(): boolean {
-    const { fields = [], csv = false } = (this.options as Partial<Values<typeof common>> | undefined) ?? {};
-    return csv || fields.length > 0;
+    const { fields = [], csv = false, jq } = (this.options as Partial<Values<typeof common>> | undefined) ?? {};
+    return csv || fields.length > 0 || jq !== undefined;
+  }
+
+  #jq: JqWriter | undefined;
+
+  /** Loads jq where an expression was given. @throws UsageError `usage` */
+  async #openJq(): Promise<void> {
+    const { jq, csv } = this.options as Values<typeof common>;
+    if (jq === undefined) return;
+    if (csv) throw usageError("usage", "--jq and --csv do not go together.", { hint: "jq has @csv." });
+    const { JqWriter } = await import("./output/jq.ts");
+    this.#jq = await JqWriter.open(jq, (text) => void this.context.stdout.write(text));
   }
 
   #writeRecord(event: Parameters<Print["event"]>[0]): void {
-    this.#records ??= recordWriter(
-      this.options as Values<typeof common>,
-      (line) => void this.context.stdout.write(`${line}\n`),
+    this.#records ??= recordWriter(this.options as Values<typeof common>, (line) =>
+      this.#jq === undefined ? void this.context.stdout.write(`${line}\n`) : this.#jq.add(line),
     );
     this.#records(event);
   }
@@ -87,6 +102,9 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     return !this.json && (this.context.stdout as NodeJS.WriteStream).isTTY === true;
   }
 
+  /** Tells of trouble that changes no result. A service that logs tells it there. */
+  protected warn = (message: string): void => this.note(`warning: ${message}`);
+
   /** A remark for people; silent with `--json`. */
   protected note(text: string): void {
     if (!this.json) this.context.stderr.write(`${printableLines(text)}\n`);
@@ -98,11 +116,35 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     if (asksHub) lightenHttp();
     try {
       await this.resolve();
+      await this.#openJq();
       if (asksHub) await this.#prepareHub();
-      return await this.run();
+      await using _tracing = await this.#trace();
+      const code = await this.#runTraced();
+      this.#jq?.close();
+      return code;
     } catch (thrown) {
       return this.fail(asSealiftError(thrown));
     }
+  }
+
+  /** Turns traces on where the environment has a collector for them. */
+  async #trace(): Promise<AsyncDisposable | undefined> {
+    if (!wantsTraces(process.env)) return undefined;
+    const { startTracing } = await import("../../lib/support/tracing/start.ts");
+    const { service = "sealift" } = this.constructor as typeof SealiftCommand;
+    return startTracing(process.env, { service, version: version(), warn: (message) => this.warn(message) });
+  }
+
+  /** A service runs for ever: its spans are those of its work. */
+  #runTraced(): Promise<number> {
+    const { service, paths = [] } = this.constructor as typeof SealiftCommand;
+    if (service !== undefined) return this.run();
+    return traced([this.cli.binaryName, ...(paths[0] ?? [])].join(" "), {}, async (span) => {
+      const code = await this.run();
+      span.set({ "process.exit.code": code });
+      if (code !== EXIT.done) span.fail(`exit_${code}`);
+      return code;
+    });
   }
 
   /** Takes the options from where they are given now. @throws UsageError with every fault */
@@ -163,7 +205,21 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     return EXIT.done;
   }
 
-  /** What a renderer needs of this command. */
+  /**
+   * The same for a command that lists records: when fields of them were asked for and there are none, nothing is
+   * printed.
+   *
+   * @param fields names of the fields that a record has
+   * @throws UsageError `usage` for a field that no record has
+   */
+  protected doneListing(result: Record<string, unknown>, fields: readonly string[]): number {
+    if (!this.#selects || this.#records !== undefined) return this.done(result);
+    const { fields: asked } = this.options as Values<typeof common>;
+    requireKnown(asked, fields);
+    return EXIT.done;
+  }
+
+  /** The facts that a renderer needs of this command. */
   protected surroundings() {
     return {
       json: this.json,
@@ -214,7 +270,10 @@ export function describeError(error: SealiftError): string {
   return `${printableLines(lines.join("\n"))}\n`;
 }
 
-/** A signal that SIGINT and SIGTERM abort; a second SIGINT ends the process at once. Dispose of it to restore the defaults. */
+/**
+ * A signal that SIGINT and SIGTERM abort; a second SIGINT ends the process at once. Dispose of it to restore the
+ * defaults.
+ */
 export function interruptible(): Disposable & { signal: AbortSignal } {
   const controller = new AbortController();
   const onSignal = (name: NodeJS.Signals): void => {

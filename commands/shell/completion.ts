@@ -11,7 +11,8 @@ export class Completion extends withOptions({}) {
     category: "Operating",
     description: "Print the completion of a shell, for all programs",
     details: `
-      Commands, options and the words that options take are completed after Tab; everything else is a file. Load it where your shell starts,
+      Commands, options and the words that options take are completed after Tab; everything else is a file. Load it
+      where your shell starts,
       or keep it as a file where your shell looks for such ones.
     `,
     examples: [

@@ -1,6 +1,6 @@
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 
-/** How long a silent hub is waited for on surface A and on surface B, in milliseconds (docs/contract/README.md#limits). */
+/** Milliseconds to wait for a silent hub on surface A, and on surface B (docs/contract/README.md#limits). */
 export const MARKETPLACE_TIMEOUT_MS = 60_000;
 export const DEPLOY_TIMEOUT_MS = 30_000;
 

@@ -5,7 +5,10 @@ import { type CommandFacts, commandFacts, type OptionFacts } from "./facts.ts";
 import { usageLine } from "./help.ts";
 import { type Place, placeOf } from "./place.ts";
 
-/** Explains why a command line cannot be run: what is unknown or missing, what was probably meant, and how the command is called. */
+/**
+ * Explains why a command line cannot be run: what is unknown or missing, what was probably meant, and how the command
+ * is called.
+ */
 export function diagnose(
   program: string,
   commands: readonly CommandClass[],

@@ -6,7 +6,7 @@ import type { SealiftCommand } from "./base.ts";
 export interface OptionFacts {
   /** With its dashes. */
   name: string;
-  /** How the value is called; empty where there is none. */
+  /** The name of the value in help; empty where there is none. */
   metavar: string;
   /** Without the default. */
   description: string;
@@ -57,13 +57,13 @@ const HELP: OptionFacts = {
   isSecret: false,
 };
 
-/** What is known of every command that has a description, in the order of the words that call them. */
+/** The facts of every command that has a description, in the order of the words that call them. */
 export function factsOf(commands: readonly CommandClass[]): CommandFacts[] {
   const found = commands.filter(({ usage }) => usage !== undefined).map(commandFacts);
   return found.toSorted((a, b) => (a.paths[0]!.join(" ") < b.paths[0]!.join(" ") ? -1 : 1));
 }
 
-/** What is known of one command. */
+/** The facts of one command. */
 export function commandFacts(command: CommandClass): CommandFacts {
   const { paths = [], usage = {} } = command;
   const { table } = command as unknown as typeof SealiftCommand;

@@ -2,8 +2,9 @@ import { type Command, Option as Flag } from "clipanion";
 import type { Option, Table } from "../../lib/options/option.ts";
 
 /**
- * Declares the flags of a table on a command, under the option's name with two dashes, which is no name of a member. Clipanion only reads them:
- * its validators see flags alone, while an option may also come from the environment or a file, and is checked where all of these meet.
+ * Declares the flags of a table on a command, under the option's name with two dashes, which is no name of a member.
+ * Clipanion only reads them: its validators see flags alone, while an option may also come from the environment or a
+ * file, and is checked where all of these meet.
  */
 export function declareFlags(command: Command, table: Table): void {
   const members = command as unknown as Record<string, unknown>;

@@ -27,7 +27,7 @@ export function wrapped(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** How a command is called. @param words of the program and the command */
+/** The line that shows how to call a command. @param words of the program and the command */
 export const usageLine = (words: string, { usage }: Pick<CommandFacts, "usage">): string =>
   [words, usage, "[options]"].filter((part) => part !== "").join(" ");
 
@@ -49,7 +49,7 @@ export function commandHelp(program: string, words: string, facts: CommandFacts,
 const paragraphLines = (details: string, width: number): string[] =>
   details === "" ? [] : details.split("\n\n").map((paragraph) => wrapped(paragraph, width).join("\n"));
 
-/** What is required first, then the headings as the table of the command has them. */
+/** Required options first, then the headings as the table of the command has them. */
 function optionSections(options: readonly OptionFacts[], width: number): string[] {
   const groups = new Map<string, OptionFacts[]>();
   for (const option of options) {
@@ -115,7 +115,7 @@ export function overview(name: string, commands: readonly CommandClass[], versio
   return `Sealift ${version}\n\n${sections.join("\n")}\n\`${name} COMMAND --help\` explains one of them.\n`;
 }
 
-/** How a command is called; verbs of one family are told together: `watch pause|resume`. */
+/** The words that call a command; verbs of one family are told together: `watch pause|resume`. */
 function wordsOf(paths: readonly string[][]): string {
   const [first = []] = paths;
   const family = paths.length > 1 && paths.every((path) => path.length === 2 && path[0] === first[0]);

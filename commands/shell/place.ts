@@ -1,6 +1,6 @@
 import type { CommandClass } from "clipanion";
 
-/** Where the words of a command line lead. */
+/** The place to which the words of a command line lead. */
 export interface Place {
   /** The words that are part of a command's name. */
   words: readonly string[];

@@ -7,27 +7,38 @@ import { Fleet } from "../deploying/fleet.ts";
 import { FleetWait } from "../deploying/fleet-wait.ts";
 import { PlanInit, PlanValidate } from "../deploying/plan.ts";
 import { WatchCommand } from "../deploying/watch.ts";
+import { WatchConsent } from "../deploying/watch-consent.ts";
 import { WatchControl } from "../deploying/watch-control.ts";
+import { Diff } from "../host/diff.ts";
 import { History, ReportShow } from "../host/history.ts";
+import { Logs } from "../host/logs.ts";
 import { PinTarget, UnpinTarget } from "../host/pin.ts";
 import { Releases } from "../host/releases.ts";
+import { Remove } from "../host/remove.ts";
 import { Rollback } from "../host/rollback.ts";
 import { Status } from "../host/status.ts";
 import { AuditList } from "../hub/audit.ts";
+import { GrantAdd, GrantList, GrantRemove } from "../hub/grants.ts";
 import { HubAdminKey } from "../hub/hub-admin-key.ts";
 import { HubBackup, HubMove, HubRestore } from "../hub/hub-backup.ts";
 import { HubCreateKek } from "../hub/hub-create-kek.ts";
+import { HubQuotaList, HubQuotaRemove, HubQuotaSet } from "../hub/hub-quota.ts";
+import { HubRetain } from "../hub/hub-retain.ts";
 import { HubRotateKek } from "../hub/hub-rotate-kek.ts";
 import { HubServe } from "../hub/hub-serve.ts";
 import { HubVerify } from "../hub/hub-verify.ts";
 import { KeysCreate, KeysList, KeysRevoke } from "../hub/keys.ts";
-import { ProjectsCreate, ProjectsList } from "../hub/projects.ts";
+import { ProjectsCreate, ProjectsList, ProjectsRename, ProjectsTransfer } from "../hub/projects.ts";
+import { VersionDiff } from "../hub/version-diff.ts";
+import { VersionDelete, VersionList, VersionUnyank, VersionYank } from "../hub/versions.ts";
 import { Doctor } from "../operating/doctor.ts";
 import { SystemdInstall } from "../operating/systemd-install.ts";
+import { PluginAudit } from "../plugins/plugin-audit.ts";
 import { PluginDev } from "../plugins/plugin-dev.ts";
 import { PluginInit } from "../plugins/plugin-init.ts";
 import { PluginPack } from "../plugins/plugin-pack.ts";
 import { PluginPublish } from "../plugins/plugin-publish.ts";
+import { PluginRights } from "../plugins/plugin-rights.ts";
 import { PluginTest } from "../plugins/plugin-test.ts";
 import { RuntimeServe } from "../plugins/runtime-serve.ts";
 import { DeployPublish } from "../publishing/deploy-publish.ts";
@@ -46,16 +57,24 @@ export const COMMANDS: readonly CommandClass[] = [
   DeployMarketplace,
   DeployProject,
   DeployPublish,
+  Diff,
   Doctor,
   Fleet,
   FleetWait,
   History,
   AuditList,
+  GrantAdd,
+  GrantList,
+  GrantRemove,
   HubAdminKey,
   HubBackup,
   HubCreateKek,
   HubMove,
   HubRestore,
+  HubQuotaList,
+  HubQuotaRemove,
+  HubQuotaSet,
+  HubRetain,
   HubRotateKek,
   HubServe,
   HubVerify,
@@ -65,6 +84,7 @@ export const COMMANDS: readonly CommandClass[] = [
   KeysRevoke,
   Login,
   Logout,
+  Logs,
   MarketplacePublish,
   MarketplaceSearch,
   MarketplaceSigningKey,
@@ -73,20 +93,31 @@ export const COMMANDS: readonly CommandClass[] = [
   PinTarget,
   PlanInit,
   PlanValidate,
+  PluginAudit,
   PluginDev,
   PluginInit,
   PluginPack,
   PluginPublish,
+  PluginRights,
   PluginTest,
   ProjectsCreate,
   ProjectsList,
+  ProjectsRename,
+  ProjectsTransfer,
   Releases,
+  Remove,
   ReportShow,
   Rollback,
   RuntimeServe,
   Status,
   SystemdInstall,
   UnpinTarget,
+  VersionDelete,
+  VersionDiff,
+  VersionList,
+  VersionUnyank,
+  VersionYank,
   WatchCommand,
+  WatchConsent,
   WatchControl,
 ];

@@ -1,5 +1,6 @@
+import { listening } from "../../lib/support/listening.ts";
 import type { Notifier } from "../../lib/support/systemd/notify.ts";
-import { aborted, listenOn } from "./listening.ts";
+import { aborted } from "./listening.ts";
 
 /** A hub or a runtime, ready to listen. */
 interface Service {
@@ -28,7 +29,7 @@ export async function serve(
   const reload = (): void => void notifier.reload(options.reload);
   process.on("SIGHUP", reload);
   try {
-    const url = await listenOn(service);
+    const url = await listening(() => service.listen(), "--listen");
     options.announce(url);
     notifier.ready(`Serving at ${url}`);
     await aborted(signal);

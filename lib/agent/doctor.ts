@@ -6,11 +6,13 @@ import type { HubConnection } from "../client/hub-connection.ts";
 import { searchTargets } from "../client/marketplace-client.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
+import type { TargetName } from "../contract/target.ts";
 import { damageOf } from "../releases/contents.ts";
 import { readJournal } from "../releases/journal.ts";
-import { type Layout, layoutOf, type Target } from "../releases/layout.ts";
+import { type Layout, layoutOf } from "../releases/layout.ts";
 import { readQuarantine } from "../releases/quarantine.ts";
 import { currentRelease, type Release } from "../releases/release.ts";
+import { ifThere } from "../support/files.ts";
 import { sizeText } from "./deployment/sentences.ts";
 import type { Supervisor, SupervisorChoice, SupervisorName } from "./supervisors/supervisor.ts";
 
@@ -34,7 +36,7 @@ export interface DoctorOptions {
 
 const LEAST_FREE_BYTES = 1024 ** 3;
 /** A clock that is off by more than this makes sessions and credentials look expired. Milliseconds. */
-const MOST_CLOCK_SKEW_MS = 60_000;
+const MAX_CLOCK_SKEW_MS = 60_000;
 /** Looks at what a deployment on this host needs, one finding after the other. Changes nothing that stays. */
 export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> {
   yield { check: "node", status: "ok", message: `Node.js ${process.versions.node}` };
@@ -103,7 +105,7 @@ async function journalFinding(layout: Layout): Promise<Finding> {
   const journal = await readJournal(layout);
   if (journal === undefined) return { check: "journal", status: "ok", message: "No deployment is half done" };
   const { target, resolved_version: version, started_at: at } = journal;
-  const holder = await readFile(`${layout.lock}.holder`, "utf8").catch(() => undefined);
+  const holder = await ifThere(readFile(`${layout.lock}.holder`, "utf8"));
   const message = `A deployment of ${target} ${version ?? ""} began at ${at}${holder === undefined ? " and was cut short" : `, by ${holder}`}`;
   return {
     check: "journal",
@@ -115,7 +117,7 @@ async function journalFinding(layout: Layout): Promise<Finding> {
 
 async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator<Finding> {
   const targets = await readdir(layout.releases()).catch(() => []);
-  for (const target of targets.toSorted() as Target[]) {
+  for (const target of targets.toSorted() as TargetName[]) {
     const running = await currentRelease(layout, target);
     const check = `target ${target}`;
     if (running === undefined) yield { check, status: "warning", message: "Nothing runs" };
@@ -127,7 +129,12 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
   }
 }
 
-async function releaseFinding(layout: Layout, target: Target, running: Release, digests: boolean): Promise<Finding> {
+async function releaseFinding(
+  layout: Layout,
+  target: TargetName,
+  running: Release,
+  digests: boolean,
+): Promise<Finding> {
   const check = `target ${target}`;
   const message = `${running.version} runs since ${running.created_at}`;
   const damage = await damageOf(layout, target, running, { digests });
@@ -152,7 +159,7 @@ async function hubFinding(hub: HubConnection): Promise<Finding> {
     const response = await send(request, hub);
     response.body.on("error", () => {}).resume();
     const skew = Math.abs(Date.parse(header(response, "date") ?? "") - (asked + Date.now()) / 2);
-    if (skew > MOST_CLOCK_SKEW_MS) {
+    if (skew > MAX_CLOCK_SKEW_MS) {
       const message = `${hub.hubUrl} answers, but its clock and this one are ${Math.round(skew / 1000)} s apart`;
       return { check: "hub", status: "warning", message, hint: "Set the clocks, for example with chrony." };
     }

@@ -1,16 +1,16 @@
-import { lstat, readdir } from "node:fs/promises";
-import { join } from "node:path";
 import type { LocalReport } from "../contract/surfaces/reports.ts";
-import type { Layout, Target } from "../releases/layout.ts";
+import type { TargetName } from "../contract/target.ts";
+import { type DiskUse, diskUse, filesBelow } from "../releases/disk-use.ts";
+import { type HeldRights, readHeldRights } from "../releases/held-rights.ts";
+import type { Layout } from "../releases/layout.ts";
 import { type QuarantineEntry, readQuarantine } from "../releases/quarantine.ts";
 import { currentName, listReleases, type Release } from "../releases/release.ts";
-import { missing } from "../support/files.ts";
 import { unsentNames } from "./reports/files.ts";
 import { readReports } from "./reports/report.ts";
 import { type Pin, readPin } from "./watch/pin.ts";
 import { WatchMemory } from "./watch/state.ts";
 
-/** A kept release, and what it takes of the disk. */
+/** A kept release with the bytes of its files, as if it shared none. */
 export interface KeptRelease extends Release {
   running: boolean;
   bytes: number;
@@ -18,12 +18,16 @@ export interface KeptRelease extends Release {
 
 /** A target of this host as it stands. Reading it changes nothing and asks nobody. */
 export interface TargetStatus {
-  target: Target;
+  target: TargetName;
   /** Newest first. */
   releases: KeptRelease[];
+  /** Of all kept releases. */
+  disk: DiskUse;
   quarantine: QuarantineEntry[];
   paused: boolean;
   pin: Pin | null;
+  /** The version that waits for a person's consent to its rights. */
+  heldRights: HeldRights | null;
   /** The last answer of the hub that a watch remembers. */
   latest: string | null;
   lastReport: LocalReport | undefined;
@@ -31,7 +35,7 @@ export interface TargetStatus {
   unsentReports: number;
 }
 
-export async function inspectTarget(layout: Layout, target: Target): Promise<TargetStatus> {
+export async function inspectTarget(layout: Layout, target: TargetName): Promise<TargetStatus> {
   const [releases, quarantine, pin, watch, [lastReport], unsent] = await Promise.all([
     keptReleases(layout, target),
     readQuarantine(layout, target),
@@ -41,35 +45,23 @@ export async function inspectTarget(layout: Layout, target: Target): Promise<Tar
     unsentNames(layout, target),
   ]);
   const { paused, latest } = watch;
+  const heldRights = (await readHeldRights(layout, target, releases.find(({ running }) => running)?.name)) ?? null;
+  const disk = await diskUse(releases.map(({ name }) => layout.release(target, name)));
   return {
-    ...{ target, releases, quarantine, paused, pin, lastReport },
+    ...{ target, releases, disk, quarantine, paused, pin, heldRights, lastReport },
     latest: latest?.version ?? null,
     unsentReports: unsent.length,
   };
 }
 
 /** The whole releases of a target with their sizes, newest first. */
-export async function keptReleases(layout: Layout, target: Target): Promise<KeptRelease[]> {
+export async function keptReleases(layout: Layout, target: TargetName): Promise<KeptRelease[]> {
   const current = await currentName(layout, target);
   const kept: KeptRelease[] = [];
   for (const release of await listReleases(layout, target)) {
-    const bytes = await bytesBelow(layout.release(target, release.name));
+    let bytes = 0;
+    for await (const { size } of filesBelow(layout.release(target, release.name))) bytes += size;
     kept.push({ ...release, running: release.name === current, bytes });
   }
   return kept;
-}
-
-/** Bytes of all files below a folder. Links are not followed; what vanishes meanwhile counts nothing. */
-async function bytesBelow(folder: string): Promise<number> {
-  let bytes = 0;
-  try {
-    for (const entry of await readdir(folder, { withFileTypes: true })) {
-      const path = join(folder, entry.name);
-      if (entry.isDirectory()) bytes += await bytesBelow(path);
-      else if (entry.isFile()) bytes += (await lstat(path)).size;
-    }
-  } catch (error) {
-    if (!missing(error)) throw error;
-  }
-  return bytes;
 }

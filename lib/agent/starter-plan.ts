@@ -1,17 +1,20 @@
 import { stringify } from "yaml";
 import type { InstallPlan } from "../contract/files/install-plan.ts";
 import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
-import type { TargetKind } from "../contract/surfaces/paths.ts";
+import type { MarketplaceKind } from "../contract/surfaces/paths.ts";
 import type { PlanScope } from "./deployment/plan.ts";
 
-/** The text of an install plan to start from (docs/contract/install-plan.md), with the comment that editors find its schema by. */
+/**
+ * The text of an install plan to start from (docs/contract/install-plan.md), with the comment that editors find its
+ * schema by.
+ */
 export function starterPlan({
   slug,
   kind,
   supervised,
 }: {
   slug: string;
-  kind: TargetKind;
+  kind: MarketplaceKind;
   supervised: boolean;
 }): string {
   const install =
@@ -32,7 +35,7 @@ export function starterPlan({
 }
 
 /** The names that a checked plan may use: the given target, or, without one, whatever it names itself. */
-export function scopeOf(plan: InstallPlan, slug: string | undefined, kind: TargetKind): PlanScope {
+export function scopeOf(plan: InstallPlan, slug: string | undefined, kind: MarketplaceKind): PlanScope {
   if (slug !== undefined) {
     return {
       projectId: slug,

@@ -35,7 +35,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   const { codeOf } = OPERATIONS[operation];
   let said = "";
   let hubCode: string | undefined;
-  let body: { error?: unknown; detail?: unknown; code?: unknown } = {};
+  let body: { error?: unknown; detail?: unknown; code?: unknown; content_sha256?: unknown } = {};
   try {
     body = z.looseObject({}).parse(parseJson(await readText(response, request)));
     const text = typeof body.error === "string" ? body.error : body.detail;
@@ -45,20 +45,17 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   } catch {
     discard(response.body);
   }
-  const { code, hint, note } = codeOf(status, header(response, "retry-after"));
-  const error = operationError(
-    operation,
-    code,
-    `${note ?? `the ${serverOf(operation).name} answered`} ${status}${said}.`,
-    {
-      status,
-      ...(hint !== undefined && { hint }),
-      ...(hubCode !== undefined && { hubCode }),
-    },
-  );
-  const wait = parseRetryAfter(header(response, "retry-after"));
-  answers.set(error, { body, ...(wait !== undefined && { retryAfterMs: wait }) });
-  return error;
+  const asked = header(response, "retry-after");
+  const retryAfterMs = parseRetryAfter(asked);
+  const { code, hint, note } = codeOf(status, asked);
+  const why = `${note ?? `the ${serverOf(operation).name} answered`} ${status}${said}.`;
+  return operationError(operation, code, why, {
+    status,
+    ...(hint !== undefined && { hint }),
+    ...(hubCode !== undefined && { hubCode }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(typeof body.content_sha256 === "string" && { storedContentSha256: body.content_sha256 }),
+  });
 }
 
 /** Reads a 2xx JSON answer against its schema. @throws `bad_answer` and the status errors of the operation */
@@ -89,17 +86,8 @@ export async function readJson<T extends z.ZodType>(
   return parsed.data;
 }
 
-/** The answer that an error was made from. */
-const answers = new WeakMap<object, { body: Record<string, unknown>; retryAfterMs?: number }>();
-
-/** The JSON body of the answer that became `error`; empty when there was none. */
-export const answerOf = (error: object): Record<string, unknown> => answers.get(error)?.body ?? {};
-
-/** Milliseconds that the hub asked to wait, when the answer that became `error` had a `Retry-After`. */
-export const retryAfterOf = (error: object): number | undefined => answers.get(error)?.retryAfterMs;
-
 /** Milliseconds of a `Retry-After` header (seconds or a date), or `undefined`. */
-export function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
+function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
   if (value === undefined) return undefined;
   if (/^\d+$/.test(value)) return Number(value) * 1000;
   const date = Date.parse(value);

@@ -1,4 +1,3 @@
-import type { Readable } from "node:stream";
 import type * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import {
@@ -17,8 +16,8 @@ import type { HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 
 /**
- * A session is renewed after this part of its life, each client at a moment of its own: the agents of a fleet that was started at once
- * would otherwise all come back at once.
+ * A session is renewed after this part of its life, each client at a moment of its own: the agents of a fleet that was
+ * started at once would otherwise all come back at once.
  */
 const RENEW_AFTER_PART = 0.8;
 const RENEW_SPREAD_PART = 0.15;
@@ -38,11 +37,14 @@ export class DeployClient {
   readonly #projectId: string;
   readonly #base: string;
   #session: Promise<Session> | undefined;
+  /** Told to the hub by this client: it may send them back with any later answer. */
+  readonly #secrets = new Set<string>();
 
   constructor(projectId: string, options: HubConnection) {
     this.#options = options;
     this.#projectId = projectId;
     this.#base = baseUrl(options.hubUrl);
+    this.#secrets.add(options.apiKey);
   }
 
   /** @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
@@ -100,7 +102,7 @@ export class DeployClient {
       const withToken: HttpRequest = {
         ...request,
         credentials: { authorization: `Bearer ${token}` },
-        secrets: [token, ...(request.secrets ?? [])],
+        secrets: [token, ...this.#secrets],
       };
       try {
         return await exchange(withToken);
@@ -117,7 +119,11 @@ export class DeployClient {
     return (await this.#withSession({ operation: "latest", method: "GET", url }, latestAnswer)).version;
   }
 
-  /** The latest version, if it is not the one that `etag` stands for; asked once, without retries. @throws ArtifactError */
+  /**
+   * The latest version, if it is not the one that `etag` stands for; asked once, without retries.
+   *
+   * @throws ArtifactError
+   */
   latestIfChanged(etag: string | undefined): Promise<Conditional<string>> {
     const url = this.#base + paths.latestVersion(this.#projectId);
     return this.#inSession({ operation: "latest", method: "GET", url }, async (request) => {
@@ -138,29 +144,30 @@ export class DeployClient {
    * @throws AuthenticationError on 401 and 403, ArtifactError otherwise
    */
   async authorize(deploymentCredential: string, signature: string): Promise<Buffer> {
+    this.#secrets.add(deploymentCredential);
     const request: HttpRequest = {
       operation: "authorize",
       method: "POST",
       url: this.#base + paths.authorize(),
       json: { deployment_credential: deploymentCredential, artifact_signature: signature },
       secretBody: true,
-      secrets: [deploymentCredential],
     };
     return Buffer.from((await this.#withSession(request, authorizeAnswer)).dek, "base64");
   }
 
   /**
-   * The ciphertext of a version, or of a delta that leads to it, as one stream. An address that expires on the way is asked for again.
+   * The ciphertext of a version, or of a delta that leads to it, piece by piece. An address that expires on the way is
+   * asked for again.
    *
    * @param at finds the address in a location: the artifact's own by default
-   * @throws ArtifactError through the stream
+   * @throws ArtifactError while it is read
    */
   download(
     version: string,
     location: ArtifactLocation,
     options: Pick<DownloadOptions, "maxBytes" | "onReceived" | "onResumed">,
     at: (location: ArtifactLocation) => string = ({ download_url }) => download_url,
-  ): Readable {
+  ): AsyncGenerator<Buffer> {
     return download({
       ...this.#options,
       ...options,

@@ -9,12 +9,22 @@ import {
   type CreatedKey,
   createdKey,
   type CreateKeyRequest,
+  type ManagedVersion,
+  managedVersion,
   page,
   type ProjectRecord,
   projectRecord,
+  type TransferAnswer,
+  transferAnswer,
+  type TransferRequest,
 } from "../contract/surfaces/keys.ts";
-import { type SigningKeyRecord, signingKeyRecord } from "../contract/surfaces/marketplace.ts";
-import { baseUrl, paths } from "../contract/surfaces/paths.ts";
+import {
+  type GrantRecord,
+  grantRecord,
+  type SigningKeyRecord,
+  signingKeyRecord,
+} from "../contract/surfaces/marketplace.ts";
+import { baseUrl, type MarketplaceKind, paths } from "../contract/surfaces/paths.ts";
 import { statusError } from "./answers.ts";
 import { type HttpRequest, send } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -47,9 +57,51 @@ export class DevkeysClient {
     return this.#pages(paths.projects(), projectRecord);
   }
 
+  renameProject(id: string, name: string): Promise<ProjectRecord> {
+    return call(this.#request("PATCH", paths.project(id), { name }), projectRecord, this.#options);
+  }
+
+  /** Gives a project to another owner; for administrators. */
+  transferProject(id: string, transfer: TransferRequest): Promise<TransferAnswer> {
+    return call(this.#request("POST", paths.transfer(id), transfer), transferAnswer, this.#options);
+  }
+
+  /** Versions of a project, plugin or service by its id, newest first, page by page. */
+  listVersions(id: string): AsyncGenerator<ManagedVersion> {
+    return this.#pages(paths.versions(id), managedVersion);
+  }
+
+  /** Takes a version out of `latest`. */
+  yankVersion(id: string, version: string, reason?: string): Promise<void> {
+    return this.#ended("POST", paths.versionYank(id, version), reason === undefined ? {} : { reason });
+  }
+
+  /** Lets a version be latest again. */
+  unyankVersion(id: string, version: string): Promise<void> {
+    return this.#ended("DELETE", paths.versionYank(id, version));
+  }
+
+  /** Deletes a version for good; its label is never used again. */
+  deleteVersion(id: string, version: string, reason: string): Promise<void> {
+    return this.#ended("DELETE", `${paths.version(id, version)}?${new URLSearchParams({ reason }).toString()}`);
+  }
+
+  /** Owners who may see a private plugin or service, page by page. */
+  listGrants(kind: MarketplaceKind, slug: string): AsyncGenerator<GrantRecord> {
+    return this.#pages(paths.grants(kind, slug), grantRecord);
+  }
+
+  addGrant(kind: MarketplaceKind, slug: string, owner: string): Promise<GrantRecord> {
+    return call(this.#request("POST", paths.grants(kind, slug), { owner }), grantRecord, this.#options);
+  }
+
+  removeGrant(kind: MarketplaceKind, slug: string, owner: string): Promise<void> {
+    return this.#ended("DELETE", paths.grant(kind, slug, owner));
+  }
+
   /** Revokes a key and its deployment credential at once. */
   revokeKey(id: string): Promise<void> {
-    return this.#delete(paths.apiKey(id));
+    return this.#ended("DELETE", paths.apiKey(id));
   }
 
   /** Registers the owner's signing secret for archives that the hub imports, in place of an earlier one. */
@@ -72,7 +124,7 @@ export class DevkeysClient {
 
   /** Has the hub forget the signing secret. */
   forgetSigningKey(): Promise<void> {
-    return this.#delete(paths.signingKey());
+    return this.#ended("DELETE", paths.signingKey());
   }
 
   /** The audit log of the hub, newest first, for administrators. */
@@ -81,8 +133,9 @@ export class DevkeysClient {
     return this.#pages(paths.audit() + (query === "" ? "" : `?${query}`), auditRecord);
   }
 
-  async #delete(path: string): Promise<void> {
-    const request = this.#request("DELETE", path);
+  /** A request whose answer says nothing. */
+  async #ended(method: HttpRequest["method"], path: string, json?: unknown): Promise<void> {
+    const request = this.#request(method, path, json);
     const response = await send(request, this.#options);
     if (response.status !== 204) throw await statusError(response, request);
     response.body.resume();

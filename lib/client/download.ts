@@ -1,4 +1,3 @@
-import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SealiftError } from "../contract/errors.ts";
 import { statusError } from "./answers.ts";
@@ -37,18 +36,13 @@ const failure = (code: "artifact_changed" | "download_incomplete" | "limit_excee
   operationError("download", code, why);
 
 /**
- * The bytes of a download as one stream, whatever happens to its connections: a lost one is taken up again with
- * Range and If-Range on
- * the same ETag (docs/contract/marketplace.md). Ends only when as many bytes have come as the server promised.
+ * Yields the bytes of a download, whatever happens to its connections: a lost one is taken up again with Range and
+ * If-Range on the same ETag (docs/contract/marketplace.md). Ends only when as many bytes have come as the server
+ * promised.
  *
- * @throws ArtifactError, through the stream: `download_incomplete`, `artifact_changed`, the transport's and the
- * status's codes
+ * @throws ArtifactError `download_incomplete`, `artifact_changed`, the transport's and the status's codes
  */
-export function download(options: DownloadOptions): Readable {
-  return Readable.from(bytesOf(options), { objectMode: false, highWaterMark: 128 * 1024 });
-}
-
-async function* bytesOf(options: DownloadOptions): AsyncGenerator<Buffer> {
+export async function* download(options: DownloadOptions): AsyncGenerator<Buffer> {
   let { url } = options;
   let received = 0;
   let total: number | undefined;

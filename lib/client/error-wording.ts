@@ -40,7 +40,7 @@ interface OperationFacts {
   doing: string;
   kind: ErrorKind | ((status: number | undefined) => ErrorKind);
   codeOf: (status: number, retryAfter?: string) => CodeOfStatus;
-  /** A 404 may be a release that is still propagating. */
+  /** A 404 may be a version that is still propagating. */
   retry404?: boolean;
 }
 

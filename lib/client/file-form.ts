@@ -1,10 +1,8 @@
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
-import { type Readable, Transform } from "node:stream";
-import type FormData from "form-data";
+import { randomBytes } from "node:crypto";
+import { open } from "node:fs/promises";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 
-const UPLOAD_CHUNK_BYTES = 128 * 1024;
+const UPLOAD_CHUNK_BYTES = 256 * 1024;
 
 /** The file part of a form. */
 export interface FilePart {
@@ -13,29 +11,84 @@ export interface FilePart {
   contentType: string;
 }
 
-/** A multipart form: the fields first, then a file as a stream. A form can be sent once. */
-export async function fileForm(fields: Record<string, string>, part: FilePart, file: string): Promise<FormData> {
-  // Loaded by uploads only: its table of file types is large.
-  const { default: Form } = await import("form-data");
-  const form = new Form();
-  for (const [name, value] of Object.entries(fields)) form.append(name, value);
-  const { name, filename, contentType } = part;
-  const { size } = await stat(file);
-  form.append(name, fileStream(file), { filename, contentType, knownLength: size });
-  return form;
+/** The bytes of a form's file. They can be read more than once: a redirect asks for them again. */
+export interface FileBytes {
+  /** Undefined while the file is still written. */
+  total: number | undefined;
+  read(): AsyncIterable<Uint8Array>;
 }
 
-/** A file's bytes, with the buffers that have gone out freed in time. */
-function fileStream(path: string): Readable {
+/** A form with one file. */
+export interface FileForm {
+  /** The fields before the file. */
+  fields: Readonly<Record<string, string>>;
+  part: FilePart;
+  file: FileBytes;
+  /** Returns the fields behind the file. Called when its last byte has been read. */
+  later?: () => Promise<Readonly<Record<string, string>>>;
+  /** Called with the bytes of the file that went out so far, and how many there are, where that is known. */
+  onSent?: ((bytes: number, total: number | undefined) => void) | undefined;
+}
+
+/** A body that can be sent once. */
+export interface FormBody {
+  contentType: string;
+  /** Bytes; undefined when nobody knows yet. */
+  length: number | undefined;
+  bytes: AsyncIterable<Uint8Array>;
+}
+
+/** Returns the bytes of a file that is whole. */
+export async function wholeFile(path: string): Promise<FileBytes> {
+  await using file = await open(path, "r");
+  const { size } = await file.stat();
+  return { total: size, read: () => readFile(path) };
+}
+
+/** A file's bytes in buffers of their own: the connection holds them for as long as it likes. */
+async function* readFile(path: string): AsyncGenerator<Buffer> {
   const pace = paceBuffers();
-  const source = createReadStream(path, { highWaterMark: UPLOAD_CHUNK_BYTES });
-  const paced = new Transform({
-    transform(chunk: Buffer, _encoding, callback) {
-      pace(chunk.length);
-      callback(null, chunk);
-    },
-  });
-  source.on("error", (error) => paced.destroy(error));
-  paced.on("close", () => source.destroy());
-  return source.pipe(paced);
+  await using file = await open(path, "r");
+  for (;;) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(UPLOAD_CHUNK_BYTES));
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    pace(bytesRead);
+  }
+}
+
+/** As browsers write it (WHATWG HTML, "multipart/form-data encoding algorithm"). */
+const inQuotes = (name: string): string =>
+  `"${name.replaceAll("\n", "%0A").replaceAll("\r", "%0D").replaceAll('"', "%22")}"`;
+
+/** Returns the body of a form (RFC 7578), in the order of {@link FileForm}. */
+export function formBody({ fields, part, file, later, onSent }: FileForm): FormBody {
+  const boundary = `sealift-${randomBytes(18).toString("hex")}`;
+  const head = (name: string, more = ""): string =>
+    `--${boundary}\r\nContent-Disposition: form-data; name=${inQuotes(name)}${more}\r\n\r\n`;
+  const texts = (values: Readonly<Record<string, string>>): string =>
+    Object.entries(values)
+      .map(([name, value]) => `${head(name)}${value}\r\n`)
+      .join("");
+  const { name, filename, contentType } = part;
+  const before = Buffer.from(
+    texts(fields) + head(name, `; filename=${inQuotes(filename)}\r\nContent-Type: ${contentType}`),
+  );
+  const end = `--${boundary}--\r\n`;
+  async function* bytes(): AsyncGenerator<Uint8Array> {
+    yield before;
+    let sent = 0;
+    for await (const chunk of file.read()) {
+      yield chunk;
+      sent += chunk.length;
+      onSent?.(sent, file.total);
+    }
+    yield Buffer.from(`\r\n${later === undefined ? "" : texts(await later())}${end}`);
+  }
+  const isKnown = file.total !== undefined && later === undefined;
+  return {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    length: isKnown ? before.length + file.total! + end.length + 2 : undefined,
+    bytes: bytes(),
+  };
 }

@@ -5,15 +5,13 @@ import parser, { type Token } from "stream-json/parser.js";
 import * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
-import { baseUrl, paths, type TargetKind } from "../contract/surfaces/paths.ts";
+import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { deploymentStatus } from "../contract/surfaces/reports.ts";
+import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { statusError } from "./answers.ts";
 import { discard, header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
-
-/** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
-export type FleetTarget = { kind: TargetKind | "project"; slug: string };
 
 const hostRecord = z.looseObject({
   version: z.string(),
@@ -41,15 +39,11 @@ export interface FleetView {
 }
 
 /**
- * Who runs what: the hosts of a target, in memory that does not grow with their number (docs/architecture.md).
+ * Reads who runs what: the hosts of a target, in memory that does not grow with their number (docs/architecture.md).
  *
  * @throws DeploymentError; AuthenticationError on 401 and 403
  */
-export async function readFleet(
-  target: FleetTarget,
-  options: HubConnection,
-  since: FleetMark = {},
-): Promise<FleetView> {
+export async function readFleet(target: Target, options: HubConnection, since: FleetMark = {}): Promise<FleetView> {
   const path = target.kind === "project" ? paths.projectHosts(target.slug) : paths.hosts(target.kind, target.slug);
   const query = since.cursor === undefined ? "" : `?since=${encodeURIComponent(since.cursor)}`;
   const request: HttpRequest = {
@@ -71,9 +65,6 @@ export async function readFleet(
   const mark = { ...(etag !== undefined && { etag }), ...(cursor !== undefined && { cursor }) };
   return { changed: true, mark, hosts: hostsOf(response, request, options) };
 }
-
-/** Bytes of tokens and records that the parser makes of each byte, roughly: they are collected before they gather. */
-const GARBAGE_PER_BYTE = 32;
 
 /** Bytes that are parsed at a time: their tokens are all that is alive when garbage is collected. */
 const PIECE_BYTES = 4 * 1024;
@@ -115,14 +106,14 @@ class RecordTooLarge extends Error {}
 class NoObject extends Error {}
 
 /**
- * The members of the JSON object in a body, as they arrive. The parser is called and not piped through, because a stream's queues keep
- * objects until they are old; and its object streamer is not used, because a property for each host id is a hidden class for each
- * host. Either is what a fleet's memory grew from.
+ * The members of the JSON object in a body, as they arrive. The parser is called and not piped through, because a
+ * stream's queues keep objects until they are old; and its object streamer is not used, because a property for each
+ * host id is a hidden class for each host. Either is what a fleet's memory grew from.
  */
 async function* membersOf(body: AsyncIterable<Buffer>): AsyncGenerator<[key: string, value: unknown]> {
   // Its types know neither that it takes bytes nor that it answers at once when all of its parts do.
   const parse = fun(parser({ streamValues: false })) as unknown as (piece: Buffer | typeof none) => Many<Token>;
-  const pace = paceBuffers({ fullEvery: Infinity });
+  const pace = paceBuffers("tokens");
   const record = new Assembler();
   let opened = false;
   let key: string | undefined;
@@ -149,7 +140,7 @@ async function* membersOf(body: AsyncIterable<Buffer>): AsyncGenerator<[key: str
     }
     // What the reader has written by now is let go of on the event loop's next turn only.
     await nextTurn();
-    pace(chunk.length * GARBAGE_PER_BYTE);
+    pace(chunk.length);
   }
   // Throws when something is missing; a bare number ends here, too.
   parse(none);

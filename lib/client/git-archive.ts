@@ -5,8 +5,8 @@ import { bodyOf, header, type HttpRequest, send, type Transport, transportError 
 import { withRetries } from "./retry.ts";
 
 /**
- * Where a source host serves the ZIP of a repository at a ref: GitHub and Gitea write `/archive/<ref>.zip`, GitLab
- * `/-/archive/<ref>/<repo>-<ref>.zip`.
+ * Builds the address under which a source host serves the ZIP of a repository at a ref: GitHub and Gitea write
+ * `/archive/<ref>.zip`, GitLab `/-/archive/<ref>/<repo>-<ref>.zip`.
  *
  * @throws ArtifactError `manifest_invalid` for an address that is no repository, or a ref that is none
  */

@@ -1,15 +1,22 @@
-import { PassThrough, type Readable } from "node:stream";
-import type FormData from "form-data";
-import got, { type Request, RequestError, TimeoutError } from "got";
+import type { ClientRequest } from "node:http";
+import type { Socket } from "node:net";
+import type { Readable } from "node:stream";
+import type { Request } from "got";
 import type { Code } from "../contract/codes.ts";
-import { type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
+import { type ErrorFacts, type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
+import { followRedirects, type RedirectFault } from "../support/redirects.ts";
+import { traced, tracer } from "../support/tracing/tracing.ts";
+import { exchangeBytes, SilenceError } from "./byte-exchange.ts";
 import { type Operation, OPERATIONS, serverOf } from "./error-wording.ts";
+import type { FormBody } from "./file-form.ts";
 import { atLeastRate, LEAST_RATE, type LeastRate } from "./least-rate.ts";
 
 /** Redirects are followed on every route, this many at the most (docs/contract/marketplace.md). */
 const MAX_REDIRECTS = 10;
 
 export interface Transport {
+  /** The hub that addresses of bytes may belong to; absent for other servers. */
+  hubUrl?: string;
   /** Milliseconds: connecting, waiting for headers, and each silence while a body moves; never a whole transfer. */
   timeoutMs: number;
   signal?: AbortSignal;
@@ -17,18 +24,16 @@ export interface Transport {
   leastRate?: LeastRate;
 }
 
-type FormBody = { form: () => Promise<FormData>; onUploaded?: (bytes: number, total: number) => void };
-
 export interface HttpRequest {
   operation: Operation;
-  method: "GET" | "POST" | "DELETE";
+  method: "GET" | "POST" | "PATCH" | "DELETE";
   url: string;
   headers?: Record<string, string>;
   /** Sent to the first origin only, never across a redirect to another one. */
   credentials?: Record<string, string>;
   json?: unknown;
   /** Made again for each redirect. */
-  form?: FormBody;
+  form?: () => FormBody | Promise<FormBody>;
   /** The body holds a secret: it follows no redirect to another origin. */
   secretBody?: boolean;
   /** Values that must not come back in an error's text. */
@@ -48,12 +53,7 @@ export const header = (response: HttpResponse, name: string): string | undefined
 };
 
 /** The error of an operation, of the contract's kind for that status ("Client-side error kinds of the agent"). */
-export function operationError(
-  operation: Operation,
-  code: Code,
-  why: string,
-  facts: { status?: number; hint?: string; hubCode?: string; cause?: unknown } = {},
-): SealiftError {
+export function operationError(operation: Operation, code: Code, why: string, facts: ErrorFacts = {}): SealiftError {
   const { doing, kind } = OPERATIONS[operation];
   return new SealiftError(kindFor(kind, facts.status), code, `${doing} failed: ${why}`, facts);
 }
@@ -63,32 +63,36 @@ const kindFor = (
   status: number | undefined,
 ): ErrorKind => (typeof kind === "function" ? kind(status) : kind);
 
-/** A form says its length: without it the upload would be chunked, and nobody could refuse it by its size. */
-const formLength = (form: FormData | undefined): Record<string, string> =>
-  form === undefined ? {} : { "content-length": String(form.getLengthSync()) };
+/** A form says its length where that is known: without it nobody could refuse the upload by its size. */
+const formHeaders = ({ contentType, length }: FormBody): Record<string, string> => ({
+  "content-type": contentType,
+  ...(length === undefined ? { "transfer-encoding": "chunked" } : { "content-length": String(length) }),
+});
+
+/** Operations whose answers are bytes of an artifact or archive. */
+const BYTES: ReadonlySet<Operation> = new Set(["download", "install"]);
 
 /** One exchange without redirects. Resolves when the headers are there. */
-function exchange(
+async function exchange(
   request: HttpRequest,
   url: URL,
   credentials: Record<string, string>,
-  form: FormData | undefined,
+  form: FormBody | undefined,
   transport: Transport,
 ): Promise<HttpResponse> {
   const { timeoutMs } = transport;
+  const headers = { "user-agent": "sealift", ...request.headers, ...credentials };
+  if (BYTES.has(request.operation)) return exchangeBytes(url, headers, transport);
+  if (form !== undefined) {
+    const outgoing = { method: request.method, bytes: form.bytes };
+    return exchangeBytes(url, { ...formHeaders(form), ...headers }, transport, outgoing);
+  }
+  // A program that only uploads or downloads does without it.
+  const { default: got } = await import("got");
   const stream: Request = got.stream(url, {
     method: request.method,
-    headers: {
-      "user-agent": "sealift",
-      ...form?.getHeaders(),
-      ...formLength(form),
-      ...request.headers,
-      ...credentials,
-    },
+    headers,
     ...(request.json !== undefined && { json: request.json }),
-    // form-data is a stream of the old kind, which got does not take.
-    ...(form !== undefined && { body: form.pipe(new PassThrough()) }),
-    decompress: request.operation !== "download" && request.operation !== "install",
     followRedirect: false,
     throwHttpErrors: false,
     retry: { limit: 0 },
@@ -101,14 +105,16 @@ function exchange(
     },
     ...(transport.signal && { signal: transport.signal }),
   });
+  // A socket that connects has the five seconds of Node's global agent, which got would take for its own limit.
+  stream.once("request", (sent: ClientRequest) => {
+    const grant = (socket: Socket): void => {
+      if (socket.connecting) socket.setTimeout(timeoutMs);
+    };
+    if (sent.socket === null) sent.once("socket", grant);
+    else grant(sent.socket);
+  });
   // Without a body got leaves the request open for writing.
-  if (request.method !== "GET" && request.json === undefined && form === undefined) stream.end();
-  if (request.form?.onUploaded) {
-    const { onUploaded } = request.form;
-    stream.on("uploadProgress", ({ transferred, total }: { transferred: number; total?: number }) =>
-      onUploaded(transferred, total ?? 0),
-    );
-  }
+  if (request.method !== "GET" && request.json === undefined) stream.end();
   return new Promise((resolve, reject) => {
     let response: HttpResponse | undefined;
     stream.once("response", (answer: { statusCode: number; headers: HttpResponse["headers"] }) => {
@@ -122,6 +128,10 @@ function exchange(
   });
 }
 
+/** A time-out of got, whose classes are not loaded by programs that do without it. */
+const isTimeout = (error: unknown): error is Error & { event: string } =>
+  error instanceof Error && error.name === "TimeoutError" && "event" in error;
+
 /** A transport failure as data: what cannot be reached or is silent may be there again later. */
 export function transportError(
   error: unknown,
@@ -133,7 +143,7 @@ export function transportError(
   if (isAbort(error) || signal?.aborted) return signal?.reason ?? error;
   const { origin } = new URL(url);
   const server = serverOf(request.operation);
-  if (error instanceof TimeoutError) {
+  if (error instanceof SilenceError || isTimeout(error)) {
     return operationError(
       request.operation,
       "timed_out",
@@ -145,7 +155,7 @@ export function transportError(
     );
   }
   const { code, message } = error as NodeJS.ErrnoException;
-  if (error instanceof RequestError || code !== undefined) {
+  if (code !== undefined) {
     return operationError(
       request.operation,
       "connection_failed",
@@ -160,82 +170,106 @@ export function transportError(
 }
 
 /**
- * Sends a request and follows its redirects: at most ten, no loop, never from https to http; credentials stay on
- * the first
- * origin. Resolves with any status that is not a redirect.
+ * Sends a request and follows its redirects: at most ten, no loop, never from https to http; credentials stay on the
+ * first origin. Resolves with any status that is not a redirect.
  *
  * @throws `connection_failed`, `timed_out`, `redirect_*`, of the operation's kind
  */
-export async function send(request: HttpRequest, transport: Transport): Promise<HttpResponse & { url: string }> {
-  let url = new URL(request.url);
-  const { origin } = url;
-  let { method } = request;
-  let credentials = request.credentials ?? {};
+export function send(request: HttpRequest, transport: Transport): Promise<HttpResponse & { url: string }> {
+  // Requests that belong to no work, such as polls, begin no trace.
+  if (tracer()?.active === undefined) return follow(request, transport, undefined);
+  const { operation, method } = request;
+  const first = new URL(request.url);
+  // The address of bytes may be a bucket's, which is none of ours.
+  const own = BYTES.has(operation) ? transport.hubUrl && new URL(transport.hubUrl).origin : first.origin;
+  const port = first.port === "" ? undefined : Number(first.port);
+  const facts = { "http.request.method": method, "server.address": first.hostname, "server.port": port };
+  return traced(
+    `${serverOf(operation).name} ${operation}`,
+    facts,
+    async (span) => {
+      const answer = await follow(request, transport, own === first.origin ? tracer()?.headers() : undefined);
+      span.set({ "http.response.status_code": answer.status });
+      if (answer.status >= 400) span.fail(String(answer.status));
+      return answer;
+    },
+    "client",
+  );
+}
+
+/** @param trace headers for the first origin only */
+async function follow(
+  request: HttpRequest,
+  transport: Transport,
+  trace: Record<string, string> | undefined,
+): Promise<HttpResponse & { url: string }> {
+  const { operation } = request;
+  const first = new URL(request.url);
+  let { method, credentials = {} } = request;
   let bodied = true;
-  const seen = new Set<string>();
-  for (let redirects = 0; ; redirects++) {
-    const current = bodied ? { ...request, method } : withoutBody({ ...request, method });
-    let response: HttpResponse;
-    try {
-      response = await exchange(current, url, credentials, bodied ? await request.form?.form() : undefined, transport);
-    } catch (error) {
-      throw transportError(error, request, url.href, transport);
-    }
-    if (![301, 302, 303, 307, 308].includes(response.status)) return { ...response, url: url.href };
-    discard(response.body);
-    const next = nextUrl(request.operation, url, header(response, "location"));
-    if (seen.has(`${method} ${next.href}`) || next.href === url.href) {
-      throw operationError(request.operation, "redirect_loop", `${url.origin} redirects in a loop.`, {
-        status: response.status,
-      });
-    }
-    if (redirects === MAX_REDIRECTS) {
-      throw operationError(request.operation, "redirect_loop", `there were more than ${MAX_REDIRECTS} redirects.`, {
-        status: response.status,
-      });
-    }
-    if (next.origin !== origin) {
-      if (request.secretBody === true && bodied && response.status !== 303) {
-        throw operationError(
-          request.operation,
-          "redirect_origin",
-          `${url.origin} redirects to ${next.origin}, and the request carries a secret.`,
-          {
-            status: response.status,
-            hint: `If that is your hub, give --hub-url ${next.origin}.`,
-          },
-        );
+
+  const { answer, url } = await followRedirects(first, {
+    max: MAX_REDIRECTS,
+    async ask(address) {
+      const current = bodied ? { ...request, method } : withoutBody({ ...request, method });
+      try {
+        const form = bodied ? await request.form?.() : undefined;
+        const headers = address.origin === first.origin ? { ...current.headers, ...trace } : current.headers;
+        const traceable = headers === undefined ? current : { ...current, headers };
+        const response = await exchange(traceable, address, credentials, form, transport);
+        const { status, body } = response;
+        return { status, response, location: header(response, "location"), discard: () => discard(body) };
+      } catch (error) {
+        throw transportError(error, request, address.href, transport);
       }
-      credentials = {};
-    }
-    seen.add(`${method} ${url.href}`);
-    if (response.status === 303 && method !== "GET") {
-      method = "GET";
-      bodied = false;
-    }
-    url = next;
-  }
+    },
+    admit(next, from, status) {
+      if (next.origin !== first.origin) {
+        if (request.secretBody === true && bodied && status !== 303) {
+          const why = `${from.origin} redirects to ${next.origin}, and the request carries a secret.`;
+          const hint = `If that is your hub, give --hub-url ${next.origin}.`;
+          throw operationError(operation, "redirect_origin", why, { status, hint });
+        }
+        credentials = {};
+      }
+      if (status === 303 && method !== "GET") {
+        method = "GET";
+        bodied = false;
+      }
+    },
+    mark: (address) => `${method} ${address.href}`,
+    refused: (fault, from, status) => redirectError(operation, fault, from, status),
+  });
+  return { ...answer.response, url: url.href };
 }
 
 const withoutBody = ({ json: _json, form: _form, ...rest }: HttpRequest): HttpRequest => rest;
 
-function nextUrl(operation: Operation, from: URL, location: string | undefined): URL {
-  const next = location === undefined ? undefined : URL.parse(location, from);
-  if (next === undefined || next === null || !/^https?:$/.test(next.protocol)) {
-    throw operationError(operation, "redirect_invalid", `${from.origin} redirects without a usable Location.`);
-  }
-  if (from.protocol === "https:" && next.protocol === "http:") {
-    throw operationError(operation, "redirect_insecure", `${from.origin} redirects from https to http.`, {
-      hint: "Ask the hub's operator to redirect to https.",
-    });
-  }
-  return next;
+function redirectError(operation: Operation, fault: RedirectFault, { origin }: URL, status: number): SealiftError {
+  const errors: Record<RedirectFault, () => SealiftError> = {
+    invalid: () =>
+      operationError(operation, "redirect_invalid", `${origin} redirects without a usable Location.`, { status }),
+    insecure: () =>
+      operationError(operation, "redirect_insecure", `${origin} redirects from https to http.`, {
+        status,
+        hint: "Ask the hub's operator to redirect to https.",
+      }),
+    loop: () => operationError(operation, "redirect_loop", `${origin} redirects in a loop.`, { status }),
+    too_many: () =>
+      operationError(operation, "redirect_loop", `there were more than ${MAX_REDIRECTS} redirects.`, { status }),
+  };
+  return errors[fault]();
 }
 
-/** Discards a body that nobody reads. */
-export function discard(body: Readable): void {
+/**
+ * Discards a body that nobody reads to its end. Its connection ends with it: an answer that has come whole and was not
+ * read would otherwise keep the process alive for as long as the server keeps the connection.
+ */
+export function discard(body: Readable & { socket?: Socket | undefined }): void {
   body.on("error", () => {});
+  const { socket, readableEnded } = body;
   body.destroy();
+  if (!readableEnded) socket?.destroy();
 }
 
 /**

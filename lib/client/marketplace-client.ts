@@ -1,7 +1,4 @@
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
-import type FormData from "form-data";
 import * as z from "zod";
 import { artifactError, SealiftError } from "../contract/errors.ts";
 import { HEADERS, SIGNATURE_PREFIX } from "../contract/surfaces/headers.ts";
@@ -9,20 +6,21 @@ import { page } from "../contract/surfaces/keys.ts";
 import {
   ARCHIVE_PART,
   type ImportRequest,
-  type ReleaseFields,
-  releaseRecord,
   targetSummary,
+  type VersionFields,
+  versionRecord,
 } from "../contract/surfaces/marketplace.ts";
-import { baseUrl, paths, type TargetKind } from "../contract/surfaces/paths.ts";
+import { baseUrl, type MarketplaceKind, paths } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { readJson, statusError } from "./answers.ts";
+import { formBody, wholeFile } from "./file-form.ts";
 import { bodyOf, header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { withRetries } from "./retry.ts";
 
 /**
- * What a client needs of a detail record. Only `latest_version` is the contract's
+ * The part of a detail record that a client needs. Only `latest_version` is the contract's
  * (docs/contract/marketplace.md#detail): what other hubs
  * put into the rest, in whatever form, is left aside when it is not ours.
  */
@@ -50,11 +48,11 @@ export interface InstallHeaders {
 /** Surface A for one plugin or service. */
 export class MarketplaceClient {
   readonly #options: HubConnection;
-  readonly #kind: TargetKind;
+  readonly #kind: MarketplaceKind;
   readonly #slug: string;
   readonly #base: string;
 
-  constructor(kind: TargetKind, slug: string, options: HubConnection) {
+  constructor(kind: MarketplaceKind, slug: string, options: HubConnection) {
     this.#options = options;
     this.#kind = kind;
     this.#slug = slug;
@@ -114,33 +112,23 @@ export class MarketplaceClient {
   }
 
   /** Publishes a ZIP that the developer has signed. @throws AuthenticationError, PublishError */
-  async publish(fields: ReleaseFields, file: string): Promise<z.output<typeof releaseRecord>> {
-    const form = async (): Promise<FormData> => {
-      // Loaded by uploads only: its table of file types is large.
-      const { default: Form } = await import("form-data");
-      const data = new Form();
-      for (const [name, value] of Object.entries(fields)) if (value !== undefined) data.append(name, value);
-      const { size } = await stat(file);
-      data.append(ARCHIVE_PART.name, createReadStream(file), {
-        filename: `${this.#slug}.zip`,
-        contentType: ARCHIVE_PART.contentType,
-        knownLength: size,
-      });
-      return data;
-    };
+  async publish(fields: VersionFields, file: string): Promise<z.output<typeof versionRecord>> {
+    const given = Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined);
+    const part = { ...ARCHIVE_PART, filename: `${this.#slug}.zip` };
+    const form = async () => formBody({ fields: Object.fromEntries(given), part, file: await wholeFile(file) });
     const request: HttpRequest = {
       ...this.#request("marketplace", "POST", `${this.#path()}/versions`),
-      form: { form },
+      form,
     };
     const response = await send(request, this.#options);
-    return readJson(response, request, z.looseObject(releaseRecord.shape));
+    return readJson(response, request, z.looseObject(versionRecord.shape));
   }
 
   /** Has the hub fetch and sign the archive of `owner/repo@tag`. @throws AuthenticationError, PublishError */
-  async import(release: ImportRequest): Promise<z.output<typeof releaseRecord>> {
-    const request = { ...this.#request("marketplace", "POST", `${this.#path()}/import`), json: release };
+  async import(asked: ImportRequest): Promise<z.output<typeof versionRecord>> {
+    const request = { ...this.#request("marketplace", "POST", `${this.#path()}/import`), json: asked };
     try {
-      return await call(request, z.looseObject(releaseRecord.shape), this.#options);
+      return await call(request, z.looseObject(versionRecord.shape), this.#options);
     } catch (error) {
       // The other 409 is a version that exists with other bytes.
       if (!(error instanceof SealiftError) || error.hubCode !== "conflict") throw error;
@@ -178,7 +166,7 @@ export class MarketplaceClient {
 
 /** Targets whose name, slug or description holds a text, page by page. @throws AuthenticationError, PublishError */
 export async function* searchTargets(
-  kind: TargetKind,
+  kind: MarketplaceKind,
   text: string,
   options: HubConnection,
 ): AsyncGenerator<z.output<typeof targetSummary>> {

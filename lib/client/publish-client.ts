@@ -16,8 +16,8 @@ import {
 } from "../contract/surfaces/deploy.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
-import { answerOf, readJson, statusError } from "./answers.ts";
-import { fileForm, type FilePart } from "./file-form.ts";
+import { readJson, statusError } from "./answers.ts";
+import { type FileBytes, type FileForm, type FilePart, formBody, wholeFile } from "./file-form.ts";
 import { discard, type HttpRequest, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { call } from "./json-request.ts";
@@ -31,28 +31,39 @@ interface Upload<T extends z.ZodType> {
   path: string;
   part: FilePart;
   /** The file that is sent. */
-  file: string;
-  fields?: Record<string, string>;
+  file: string | FileBytes;
+  fields?: Partial<PublishFields>;
+  /** Returns the fields that are known when the file is whole. */
+  later?: (() => Promise<Partial<PublishFields>>) | undefined;
   answer: T;
-  /** Called with the bytes sent so far and in all. */
-  onUploaded?: ((bytes: number, total: number) => void) | undefined;
+  onSent?: FileForm["onSent"];
 }
 
-/** Sends a form: the fields first, then the file as a stream, opened again for each redirect. */
+/** Sends a form: the fields first, then the file as a stream, read again for each redirect. */
 async function upload<T extends z.ZodType>(
   target: PublishTarget,
-  { path, part, file, fields = {}, answer, onUploaded }: Upload<T>,
+  { path, part, file, fields = {}, later, answer, onSent }: Upload<T>,
 ): Promise<z.output<T>> {
   const { apiKey, hubUrl } = target;
-  const { dek } = fields;
+  const secrets = [apiKey];
+  const remembered = (values: Partial<PublishFields>): Partial<PublishFields> => {
+    if (values.dek !== undefined) secrets.push(values.dek);
+    return values;
+  };
+  const form = async () =>
+    formBody({
+      ...{ fields: remembered(fields), part, onSent },
+      file: typeof file === "string" ? await wholeFile(file) : file,
+      ...(later && { later: async () => remembered(await later()) }),
+    });
   const request: HttpRequest = {
     operation: "publish",
     method: "POST",
     url: baseUrl(hubUrl) + path,
     credentials: { [HEADERS.apiKey]: apiKey },
-    form: { form: () => fileForm(fields, part, file), ...(onUploaded && { onUploaded }) },
+    form,
     secretBody: true,
-    secrets: [apiKey, ...(dek === undefined ? [] : [dek])],
+    secrets,
   };
   const response = await send(request, target);
   try {
@@ -62,26 +73,40 @@ async function upload<T extends z.ZodType>(
   }
 }
 
-/** The `content_sha256` that the hub holds under a version that was published again (409), when it says so. */
-export function storedContentSha256(error: SealiftError): string | undefined {
-  const stored = answerOf(error).content_sha256;
-  return error.code === "version_exists" && typeof stored === "string" ? stored : undefined;
-}
-
 /**
  * Publishes an artifact (docs/contract/deploy.md#publish).
  *
  * @param file the artifact
- * @throws AuthenticationError on 401 and 403, PublishError otherwise; see {@link storedContentSha256} for 409
+ * @throws AuthenticationError on 401 and 403, PublishError otherwise; a 409 says `storedContentSha256`
  */
 export function publishArtifact(
   target: PublishTarget,
   fields: PublishFields,
   file: string,
-  onUploaded?: (bytes: number, total: number) => void,
+  onSent?: FileForm["onSent"],
 ): Promise<PublishResult> {
   const path = paths.publish(target.projectId);
-  return upload(target, { path, part: ARTIFACT_PART, file, fields, answer: publishResult, onUploaded });
+  return upload(target, { path, part: ARTIFACT_PART, file, fields, answer: publishResult, onSent });
+}
+
+/** The fields of a publication that are known before the first byte of its artifact. */
+export type FirstFields = Pick<PublishFields, "version" | "project_name">;
+
+/**
+ * Publishes an artifact that is still made: its bytes are sent as they come, and the fields that depend on them follow
+ * the file. The upload has no length, and some servers refuse that with 411.
+ *
+ * @throws as {@link publishArtifact}, and what `file` and `later` throw
+ */
+export function publishGrowing(
+  target: PublishTarget,
+  fields: FirstFields,
+  file: FileBytes,
+  later: () => Promise<Omit<PublishFields, keyof FirstFields>>,
+  onSent?: FileForm["onSent"],
+): Promise<PublishResult> {
+  const path = paths.publish(target.projectId);
+  return upload(target, { path, part: ARTIFACT_PART, file, fields, later, answer: publishResult, onSent });
 }
 
 /**
@@ -99,7 +124,11 @@ export async function publishDelta(
   await upload(target, { path, part: ARTIFACT_PART, file, fields, answer: deltaResult });
 }
 
-/** Stores the sealed index of a published version. @throws AuthenticationError on 401 and 403, PublishError otherwise */
+/**
+ * Stores the sealed index of a published version.
+ *
+ * @throws AuthenticationError on 401 and 403, PublishError otherwise
+ */
 export async function publishIndex(target: PublishTarget, version: string, file: string): Promise<void> {
   const path = paths.index(target.projectId, version);
   await upload(target, { path, part: INDEX_PART, file, answer: indexResult });
@@ -113,7 +142,10 @@ const keyed = (target: PublishTarget, path: string): HttpRequest => ({
   secrets: [target.apiKey],
 });
 
-/** The versions whose index is stored: those first that most hosts run, then the newest. Empty for a hub that knows no deltas. */
+/**
+ * The versions whose index is stored: those first that most hosts run, then the newest. Empty for a hub that knows no
+ * deltas.
+ */
 export async function listIndexes(target: PublishTarget): Promise<IndexedVersions> {
   try {
     return (await call(keyed(target, paths.indexes(target.projectId)), indexesAnswer, target)).indexes;

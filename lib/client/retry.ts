@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pRetry from "p-retry";
 import type { Code } from "../contract/codes.ts";
 import { SealiftError } from "../contract/errors.ts";
-import { retryAfterOf } from "./answers.ts";
 import { OPERATIONS } from "./error-wording.ts";
 import type { HttpRequest, Transport } from "./http.ts";
 
@@ -11,8 +10,8 @@ const FIRST_DELAY_MS = 500;
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /** Milliseconds that the hub asked to wait before the next try, at most 60 s of them (docs/contract/marketplace.md). */
-export function askedWait(error: object): number | undefined {
-  const wait = retryAfterOf(error);
+export function askedWait(error: Error): number | undefined {
+  const wait = error instanceof SealiftError ? error.retryAfterMs : undefined;
   return wait === undefined ? undefined : Math.min(wait, MAX_RETRY_AFTER_MS);
 }
 
@@ -28,9 +27,9 @@ const TRANSIENT = new Set<Code>([
 export const isTransient = (error: unknown): boolean => error instanceof SealiftError && TRANSIENT.has(error.code);
 
 /**
- * The one retry rule (docs/contract/marketplace.md): GETs are tried three times more after 408, 429, 5xx and connection errors (and 404, where the
- * operation says that a release may still be propagating), with exponential delays from 0.5 s and jitter; `Retry-After` is
- * honoured up to 60 s. Everything else is tried once.
+ * The one retry rule (docs/contract/marketplace.md): GETs are tried three times more after 408, 429, 5xx and connection
+ * errors (and 404, where the operation says that a version may still be propagating), with exponential delays from 0.5
+ * s and jitter; `Retry-After` is honoured up to 60 s. Everything else is tried once.
  */
 export async function withRetries<T>(
   request: HttpRequest,
@@ -55,13 +54,16 @@ export async function withRetries<T>(
 
 export interface RepeatOptions {
   signal?: AbortSignal;
-  /** Hears of each failure after which there is another attempt: the number of the next one, and how many there are at most. */
+  /**
+   * Hears of each failure after which there is another attempt: the number of the next one, and how many there are at
+   * most.
+   */
   onRetry: (error: SealiftError, attempt: number, attempts: number) => void;
 }
 
 /**
- * Repeats what may be done twice without harm, such as a publication of the same bytes, after 408, 429, 5xx and connection errors: three
- * times more, with the delays of {@link withRetries}.
+ * Repeats what may be done twice without harm, such as a publication of the same bytes, after 408, 429, 5xx and
+ * connection errors: three times more, with the delays of {@link withRetries}.
  */
 export async function repeated<T>(attempt: () => Promise<T>, { signal, onRetry }: RepeatOptions): Promise<T> {
   return pRetry(attempt, {

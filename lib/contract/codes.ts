@@ -89,6 +89,8 @@ export const CODES = {
   // Publishing
   publish_refused: refused("The hub refused the publication: a malformed or missing field, or no such project."),
   version_exists: refused("The version is published already, with other content (409)."),
+  version_deleted: refused("The version was deleted from the hub; its label is never used again (409)."),
+  quota_exceeded: refused("The owner or project stores as much as it may on the hub (413)."),
   too_large: refused("The upload is larger than the hub accepts (413)."),
   signature_rejected: refused("The hub found that the signature does not verify over the bytes that it received."),
   source_link: usage("The source tree holds a link; artifacts carry regular files and folders only."),
@@ -150,6 +152,7 @@ export const CODES = {
   quarantined: failed(
     "This version was rolled back or failed a check before; it stays out until a newer one comes or a person retries it.",
   ),
+  rights_held: failed("The version asks for more rights than the running one; it waits until a person consents."),
   downgrade_refused: failed("The version is lower than the running one; --allow-downgrade permits it."),
   provisioner_missing: failed("The plan provisions a plugin for which provisioners.yaml has no entry."),
   provision_failed: failed("The provisioner ended with an error or took too long."),
@@ -162,6 +165,7 @@ export const CODES = {
   rolled_back: { exit: EXIT.rolledBack, meaning: "The new release failed after the switch; the previous one is back." },
   deadline_exceeded: tryAgain("The deployment took longer than --deadline and was undone."),
   disk_full: tryAgain("The disk is full."),
+  host_exhausted: tryAgain("The machine or a limit of it leaves no more open files, processes or memory."),
 } as const satisfies Record<string, CodeEntry>;
 
 export type Code = keyof typeof CODES;

@@ -13,6 +13,10 @@ export interface ErrorFacts {
   cause?: unknown;
   /** Every fault of an input that was checked as a whole. */
   faults?: string[];
+  /** Milliseconds that the server asked to wait before the next try. */
+  retryAfterMs?: number;
+  /** The digest that the hub holds under the version that was to be published: `content_sha256` of a 409. */
+  storedContentSha256?: string;
 }
 
 /**
@@ -26,6 +30,9 @@ export class SealiftError extends Error {
   readonly hubCode?: string;
   readonly hint?: string;
   readonly faults?: string[];
+  /** Not part of reports: it was true for one moment. */
+  readonly retryAfterMs?: number;
+  readonly storedContentSha256?: string;
 
   constructor(kind: ErrorKind, code: Code, message: string, facts: ErrorFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
@@ -36,6 +43,8 @@ export class SealiftError extends Error {
     if (facts.hubCode !== undefined) this.hubCode = facts.hubCode;
     if (facts.hint !== undefined) this.hint = facts.hint;
     if (facts.faults !== undefined) this.faults = facts.faults;
+    if (facts.retryAfterMs !== undefined) this.retryAfterMs = facts.retryAfterMs;
+    if (facts.storedContentSha256 !== undefined) this.storedContentSha256 = facts.storedContentSha256;
   }
 
   get exitCode(): ExitCode {
@@ -73,7 +82,25 @@ export function isAbort(error: unknown): boolean {
   );
 }
 
-/** Any thrown value as a `SealiftError`: what is not one already is a defect (`internal`), an abort, or a full disk. */
+/** Shortages of the machine, by the system's own codes. */
+const EXHAUSTED: Record<string, string> = {
+  EMFILE: "this process may open no more files",
+  ENFILE: "no more files can be open on this machine",
+  ENOMEM: "no memory is left",
+  // A thread's loader says no more than that when it cannot open a file of ours.
+  ERR_INVALID_PACKAGE_CONFIG: "its own files cannot be opened",
+};
+
+/** Returns what the machine lacks. A thread that cannot be started tells the system's code in its text only. */
+function lackOf({ code, syscall, message }: NodeJS.ErrnoException): string | undefined {
+  if (code === "EAGAIN" && syscall?.startsWith("spawn")) return "no more processes can be started";
+  return EXHAUSTED[code ?? ""] ?? EXHAUSTED[/\b(?:EMFILE|ENFILE)\b/.exec(message ?? "")?.[0] ?? ""];
+}
+
+/**
+ * Any thrown value as a `SealiftError`: what is not one already is a defect (`internal`), an abort, or trouble of the
+ * machine.
+ */
 export function asSealiftError(error: unknown, kind: ErrorKind = "DeploymentError"): SealiftError {
   if (error instanceof SealiftError) return error;
   if (isAbort(error)) {
@@ -92,6 +119,13 @@ export function asSealiftError(error: unknown, kind: ErrorKind = "DeploymentErro
         hint: "Free some space and run the command again.",
       },
     );
+  }
+  const lack = errno instanceof Error ? lackOf(errno) : undefined;
+  if (lack !== undefined) {
+    return new SealiftError(kind, "host_exhausted", `The machine lacks something: ${lack} (${errno.message}).`, {
+      cause: error,
+      hint: "Run the command again when less runs here, or raise the limit (`ulimit -n`, `LimitNOFILE=`).",
+    });
   }
   if (errno?.code === "EACCES" || errno?.code === "EPERM" || errno?.code === "EROFS") {
     return new SealiftError(kind, "root_unusable", `Not permitted: ${errno.message}.`, { cause: error });

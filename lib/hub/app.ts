@@ -2,6 +2,7 @@ import underPressure from "@fastify/under-pressure";
 import fastify, { type FastifyError, type FastifyInstance } from "fastify";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { MOUNTS } from "../contract/surfaces/paths.ts";
+import { nameRequest, traceIdOf, traceRequests } from "../support/tracing/http-server.ts";
 import { createAuthentication, refuseAnonymous } from "./access/authentication.ts";
 import { limitRates } from "./access/rate-limits.ts";
 import type { HubContext } from "./context.ts";
@@ -22,8 +23,10 @@ import { marketplace } from "./mounts/marketplace.ts";
 import { marketplaceManage } from "./mounts/marketplace-manage.ts";
 import { marketplacePublish } from "./mounts/marketplace-publish.ts";
 import { documentRoutes, openapi } from "./mounts/openapi.ts";
+import { projectManage } from "./mounts/project-manage.ts";
 import { publish } from "./mounts/publish.ts";
 import { signingKey } from "./mounts/signing-key.ts";
+import type { ReadinessCheck } from "./upkeep/readiness.ts";
 import type { Upkeep } from "./upkeep/upkeep.ts";
 
 /** Largest JSON body: a project report names up to 10,000 plugins. */
@@ -31,22 +34,31 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024;
 /** A connection on which nothing moves. */
 const IDLE_TIMEOUT_MS = 120_000;
 /**
- * Beyond this mean event loop delay, taken every so often, the hub sheds load. A window without a single sample counts as endless
- * delay, so it is longer than any pause of a busy machine.
+ * Beyond this mean event loop delay, taken every so often, the hub sheds load. A window without a single sample counts
+ * as endless delay, so it is longer than any pause of a busy machine.
  */
 const MAX_LOOP_DELAY_MS = 1000;
 const LOOP_DELAY_WINDOW_MS = 5000;
 
 const requestIdHeader = HEADERS.requestId.toLowerCase();
 
-/** One line per request. */
-function logRequests(app: FastifyInstance, { logger }: HubContext): void {
-  if (logger === undefined) return;
-  app.addHook("onResponse", ({ id, method, url, ip }, { statusCode: status, elapsedTime }, done) => {
+/** One line per request, and its numbers. */
+function tellRequests(app: FastifyInstance, { logger, metrics }: HubContext): void {
+  app.addHook("onResponse", ({ id, method, url, ip, raw, routeOptions }, reply, done) => {
+    const { statusCode: status, elapsedTime: durationMs } = reply;
+    const route = routeOptions.url ?? "none";
+    nameRequest(raw, route, id);
     // Asked for each request: a reload may have changed it.
-    if (logger.isLevelEnabled(levelOf(method, status))) {
-      logAnswered(logger, { requestId: id, method, path: pathOf(url), status, durationMs: elapsedTime, address: ip });
+    if (logger?.isLevelEnabled(levelOf(method, status))) {
+      const traceId = traceIdOf(raw);
+      logAnswered(logger, { requestId: id, traceId, method, path: pathOf(url), status, durationMs, address: ip });
     }
+    const length = Number(reply.getHeader("content-length"));
+    const isWhole = reply.raw.writableFinished && method !== "HEAD" && Number.isFinite(length);
+    metrics.answered({
+      ...{ method, route, status, durationMs },
+      sentBytes: isWhole ? length : undefined,
+    });
     done();
   });
 }
@@ -54,7 +66,12 @@ function logRequests(app: FastifyInstance, { logger }: HubContext): void {
 /** The Fastify app: what all routes share, then the mounts. */
 export async function createApp(
   hub: HubContext,
-  { publicUrl, upkeep, trustedProxies }: { publicUrl: string | undefined; upkeep: Upkeep; trustedProxies: string[] },
+  {
+    publicUrl,
+    upkeep,
+    readiness,
+    trustedProxies,
+  }: { publicUrl: string | undefined; upkeep: Upkeep; readiness: ReadinessCheck; trustedProxies: string[] },
 ): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
@@ -68,15 +85,14 @@ export async function createApp(
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024, ignoreTrailingSlash: true },
     clientErrorHandler: onClientError,
-    frameworkErrors: (error: FastifyError, request, reply) =>
-      sendError(error, request as never, reply as never, hub.logger),
+    frameworkErrors: (error: FastifyError, request, reply) => sendError(error, request as never, reply as never, hub),
   });
   app.setValidatorCompiler(validatorCompiler);
   // The schemas of answers are documentation; their types are checked by the compiler.
   app.setSerializerCompiler(() => JSON.stringify);
   app.removeContentTypeParser("text/plain");
   app.decorateRequest("credentialHash", null);
-  answerErrors(app, hub.logger);
+  answerErrors(app, hub);
   app.addHook("onRequest", (request, reply, done) => {
     void reply.headers({
       [requestIdHeader]: request.id,
@@ -86,16 +102,17 @@ export async function createApp(
     });
     done();
   });
-  logRequests(app, hub);
+  tellRequests(app, hub);
   await app.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY_MS, sampleInterval: LOOP_DELAY_WINDOW_MS });
   await limitRates(app, hub);
   await documentRoutes(app, publicUrl);
 
   refuseAnonymous(app);
   const options: MountOptions = { hub, authentication: createAuthentication(hub) };
-  await app.register(health, { ...options, upkeep });
+  await app.register(health, { ...options, upkeep, readiness });
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp]) {
-    for (const mount of [devkeys, signingKey, auditLog]) await app.register(mount, { ...options, prefix });
+    for (const mount of [devkeys, projectManage, signingKey, auditLog])
+      await app.register(mount, { ...options, prefix });
   }
   for (const mount of [deploy, publish, deltas, downloads])
     await app.register(mount, { ...options, prefix: MOUNTS.deploy });
@@ -111,5 +128,6 @@ export async function createApp(
   await app.register(deployments, { ...options, prefix: MOUNTS.deployments });
   openapi(app);
   new HotPolls(hub, { trustsProxies: trustedProxies.length > 0 }).attach(app);
+  traceRequests(app.server);
   return app;
 }

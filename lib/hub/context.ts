@@ -5,6 +5,7 @@ import type { SessionTokens } from "./access/session-tokens.ts";
 import type { SharedCounts } from "./access/shared-counts.ts";
 import type { Blobs } from "./blobs/port.ts";
 import type { Keyring } from "./keys/keyring.ts";
+import type { HubMetrics } from "./observability/hub-metrics.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
 import type { SourceHosts } from "./publications/import/sources.ts";
 import type { Database } from "./records/port.ts";
@@ -29,5 +30,6 @@ export interface HubContext {
   /** Looks at a ZIP before it becomes visible. */
   checkArchive: CheckArchive;
   sourceHosts: SourceHosts;
+  metrics: HubMetrics;
   logger: Logger | undefined;
 }

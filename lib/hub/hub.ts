@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { baseUrl } from "../contract/surfaces/paths.ts";
+import { recordSpan } from "../support/tracing/tracing.ts";
 import { DownloadUrls } from "./access/download-urls.ts";
 import { SessionTokens } from "./access/session-tokens.ts";
 import { SharedCounts } from "./access/shared-counts.ts";
@@ -11,6 +12,8 @@ import { drain } from "./http/drain.ts";
 import { hubKey } from "./keys/hub-secret.ts";
 import { kekSource } from "./keys/kek-source.ts";
 import { Keyring } from "./keys/keyring.ts";
+import { HubMetrics, listenForMetrics } from "./observability/hub-metrics.ts";
+import { measuredBlobs } from "./observability/measured-blobs.ts";
 import { DEFAULTS, type HubOptions } from "./options.ts";
 import { checkArchive } from "./publications/archive-check.ts";
 import { SourceHosts } from "./publications/import/sources.ts";
@@ -21,6 +24,7 @@ import { openDataDir } from "./start/data-dir.ts";
 import { prepareKeks } from "./start/keks.ts";
 import { claimStorage, databaseId, refuseForeignStorage } from "./start/ownership.ts";
 import { startClock } from "./upkeep/clock.ts";
+import { ReadinessCheck } from "./upkeep/readiness.ts";
 import { Upkeep } from "./upkeep/upkeep.ts";
 
 export type { HubOptions } from "./options.ts";
@@ -29,11 +33,13 @@ export type { HubOptions } from "./options.ts";
 export interface Hub {
   readonly app: FastifyInstance;
   readonly upkeep: Upkeep;
+  /** The address of `/metrics`, when it has a listener. */
+  readonly metricsUrl: string | undefined;
   /** Starts listening. @returns the URL of the listener, whatever the public URL is */
   listen(): Promise<string>;
   /**
-   * Reads the KEK file again now, instead of with the next request that needs it. A file that cannot be read is told in the log, and the
-   * keys that are known stay in use. Never rejects.
+   * Reads the KEKs again now, instead of with the next request that needs them. KEKs that cannot be read are told in
+   * the log, and the keys that are known stay in use. Never rejects.
    */
   reload(): Promise<void>;
   /** Stops accepting, lets requests in flight end within the drain time, closes the database. */
@@ -41,8 +47,8 @@ export interface Hub {
 }
 
 /**
- * Opens the hub's storage, migrates it, makes sure that its parts belong together, creates on the first start `admin.key` and the KEK
- * file, and builds the app.
+ * Opens the hub's storage, migrates it, makes sure that its parts belong together, creates on the first start
+ * `admin.key` and the KEK file, and builds the app.
  *
  * @throws UsageError when an option or a key file is not usable
  */
@@ -54,17 +60,22 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   // What was opened ends in the reverse order: when a later step fails, and when the hub closes.
   await using opened = new AsyncDisposableStack();
   opened.use(await openDataDir(dataDir));
+  const metrics = new HubMetrics();
   const database = await openDatabase({
     dataDir,
     ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
     ...(options.databasePoolSize !== undefined && { poolSize: options.databasePoolSize }),
     ...(options.statementTimeoutMs !== undefined && { statementTimeoutMs: options.statementTimeoutMs }),
-    ...(options.onStatement !== undefined && { onStatement: options.onStatement }),
+    onStatement: (text, durationMs, failed) => {
+      const operation = metrics.statement(text, durationMs, failed);
+      recordSpan(`database ${operation}`, durationMs, {}, failed);
+      options.onStatement?.(text, durationMs);
+    },
     onLostConnection: (error) => logger?.warn({ err: error }, "lost a database connection"),
   });
   opened.defer(() => database.close());
   const clock = opened.use(await startClock(database, options.clock ?? Date.now, logger));
-  const blobs = await openBlobs(dataDir, options.blobUrl);
+  const blobs = measuredBlobs(await openBlobs(dataDir, options.blobUrl), metrics);
   await refuseForeignStorage(dataDir, database, blobs);
 
   const keks = kekSource(options.keks, dataDir);
@@ -92,6 +103,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     sessionTokens: new SessionTokens(await hubKey(database.kysely, keyring, "session-tokens", clock.iso())),
     checkArchive: options.checkArchive ?? checkArchive,
     sourceHosts: new SourceHosts(options.sourceHosts),
+    metrics,
     logger,
   };
   const upkeep = opened.use(
@@ -102,9 +114,14 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     }),
   );
   void upkeep.run();
+  const readiness = new ReadinessCheck(context);
+  const metricsListener =
+    options.metricsListen &&
+    opened.use(await listenForMetrics(context, { upkeep, readiness, listen: options.metricsListen }));
   const app = await createApp(context, {
     publicUrl: configuredUrl,
     upkeep,
+    readiness,
     trustedProxies: options.trustedProxies ?? [],
   });
   opened.defer(() => drain(app, options.drainTimeoutMs ?? DEFAULTS.drainTimeoutMs));
@@ -114,6 +131,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   return {
     app,
     upkeep,
+    metricsUrl: metricsListener?.url,
     async listen() {
       const address = await app.listen({ host: listenOn.host, port: listenOn.port });
       // A wildcard is no address that anyone could call.
@@ -127,7 +145,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         await registerKeks(database.kysely, keyring.ids, clock.iso());
         logger?.info({ keks: keyring.ids }, "reloaded: these are the KEKs in use");
       } catch (error) {
-        logger?.error({ err: error }, "the KEK file could not be read again");
+        logger?.error({ err: error }, "the KEKs could not be read again");
       }
     },
     close: () => (closing ??= running.disposeAsync()),

@@ -45,7 +45,7 @@ export interface HubOptions {
   drainTimeoutMs?: number;
   /** The time that deployment reports are kept; a host's newest one is never removed. Default for ever. */
   keepReportsMs?: number;
-  /** How long the audit log is kept. Default for ever. */
+  /** Milliseconds for which the audit log is kept. Default for ever. */
   keepAuditMs?: number;
   /** Looks at a ZIP before it becomes visible; throws to refuse it. Default: the agent's own pre-scan. */
   checkArchive?: CheckArchive;
@@ -54,6 +54,8 @@ export interface HubOptions {
    * codeberg.org.
    */
   sourceHosts?: readonly SourceHost[];
+  /** A listener of its own for `/metrics`, for everybody who reaches it. Default: none. */
+  metricsListen?: { host: string; port: number };
   /** Hears every database statement; tests count them. */
   onStatement?: (text: string, durationMs: number) => void;
 }

@@ -1,7 +1,10 @@
 import { SealiftError, usageError } from "../contract/errors.ts";
 
-/** Why a storage cannot do something now: it does not answer, it has no room, or it only lets itself be read. */
-export type StorageTrouble = "away" | "full" | "read-only";
+/**
+ * Why a storage cannot do something now: it does not answer, it has no room, it only lets itself be read, or it refuses
+ * the hub.
+ */
+export type StorageTrouble = "away" | "full" | "read-only" | "refused";
 
 /** A failure of a storage that has no code of its own by which it could be recognised. */
 export class StorageError extends Error {
@@ -26,8 +29,8 @@ const AWAY = new Set([
   "ENOTFOUND",
 ]);
 /**
- * PostgreSQL is starting or stopping, has no place left, or took longer than the statement time limit; class 08 is the connection
- * itself.
+ * PostgreSQL is starting or stopping, has no place left, or took longer than the statement time limit; class 08 is the
+ * connection itself.
  */
 const POSTGRES_AWAY = /^(08...|57P0[1234]|57014|53300|55P03)$/;
 /** A wrong password, user or database. */
@@ -48,7 +51,9 @@ interface Reason {
   $metadata?: { httpStatusCode?: number };
 }
 
-/** Returns what a failed call to the database, the blobs or the disk says of its storage; undefined for any other error. */
+/**
+ * Returns what a failed call to the database, the blobs or the disk says of its storage; undefined for any other error.
+ */
 export function storageTrouble(error: unknown): StorageTrouble | undefined {
   if (error instanceof StorageError) return error.trouble;
   const { name = "", message = "", code, errcode, $metadata } = error as Reason;
@@ -61,7 +66,9 @@ export function storageTrouble(error: unknown): StorageTrouble | undefined {
   return undefined;
 }
 
-/** The SDK says by names what happened: `NoSuchBucket`. Several addresses that all failed have no message of their own. */
+/**
+ * The SDK says by names what happened: `NoSuchBucket`. Several addresses that all failed have no message of their own.
+ */
 function whyOf({ name = "Error", message, code }: Reason): string {
   const named = /^(error|AggregateError)$/i.test(name) ? "" : `${name}: `;
   return `${named}${(message || String(code)).replace(/\.$/, "")}`;
@@ -73,8 +80,8 @@ export function concernsConnection(error: unknown): boolean {
 }
 
 /**
- * A storage that cannot be used when the hub starts. One that is away may be there at the next try, which a service manager makes (exit 75);
- * anything else is for a person to correct (exit 2).
+ * A storage that cannot be used when the hub starts. One that is away may be there at the next try, which a service
+ * manager makes (exit 75); anything else is for a person to correct (exit 2).
  *
  * @param hint what to check where it is not merely away
  */

@@ -34,6 +34,7 @@ export class DeploymentModel {
   readonly steps: StepView[] = [];
   readonly output: string[] = [];
   readonly transfer = new Transfer();
+  readonly unpacking = new Transfer();
   version: string;
   previous: string | null;
   endedAt: number | undefined;
@@ -87,12 +88,14 @@ export class DeploymentModel {
         this.#reached = "download";
         this.size = event.size_bytes;
         this.transfer.add(at, 0);
+        this.unpacking.add(at, 0);
         break;
       case "fetch.progress":
         this.bytes = event.bytes;
         this.size = event.size_bytes ?? this.size;
         this.unpackedBytes = event.unpacked_bytes;
         this.transfer.add(at, event.bytes);
+        this.unpacking.add(at, event.unpacked_bytes);
         break;
       case "fetch.resumed":
         this.note = `connection lost, going on (${event.reason})`;
@@ -101,6 +104,8 @@ export class DeploymentModel {
         this.bytes = event.bytes;
         this.unpackedBytes = event.unpacked_bytes;
         this.files = event.files;
+        this.transfer.add(at, event.bytes);
+        this.unpacking.add(at, event.unpacked_bytes);
         this.#fetched = true;
         this.note = undefined;
         break;

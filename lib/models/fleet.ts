@@ -1,5 +1,5 @@
 import type { FleetHost } from "../client/fleet.ts";
-import { type DeploymentStatus, runningVersion } from "../contract/surfaces/reports.ts";
+import { type DeploymentStatus, isHeld, runningVersion } from "../contract/surfaces/reports.ts";
 import { printable } from "../support/printable.ts";
 
 /** A host as it is kept: a fleet may have a hundred thousand of them. */
@@ -13,15 +13,23 @@ export interface HostRow {
   /** Milliseconds since 1970, or 0 when nobody knows. */
   at: number;
   error: string | null;
+  /** Whether the tried version waits for a person's consent to its rights. */
+  held: boolean;
 }
 
 export const FLEET_FILTERS = ["all", "failing", "not latest"] as const;
 export type FleetFilter = (typeof FLEET_FILTERS)[number];
 
+/** Orders of hosts: those first that fail, by id, by version, by the time of the last report, the latest first. */
+export const HOST_ORDERS = ["failing", "name", "version", "report"] as const;
+export type HostOrder = (typeof HOST_ORDERS)[number];
+
 export interface FleetQuery {
   /** Part of a host id, a version or an error. */
   search: string;
   filter: FleetFilter;
+  /** Without one, failing hosts come first. */
+  order?: HostOrder;
   /** The version that "not latest" compares with. */
   latest: string | null;
 }
@@ -45,9 +53,13 @@ export function shownVersion(host: FleetHost): string {
 export const triedVersion = (host: FleetHost): string | null =>
   host.status === "success" || runningVersion(host) === undefined ? null : host.version;
 
+/** Returns the word for how the last deployment of a host ended. */
+export const statusText = ({ status, held }: Pick<HostRow, "status" | "held">): string =>
+  held ? "held" : status === "rolled_back" ? "rolled back" : status;
+
 /** Returns what went wrong in one line, with the version that was tried. */
-export const troubleOf = ({ tried, error }: Pick<HostRow, "tried" | "error">): string =>
-  tried === null ? (error ?? "") : `${tried} failed${error === null ? "" : `: ${error}`}`;
+export const troubleOf = ({ tried, error, held }: Pick<HostRow, "tried" | "error" | "held">): string =>
+  tried === null || held ? (error ?? "") : `${tried} failed${error === null ? "" : `: ${error}`}`;
 
 /** An error's text is shown in one line. */
 const ERROR_LENGTH = 300;
@@ -84,6 +96,7 @@ export class FleetModel {
         status: this.#shared(host.status) as DeploymentStatus,
         at: Date.parse(host.completed_at ?? "") || 0,
         error: host.error_message ? this.#shared(printable(host.error_message).slice(0, ERROR_LENGTH)) : null,
+        held: isHeld(host),
       };
       const before = this.#hosts.get(row.id);
       if (before === undefined) this.#insert(row);
@@ -111,7 +124,7 @@ export class FleetModel {
     return [...this.#versions.values()].filter(({ hosts }) => hosts > 0).toSorted((a, b) => b.hosts - a.hosts);
   }
 
-  /** The hosts that a query finds: failing ones first, then in host-id order. */
+  /** The hosts that a query finds, in its order; hosts that are equal in it are in host-id order. */
   rows(query: FleetQuery): readonly HostRow[] {
     const key = JSON.stringify([this.revision, query]);
     if (this.#found?.key === key) return this.#found.rows;
@@ -123,9 +136,9 @@ export class FleetModel {
       if (query.filter === "failing" && !fails) continue;
       if (query.filter === "not latest" && row.version === query.latest) continue;
       if (search !== "" && !matches(row, search)) continue;
-      (fails ? failing : others).push(row);
+      (fails && (query.order ?? "failing") === "failing" ? failing : others).push(row);
     }
-    const rows = failing.length === 0 ? others : failing.concat(others);
+    const rows = ordered(failing, others, query.order);
     this.#found = { key, rows };
     return rows;
   }
@@ -168,6 +181,16 @@ export class FleetModel {
     return kept;
   }
 }
+
+/** @param others in host-id order */
+function ordered(failing: HostRow[], others: HostRow[], order: HostOrder = "failing"): readonly HostRow[] {
+  if (order === "version") return others.toSorted((a, b) => VERSIONS.compare(a.version, b.version));
+  if (order === "report") return others.toSorted((a, b) => b.at - a.at);
+  return failing.length === 0 ? others : failing.concat(others);
+}
+
+/** 1.10.0 comes after 1.9.0. */
+const VERSIONS = new Intl.Collator("en", { numeric: true });
 
 /** A copy: V8 would otherwise keep the piece of the answer that the parser has cut the text from. */
 const owned = (text: string): string => Buffer.from(text).toString();

@@ -1,12 +1,30 @@
 /** The speed is that of the last few seconds. Milliseconds. */
 const WINDOW_MS = 4_000;
+/** The course of the speed is kept in pieces of this length, and this many of them. */
+const PIECE_MS = 1_000;
+const MAX_PIECES = 120;
 
 /** The speed of a transfer, computed from progress events. */
 export class Transfer {
   readonly #points: { at: number; bytes: number }[] = [];
 
+  /** Bytes of each of the last seconds; the newest may be under way. */
+  readonly #pieces: number[] = [];
+  #began: number | undefined;
+  /** Seconds that have begun. */
+  #seconds = 0;
+  #last = 0;
+
   /** @param at milliseconds of any clock, never going back */
   add(at: number, bytes: number): void {
+    this.#began ??= at;
+    const second = Math.floor((at - this.#began) / PIECE_MS);
+    // Of a long silence only its end is of interest.
+    this.#seconds = Math.max(this.#seconds, second - MAX_PIECES);
+    for (; this.#seconds <= second; this.#seconds++) this.#pieces.push(0);
+    this.#pieces.splice(0, this.#pieces.length - MAX_PIECES);
+    this.#pieces[this.#pieces.length - 1]! += Math.max(0, bytes - this.#last);
+    this.#last = bytes;
     this.#points.push({ at, bytes });
     while (this.#points.length > 2 && this.#points[1]!.at < at - WINDOW_MS) this.#points.shift();
   }
@@ -16,6 +34,11 @@ export class Transfer {
     const [first, last] = [this.#points[0], this.#points.at(-1)];
     if (first === undefined || last === undefined || last.at - first.at < 200) return undefined;
     return ((last.bytes - first.bytes) / (last.at - first.at)) * 1000;
+  }
+
+  /** Bytes of each of the last seconds, the oldest first. @param count at most */
+  course(count: number): readonly number[] {
+    return count <= 0 ? [] : this.#pieces.slice(-count);
   }
 
   /** Milliseconds until `size` bytes are there, or undefined when nobody can tell. */

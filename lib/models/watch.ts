@@ -105,6 +105,8 @@ export class WatchModel {
         Object.assign(target, {
           queued: false,
           held: { version: event.version, reason: event.reason, message: printable(event.message) },
+          // The deployment has told the same as its error.
+          ...(event.reason === "rights" && { error: undefined }),
         });
         break;
       case "target.paused":
@@ -118,8 +120,13 @@ export class WatchModel {
         target.queued = true;
         break;
       case "deploy.started":
-        Object.assign(target, { queued: false, held: undefined, error: undefined });
-        target.deployment = new DeploymentModel(event.requested_version, target.running, now);
+        // A rollback leaves held what was held.
+        Object.assign(target, { queued: false, error: undefined, ...(event.rollback !== true && { held: undefined }) });
+        target.deployment = new DeploymentModel(
+          event.rollback === true ? "rollback" : event.requested_version,
+          target.running,
+          now,
+        );
         break;
       case "deploy.done":
         this.#done(target, event, now);

@@ -30,6 +30,7 @@ const deployment = group("Deployment", {
     min: 1,
   }),
   allowDowngrade: flag({ help: "Follow `latest` to a lower version" }),
+  acceptRights: flag({ help: "Accept an upgrade that asks for more rights" }),
   lockWaitMs: duration({
     name: "lock-wait",
     help: "How long to wait for another deployment in this folder",
@@ -58,7 +59,7 @@ const deployment = group("Deployment", {
   pluginSecretKey: secret({ metavar: "KEY", help: "Sign trusted plugins with this key (plugin.sig)" }),
 });
 
-/** What runs the plugins. */
+/** The supervisor of the plugins. */
 export const supervision = group("Supervisor", {
   supervisor: choice(["none", "runtime", "systemd", "docker", "kubernetes"], {
     help: "What runs the plugins",

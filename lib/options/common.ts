@@ -1,4 +1,4 @@
-import { flag, list, path } from "./kinds.ts";
+import { flag, list, path, text } from "./kinds.ts";
 import { group } from "./option.ts";
 
 /** Options of every command. */
@@ -9,8 +9,9 @@ export const common = group("General", {
     (name) => name,
   ),
   csv: flag({ help: "Print CSV on stdout" }),
+  jq: text({ metavar: "EXPR", help: "Print what a jq expression makes of each record" }),
   config: path({ help: "Configuration file", defaultText: "sealift.yaml, when it exists" }),
 });
 
-/** Where the output of a program goes that talks to people or to the journal. */
+/** The levels of a program's log, from the most to the fewest lines. */
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;

@@ -13,7 +13,7 @@ export const connection = group("Hub", {
   }),
 });
 
-/** How a command finds and reaches the hub. Of the process, not of one target. */
+/** The way to the hub. These options are the process's, not one target's. */
 export const network = group("Hub", {
   context: text({ metavar: "NAME", help: "Hub of `sealift login` to use", defaultText: "the one in use" }),
   caFile: path({ help: "Certificates to trust, beside the system's (PEM)" }),

@@ -23,11 +23,15 @@ export interface Contexts {
 
 const NONE: Contexts = { v: 1, current: null, contexts: {} };
 
-/** Where the file is: below `XDG_CONFIG_HOME`, else `~/.config`. */
+/** The path of the file: below `XDG_CONFIG_HOME`, else `~/.config`. */
 export const contextsFile = (environment: NodeJS.ProcessEnv = process.env): string =>
   join(environment.XDG_CONFIG_HOME || join(homedir(), ".config"), "sealift", "contexts.json");
 
-/** Reads the file; a missing one holds nothing. @throws UsageError `credential_unreadable` when others may read it, or it is not ours */
+/**
+ * Reads the file; a missing one holds nothing.
+ *
+ * @throws UsageError `credential_unreadable` when others may read it, or it is not ours
+ */
 export function readContexts(file = contextsFile()): Contexts {
   if (!existsSync(file)) return NONE;
   const refuse = (why: string, hint: string) => usageError("credential_unreadable", `${file} ${why}.`, { hint });
@@ -68,8 +72,8 @@ export function contextNamed({ contexts }: Contexts, name: string): Context {
 const plain = (url: string): string => url.replace(/\/+$/, "");
 
 /**
- * What the contexts give to a command, below everything that it is given otherwise. A key goes to the hub that it was stored for and to no
- * other one.
+ * The options that the contexts give to a command, below everything that it is given otherwise. A key goes to the hub
+ * that it was stored for and to no other one.
  *
  * @param given the hub that the command is given otherwise
  * @param name of the context that a person asked for

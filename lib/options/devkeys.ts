@@ -2,8 +2,10 @@ import { SCOPES } from "../contract/scopes.ts";
 import type { Scope } from "../contract/surfaces/keys.ts";
 import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
-import { choice, flag, list, parsed, parseDuration, text } from "./kinds.ts";
-import { group, required } from "./option.ts";
+import { choice, flag, list, parsed, parseDuration, secretBytes, text } from "./kinds.ts";
+import { limits } from "./limits.ts";
+import { group, optional, required } from "./option.ts";
+import { comparedSources } from "./sources.ts";
 
 /** Options of the commands that manage keys and projects on a hub. */
 
@@ -26,7 +28,8 @@ function scopeOf(text: string): Scope {
 export const keyCreation = {
   ...group("Key", {
     name: required(text({ metavar: "NAME", help: "What the key is for" })),
-    project: text({ metavar: "ID", help: "Bind the key to this project" }),
+    project: text({ metavar: "PROJECT", help: "Bind the key to this project: its id or name" }),
+    owner: text({ metavar: "OWNER", help: "Whose key it is; administrators only", defaultText: "your own" }),
     scope: list(
       {
         metavar: "SCOPE",
@@ -51,6 +54,34 @@ export const projectCreation = {
     kind: choice(["project", "plugin", "service"], { help: "What is created", default: "project" }),
     slug: text({ metavar: "SLUG", help: "Slug of a plugin or service", form: forms.slug }),
   }),
+  ...connection,
+};
+
+/** Options of `project transfer`. */
+export const projectTransfer = {
+  ...group("Transfer", {
+    keepKeys: flag({ help: "Keys of the project become the new owner's" }),
+  }),
+  ...connection,
+};
+
+const reason = text({ metavar: "TEXT", help: "Why, for people who run it" });
+
+/** Options of `version yank`. */
+export const versionYank = { ...group("Version", { reason }), ...connection };
+
+/** Options of `version delete`. */
+export const versionDeletion = { ...group("Version", { reason: required(reason) }), ...connection };
+
+/** Options of `version diff`. */
+export const versionComparison = {
+  ...group("Project", {
+    signingKey: optional(
+      secretBytes({ metavar: "KEY", help: "The signer's private key: compares the stored indexes", fileOnly: true }),
+    ),
+  }),
+  ...comparedSources,
+  ...limits,
   ...connection,
 };
 

@@ -39,7 +39,7 @@ function sourceHostOf(text: string): { shape: (typeof SHAPES)[number]; origin: s
   throw new Error(`is github=, gitlab= or gitea= and an https URL, not ${JSON.stringify(text)}`);
 }
 
-/** Where a hub's storage is. */
+/** The storage of a hub. */
 export const hubStorage = group("Storage", {
   dataDir: path({ help: "Folder for everything that the hub keeps", default: "./sealift-hub" }),
   databaseUrl: text({
@@ -57,7 +57,7 @@ export const hubStorage = group("Storage", {
   }),
 });
 
-/** Where a hub's artifacts are. */
+/** The storage of a hub's artifacts. */
 const blobStorage = group("Storage", {
   blobUrl: text({
     metavar: "URL",
@@ -94,6 +94,35 @@ export const hubMove = {
 export const hubVerify = {
   ...group("Check", { quick: flag({ help: "Compare sizes only, without reading the artifacts" }) }),
   ...{ dataDir, databaseUrl, ...blobStorage },
+};
+
+/** Options of `hub retain`. */
+export const hubRetain = {
+  ...group("Retention", {
+    keep: required(whole({ help: "Newest versions to keep of each project", min: 1 })),
+    minAgeMs: duration({ name: "min-age", help: "Younger versions stay", default: 7 * 24 * 3_600_000 }),
+    project: text({ metavar: "ID", help: "Only this project, plugin or service", defaultText: "all" }),
+    dryRun: flag({ help: "Only tell what would go" }),
+  }),
+  ...{ dataDir, databaseUrl, ...blobStorage },
+};
+
+/** Options of `hub quota remove`. */
+export const hubQuota = {
+  ...group("Quota", {
+    owner: text({ metavar: "NAME", help: "Owner whose quota it is" }),
+    project: text({ metavar: "ID", help: "Project, plugin or service whose quota it is" }),
+  }),
+  ...{ dataDir, databaseUrl },
+};
+
+/** Options of `hub quota set`. */
+export const hubQuotaSet = {
+  ...group("Quota", {
+    maxBytes: size({ help: "Most bytes to store", defaultText: "no limit" }),
+    maxVersions: whole({ help: "Most versions to store", defaultText: "no limit" }),
+  }),
+  ...hubQuota,
 };
 
 export const hub = {
@@ -133,6 +162,10 @@ export const hub = {
         defaultText: "github.com, gitlab.com, codeberg.org",
       },
       sourceHostOf,
+    ),
+    metricsListen: parsed(
+      { metavar: "HOST:PORT", help: "Listener for Prometheus; all who reach it read /metrics", defaultText: "none" },
+      parseListen,
     ),
     keepReportsMs: duration({
       name: "report-retention",

@@ -1,5 +1,5 @@
 import { agent, host } from "./agent.ts";
-import { text, whole } from "./kinds.ts";
+import { flag, text, whole } from "./kinds.ts";
 import { group } from "./option.ts";
 
 /** Options of the commands that look at and change what is deployed on this host. */
@@ -31,4 +31,30 @@ export const pinning = {
     reason: text({ metavar: "TEXT", help: "Why, for people who look at the host" }),
   }),
   ...host,
+};
+
+/** Options of `watch consent`. */
+export const consent = {
+  ...group("Consent", {
+    version: text({ metavar: "VERSION", help: "Only if this version is held", defaultText: "whichever is held" }),
+  }),
+  ...host,
+};
+
+/** Options of `remove`. */
+export const removal = {
+  ...group("Removal", { purge: flag({ help: "Remove data, environment files and reports, too" }) }),
+  ...host,
+  ...{ hostId, lockWaitMs, deadlineMs, timeoutMs },
+  ...{ supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl, pluginKey },
+};
+
+/** Options of `logs`. */
+export const logs = {
+  ...group("Logs", {
+    follow: flag({ help: "Go on with what is written from now on" }),
+    lines: whole({ help: "Lines of each unit to begin with", default: 100 }),
+  }),
+  ...host,
+  ...{ supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext },
 };

@@ -235,7 +235,7 @@ export function list<T>(
   };
 }
 
-/** What an author writes of a secret. With `fileOnly`, the command line takes `--NAME-file` alone. */
+/** The facts that an author writes of a secret. With `fileOnly`, the command line takes `--NAME-file` alone. */
 type SecretFacts = Facts<never> & { fileOnly?: boolean };
 
 function secretOf<T extends string | Buffer>(facts: SecretFacts, fromBytes: (bytes: Buffer) => T) {

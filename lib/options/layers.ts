@@ -6,7 +6,7 @@ import { type Given, keyOf, variableOf } from "./option.ts";
 export interface Layer {
   /** The value of an option; for `NAME-file`, the path of a file with the secret NAME. */
   get(name: string): Given | undefined;
-  /** How messages call a value of this layer. */
+  /** The name of a value of this layer in messages. */
   label(name: string): string;
 }
 

@@ -8,12 +8,12 @@ import type { Form } from "./forms.ts";
 /** A value as it was written: text in a flag or variable, whatever YAML reads in a file. */
 export type Given = string | number | boolean | readonly string[];
 
-/** What is known of the other options when one is resolved: their values by their keys in the table. */
+/** The other options, as far as they are known when one is resolved: their values by their keys in the table. */
 export type Known = Readonly<Record<string, unknown>>;
 
 export type Kind = "text" | "flag" | "choice" | "number" | "size" | "duration" | "secret" | "list" | "path" | "url";
 
-/** What an author writes of an option beside its kind. */
+/** The facts that an author writes of an option beside its kind. */
 export interface Facts<T> {
   /** A phrase of at most 60 characters, without the default. */
   help: string;
@@ -21,7 +21,7 @@ export interface Facts<T> {
   name?: string;
   /** The flag, when it is not `--NAME`. */
   flag?: string;
-  /** How the value is called in help: `PATH`, `URL`, `ID`. */
+  /** The name of the value in help: `PATH`, `URL`, `ID`. */
   metavar?: string;
   /** The value when none is given. */
   default?: T;
@@ -47,11 +47,11 @@ export interface Option<T = unknown> {
   readonly default: T | undefined;
   readonly required: boolean;
   /**
-   * Whether it must be given, judged by the options that are no secrets. A secret with a condition is read only if it
-   * holds.
+   * Whether it must be given, judged by the options that are no secrets. A secret whose condition answers false is not
+   * read.
    */
-  readonly requiredWhen: ((known: Known) => boolean) | undefined;
-  /** What to do when it is missing, beside the usual ways of giving it. */
+  readonly requiredWhen: ((known: Known) => Need) | undefined;
+  /** Advice for when it is missing, beside the usual ways of giving it. */
   readonly missingHint: string | undefined;
   /** Secrets have other sources, and never stand in `watch.yaml` themselves. */
   readonly secret: boolean;
@@ -65,7 +65,7 @@ export interface Option<T = unknown> {
    * Whether a relative path in `watch.yaml` starts at the folder of the file: always, or only if such a file exists.
    */
   readonly located: "always" | "when-it-exists" | undefined;
-  /** What a YAML file may hold for this option, as a JSON Schema. */
+  /** The JSON Schema of its value in a YAML file. */
   readonly schema: object;
   /** Reads a value. @throws Error whose message continues "--name …" */
   readonly parse: (given: Given) => T;
@@ -89,6 +89,9 @@ export function group<const T extends Table>(heading: string, options: T): T {
   ) as unknown as T;
 }
 
+/** The answer of a condition: the option must be given, is of use where it is given, or is of no use. */
+type Need = boolean | "if given";
+
 /** The option, which must be given. */
 export function required<T>(option: Option<T>, missingHint?: string): Option<Exclude<T, undefined>> {
   return { ...option, required: true, missingHint: missingHint ?? option.missingHint } as unknown as Option<
@@ -96,10 +99,10 @@ export function required<T>(option: Option<T>, missingHint?: string): Option<Exc
   >;
 }
 
-/** The option, which must be given when `condition` holds. A secret is read only then. */
+/** The option, which must be given when `condition` holds. A secret is not read when the answer is false. */
 export function requiredWhen<T>(
   option: Option<T>,
-  condition: (known: Known) => boolean,
+  condition: (known: Known) => Need,
   missingHint?: string,
 ): Option<T | undefined> {
   return {

@@ -11,6 +11,9 @@ import { deployed } from "./sources.ts";
 const uploads = ({ dryRun, output, hubUrl }: Known): boolean =>
   dryRun !== true && (output === undefined || hubUrl !== undefined);
 
+/** Sizes of deltas need both secrets and a hub; a dry run does without them. */
+const sizes = ({ dryRun, hubUrl }: Known) => dryRun === true && hubUrl !== undefined && "if given";
+
 const { maxRatio: _ratio, ...treeLimits } = limits;
 
 /** Options of `deploy-publish`. */
@@ -22,7 +25,7 @@ export const publish = {
     ),
     signingKey: requiredWhen(
       secretBytes({ metavar: "KEY", help: "The signer's private key, made by `sealift keygen`", fileOnly: true }),
-      ({ dryRun }) => dryRun !== true,
+      (known) => known["dryRun"] !== true || sizes(known),
       "Make a key pair with `sealift keygen --out keys`.",
     ),
     projectName: text({ metavar: "NAME", help: "Its name for people", defaultText: "the source folder's" }),
@@ -33,16 +36,16 @@ export const publish = {
     ),
     deltas: whole({ help: "Deltas to make from the versions that hosts run; 0 for none", default: 4, min: 0, max: 8 }),
     deltaFrom: list(
-      { metavar: "VERSION", help: "Make a delta from this version, too; may be repeated" },
+      { metavar: "VERSION", help: "Make deltas from these versions only; may be repeated" },
       (version) => version,
     ),
-    output: path({ help: "Keep the artifact in this file, its keys in FILE.json (0600)" }),
-    dryRun: flag({ help: "List what would be packed, and its digest; sends nothing" }),
+    output: path({ help: "Keep the artifact here, its keys and deltas beside it" }),
+    dryRun: flag({ help: "List what would be packed and sent, and how large it is" }),
   }),
   ...treeLimits,
   ...connection,
   hubUrl: requiredWhen(connection.hubUrl, ({ dryRun, output }) => dryRun !== true && output === undefined),
-  apiKey: requiredWhen(connection.apiKey, uploads),
+  apiKey: requiredWhen(connection.apiKey, (known) => uploads(known) || sizes(known)),
 };
 
 /** Options of `keygen`. */
@@ -59,6 +62,7 @@ export const opening = {
     ),
     signature: text({ metavar: "BASE64", help: "The signature", defaultText: "from FILE.json" }),
     dekFile: path({ help: "File with the key in base64 or hex", defaultText: "from FILE.json" }),
+    base: path({ metavar: "FOLDER", help: "Complete a delta from this tree of its base version" }),
     out: path({ help: "Leave the tree in this new folder" }),
   }),
   ...limits,

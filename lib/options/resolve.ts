@@ -91,11 +91,17 @@ function secret(option: Option, layers: readonly Layer[]): Found | undefined {
   return undefined;
 }
 
-/** What standard input held, and for which option: a process can read it once, whatever is loaded again. */
+/** The content of standard input, and the option that read it: a process can read it once, whatever is loaded again. */
 const stdin: { option?: string; content?: Buffer } = {};
 
 /** @param path of the file; `-` is standard input */
 function readSecret(path: string, option: string, label: string): Buffer {
+  // Without PEM around it, a public key looks like the seed of a private one.
+  if (path.endsWith(".pub")) {
+    throw usageError("key_file_invalid", `${label} ${path} is a public key by its name, and a secret is needed.`, {
+      hint: "Give the other file of the pair, such as signer.key.",
+    });
+  }
   try {
     if (path !== "-") return notEmpty(readFileSync(path), label);
     if (stdin.option !== undefined && stdin.option !== option)

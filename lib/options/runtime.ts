@@ -60,3 +60,14 @@ export const trial = group("Trial", {
   integration: path({ help: "integration.yaml whose services and grants the plugin gets" }),
   logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", default: "warn" }),
 });
+
+/** Options of `plugin audit`. */
+export const audit = group("Audit", {
+  integration: path({ help: "integration.yaml whose services the plugin gets" }),
+  logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", default: "warn" }),
+});
+
+/** Options of `plugin rights`. */
+export const rights = group("Comparison", {
+  against: path({ metavar: "FOLDER", help: "Show what is asked for beyond this release" }),
+});

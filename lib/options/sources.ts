@@ -1,6 +1,6 @@
 import * as forms from "./forms.ts";
 import { choice, flag, list, path, secret, text } from "./kinds.ts";
-import { group, required, requiredWhen } from "./option.ts";
+import { group, optional, required, requiredWhen } from "./option.ts";
 
 /** Options of the two sources of deployments: a project, and the marketplace. */
 
@@ -38,9 +38,28 @@ export const marketplaceSource = group("Marketplace", {
   symlinks: choice(["refuse", "skip"], { help: "What to do with symbolic links in the archive", default: "refuse" }),
 });
 
-/** What is deployed, and in which version. */
+/** Options of what is fetched to be compared: which of them are needed depends on the target. */
+export const comparedSources = {
+  ...group("Project", {
+    deploymentCredential: optional(projectSource.deploymentCredential),
+    signerPublicKey: optional(projectSource.signerPublicKey),
+    gitToken: projectSource.gitToken,
+  }),
+  ...group("Marketplace", {
+    signingSecret: optional(signingSecret),
+    allowVersionMismatch: marketplaceSource.allowVersionMismatch,
+    symlinks: marketplaceSource.symlinks,
+  }),
+};
+
+/** The target of a deployment, and its version. */
 export const deployed = group("Target", {
   projectId: required(text({ metavar: "ID", help: "The project", form: forms.projectId })),
   kind: choice(["plugin", "service"], { help: "What SLUG names", default: "plugin" }),
   version: text({ metavar: "VERSION", help: "Version to deploy", default: "latest" }),
+});
+
+/** Whether a deployment is only tried. */
+export const dryRun = group("Target", {
+  dryRun: flag({ help: "Fetch and verify, tell what would change, and change nothing" }),
 });

@@ -15,7 +15,7 @@ export interface WatchEntry {
   options: WatchOptions;
 }
 
-/** What a watch.yaml says. */
+/** The content of a watch.yaml. */
 export interface WatchFile {
   targets: readonly WatchEntry[];
   /** Options that the targets share. */
@@ -40,7 +40,11 @@ export function watchKeys(): Map<string, Option> {
 /** Tells the line of a path. */
 type Lines = (path: readonly PropertyKey[]) => string;
 
-/** Reads watch.yaml; relative paths in it start at its folder. @throws UsageError `config_invalid` with every fault but unknown keys */
+/**
+ * Reads watch.yaml; relative paths in it start at its folder.
+ *
+ * @throws UsageError `config_invalid` with every fault but unknown keys
+ */
 export async function readWatchFile(file: string): Promise<WatchFile> {
   const keys = watchKeys();
   const folder = dirname(resolve(file));

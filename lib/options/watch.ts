@@ -1,6 +1,7 @@
 import { agent } from "./agent.ts";
 import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
+import { parseListen } from "./hub.ts";
 import { duration, flag, parsed, path, text } from "./kinds.ts";
 import { group, type Option, optional, required, requiredWhen, type Table } from "./option.ts";
 import { marketplaceSource, projectSource } from "./sources.ts";
@@ -9,7 +10,7 @@ const interval = group("Watch", {
   intervalMs: duration({ name: "interval", help: "Time between two checks of a target", default: 60_000, minMs: 1000 }),
 });
 
-/** How a program shows what it does on a terminal. */
+/** Options for showing progress on a terminal. */
 export const dashboard = group("Dashboard", {
   tui: flag({ help: "Print lines on a terminal, too", default: true }),
   screenReader: flag({ help: "Words instead of bars and columns, for screen readers" }),
@@ -19,9 +20,13 @@ export const dashboard = group("Dashboard", {
 const own = group("Watch", {
   watchConfig: path({ flag: "--config", help: "watch.yaml: targets and their options" }),
   once: flag({ help: "Check and deploy once, then end" }),
+  metricsListen: parsed(
+    { metavar: "HOST:PORT", help: "Listener for Prometheus; all who reach it read /metrics", defaultText: "none" },
+    parseListen,
+  ),
 });
 
-/** What a target of the watch may have of its own, by what it is. */
+/** The options that a target of the watch may have of its own, by its kind. */
 export const targetOptions = {
   project: { ...agent, ...projectSource, ...interval },
   marketplace: { ...agent, ...marketplaceSource, ...interval },

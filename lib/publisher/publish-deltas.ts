@@ -1,13 +1,15 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { type OpenIndex, openIndex, writeIndex } from "../artifact/delta/index-file.ts";
+import { dirname, join } from "node:path";
+import { type IndexedTree, type OpenIndex, openIndex, writeIndex } from "../artifact/delta/index-file.ts";
 import { makeDelta } from "../artifact/delta/make-delta.ts";
 import type { Limits } from "../artifact/limits.ts";
+import { writeOpeningKeys } from "../artifact/project/open-file.ts";
 import type { Project } from "../artifact/project/project-tree.ts";
 import type { SealedArtifact } from "../artifact/project/seal.ts";
 import { downloadIndex, publishDelta, publishIndex, type PublishTarget } from "../client/publish-client.ts";
 import { isAbort, SealiftError } from "../contract/errors.ts";
 import type { IndexedVersions } from "../contract/surfaces/deploy.ts";
+import { syncFolder } from "../support/files.ts";
 
 /** Publishes what follows once a version is visible; a publication without any of it is whole. */
 export type DeltaEvent =
@@ -26,7 +28,7 @@ export type DeltaBases =
 export interface PublishDeltasOptions {
   target: PublishTarget;
   project: Project;
-  /** The full artifact, which is visible already. */
+  /** The full artifact; it is visible already when deltas are published. */
   artifact: SealedArtifact;
   /** Versions that were there before this one, as the hub listed them. */
   earlier: IndexedVersions;
@@ -36,11 +38,13 @@ export interface PublishDeltasOptions {
   limits: Limits;
   /** A private folder for what is made on the way. */
   folder: string;
+  /** The file that the artifact is kept in: index and deltas stay beside it (docs/deltas.md). */
+  keptAs?: string;
   signal: AbortSignal;
   emit: (event: DeltaEvent) => void;
 }
 
-/** A delta that hosts may now take. */
+/** A delta that hosts may now take, or might. */
 export interface PublishedDelta {
   base_version: string;
   /** Of the sealed delta. */
@@ -48,27 +52,38 @@ export interface PublishedDelta {
 }
 
 /**
- * Stores the index of a version that has just become visible, and publishes deltas to it from earlier ones. What fails is a warning:
- * hosts take the full artifact, and the next publication makes its deltas from an older base.
+ * Stores the index of a version that has just become visible, and publishes deltas to it from earlier ones. What fails
+ * is a warning: hosts take the full artifact, and the next publication makes its deltas from an older base.
  */
 export async function publishDeltas(options: PublishDeltasOptions): Promise<PublishedDelta[]> {
-  const { target, project, seed, earlier, bases, folder, emit } = options;
+  const { target, project, artifact, seed, folder, keptAs, emit } = options;
   const { project_id: projectId, version, content_sha256: contentSha256 } = project.manifest;
-  const made: PublishedDelta[] = [];
-  await attempt(`The index of ${version} was not stored`, emit, async () => {
-    const file = join(folder, "index");
+  await attempt(`The index of ${version} was not stored`, options, async () => {
+    const file = keptAs === undefined ? join(folder, "index") : await freed(`${keptAs}.index`);
     await writeIndex(file, { projectId, version, contentSha256 }, project.entries, seed);
     await publishIndex(target, version, file);
     emit({ event: "index.done", version });
   });
-  for (const base of chooseBases(earlier, bases, version)) {
-    await attempt(`No delta from ${base} was published`, emit, async () => {
-      const bytes = await publishDeltaFrom(base, options);
-      if (bytes !== undefined) made.push({ base_version: base, bytes });
-    });
-  }
-  return made;
+  const published = await makeDeltas(options, async (delta, base) => {
+    if (keptAs !== undefined) await writeOpeningKeys(delta);
+    const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
+    const fields = {
+      base_version: base.version,
+      base_content_sha256: base.contentSha256,
+      dek: base64(delta.dek),
+      signature: base64(delta.signature),
+      signer_public_key: base64(delta.signerPublicKey),
+    };
+    await publishDelta(target, version, fields, delta.path);
+    emit({ event: "delta.done", base_version: base.version, bytes: delta.size, artifact_bytes: artifact.size });
+  });
+  if (keptAs !== undefined) await syncFolder(dirname(keptAs));
+  return published;
 }
+
+/** Makes the deltas that a publication would send, and keeps none of them. */
+export const sizeDeltas = (options: PublishDeltasOptions): Promise<PublishedDelta[]> =>
+  makeDeltas(options, () => Promise.resolve());
 
 /** The earlier versions that deltas are made from. A pure decision. */
 export function chooseBases(earlier: IndexedVersions, bases: DeltaBases, version: string): string[] {
@@ -83,63 +98,81 @@ export function chooseBases(earlier: IndexedVersions, bases: DeltaBases, version
     .map(({ version: v }) => v);
 }
 
-async function publishDeltaFrom(base: string, options: PublishDeltasOptions): Promise<number | undefined> {
-  const { target, project, artifact, seed, level, limits, signal, emit } = options;
-  const { version, project_id: projectId } = project.manifest;
-  const folder = await mkdtemp(join(options.folder, "delta-"));
-  try {
-    const sealed = join(folder, "base-index");
-    await downloadIndex(target, base, sealed);
-    const index: OpenIndex = await openIndex(sealed, join(folder, "base-index.plain"), seed, {
-      projectId,
-      version: base,
-    });
-    const delta = await makeDelta({
-      project,
-      base: index,
-      work: join(folder, "work"),
-      output: join(folder, "delta.xdeploy"),
-      artifactBytes: artifact.size,
-      seed,
-      level,
-      limits,
-      signal,
-    });
-    if (delta === undefined) {
+/** Makes a delta from each base and hands it to `use`. @returns those that `use` was done with */
+async function makeDeltas(
+  options: PublishDeltasOptions,
+  use: (delta: SealedArtifact, base: IndexedTree) => Promise<void>,
+): Promise<PublishedDelta[]> {
+  const { earlier, bases, project, emit } = options;
+  const made: PublishedDelta[] = [];
+  const chosen = chooseBases(earlier, bases, project.manifest.version);
+  for (const asked of "versions" in bases ? bases.versions : [])
+    if (!chosen.includes(asked))
       emit({
         event: "delta.skipped",
-        base_version: base,
-        reason: "it would not be much smaller than the full artifact",
+        base_version: asked,
+        reason: "the hub has no index of an earlier version of this name",
       });
-      return undefined;
-    }
-    const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
-    await publishDelta(
-      target,
-      version,
-      {
-        base_version: base,
-        base_content_sha256: index.tree.contentSha256,
-        dek: base64(delta.dek),
-        signature: base64(delta.signature),
-        signer_public_key: base64(delta.signerPublicKey),
-      },
-      delta.path,
-    );
-    emit({ event: "delta.done", base_version: base, bytes: delta.size, artifact_bytes: artifact.size });
-    return delta.size;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+  for (const base of chosen) {
+    await attempt(`No delta from ${base} was made`, options, async () => {
+      const folder = await mkdtemp(join(options.folder, "delta-"));
+      try {
+        const index = await fetchIndex(base, folder, options);
+        const delta = await makeDeltaFrom(index, folder, options);
+        if (delta === undefined) {
+          const reason = "it would not be much smaller than the full artifact";
+          emit({ event: "delta.skipped", base_version: base, reason });
+          return;
+        }
+        await use(delta, index.tree);
+        made.push({ base_version: base, bytes: delta.size });
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    });
   }
+  return made;
+}
+
+async function fetchIndex(
+  version: string,
+  folder: string,
+  { target, seed, project }: PublishDeltasOptions,
+): Promise<OpenIndex> {
+  const sealed = join(folder, "base-index");
+  await downloadIndex(target, version, sealed);
+  const { project_id: projectId } = project.manifest;
+  return openIndex(sealed, join(folder, "base-index.plain"), seed, { projectId, version });
+}
+
+async function makeDeltaFrom(
+  base: OpenIndex,
+  folder: string,
+  { project, artifact, seed, level, limits, keptAs, signal }: PublishDeltasOptions,
+): Promise<SealedArtifact | undefined> {
+  const output =
+    keptAs === undefined ? join(folder, "delta.xdeploy") : await freed(`${keptAs}.from-${base.tree.version}`);
+  const artifactBytes = artifact.size;
+  return makeDelta({ project, base, work: join(folder, "work"), output, artifactBytes, seed, level, limits, signal });
+}
+
+/** Removes what an earlier artifact of the same name left: the artifact's own file is new. @returns the path */
+async function freed(path: string): Promise<string> {
+  await rm(path, { force: true });
+  return path;
 }
 
 /** Runs a step whose failure costs hosts bytes and nothing else. A signal ends it. */
-async function attempt(what: string, emit: (event: DeltaEvent) => void, step: () => Promise<void>): Promise<void> {
+async function attempt(
+  what: string,
+  { emit }: Pick<PublishDeltasOptions, "emit">,
+  step: () => Promise<void>,
+): Promise<void> {
   try {
     await step();
   } catch (error) {
     if (isAbort(error)) throw error;
     const why = error instanceof SealiftError || error instanceof Error ? error.message : String(error);
-    emit({ event: "warning", message: `${what}: ${why} The version itself is published.` });
+    emit({ event: "warning", message: `${what}: ${why}` });
   }
 }

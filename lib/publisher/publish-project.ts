@@ -2,15 +2,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Limits } from "../artifact/limits.ts";
+import { GrowingFile } from "../artifact/project/growing-file.ts";
 import { writeOpeningKeys } from "../artifact/project/open-file.ts";
-import { type Project, readProject } from "../artifact/project/project-tree.ts";
-import { type SealedArtifact, sealProject } from "../artifact/project/seal.ts";
+import { listProject, type Project, type ProjectOptions, readProject } from "../artifact/project/project-tree.ts";
+import { type SealedArtifact, sealListed, sealProject } from "../artifact/project/seal.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
-import { listIndexes, publishArtifact, type PublishTarget, storedContentSha256 } from "../client/publish-client.ts";
-import { repeated } from "../client/retry.ts";
-import { isAbort, SealiftError } from "../contract/errors.ts";
-import type { PublishResult } from "../contract/surfaces/deploy.ts";
-import { type DeltaBases, type DeltaEvent, publishDeltas, type PublishedDelta } from "./publish-deltas.ts";
+import { listIndexes, type PublishTarget } from "../client/publish-client.ts";
+import { isAbort } from "../contract/errors.ts";
+import type { IndexedVersions, PublishResult } from "../contract/surfaces/deploy.ts";
+import { traced } from "../support/tracing/tracing.ts";
+import { type DeltaBases, type DeltaEvent, publishDeltas, type PublishedDelta, sizeDeltas } from "./publish-deltas.ts";
+import { type Sealed, type UploadEvent, uploadWhileSealed } from "./upload.ts";
 
 /** Events of a publication while it works. */
 export type PublishEvent =
@@ -19,10 +21,7 @@ export type PublishEvent =
   | { event: "pack.progress"; bytes: number; total_bytes: number }
   | { event: "pack.done"; artifact_bytes: number }
   | { event: "sign.done"; signer_public_key: string }
-  | { event: "upload.progress"; bytes: number; total_bytes: number }
-  /** The upload failed, and starts again: publishing the same bytes twice is publishing them once. */
-  | { event: "upload.retrying"; attempt: number; attempts: number; code: string; message: string }
-  | { event: "upload.done"; artifact_id: string }
+  | UploadEvent
   | DeltaEvent;
 
 export interface BuildOptions {
@@ -59,128 +58,154 @@ export interface Publication {
   deltas: PublishedDelta[];
 }
 
-/** Lists, hashes and describes what would be published (deploy-publish --dry-run). @throws UsageError `source_*` */
-export async function buildProject(options: BuildOptions): Promise<Project> {
-  const { emit } = options;
-  const project = await readProject(options.sourceRoot, {
-    projectId: options.projectId,
-    projectName: options.projectName,
-    version: options.version,
-    include: options.include,
-    limits: options.limits,
-    signal: options.signal,
-    chunks: options.chunks ?? false,
-    ...(options.sourceDateEpoch !== undefined && { sourceDateEpoch: options.sourceDateEpoch }),
-    onHashed: (bytes, total) => emit({ event: "scan.progress", bytes, total_bytes: total }),
-  });
-  const files = project.tree.members.filter(({ type }) => type === "file");
+/** Sizes of what a publication would send, in bytes. */
+export interface PublicationSizes {
+  artifactBytes: number;
+  deltas: PublishedDelta[];
+}
+
+const projectOptions = (options: BuildOptions): ProjectOptions => ({
+  projectId: options.projectId,
+  projectName: options.projectName,
+  version: options.version,
+  include: options.include,
+  limits: options.limits,
+  signal: options.signal,
+  chunks: options.chunks ?? false,
+  ...(options.sourceDateEpoch !== undefined && { sourceDateEpoch: options.sourceDateEpoch }),
+});
+
+/** Tells what a tree holds, once its files have been read. */
+function tellRead({ tree, manifest }: Project, emit: BuildOptions["emit"]): void {
+  const files = tree.members.filter(({ type }) => type === "file");
   emit({
     event: "scan.done",
     files: files.length,
     bytes: files.reduce((sum, { size }) => sum + size, 0),
-    content_sha256: project.manifest.content_sha256,
-    left_out: project.tree.leftOut.length,
+    content_sha256: manifest.content_sha256,
+    left_out: tree.leftOut.length,
   });
+}
+
+/** Lists, hashes and describes what would be published (deploy-publish --dry-run). @throws UsageError `source_*` */
+export async function buildProject(options: BuildOptions): Promise<Project> {
+  const { emit } = options;
+  const project = await readProject(options.sourceRoot, {
+    ...projectOptions(options),
+    onHashed: (bytes, total) => emit({ event: "scan.progress", bytes, total_bytes: total }),
+  });
+  tellRead(project, emit);
   return project;
 }
 
 /**
- * Builds, signs and uploads a project. The same tree under the same version again is `unchanged`: keys and nonces are random, so the hub
- * answers 409, and the digests tell that nothing differs.
+ * Seals artifact and deltas as a publication would, to tell how large they are, and keeps and sends none of it. Deltas
+ * need the indexes of earlier versions, which the hub has and the signer's seed opens.
  *
- * @throws UsageError for a tree that cannot be published; AuthenticationError and PublishError of the hub
+ * @param project read with chunks
  */
-export async function publishProject(options: PublishProjectOptions): Promise<Publication> {
-  const { emit, signal, hub } = options;
-  const project = await buildProject({ ...options, chunks: hub !== undefined && options.deltas !== undefined });
+export async function sizePublication(
+  project: Project,
+  options: Omit<PublishProjectOptions, "output"> & Required<Pick<PublishProjectOptions, "hub" | "deltas">>,
+): Promise<PublicationSizes> {
+  const { emit, seed, level, limits, signal } = options;
   const folder = await mkdtemp(join(tmpdir(), "sealift-publish-"));
-  const output = options.output ?? join(folder, "artifact.xdeploy");
   try {
-    const artifact = await sealProject(project, {
-      output,
-      seed: options.seed,
-      level: options.level,
-      signal,
-      onPacked: (bytes, total) => emit({ event: "pack.progress", bytes, total_bytes: total }),
-      onSigning: (bytes) => emit({ event: "pack.done", artifact_bytes: bytes }),
+    const artifact = await sealProject(project, { output: join(folder, "artifact.xdeploy"), ...packing(options) });
+    const target = { ...options.hub, signal, projectId: project.manifest.project_id };
+    const deltas = await withEarlier(target, emit, (earlier) => {
+      const bases = options.deltas;
+      return sizeDeltas({ target, project, artifact, earlier, bases, seed, level, limits, folder, signal, emit });
     });
-    emit({ event: "sign.done", signer_public_key: Buffer.from(artifact.signerPublicKey).toString("hex") });
-    if (options.output !== undefined) await writeOpeningKeys(artifact);
-    if (hub === undefined) return { outcome: "built", project, artifact, deltas: [] };
-    const target = { ...hub, signal, projectId: project.manifest.project_id };
-    const uploaded = await upload(target, project, artifact, emit);
-    const deltas = await addDeltas(target, uploaded, options, folder);
-    return { ...uploaded, deltas };
+    return { artifactBytes: artifact.size, deltas };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-type Uploaded = Omit<Publication, "deltas">;
+const packing = ({ seed, level, signal, emit }: PublishProjectOptions) => ({
+  ...{ seed, level, signal },
+  onPacked: (bytes: number, total: number) => emit({ event: "pack.progress", bytes, total_bytes: total }),
+  onSigning: (bytes: number) => emit({ event: "pack.done", artifact_bytes: bytes }),
+});
 
-async function upload(
-  target: PublishTarget,
-  project: Project,
-  artifact: SealedArtifact,
-  emit: (event: PublishEvent) => void,
-): Promise<Uploaded> {
-  const { manifest } = project;
-  const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
-  const fields = {
-    version: manifest.version,
-    project_name: manifest.project_name,
-    content_sha256: manifest.content_sha256,
-    dek: base64(artifact.dek),
-    signature: base64(artifact.signature),
-    signer_public_key: base64(artifact.signerPublicKey),
+/**
+ * Builds, signs and uploads a project. The same tree under the same version again is `unchanged`: keys and nonces are
+ * random, so the hub answers 409, and the digests tell that nothing differs.
+ *
+ * @throws UsageError for a tree that cannot be published; AuthenticationError and PublishError of the hub
+ */
+export async function publishProject(options: PublishProjectOptions): Promise<Publication> {
+  const { emit, signal, hub } = options;
+  const chunks = hub !== undefined && options.deltas !== undefined;
+  const listed = listProject(options.sourceRoot, projectOptions(options));
+  const folder = await mkdtemp(join(tmpdir(), "sealift-publish-"));
+  const output = options.output ?? join(folder, "artifact.xdeploy");
+  const growing = new GrowingFile(output);
+  // An upload that is refused makes the rest of the packing useless, unless the artifact is kept.
+  const useless = new AbortController();
+  const packed = { ...packing(options), signal: AbortSignal.any([signal, useless.signal]) };
+  const seal = async (): Promise<Sealed> => {
+    const onRead = (project: Project): void => tellRead(project, emit);
+    const sealed = await traced("seal", {}, () => sealListed(listed, { output, growing, chunks, onRead, ...packed }));
+    const { artifact } = sealed;
+    emit({ event: "sign.done", signer_public_key: Buffer.from(artifact.signerPublicKey).toString("hex") });
+    if (options.output !== undefined) await writeOpeningKeys(artifact);
+    return sealed;
   };
+  const sealing = seal();
+  sealing.catch((error: unknown) => growing.fail(error));
   try {
-    const onUploaded = (bytes: number, total: number): void =>
-      emit({ event: "upload.progress", bytes, total_bytes: total });
-    const record = await repeated(() => publishArtifact(target, fields, artifact.path, onUploaded), {
-      ...(target.signal && { signal: target.signal }),
-      onRetry: (error, attempt, attempts) =>
-        emit({ event: "upload.retrying", attempt, attempts, code: error.code, message: error.message }),
-    });
-    emit({ event: "upload.done", artifact_id: record.artifact_id });
-    return { outcome: "published", project, artifact, record };
-  } catch (error) {
-    if (error instanceof SealiftError && storedContentSha256(error) === manifest.content_sha256) {
-      return { outcome: "unchanged", project, artifact };
-    }
-    throw error;
+    if (hub === undefined) return { outcome: "built", ...(await sealing), deltas: [] };
+    const target = { ...hub, signal, projectId: options.projectId };
+    const fields = { version: options.version, project_name: options.projectName };
+    const sourceBytes = listed.tree.members.reduce((sum, { size }) => sum + size, 0);
+    const uploaded = await traced("upload", {}, () =>
+      uploadWhileSealed({ target, fields, sourceBytes, sealing, growing, emit }),
+    );
+    const deltas = await traced("deltas", {}, () => addDeltas(target, uploaded, options, folder));
+    return { ...uploaded, deltas };
+  } finally {
+    if (options.output === undefined) useless.abort();
+    await sealing.catch(() => {});
+    await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** Adds what hosts upgrade by, after the version is visible: also for one whose publisher was killed before it had done so. */
+/**
+ * Adds what hosts upgrade by, after the version is visible: also for one whose publisher was killed before it had done
+ * so.
+ */
 async function addDeltas(
   target: PublishTarget,
-  { outcome, project, artifact }: Uploaded,
+  { outcome, project, artifact }: Omit<Publication, "deltas">,
   options: PublishProjectOptions,
   folder: string,
 ): Promise<PublishedDelta[]> {
-  const { deltas: bases, emit, seed, level, limits, signal } = options;
+  const { deltas: bases, output, emit, seed, level, limits, signal } = options;
   if (bases === undefined) return [];
   const { version } = project.manifest;
-  try {
-    const earlier = await listIndexes(target);
+  return withEarlier(target, emit, async (earlier) => {
     if (outcome === "unchanged" && earlier.some((known) => known.version === version)) return [];
-    return await publishDeltas({
-      target,
-      project,
-      artifact,
-      earlier,
-      bases,
-      seed,
-      level,
-      limits,
-      folder,
-      signal,
-      emit,
+    const kept = output === undefined ? {} : { keptAs: output };
+    return publishDeltas({
+      ...{ target, project, artifact, earlier, bases, seed, level, limits, folder, signal, emit },
+      ...kept,
     });
+  });
+}
+
+/** Runs a step with the earlier versions whose index the hub has. Its failure is a warning: no host needs a delta. */
+async function withEarlier(
+  target: PublishTarget,
+  emit: PublishProjectOptions["emit"],
+  step: (earlier: IndexedVersions) => Promise<PublishedDelta[]>,
+): Promise<PublishedDelta[]> {
+  try {
+    return await step(await listIndexes(target));
   } catch (error) {
     if (isAbort(error)) throw error;
-    emit({ event: "warning", message: `No deltas were published: ${(error as Error).message}` });
+    emit({ event: "warning", message: `No deltas were made: ${(error as Error).message}` });
     return [];
   }
 }

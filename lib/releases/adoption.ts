@@ -1,18 +1,19 @@
 import { symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { TargetName } from "../contract/target.ts";
 import { statsOf } from "../support/files.ts";
 import { adoptData } from "./data-folders.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
 import { exchange } from "./exchange.ts";
 import type { JournalEntry } from "./journal.ts";
-import type { Item, Layout, Target } from "./layout.ts";
+import type { Item, Layout } from "./layout.ts";
 import { addLink, replaceLink } from "./links.ts";
 import { currentName, readRelease, writeRelease } from "./release.ts";
 
 /**
- * Makes the real folders of a journal's entry part of its previous release (docs/contract/host.md). At every instant each of them is there
- * under its name, whole: first everything is prepared that the link needs to lead to the folder, then the two change places in one step.
- * Each step may have been done already by a run that was killed.
+ * Makes the real folders of a journal's entry part of its previous release (docs/contract/host.md). At every instant
+ * each of them is there under its name, whole: first everything is prepared that the link needs to lead to the folder,
+ * then the two change places in one step. Each step may have been done already by a run that was killed.
  */
 export async function adoptFolders(layout: Layout, entry: JournalEntry): Promise<void> {
   const { target, previous, adopted } = entry;
@@ -36,7 +37,7 @@ export async function adoptFolders(layout: Layout, entry: JournalEntry): Promise
   }
 }
 
-async function adoptFolder(layout: Layout, target: Target, item: Item, place: string): Promise<void> {
+async function adoptFolder(layout: Layout, target: TargetName, item: Item, place: string): Promise<void> {
   const folder = layout.link(item);
   if ((await statsOf(folder))?.isDirectory() !== true) return;
   await makeDurableFolder(layout, dirname(place));

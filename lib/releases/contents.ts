@@ -1,57 +1,116 @@
 import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
-import { lstat, open, readdir } from "node:fs/promises";
+import { createReadStream, createWriteStream, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod";
+import { readLines } from "../artifact/tree/read-lines.ts";
+import { comparePaths } from "../artifact/tree/tree-digest.ts";
+import type { FileEntry } from "../artifact/tree/tree-index.ts";
+import type { TargetName } from "../contract/target.ts";
 import { missing, statsOf } from "../support/files.ts";
-import type { Layout, Target } from "./layout.ts";
+import type { Layout } from "./layout.ts";
 import { standing } from "./links.ts";
 import type { Release } from "./release.ts";
 
-/** In a release: a line of JSON for each of its files, so that a damaged release is noticed. */
+/**
+ * In a release: a line of JSON for each of its files, so that a damaged release is noticed, and for each empty folder
+ * of the tree that it was made of, so that it can be the base of a delta (docs/contract/host.md).
+ */
 export const CONTENTS_FILE = "contents.ndjson";
-/** Folders of a release that its contents are listed of. */
-const LISTED = ["plugins", "extensions", "shipped-data"];
+/** In a release: the files of its source tree that no step installed. */
+export const REST_FOLDER = "rest";
+/** Folders of a release whose files make it damaged when they are not what they were. */
+const INSTALLED = ["plugins", "extensions", "shipped-data"];
 
-const listedFile = z.object({ path: z.string(), size: z.number(), mtime_ms: z.number(), sha256: z.string() });
-type ListedFile = z.infer<typeof listedFile>;
+const listedFile = z.object({
+  path: z.string(),
+  size: z.number(),
+  mtime_ms: z.number(),
+  sha256: z.string(),
+  /** Present for a file of the source tree, as the tree had it. */
+  executable: z.boolean().optional(),
+  /** Bytes of a source file that a provisioner has changed, as the tree had them. */
+  source: z.object({ size: z.number(), sha256: z.string() }).optional(),
+});
+export type ListedFile = z.infer<typeof listedFile>;
+const listedLine = z.union([listedFile, z.object({ folder: z.string() })]);
+type ListedLine = z.infer<typeof listedLine>;
 
-/** Returns the digest of a file when it is known already, in lower-case hex. */
-export type KnownDigest = (path: string) => string | undefined;
+/** Characters that are written with one call, and between two turns of the event loop. */
+const PIECE_CHARACTERS = 64 * 1024;
+const MAX_LINE_BYTES = 64 * 1024;
+
+/** Facts of a release's file that are known before it is looked at. */
+export interface KnownFile {
+  /** Lower-case hex of its bytes, unless something may have changed them. */
+  sha256?: string | undefined;
+  /** The file of the source tree that it is. */
+  source?: FileEntry | undefined;
+}
+
+export interface ContentsOptions {
+  /** @param path below the release's folder */
+  known: (path: string) => KnownFile;
+  /** Names of source files that stand in the release's own folder. */
+  kept?: readonly string[];
+  /** Empty folders of the source tree, by their paths there. */
+  emptyFolders?: readonly string[];
+}
 
 /**
- * Lists every file of a finished release with size, time of modification and SHA-256, as a stream: memory does not grow with the release.
- * Files whose digest is not known yet are read.
+ * Lists every file of a finished release with size, time of modification and SHA-256, as a stream. Files whose digest
+ * is not known yet are read.
  *
  * @param folder of the release
- * @returns how many files there are
+ * @returns how many lines there are
  */
-export async function writeContents(folder: string, known: KnownDigest): Promise<number> {
-  let files = 0;
-  const lines = async function* (): AsyncGenerator<string> {
-    for await (const path of filesBelow(folder)) {
-      files++;
-      const { size, mtimeMs: mtime_ms } = await lstat(join(folder, path));
-      const sha256 = known(path) ?? (await digestOf(join(folder, path)));
-      yield `${JSON.stringify({ path, size, mtime_ms, sha256 } satisfies ListedFile)}\n`;
+export async function writeContents(folder: string, options: ContentsOptions): Promise<number> {
+  const { known, kept = [], emptyFolders = [] } = options;
+  let count = 0;
+  const texts = async function* (): AsyncGenerator<string> {
+    let text = "";
+    for (const path of filesBelow(folder, kept)) {
+      const { sha256, source } = known(path);
+      // Synchronous, and written by the piece: a promise and a call for each small file take longer than its line.
+      const { size, mtimeMs: mtime_ms } = lstatSync(join(folder, path));
+      const line: ListedFile = { path, size, mtime_ms, sha256: sha256 ?? (await digestOf(join(folder, path))) };
+      if (source !== undefined) line.executable = source.executable;
+      if (source !== undefined && source.sha256 !== line.sha256)
+        line.source = { size: source.size, sha256: source.sha256 };
+      count++;
+      text += `${JSON.stringify(line)}\n`;
+      if (text.length < PIECE_CHARACTERS) continue;
+      yield text;
+      text = "";
     }
+    for (const path of emptyFolders) text += `${JSON.stringify({ folder: path })}\n`;
+    count += emptyFolders.length;
+    yield text;
   };
-  await pipeline(Readable.from(lines()), createWriteStream(join(folder, CONTENTS_FILE), { flags: "wx" }));
-  return files;
+  await pipeline(Readable.from(texts()), createWriteStream(join(folder, CONTENTS_FILE), { flags: "wx" }));
+  return count;
 }
 
-async function* filesBelow(folder: string): AsyncGenerator<string> {
-  for (const name of LISTED) if ((await statsOf(join(folder, name)))?.isDirectory()) yield* walk(folder, name);
+function* filesBelow(folder: string, kept: readonly string[]): Generator<string> {
+  const stats = (name: string) => lstatSync(join(folder, name), { throwIfNoEntry: false });
+  for (const name of [...INSTALLED, REST_FOLDER]) if (stats(name)?.isDirectory() === true) yield* walk(folder, name);
+  for (const name of kept) if (stats(name)?.isFile() === true) yield name;
 }
 
-async function* walk(folder: string, below: string): AsyncGenerator<string> {
-  for (const entry of await readdir(join(folder, below), { withFileTypes: true })) {
+/** In canonical order of each folder: whoever sorts the list later finds it nearly sorted. */
+function* walk(folder: string, below: string): Generator<string> {
+  const entries = readdirSync(join(folder, below), { withFileTypes: true });
+  for (const entry of entries.toSorted((a, b) => comparePaths(a.name, b.name))) {
     const path = `${below}/${entry.name}`;
     if (entry.isDirectory()) yield* walk(folder, path);
     else if (entry.isFile()) yield path;
   }
+}
+
+/** Reads the list of a release line by line; undefined for a line that is not what {@link writeContents} wrote. */
+export async function* readContents(folder: string): AsyncGenerator<ListedLine | undefined> {
+  for await (const line of readLines(join(folder, CONTENTS_FILE), MAX_LINE_BYTES)) yield parsed(line);
 }
 
 async function digestOf(file: string): Promise<string> {
@@ -61,14 +120,15 @@ async function digestOf(file: string): Promise<string> {
 }
 
 /**
- * Finds out whether a release is as it was made: every link and every file is there, with its size and time of modification, which is cheap;
- * with `digests` every byte is read, too. Nothing is known of a release that an older version of Sealift made, or of an adopted one.
+ * Finds out whether a release is as it was made: every link and every file is there, with its size and time of
+ * modification, which is cheap; with `digests` every byte is read, too. Nothing is known of a release that an older
+ * version of Sealift made, or of an adopted one.
  *
  * @returns the first fault that was found, as the end of a sentence
  */
 export async function damageOf(
   layout: Layout,
-  target: Target,
+  target: TargetName,
   release: Release,
   { digests = false } = {},
 ): Promise<string | undefined> {
@@ -78,8 +138,7 @@ export async function damageOf(
   if (release.files === undefined) return undefined;
   let found = 0;
   try {
-    await using contents = await open(join(folder, CONTENTS_FILE), "r");
-    for await (const line of contents.readLines()) {
+    for await (const line of readContents(folder)) {
       found++;
       const fault = await faultOf(folder, line, digests);
       if (fault !== undefined) return fault;
@@ -90,9 +149,10 @@ export async function damageOf(
   return found === release.files ? undefined : `its list of files has ${found} of ${release.files} lines`;
 }
 
-async function faultOf(folder: string, line: string, digests: boolean): Promise<string | undefined> {
-  const listed = parsed(line);
+async function faultOf(folder: string, listed: ListedLine | undefined, digests: boolean): Promise<string | undefined> {
   if (listed === undefined) return "its list of files is damaged";
+  // What no step installed runs nowhere: without it, a release is the base of no delta.
+  if ("folder" in listed || (!digests && !INSTALLED.includes(listed.path.split("/", 1)[0]!))) return undefined;
   const path = join(folder, listed.path);
   const stats = await statsOf(path);
   if (stats?.isFile() !== true) return `${listed.path} is missing`;
@@ -102,9 +162,9 @@ async function faultOf(folder: string, line: string, digests: boolean): Promise<
   return undefined;
 }
 
-function parsed(line: string): ListedFile | undefined {
+function parsed(line: string): ListedLine | undefined {
   try {
-    return listedFile.safeParse(JSON.parse(line)).data;
+    return listedLine.safeParse(JSON.parse(line)).data;
   } catch {
     return undefined;
   }

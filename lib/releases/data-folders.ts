@@ -1,21 +1,21 @@
 import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
-import { copyFile, link, mkdir, readdir, rename, rm, rmdir, symlink } from "node:fs/promises";
+import { link, mkdir, open, readdir, rename, rm, rmdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { deploymentError } from "../contract/errors.ts";
+import type { TargetName } from "../contract/target.ts";
 import { makeFolder, missing, statsOf } from "../support/files.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
 import { exchange } from "./exchange.ts";
-import type { Item, Layout, Target } from "./layout.ts";
+import type { Item, Layout } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 
 /**
- * Puts the link to the host's data where a finished tree has, or would have, a folder `data`. What the release ships there is set apart
- * inside the release. Nothing of the host is touched.
+ * Puts the link to the host's data where a finished tree has, or would have, a folder `data`. What the release ships
+ * there is set apart inside the release. Nothing of the host is touched.
  *
  * @throws DeploymentError `data_conflict` when the release ships a file of that name
  */
-export async function reserveData(layout: Layout, target: Target, release: string, item: Item): Promise<void> {
+export async function reserveData(layout: Layout, target: TargetName, release: string, item: Item): Promise<void> {
   const data = join(layout.release(target, release), item.section, item.id, "data");
   const stats = await statsOf(data);
   if (stats?.isSymbolicLink()) return;
@@ -32,25 +32,28 @@ export async function reserveData(layout: Layout, target: Target, release: strin
 }
 
 /**
- * Gives an item the data folder of the host, which its release links to. Files that the release ships under `data/` are copied there when
- * missing, never over existing ones, each at once or not at all. Happens inside the switch only, after the adoption of real folders.
+ * Gives an item the data folder of the host, which its release links to. Files that the release ships under `data/` are
+ * copied there when missing, never over existing ones, each at once or not at all. Happens inside the switch only,
+ * after the adoption of real folders.
  *
- * @returns the paths below `data/` that could not be made, because the plugin has a file where the release ships a folder
+ * @returns the paths below `data/` that could not be made, because the plugin has a file where the release ships a
+ *   folder
  */
-export async function giveData(layout: Layout, target: Target, release: string, item: Item): Promise<string[]> {
+export async function giveData(layout: Layout, target: TargetName, release: string, item: Item): Promise<string[]> {
   const data = layout.data(item);
-  await makeFolder(data);
+  await makeDurableFolder(layout, data);
   const blocked: string[] = [];
   await using folder = await openFolder(data);
-  await seed(layout.shippedData(target, release, item), folder, "", blocked);
+  await seed(layout, layout.shippedData(target, release, item), folder, "", blocked);
   return blocked;
 }
 
 /**
- * Copies what is missing into a folder that the plugin's user may change at any time. Every step goes from an open folder
- * to a name in it, and no link is followed: one that stands there, or is put there meanwhile, leads nowhere.
+ * Copies what is missing, durably, into a folder that the plugin's user may change at any time. Every step goes from
+ * an open folder to a name in it, and no link is followed: one that stands there, or is put there meanwhile, leads
+ * nowhere.
  */
-async function seed(from: string, to: OpenFolder, shown: string, blocked: string[]): Promise<void> {
+async function seed(layout: Layout, from: string, to: OpenFolder, shown: string, blocked: string[]): Promise<void> {
   const entries = await readdir(from, { withFileTypes: true }).catch((error: unknown) => {
     if (missing(error)) return [];
     throw error;
@@ -68,11 +71,12 @@ async function seed(from: string, to: OpenFolder, shown: string, blocked: string
         return undefined;
       });
       await using below = folder;
-      if (below !== undefined) await seed(source, below, `${shown}${entry.name}/`, blocked);
+      if (below !== undefined) await seed(layout, source, below, `${shown}${entry.name}/`, blocked);
     } else if ((await statsOf(destination)) === undefined) {
       const temporary = to.path(`.seed-${randomBytes(6).toString("hex")}`);
       try {
-        await copyFile(source, temporary, constants.COPYFILE_EXCL);
+        // A name whose bytes are lost would be taken for the plugin's own file, for good.
+        await copyNew(source, temporary, layout.durability === "full");
         // A hard link refuses to replace a file that the plugin has made meanwhile; a rename would not.
         await link(temporary, destination).catch((error: NodeJS.ErrnoException) => {
           if (error.code !== "EEXIST") throw error;
@@ -82,6 +86,17 @@ async function seed(from: string, to: OpenFolder, shown: string, blocked: string
       }
     }
   }
+  if (entries.length > 0) await syncNames(layout, to.path("."));
+}
+
+/** Copies a file under a new name, with its mode. @param durable whether its bytes are on the disk when this returns */
+async function copyNew(source: string, path: string, durable: boolean): Promise<void> {
+  await using from = await open(source, "r");
+  const { mode } = await from.stat();
+  await using to = await open(path, "wx", mode);
+  await to.chmod(mode & 0o7777);
+  await to.writeFile(from.createReadStream({ autoClose: false }));
+  if (durable) await to.sync();
 }
 
 /**
@@ -105,7 +120,8 @@ async function isFilled(folder: string): Promise<boolean> {
 }
 
 /**
- * Moves the `data/` of an adopted folder to the host's data, and leaves a link, in one step; does nothing when that has been done.
+ * Moves the `data/` of an adopted folder to the host's data, and leaves a link, in one step; does nothing when that has
+ * been done.
  *
  * @throws DeploymentError `data_conflict`
  */

@@ -5,9 +5,9 @@ import { makeFolder, missing, syncFolder } from "../support/files.ts";
 import type { Layout } from "./layout.ts";
 
 /**
- * The barrier before a switch: everything that was written below the project root is on the disk when this returns. It is one `syncfs` of
- * the file system, by `sync -f`, since Node has no call for it: measured, it takes 50 ms for 3,000 files where a `fsync` of each takes 1.2 s.
- * Where there is no such program, `fallback` is synced file by file.
+ * The barrier before a switch: everything that was written below the project root is on the disk when this returns. It
+ * is one `syncfs` of the file system, by `sync -f`, since Node has no call for it: measured, it takes 50 ms for 3,000
+ * files where a `fsync` of each takes 1.2 s. Where there is no such program, `fallback` is synced file by file.
  *
  * @param fallback folders that hold what was written
  */
@@ -42,6 +42,11 @@ async function syncFile(path: string): Promise<void> {
   await file.sync();
 }
 
+/** Makes the bytes of a file durable, before its name is where somebody looks for it. */
+export async function syncBytes({ durability }: Layout, path: string): Promise<void> {
+  if (durability === "full") await syncFile(path);
+}
+
 /** Makes the names in a folder durable: a link, a rename or a removal counts only then. */
 export async function syncNames({ durability }: Layout, folder: string): Promise<void> {
   if (durability === "none") return;
@@ -53,7 +58,10 @@ export async function syncNames({ durability }: Layout, folder: string): Promise
   }
 }
 
-/** Makes a folder, and the names of all that had to be made above it durable: what moves there cannot be lost with its folder. */
+/**
+ * Makes a folder, and the names of all that had to be made above it durable: what moves there cannot be lost with its
+ * folder.
+ */
 export async function makeDurableFolder(layout: Layout, path: string): Promise<void> {
   const topmost = await makeFolder(path);
   if (topmost === undefined) return;

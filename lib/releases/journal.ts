@@ -49,16 +49,17 @@ const journalEntry = z.object({
   report: localReport.nullable().default(null),
 });
 /**
- * A deployment's plan, written before it is carried out. `staging`: nothing that anyone sees has changed. `switching`: links may be
- * half done, and the next run undoes them. `committed`: the new release stays, and the next run finishes the rest. Without a journal, the
- * release that `current` names is whole.
+ * A deployment's plan, written before it is carried out. `staging`: nothing that anyone sees has changed. `switching`:
+ * links may be half done, and the next run undoes them. `committed`: the new release stays, and the next run finishes
+ * the rest. Without a journal, the release that `current` names is whole.
  */
 export type JournalEntry = Readonly<z.infer<typeof journalEntry>>;
 
 /**
  * Reads the journal of a project root; `undefined` when no deployment is half done.
  *
- * @throws DeploymentError `journal_unreadable` for a journal that this program did not write: nothing may be swept or undone then
+ * @throws DeploymentError `journal_unreadable` for a journal that this program did not write: nothing may be swept or
+ *   undone then
  */
 export async function readJournal(layout: Layout): Promise<JournalEntry | undefined> {
   let text: string;
@@ -118,6 +119,8 @@ export class Journal {
       report: null,
     });
     await journal.#write();
+    // A first deployment has made the folder of the journal, too.
+    await syncNames(layout, layout.root);
     return journal;
   }
 

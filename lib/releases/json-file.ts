@@ -4,8 +4,8 @@ import type * as z from "zod";
 import { makeFolder, missing, writeFileAtomic } from "../support/files.ts";
 
 /**
- * Reads one of our own JSON files; `undefined` when it is missing or not valid. For files that can be made anew: the journal is read by
- * `journal.ts`, which refuses what it does not know.
+ * Reads one of our own JSON files; `undefined` when it is missing or not valid. For files that can be made anew: the
+ * journal is read by `journal.ts`, which refuses what it does not know.
  */
 export async function readJsonFile<T extends z.ZodType>(path: string, schema: T): Promise<z.output<T> | undefined> {
   let text: string;

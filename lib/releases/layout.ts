@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { DEPLOYMENT_DEFAULTS, type Durability } from "../contract/deployment-defaults.ts";
+import type { TargetName } from "../contract/target.ts";
 
 /** The two kinds of things that a release holds; also the names of their folders. */
 export type Section = "plugins" | "extensions";
@@ -12,43 +13,43 @@ export interface Item {
 
 export const sameItem = (a: Item, b: Item): boolean => a.section === b.section && a.id === b.id;
 
-/** Names a target in paths: `project-<id>`, `plugin-<slug>` or `service-<slug>` (docs/contract/host.md). */
-export type Target = `${"project" | "plugin" | "service"}-${string}`;
-
-/** Every path below a project root (docs/contract/host.md). Ids, targets and release names are checked where they come from. */
+/**
+ * Every path below a project root (docs/contract/host.md). Ids, targets and release names are checked where they come
+ * from.
+ */
 export interface Layout {
   root: string;
-  /** How much of a switch is on the disk before it counts. */
+  /** The part of a switch that must be on the disk before it counts. */
   durability: Durability;
   sealift: string;
   /** Held while a switch, its undo or a recovery is under way: by one deployment of the project root at a time. */
   lock: string;
   /** Held by one deployment of the target at a time, from its first request to the end. */
-  targetLock(target: Target): string;
+  targetLock(target: TargetName): string;
   journal: string;
   /** `<section>/<id>`, the link that everything else uses. */
   link(item: Item): string;
   /** The text of that link, relative to its folder. */
-  linkText(target: Target, item: Item): string;
+  linkText(target: TargetName, item: Item): string;
   /** The link whose renaming is the switch. */
-  current(target: Target): string;
-  currentText(target: Target, release: string): string;
-  releases(target?: Target): string;
-  release(target: Target, release: string): string;
+  current(target: TargetName): string;
+  currentText(target: TargetName, release: string): string;
+  releases(target?: TargetName): string;
+  release(target: TargetName, release: string): string;
   /** The folder for unverified bytes: 0700, beside the releases so that a rename is enough. */
-  staging(target: Target, release: string): string;
+  staging(target: TargetName, release: string): string;
   /** The host's own data of an item. */
   data(item: Item): string;
   /** Files that a release ships for an item's data: seeds, which the host's own files go before. */
-  shippedData(target: Target, release: string, item: Item): string;
+  shippedData(target: TargetName, release: string, item: Item): string;
   /** The text of the link `<release>/<section>/<id>/data`. */
   dataText(item: Item): string;
   envFile(id: string): string;
-  state(target: Target): string;
-  reports(target: Target): string;
+  state(target: TargetName): string;
+  reports(target: TargetName): string;
   /** Marks of the reports that the hub has yet to get. */
-  outbox(target: Target): string;
-  trust(target: Target): string;
+  outbox(target: TargetName): string;
+  trust(target: TargetName): string;
 }
 
 export const STAGING_PREFIX = ".staging-";

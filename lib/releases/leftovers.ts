@@ -1,30 +1,54 @@
 import type { Dirent } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import type { TargetName } from "../contract/target.ts";
 import type { JournalEntry } from "./journal.ts";
 import type { Layout } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 
 const isSeed = (entry: Dirent): boolean => entry.isFile() && /^\.seed-[0-9a-f]{12}$/.test(entry.name);
 const isLink = (entry: Dirent): boolean => entry.isSymbolicLink() && /^\.link-[0-9a-f]{12}$/.test(entry.name);
-const isJournal = (entry: Dirent): boolean => entry.isFile() && /^\.journal\.json\.[0-9a-f]{12}\.tmp$/.test(entry.name);
+/** The temporary name of a file that was being replaced, by the file's own name. */
+const isTemporary = (entry: Dirent, name: string): boolean =>
+  entry.isFile() && new RegExp(`^\\.${RegExp.escape(name)}\\.[0-9a-f]{12}\\.tmp$`).test(entry.name);
+const isReport = (entry: Dirent): boolean =>
+  entry.isFile() && (/^\..+\.json\.[0-9a-f]{12}\.tmp$/.test(entry.name) || entry.name === "archive.ndjson.gz.tmp");
 
 /**
- * Removes the temporary names that killed runs left: of the journal, of links, and of seeds in the data of the items whose switch the
- * journal tells of. What cannot be removed stays, since it does no harm. Only under the lock of the root, and before the journal's release goes.
+ * Removes the temporary names that killed runs left: of the journal, of links, and of seeds in the data of the items
+ * whose switch the journal tells of. What cannot be removed stays, since it does no harm. Only under the lock of the
+ * root, and before the journal's release goes.
  */
 export async function removeLeftovers(layout: Layout, interrupted: JournalEntry | undefined): Promise<void> {
-  await removeIn(layout.sealift, isJournal);
+  await removeIn(layout.sealift, (entry) => isTemporary(entry, basename(layout.journal)));
   for (const folder of [join(layout.root, "plugins"), join(layout.root, "extensions"), join(layout.sealift, "current")])
     await removeIn(folder, isLink);
   if (interrupted === undefined) return;
-  const { target, release, items } = interrupted;
+  const { target, release, previous, items } = interrupted;
+  if (previous !== null)
+    await removeIn(layout.release(target, previous), (entry) => isTemporary(entry, "release.json"));
   for (const item of items) await removeSeeds(layout.shippedData(target, release, item), layout.data(item));
 }
 
 /**
- * Looks for seeds in the folders that the release ships, and in no others: a plugin's data may have millions of files. Every step goes from
- * an open folder to a name in it, so that no link of the plugin is followed.
+ * Removes the temporary names of a target's own files: its state, its trusted key and its reports. Only under the lock
+ * of the target.
+ */
+export async function removeTargetLeftovers(layout: Layout, target: TargetName): Promise<void> {
+  for (const file of [layout.state(target), layout.trust(target)]) await removeTemporaries(file);
+  await removeIn(layout.reports(target), isReport);
+}
+
+/**
+ * Removes the temporary names of one file that killed runs of its only writer left. Not while that writer may be at
+ * work.
+ */
+export const removeTemporaries = (file: string): Promise<void> =>
+  removeIn(dirname(file), (entry) => isTemporary(entry, basename(file)));
+
+/**
+ * Looks for seeds in the folders that the release ships, and in no others: a plugin's data may have millions of files.
+ * Every step goes from an open folder to a name in it, so that no link of the plugin is followed.
  */
 async function removeSeeds(shipped: string, data: string): Promise<void> {
   await using folder = await openFolder(data).catch(() => undefined);

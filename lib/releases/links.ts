@@ -2,9 +2,10 @@ import { randomBytes } from "node:crypto";
 import { readlink, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { deploymentError, type SealiftError } from "../contract/errors.ts";
+import type { TargetName } from "../contract/target.ts";
 import { statsOf } from "../support/files.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
-import type { Item, Layout, Target } from "./layout.ts";
+import type { Item, Layout } from "./layout.ts";
 
 /** Puts a link in place at once, over an older link. */
 export async function replaceLink(layout: Layout, path: string, text: string): Promise<void> {
@@ -23,7 +24,7 @@ export async function replaceLink(layout: Layout, path: string, text: string): P
 /** Finds out what stands at `<section>/<id>`; an error says why the id cannot be used. */
 export async function standing(
   layout: Layout,
-  target: Target,
+  target: TargetName,
   item: Item,
 ): Promise<"nothing" | "ours" | "folder" | SealiftError> {
   const path = layout.link(item);
@@ -42,13 +43,13 @@ export async function standing(
 }
 
 /** Makes the link of an item where nothing stands. */
-export async function addLink(layout: Layout, target: Target, item: Item): Promise<void> {
+export async function addLink(layout: Layout, target: TargetName, item: Item): Promise<void> {
   if ((await standing(layout, target, item)) === "nothing")
     await replaceLink(layout, layout.link(item), layout.linkText(target, item));
 }
 
 /** Removes the link of an item, if the target made it. */
-export async function removeOwnLink(layout: Layout, target: Target, item: Item): Promise<void> {
+export async function removeOwnLink(layout: Layout, target: TargetName, item: Item): Promise<void> {
   if ((await standing(layout, target, item)) === "ours") await rm(layout.link(item), { force: true });
 }
 

@@ -23,13 +23,14 @@ export interface LockOptions {
 export async function acquireLock(path: string, options: LockOptions): Promise<AsyncDisposable> {
   await makeFolder(dirname(path));
   const holderFile = `${path}.holder`;
-  const deadline = Date.now() + options.waitMs;
+  // Not by the wall clock, which may be set meanwhile.
+  const deadline = performance.now() + options.waitMs;
   let lock = tryLock(path);
   for (let announced = false; lock === undefined; lock = tryLock(path)) {
     const holder = await readFile(holderFile, "utf8").catch(() => "another process");
     if (!announced) options.onWaiting?.(holder);
     announced = true;
-    if (Date.now() >= deadline) {
+    if (performance.now() >= deadline) {
       throw deploymentError("root_busy", `The project root is in use by ${holder}.`, {
         hint: "Wait until it has finished and run the command again.",
       });
@@ -37,7 +38,15 @@ export async function acquireLock(path: string, options: LockOptions): Promise<A
     await sleep(POLL_MS, undefined, options.signal && { signal: options.signal });
   }
   const held = lock;
-  await writeFile(holderFile, `process ${process.pid} since ${new Date().toISOString()}`);
+  try {
+    // Made anew: a link that stands there would be written through.
+    await rm(holderFile, { force: true });
+    await writeFile(holderFile, `process ${process.pid} since ${new Date().toISOString()}`, { flag: "wx" });
+  } catch (error) {
+    // On a full disk, for one: a watch would hold the lock for good.
+    held[Symbol.dispose]();
+    throw error;
+  }
   return {
     async [Symbol.asyncDispose]() {
       await rm(holderFile, { force: true });

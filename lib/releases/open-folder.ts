@@ -9,7 +9,8 @@ export interface OpenFolder extends AsyncDisposable {
 }
 
 /**
- * Opens a folder without following a link at its end. Where the system has no /proc, names are reached by the path again.
+ * Opens a folder without following a link at its end. Where the system has no /proc, names are reached by the path
+ * again.
  *
  * @throws `ENOTDIR` or `ELOOP` when a link or a file stands there
  */

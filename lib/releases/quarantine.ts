@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { type Code, EXIT } from "../contract/codes.ts";
 import type { SealiftError } from "../contract/errors.ts";
+import type { TargetName } from "../contract/target.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
-import type { Layout, Target } from "./layout.ts";
+import type { Layout } from "./layout.ts";
 
 const quarantineEntry = z.object({
   version: z.string(),
@@ -29,8 +30,8 @@ const ABOUT_THE_RELEASE = new Set<Code>(["unhealthy", "supervisor_failed"]);
 export const saysOfTheRelease = ({ code }: SealiftError): boolean => ABOUT_THE_RELEASE.has(code);
 
 /**
- * The rule of quarantine (docs/contract/host.md): bytes that failed a check, and releases that were switched to and did not work. Trouble
- * of the hub, the network or the host condemns no version.
+ * The rule of quarantine (docs/contract/host.md): bytes that failed a check, and releases that were switched to and did
+ * not work. Trouble of the hub, the network or the host condemns no version.
  *
  * @param switched whether the release was current when it failed
  */
@@ -49,12 +50,12 @@ export const heldBack = (
   );
 
 /** Versions that were rolled back or failed a check, newest last. */
-export async function readQuarantine(layout: Layout, target: Target): Promise<QuarantineEntry[]> {
+export async function readQuarantine(layout: Layout, target: TargetName): Promise<QuarantineEntry[]> {
   return (await readJsonFile(layout.state(target), targetState))?.quarantine ?? [];
 }
 
 /** Keeps a version out of the loop until a newer one comes or a person asks. */
-export async function quarantine(layout: Layout, target: Target, entry: QuarantineEntry): Promise<void> {
+export async function quarantine(layout: Layout, target: TargetName, entry: QuarantineEntry): Promise<void> {
   const others = (await readQuarantine(layout, target)).filter(({ version }) => version !== entry.version);
   await writeJsonFile(layout.state(target), { quarantine: [...others, entry].slice(-MAX_ENTRIES) });
 }
@@ -63,14 +64,14 @@ export async function quarantine(layout: Layout, target: Target, entry: Quaranti
 export const OPERATOR = "operator";
 
 /** Lets in again what persons have left by rollbacks. */
-export async function releaseLeft(layout: Layout, target: Target): Promise<void> {
+export async function releaseLeft(layout: Layout, target: TargetName): Promise<void> {
   const entries = await readQuarantine(layout, target);
   const others = entries.filter(({ code }) => code !== OPERATOR);
   if (others.length < entries.length) await writeJsonFile(layout.state(target), { quarantine: others });
 }
 
 /** Lets a version in again: it was deployed after all. */
-export async function releaseFromQuarantine(layout: Layout, target: Target, version: string): Promise<void> {
+export async function releaseFromQuarantine(layout: Layout, target: TargetName, version: string): Promise<void> {
   const entries = await readQuarantine(layout, target);
   const others = entries.filter((entry) => entry.version !== version);
   if (others.length < entries.length) await writeJsonFile(layout.state(target), { quarantine: others });

@@ -1,16 +1,18 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { missing } from "../support/files.ts";
-import { type Attempt, attempt, Journal, type JournalEntry } from "./journal.ts";
+import type { TargetName } from "../contract/target.ts";
+import { makeFolder, missing } from "../support/files.ts";
+import { tryLock } from "../support/process-lock.ts";
+import { type Attempt, attempt, Journal, type JournalEntry, readJournal } from "./journal.ts";
 import { readJsonFile } from "./json-file.ts";
-import { ATTEMPT_FILE, type Layout, STAGING_PREFIX, type Target } from "./layout.ts";
-import { removeLeftovers } from "./leftovers.ts";
+import { ATTEMPT_FILE, type Layout, STAGING_PREFIX } from "./layout.ts";
+import { removeLeftovers, removeTargetLeftovers } from "./leftovers.ts";
 import { currentName, readRelease } from "./release.ts";
 import { finishSwitch, undoSwitch } from "./switch.ts";
 
 /**
- * Ends the deployment that a killed run left in the journal (docs/contract/host.md): a committed one is finished, any other is undone.
- * Removes the temporary names that killed runs left, journal or not. Only under the lock of the root.
+ * Ends the deployment that a killed run left in the journal (docs/contract/host.md): a committed one is finished, any
+ * other is undone. Removes the temporary names that killed runs left, journal or not. Only under the lock of the root.
  *
  * @param tell called before the journal goes, so that a kill in between only means that it is called again
  * @throws DeploymentError `journal_unreadable`
@@ -29,19 +31,29 @@ export async function recoverJournal(
   return journal.entry;
 }
 
+/** Removes the temporary names of runs that were killed without a journal, if nobody uses the root now. */
+export async function sweepRoot(layout: Layout): Promise<void> {
+  await makeFolder(layout.sealift);
+  using lock = tryLock(layout.lock);
+  if (lock === undefined || (await readJournal(layout)) !== undefined) return;
+  await removeLeftovers(layout, undefined);
+  await rm(`${layout.lock}.holder`, { force: true });
+}
+
 /** True when a run of the target was killed while it fetched, or is fetching now. */
-export async function hasStaging(layout: Layout, target: Target): Promise<boolean> {
+export async function hasStaging(layout: Layout, target: TargetName): Promise<boolean> {
   return (await namesIn(layout.releases(target))).some((name) => name.startsWith(STAGING_PREFIX));
 }
 
 /**
- * Removes staging folders and releases of a target that were never finished. Only under the lock of the target, and only when no journal
- * is of this target.
+ * Removes staging folders and releases of a target that were never finished. Only under the lock of the target, and
+ * only when no journal is of this target.
  *
  * @returns the deployments that were killed while they fetched
  */
-export async function sweepTarget(layout: Layout, target: Target): Promise<Attempt[]> {
+export async function sweepTarget(layout: Layout, target: TargetName): Promise<Attempt[]> {
   const killed: Attempt[] = [];
+  await removeTargetLeftovers(layout, target);
   const current = await currentName(layout, target);
   for (const name of await namesIn(layout.releases(target))) {
     const folder = join(layout.releases(target), name);

@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto";
 import { readdir, readlink, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod";
+import type { TargetName } from "../contract/target.ts";
 import { missing, statsOf } from "../support/files.ts";
 import { syncNames } from "./durability.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
-import type { Layout, Target } from "./layout.ts";
+import type { Layout } from "./layout.ts";
 import { item } from "./names.ts";
 
 /** `release.json` inside a release: its last file, so a release without it was never finished. */
@@ -14,12 +15,17 @@ export const releaseRecord = z.object({
   /** Tells two artifacts of one version apart: a signature or a digest. Null for an adopted folder. */
   identity: z.string().nullable(),
   items: z.array(item),
-  /** Units that its plan starts, restarts or checks; null is the project's own. Absent in releases that older versions made. */
+  /**
+   * Units that its plan starts, restarts or checks; null is the project's own. Absent in releases that older versions
+   * made.
+   */
   units: z.array(z.string().nullable()).optional(),
   content_sha256: z.string().nullable(),
   /** `<section>/<id>` → its folder in the tree that the release was made of. Of projects only. */
   source_folders: z.record(z.string(), z.string()).optional(),
   created_at: z.string(),
+  /** Plugin id → SHA-256 of its `plugin.yaml` as it was installed. Absent in releases that older versions made. */
+  descriptors: z.record(z.string(), z.string()).optional(),
   /** Files in the list of its contents; left out where there is none: in adopted folders. */
   files: z.int().nonnegative().optional(),
 });
@@ -29,7 +35,7 @@ export interface Release extends ReleaseRecord {
   name: string;
 }
 
-const recordFile = (layout: Layout, target: Target, name: string): string =>
+const recordFile = (layout: Layout, target: TargetName, name: string): string =>
   join(layout.release(target, name), "release.json");
 
 /** A release's folder name: recognisable, unique, and safe whatever the version label holds. */
@@ -41,29 +47,30 @@ export function newReleaseName(version: string): string {
   return `${label || "release"}-${randomBytes(4).toString("hex")}`;
 }
 
-export const writeRelease = (layout: Layout, target: Target, name: string, record: ReleaseRecord): Promise<void> =>
+export const writeRelease = (layout: Layout, target: TargetName, name: string, record: ReleaseRecord): Promise<void> =>
   writeJsonFile(recordFile(layout, target, name), record, { durable: layout.durability !== "none" });
 
 /**
- * Removes a release that nothing links to. Its name goes first, and for good: a release that a crash left half removed would look like one
- * to go back to.
+ * Removes a release that nothing links to, and what was staged for it. Its name goes first, and for good: a release
+ * that a crash left half removed would look like one to go back to.
  */
-export async function removeRelease(layout: Layout, target: Target, name: string): Promise<void> {
+export async function removeRelease(layout: Layout, target: TargetName, name: string): Promise<void> {
   const folder = layout.release(target, name);
-  if ((await statsOf(folder)) === undefined) return;
   const doomed = layout.staging(target, name);
-  await rename(folder, doomed);
-  await syncNames(layout, layout.releases(target));
+  if ((await statsOf(folder)) !== undefined) {
+    await rename(folder, doomed);
+    await syncNames(layout, layout.releases(target));
+  }
   await rm(doomed, { recursive: true, force: true });
 }
 
-export async function readRelease(layout: Layout, target: Target, name: string): Promise<Release | undefined> {
+export async function readRelease(layout: Layout, target: TargetName, name: string): Promise<Release | undefined> {
   const record = await readJsonFile(recordFile(layout, target, name), releaseRecord);
   return record && { name, ...record };
 }
 
 /** Name of the release that `current` points to, whether or not it is whole. */
-export async function currentName(layout: Layout, target: Target): Promise<string | undefined> {
+export async function currentName(layout: Layout, target: TargetName): Promise<string | undefined> {
   try {
     return basename(await readlink(layout.current(target)));
   } catch (error) {
@@ -73,7 +80,7 @@ export async function currentName(layout: Layout, target: Target): Promise<strin
 }
 
 /** The running release of a target. */
-export async function currentRelease(layout: Layout, target: Target): Promise<Release | undefined> {
+export async function currentRelease(layout: Layout, target: TargetName): Promise<Release | undefined> {
   const name = await currentName(layout, target);
   return name === undefined ? undefined : readRelease(layout, target, name);
 }
@@ -85,7 +92,7 @@ const namesIn = async (folder: string): Promise<string[]> =>
   });
 
 /** Whole releases of a target, newest first. */
-export async function listReleases(layout: Layout, target: Target): Promise<Release[]> {
+export async function listReleases(layout: Layout, target: TargetName): Promise<Release[]> {
   const names = await namesIn(layout.releases(target));
   const found = await Promise.all(names.map((name) => readRelease(layout, target, name)));
   return found
@@ -94,12 +101,23 @@ export async function listReleases(layout: Layout, target: Target): Promise<Rele
 }
 
 /**
+ * Returns the moment that a new release is recorded with: later than those of all kept ones, also when the clock was
+ * set back, so that releases stay in the order in which they came.
+ */
+export async function nextMoment(layout: Layout, target: TargetName): Promise<string> {
+  const [newest] = await listReleases(layout, target);
+  const now = Date.now();
+  const last = newest === undefined ? Number.NaN : Date.parse(newest.created_at);
+  return new Date(last >= now ? last + 1 : now).toISOString();
+}
+
+/**
  * Removes old releases of a target, but never the running one. Reports and data are not releases and stay.
  *
  * @param keep releases to keep, the running one included; at least 1
  * @returns the names of the removed ones
  */
-export async function collectReleases(layout: Layout, target: Target, keep: number): Promise<string[]> {
+export async function collectReleases(layout: Layout, target: TargetName, keep: number): Promise<string[]> {
   const current = await currentName(layout, target);
   const others = (await listReleases(layout, target)).filter(({ name }) => name !== current);
   const old = others.slice(Math.max(0, keep - 1)).map(({ name }) => name);
@@ -108,7 +126,7 @@ export async function collectReleases(layout: Layout, target: Target, keep: numb
 }
 
 /** Returns the version that a target runs: null when none does, undefined when that cannot be read. */
-export async function runningVersion(layout: Layout, target: Target): Promise<string | null | undefined> {
+export async function runningVersion(layout: Layout, target: TargetName): Promise<string | null | undefined> {
   try {
     const name = await currentName(layout, target);
     return name === undefined ? null : (await readRelease(layout, target, name))?.version;

@@ -1,48 +1,117 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import type { BaseTree } from "../artifact/delta/complete-tree.ts";
+import { comparePaths, TreeDigest } from "../artifact/tree/tree-digest.ts";
+import type { TreeEntry } from "../artifact/tree/tree-index.ts";
 import { readTreeList } from "../artifact/tree/tree-list.ts";
+import { artifactError } from "../contract/errors.ts";
+import type { TargetName } from "../contract/target.ts";
 import { missing } from "../support/files.ts";
-import type { Layout, Section, Target } from "./layout.ts";
+import { CONTENTS_FILE, readContents, REST_FOLDER } from "./contents.ts";
+import type { Layout, Section } from "./layout.ts";
 import { listReleases, type Release } from "./release.ts";
 
-/** In a release: the list of the tree that it was made of, and what of that tree no step installed. */
+/**
+ * In staging: the list of the unpacked tree. Older versions of Sealift left it in the release, and had no lines of the
+ * source tree in its contents.
+ */
 export const TREE_LIST = "tree.ndjson";
-export const REST_FOLDER = "rest";
+
+const REST = `${REST_FOLDER}/`;
+const SHIPPED = "shipped-data/";
 
 /**
  * The kept releases of a target whose whole source tree is still there: any of them may be the base of a delta, also
  * one that was rolled back, as long as its bytes are what they were.
  */
-export async function deltaBases(layout: Layout, target: Target): Promise<Release[]> {
+export async function deltaBases(layout: Layout, target: TargetName): Promise<Release[]> {
   const releases = await listReleases(layout, target);
   return releases.filter(({ name, content_sha256, source_folders }) => {
-    const list = join(layout.release(target, name), TREE_LIST);
+    const list = join(layout.release(target, name), CONTENTS_FILE);
     return content_sha256 !== null && source_folders !== undefined && existsSync(list);
   });
 }
 
-/** The source tree of a release, as the base of a delta. Undefined when its list is gone. */
-export async function baseTree(layout: Layout, target: Target, release: Release): Promise<BaseTree | undefined> {
-  const folder = layout.release(target, release.name);
+/**
+ * Reads the source tree of a release, as the base of a delta. Undefined when its list is gone.
+ *
+ * @throws ArtifactError `delta_base_changed` when the list is not the one of the tree that was installed
+ */
+export async function baseTree(layout: Layout, target: TargetName, release: Release): Promise<BaseTree | undefined> {
   try {
-    return {
-      version: release.version,
-      contentSha256: release.content_sha256!,
-      entries: await readTreeList(join(folder, TREE_LIST)),
-      pathOf: (path) => sourceFile(layout, target, release, path),
-    };
+    const folder = layout.release(target, release.name);
+    const tree = existsSync(join(folder, TREE_LIST))
+      ? await listedByOlderVersion(layout, target, release)
+      : await listedInContents(folder, release);
+    checkList(tree.entries, release);
+    return { version: release.version, contentSha256: release.content_sha256!, ...tree };
   } catch (error) {
     if (missing(error)) return undefined;
     throw error;
   }
 }
 
+const listChanged = ({ version }: Release) =>
+  artifactError("delta_base_changed", `The list of files of the release of ${version} is not what was written.`);
+
+function checkList(entries: readonly TreeEntry[], release: Release): void {
+  const files = new TreeDigest();
+  for (const entry of entries) if (entry.type === "file") files.add(entry.path, entry.sha256);
+  if (files.digest() !== release.content_sha256) throw listChanged(release);
+}
+
+type ListedTree = Pick<BaseTree, "entries" | "pathOf">;
+
+async function listedInContents(folder: string, release: Release): Promise<ListedTree> {
+  const entries: TreeEntry[] = [];
+  const places = new Map<string, string>();
+  const sourcePathOf = sourcePaths(release.source_folders!);
+  for await (const listed of readContents(folder)) {
+    if (listed === undefined) throw listChanged(release);
+    if ("folder" in listed) entries.push({ type: "folder", path: listed.folder });
+    else if (listed.executable !== undefined) {
+      const { executable, source = listed } = listed;
+      const path = sourcePathOf(listed.path);
+      places.set(path, listed.path);
+      entries.push({ type: "file", path, executable, size: source.size, sha256: source.sha256 });
+    }
+  }
+  entries.sort((a, b) => comparePaths(a.path, b.path));
+  return { entries, pathOf: (path) => join(folder, places.get(path)!) };
+}
+
+/**
+ * Returns a function from the path of a file below a release's folder to the path in the source tree that the file
+ * would have come from. It is called for each of many files, and splits no path.
+ *
+ * @param folders `<section>/<id>` → its folder in the source tree
+ */
+export function sourcePaths(folders: Readonly<Record<string, string>>): (path: string) => string {
+  const prefixes = new Map(
+    Object.entries(folders).map(([place, folder]) => [place, posix.join(folder, "/").replace(/^\.\//, "")]),
+  );
+  return (path) => {
+    if (path.startsWith(REST)) return path.slice(REST.length);
+    const shipped = path.startsWith(SHIPPED);
+    const from = shipped ? SHIPPED.length : 0;
+    // Behind the section, and behind the id in it.
+    const to = path.indexOf("/", path.indexOf("/", from) + 1);
+    const prefix = to === -1 ? undefined : prefixes.get(path.slice(from, to));
+    if (prefix === undefined) return path;
+    return `${prefix}${shipped ? "data/" : ""}${path.slice(to + 1)}`;
+  };
+}
+
+async function listedByOlderVersion(layout: Layout, target: TargetName, release: Release): Promise<ListedTree> {
+  const entries = await readTreeList(join(layout.release(target, release.name), TREE_LIST));
+  return { entries, pathOf: (path) => sourceFile(layout, target, release, path) };
+}
+
 /**
  * Returns the place of a file of a release's source tree: installed, set apart as data that is shipped, or among the
  * rest.
  */
-function sourceFile(layout: Layout, target: Target, release: Release, path: string): string {
+function sourceFile(layout: Layout, target: TargetName, release: Release, path: string): string {
   const folder = layout.release(target, release.name);
   for (const [place, source] of Object.entries(release.source_folders ?? {})) {
     if (!path.startsWith(`${source}/`)) continue;

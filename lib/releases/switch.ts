@@ -1,11 +1,12 @@
 import { chmod, link, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { makeFolder, statsOf } from "../support/files.ts";
+import { dirname } from "node:path";
+import type { TargetName } from "../contract/target.ts";
+import { statsOf } from "../support/files.ts";
 import { adoptFolders } from "./adoption.ts";
 import { checkAdoptable, giveData } from "./data-folders.ts";
-import { barrier } from "./durability.ts";
+import { barrier, makeDurableFolder, syncBytes, syncNames } from "./durability.ts";
 import type { Journal } from "./journal.ts";
-import { type Item, type Layout, sameItem, type Target } from "./layout.ts";
+import { type Item, type Layout, sameItem } from "./layout.ts";
 import { addLink, removeOwnLink, replaceLink, standing, syncLinks } from "./links.ts";
 import { currentName, newReleaseName, readRelease, removeRelease } from "./release.ts";
 
@@ -17,12 +18,13 @@ export interface NewRelease {
 }
 
 /**
- * Finds out what a switch to `items` will have to do, and refuses what it cannot: an id of another target, a foreign link.
+ * Finds out what a switch to `items` will have to do, and refuses what it cannot: an id of another target, a foreign
+ * link.
  *
  * @returns the real folders to adopt
  * @throws DeploymentError `id_taken`, `data_conflict`
  */
-export async function planSwitch(layout: Layout, target: Target, items: readonly Item[]): Promise<Item[]> {
+export async function planSwitch(layout: Layout, target: TargetName, items: readonly Item[]): Promise<Item[]> {
   const adopted: Item[] = [];
   for (const item of items) {
     const found = await standing(layout, target, item);
@@ -35,8 +37,9 @@ export async function planSwitch(layout: Layout, target: Target, items: readonly
 }
 
 /**
- * The switch (docs/contract/host.md): the journal first, then the adoption of real folders, data, environment files and links of new ids,
- * and at last the one rename. Everything before that rename changes nothing that runs.
+ * The switch (docs/contract/host.md): the barrier, the journal, then the adoption of real folders, data, environment
+ * files and links of new ids, each of them durable by itself, and at last the one rename. Everything before that
+ * rename changes nothing that runs.
  *
  * @param journal in phase `staging`
  * @returns what was left out: `<section>/<id>/data/<path>` that a plugin's own file stands in the way of
@@ -47,6 +50,8 @@ export async function switchRelease(journal: Journal, { items, envFiles }: NewRe
   const adopted = await planSwitch(layout, target, items);
   const running = await currentName(layout, target);
   const before = running === undefined ? [] : ((await readRelease(layout, target, running))?.items ?? []);
+  // Nothing that others see changes before the release is on the disk: what follows may be taken back by its contents.
+  await barrier(layout, [layout.release(target, release)]);
   await journal.note({
     phase: "switching",
     items: [...items],
@@ -63,7 +68,6 @@ export async function switchRelease(journal: Journal, { items, envFiles }: NewRe
   }
   for (const [id, prepared] of envFiles) await placeEnvFile(journal, id, prepared);
   for (const item of items) await addLink(layout, target, item);
-  await barrier(layout, [layout.release(target, release), join(layout.sealift, "data"), join(layout.root, "plugins")]);
   await replaceLink(layout, layout.current(target), layout.currentText(target, release));
   return blocked;
 }
@@ -72,12 +76,14 @@ async function placeEnvFile(journal: Journal, id: string, prepared: string): Pro
   const path = journal.layout.envFile(id);
   if ((await statsOf(path)) !== undefined) return;
   await journal.note({ env_files: [...journal.entry.env_files, id] });
-  await makeFolder(dirname(path));
+  await makeDurableFolder(journal.layout, dirname(path));
   await chmod(prepared, 0o600);
+  await syncBytes(journal.layout, prepared);
   await link(prepared, path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
   await rm(prepared);
+  await syncNames(journal.layout, dirname(path));
 }
 
 /** Removes what a committed switch has left over: the links of dropped ids. The caller clears the journal. */
@@ -89,7 +95,8 @@ export async function finishSwitch(journal: Journal): Promise<void> {
 }
 
 /**
- * Takes a deployment back to what ran before, from any point of it: also one that another process began. The caller clears the journal.
+ * Takes a deployment back to what ran before, from any point of it: also one that another process began. The caller
+ * clears the journal.
  */
 export async function undoSwitch(journal: Journal): Promise<void> {
   const { layout, entry } = journal;

@@ -29,7 +29,11 @@ const MIN_SECRET_CHARACTERS = 24;
 
 const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Replaces `${VAR}` in every text of a tree, from the environment, else from a systemd credential of that name. @param faults collects `path: message` */
+/**
+ * Replaces `${VAR}` in every text of a tree, from the environment, else from a systemd credential of that name.
+ *
+ * @param faults collects `path: message`
+ */
 function expand(
   value: unknown,
   env: Environment,

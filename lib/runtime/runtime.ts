@@ -2,6 +2,7 @@ import { dirname, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { INTEGRATION_FILE } from "../contract/files/manifest.ts";
 import { createLogger, type Logger } from "../support/logging.ts";
+import type { Auditor, PermissionModel } from "./audit.ts";
 import { Broker } from "./calls/broker.ts";
 import { CallLog, type EndedCall } from "./calls/call-log.ts";
 import { Calls } from "./calls/calls.ts";
@@ -18,9 +19,12 @@ import { createApp } from "./routes/app.ts";
 import type { Inspect } from "./sandbox/launch.ts";
 import { MemorySampler } from "./sandbox/memory-sampler.ts";
 import { Reaper } from "./sandbox/reaper.ts";
+import { sandboxUser } from "./sandbox/sandbox-user.ts";
 import { Scheduler } from "./services/scheduler.ts";
 import { openServices } from "./services/services.ts";
 import { createTokenVerifier } from "./trusted/bearer-token.ts";
+import { describeGroups, findGroups, type FoundGroups } from "./walls/find-groups.ts";
+import { chooseWall } from "./walls/find-wall.ts";
 import { Watchdog } from "./watchdog/watchdog.ts";
 
 export interface RuntimeOptions {
@@ -34,17 +38,26 @@ export interface RuntimeOptions {
   pluginsDir?: string;
   /** Overrides `app.server`. Port 0 takes any free one. */
   listen?: { host: string; port: number };
-  /** Where `${VAR}`, overrides and the plugins' variables come from. Default: the process's environment. */
+  /** The source of `${VAR}`, overrides and the plugins' variables. Default: the process's environment. */
   env?: Readonly<Record<string, string | undefined>>;
   /** Default: JSON on standard error at the configured level. */
   logger?: Logger;
   /**
-   * Keeps errors that a trusted plugin did not catch from ending this process. For a process that is nothing but a runtime.
-   * Default false.
+   * Keeps errors that a trusted plugin did not catch from ending this process. For a process that is nothing but a
+   * runtime. Default false.
    */
   guardProcess?: boolean;
-  /** Where a debugger may attach to the process of a sandboxed plugin: for a runtime of one plugin. */
+  /** The address at which a debugger may attach to a sandboxed plugin: for a runtime of one plugin. */
   inspect?: Inspect;
+  /** Default `enforced`. */
+  permissionModel?: PermissionModel;
+  /**
+   * The folder of this process's control group, where the kernel is not to be asked. Default: with `guardProcess`, the
+   * group that the process is in; else sandboxes get no groups.
+   */
+  controlGroup?: string;
+  /** Hears what plugins use; permissions of descriptors refuse nothing then. */
+  auditor?: Auditor;
   /** Hears of every call that has ended. */
   onCall?: (call: EndedCall) => void;
 }
@@ -72,14 +85,34 @@ async function configurationOf(options: RuntimeOptions): Promise<{ configuration
 }
 
 function observedOf(slot: PluginSlot): Observed["plugins"][number] {
-  const { name, state, memory_mb, generations, generation_bytes } = slot.status();
+  const { name, state, memory_mb, generations, generation_bytes, instances } = slot.status();
   return {
     name,
     state,
     ...(memory_mb !== undefined && { memoryBytes: memory_mb * 1024 * 1024 }),
+    ...(instances !== undefined && {
+      instances: instances.map(({ memory_mb: megabytes = 0, in_flight, serving }) => ({
+        ...{ memoryBytes: megabytes * 1024 * 1024, inFlight: in_flight, serving },
+      })),
+    }),
     ...(generations !== undefined && { generations }),
     ...(generation_bytes !== undefined && { generationBytes: generation_bytes }),
   };
+}
+
+/** A debugger comes over the host's own network, and an audit is to see what a wall would keep a plugin from. */
+function waiverOf({ inspect, permissionModel }: RuntimeOptions): string | undefined {
+  if (inspect) return "a debugger may attach";
+  return permissionModel === "audited" ? "the plugin is audited" : undefined;
+}
+
+/** A process that does other work too stays in the control group that it was given. */
+async function chooseGroups({ guardProcess, controlGroup }: RuntimeOptions, logger: Logger): Promise<FoundGroups> {
+  if (guardProcess !== true && controlGroup === undefined)
+    return { groups: undefined, reason: "this process is not a runtime alone" };
+  const found = await findGroups(logger, controlGroup);
+  logger.info(`sandboxed plugins: ${describeGroups(found)}`);
+  return found;
 }
 
 /**
@@ -92,10 +125,13 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const { app: appSettings, observability, plugins } = settings;
   const logger = options.logger ?? createLogger({ name: appSettings.name, level: observability.logging.level });
   const env = options.env ?? process.env;
+  const wall = await chooseWall(settings, sandboxUser(plugins.sandbox), logger, waiverOf(options));
+  const groups = await chooseGroups(options, logger);
   const verifyToken = await createTokenVerifier(settings.auth.jwt, root);
 
   // What ends with the runtime, in the order in which it begins; a runtime that cannot be built leaves nothing behind.
   await using building = new AsyncDisposableStack();
+  if (groups.groups) building.use(groups.groups);
   const metrics = new Metrics();
   if (options.guardProcess === true) {
     building.use(guardProcess(logger, metrics));
@@ -117,9 +153,16 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
 
   const catalogue = new Catalogue(resolve(root, options.pluginsDir ?? plugins.directory), logger);
   const calls = new Calls(catalogue, metrics, new CallLog(logger, options.onCall));
-  const broker = new Broker(services, calls);
-  const instantiate = instanceFactory({ settings, verifyToken, watchdog, reaper, sampler, inspect: options.inspect });
-  const lifecycle = new Lifecycle({ catalogue, broker, instantiate, metrics, logger, env, reserved });
+  const broker = new Broker(services, calls, options.auditor);
+  const instantiate = instanceFactory({
+    ...{ settings, verifyToken, watchdog, reaper, sampler, wall, groups: groups.groups },
+    inspect: options.inspect,
+    permissionModel: options.permissionModel ?? "enforced",
+  });
+  const lifecycle = new Lifecycle({
+    ...{ catalogue, broker, instantiate, metrics, logger, env, reserved },
+    auditor: options.auditor,
+  });
   const scheduler = building.use(new Scheduler(settings.services.scheduler.jobs, { caller: calls, logger }));
   const monitor = building.use(new HealthMonitor(catalogue, logger));
   metrics.observe(() => ({ plugins: catalogue.all.map(observedOf), callsInFlight: calls.inFlight }));
@@ -131,7 +174,8 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     catalogue,
     lifecycle,
     calls,
-    health: () => diagnose({ services, catalogue, watchdog, maxGenerationBytes: plugins.max_generation_bytes }),
+    health: () =>
+      diagnose({ services, catalogue, watchdog, wall, groups, maxGenerationBytes: plugins.max_generation_bytes }),
     metrics: () => metrics.snapshot(),
     prometheus: async () => ({ contentType: metrics.contentType, text: await metrics.prometheus() }),
     isClosing: () => closing,

@@ -35,7 +35,7 @@ export function action(mark: ActionMark | string = {}) {
 }
 
 /**
- * Makes a method an HTTP route below `/plugin/<name>`; it receives `(request, reply, context)`. Trusted plugins only.
+ * Makes a method an HTTP route below `/plugin/<name>`; it receives `(request, reply, context)`.
  */
 export function route(mark: RouteMark) {
   return function <T extends Method>(method: T, _context: ClassMethodDecoratorContext): T {

@@ -53,9 +53,12 @@ export interface HealthReport {
 
 export interface PluginDefinition<Config = Record<string, unknown>> {
   actions?: Record<string, ActionHandler<never, Config> | ActionDefinition<never, Config>>;
-  /** Served for trusted plugins only. */
+  /** HTTP routes below `/plugin/<name>`; in a sandbox with the parts of request and reply that `RouteRequest` has. */
   routes?: RouteDefinition<Config>[];
-  /** A Fastify plugin, for more than `routes` can say; a route's permissions are its `config.permissions`. */
+  /**
+   * A Fastify plugin, for more than `routes` can say; a route's permissions are its `config.permissions`. Served for
+   * trusted plugins only.
+   */
   router?: FastifyPluginAsync;
   /** Runs before the first call; an error here fails the load or the reload. */
   onLoad?: (context: PluginContext<Config>) => Awaitable<unknown>;

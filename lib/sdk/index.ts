@@ -11,6 +11,7 @@ export type {
   Statements,
 } from "./context.ts";
 export { type ActionMark, type RouteMark, action, route } from "./decorators.ts";
+export type { RouteReply, RouteRequest } from "./routes.ts";
 export {
   type ActionDefinition,
   type ActionHandler,

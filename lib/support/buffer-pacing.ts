@@ -1,17 +1,37 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/**
- * Bytes of buffers that may pass between two collections. Measured: more leaves more garbage, less finds buffers that
- * are still in use, and what has been found twice is old and waits for a full collection.
- */
-const INTERVAL_BYTES = 3 * 1024 * 1024;
+const MIB = 1024 * 1024;
+
+interface Pace {
+  /** Bytes of buffers that may pass between two collections. */
+  intervalBytes: number;
+  /**
+   * One collection in so many is a full one, which also throws away compiled code; the others are of the young heap.
+   */
+  fullEvery: number;
+  /** Bytes of garbage for each byte or character that is counted. */
+  weight: number;
+}
 
 /**
- * One collection in so many is a full one: it frees what two young ones have found in use. It also throws away compiled
- * code.
+ * The edges of streams that are paced, with what was measured at each (docs/decisions/0005-buffer-pacing.md).
+ *
+ * - `bytes`: buffers that pass. More than 3 MiB leaves more garbage, less finds buffers that are still in use; what two
+ *   collections of the young heap have found in use waits for a full one.
+ * - `parts`: the parts of an upload to a bucket. The young heap's collections find a part in use while it is sent.
+ * - `inflated`: contents of ZIP members. An inflater and its output hang on a handle, which only a full one frees.
+ * - `tokens`: records that a parser makes of a fleet's text. Nothing of them lives long enough to be found in use
+ *   twice.
+ * - `rows`: rows of a fleet, their members and their text, counted by the characters of the text.
  */
-const FULL_EVERY = 32;
+const PACES = {
+  bytes: { intervalBytes: 3 * MIB, fullEvery: 32, weight: 1 },
+  parts: { intervalBytes: 5 * MIB, fullEvery: 2, weight: 1 },
+  inflated: { intervalBytes: 5 * MIB, fullEvery: 1, weight: 1 },
+  tokens: { intervalBytes: 3 * MIB, fullEvery: Infinity, weight: 32 },
+  rows: { intervalBytes: 3 * MIB, fullEvery: 32, weight: 6 },
+} satisfies Record<string, Pace>;
 
 type Collect = (options: { type: "minor" | "major"; flavor?: "last-resort" }) => void;
 
@@ -35,23 +55,29 @@ export function collectGarbage(type: "minor" | "major"): void {
 }
 
 /**
- * Keeps the memory of a byte stream flat. A buffer's bytes live outside of V8's heap, and V8 looks at its small young
- * heap long after hundreds of megabytes of dead buffers have gathered; a collection of the young heap every 3 MiB takes
- * well under a millisecond and frees them (docs/decisions/0005-buffer-pacing.md has the measurement).
+ * Keeps the memory of a stream flat. A buffer's bytes live outside of V8's heap, and V8 looks at its small young heap
+ * long after hundreds of megabytes of dead buffers have gathered; a collection of the young heap every few megabytes
+ * takes well under a millisecond and frees them.
  *
- * @param fullEvery one collection in so many is a full one (32); Infinity where nothing lives long enough to be found
- *   in use twice
- * @param intervalBytes bytes between two collections (3 MiB)
- * @returns to be called with the bytes of each chunk that a stage has let go of
+ * @returns a function that is called with the bytes, or characters, of each chunk that a stage has finished with
  */
-export function paceBuffers({ fullEvery = FULL_EVERY, intervalBytes = INTERVAL_BYTES } = {}): (bytes: number) => void {
+export function paceBuffers(edge: keyof typeof PACES = "bytes"): (amount: number) => void {
+  const { intervalBytes, fullEvery, weight }: Pace = PACES[edge];
   let passed = 0;
   let collections = 0;
-  return (bytes) => {
-    passed += bytes;
+  return (amount) => {
+    passed += amount * weight;
     if (passed < intervalBytes) return;
     passed = 0;
     collections++;
     collection()({ type: collections % fullEvery === 0 ? "major" : "minor" });
   };
+}
+
+/**
+ * Frees the memory under a buffer now. Only for one that the caller owns whole, such as the output of a cipher: a chunk
+ * of a connection may share its memory with others.
+ */
+export function freeBuffer({ buffer }: Buffer): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

@@ -9,15 +9,18 @@ export function missing(error: unknown): boolean {
   return code === "ENOENT" || code === "ENOTDIR";
 }
 
-/** Returns the stats of a path without following a link at its end, or `undefined` when nothing stands there. */
-export async function statsOf(path: string): Promise<Stats | undefined> {
+/** Resolves as `work` does, or to `undefined` when the path that it works on does not exist. */
+export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    return await lstat(path);
+    return await work;
   } catch (error) {
     if (missing(error)) return undefined;
     throw error;
   }
 }
+
+/** Returns the stats of a path without following a link at its end, or `undefined` when nothing stands there. */
+export const statsOf = (path: string): Promise<Stats | undefined> => ifThere(lstat(path));
 
 /**
  * Makes a folder and those above it. Node's own recursive `mkdir` never returns below a file system that answers ENOENT

@@ -3,7 +3,7 @@ import { sizeText } from "../agent/deployment/sentences.ts";
 import type { DeploymentModel, Stage, StepView } from "../models/deployment.ts";
 import type { TargetView } from "../models/watch.ts";
 import { Line, type Part } from "./line.tsx";
-import { bar, clock, fit, percent, span, wrap } from "./text.ts";
+import { bar, clock, fit, percent, span, spark, widthOf, wrap } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
 interface Props {
@@ -13,6 +13,9 @@ interface Props {
   scroll: number;
   now: number;
 }
+
+/** Columns of the picture of a stage's throughput: as many seconds. */
+const COURSE = 30;
 
 /** One row of the view. */
 export type Row = readonly Part[];
@@ -96,13 +99,23 @@ const SIGNS: Record<Stage["status"], readonly [string, keyof Theme]> = {
 function stageRow(stage: Stage, deployment: DeploymentModel, width: number): Row {
   const [sign, look] = SIGNS[stage.status];
   const size = Math.max(10, Math.min(40, width - 66));
+  const facts = stageFacts(stage, deployment);
+  const room = Math.min(COURSE, width - size - 24 - widthOf(facts));
   return [
     [`  ${sign} `, look],
     [fit(stage.name, 9), stage.status === "waiting" ? "quiet" : "plain"],
     [` ${bar(stage.fraction, size)}`, stage.status === "waiting" ? "quiet" : look],
     [` ${percent(stage.fraction)}  `],
-    [stageFacts(stage, deployment), "quiet"],
+    [facts, "quiet"],
+    [courseOf(stage, deployment, room), "busy"],
   ];
+}
+
+/** Returns the throughput of a stage over the last seconds as a small picture, where that says something. */
+function courseOf({ name }: Stage, { transfer, unpacking }: DeploymentModel, room: number): string {
+  const course = name === "download" ? transfer : name === "unpack" ? unpacking : undefined;
+  const seconds = course?.course(room) ?? [];
+  return seconds.length < 2 || !seconds.some((bytes) => bytes > 0) ? "" : `  ${spark(seconds)}`;
 }
 
 function stageFacts({ name, status }: Stage, deployment: DeploymentModel): string {

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { type HostRow, troubleOf } from "../models/fleet.ts";
+import { type HostRow, statusText, troubleOf } from "../models/fleet.ts";
 import { stateOf, type TargetView, type WatchModel } from "../models/watch.ts";
 import { Line, type Part, Title } from "./line.tsx";
 import type { Tab } from "./navigation.ts";
@@ -7,7 +7,7 @@ import { moment, span, wrap } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
 /** Hosts, deployments and events that the details tell in full; the views have all of them. */
-const MOST_ROWS = 200;
+const MAX_ROWS = 200;
 
 /** A paragraph of the details: its heading, and a text that is told in full. */
 interface Paragraph {
@@ -95,7 +95,7 @@ function targetParagraphs({ target, now }: DetailSubject): Paragraph[] {
 const historyParagraphs = ({ model, target, now }: DetailSubject): Paragraph[] =>
   model.history
     .filter((row) => row.target === target?.name && row.message !== null && row.message !== target.error?.message)
-    .slice(0, MOST_ROWS)
+    .slice(0, MAX_ROWS)
     .map((row) => ({
       heading: `${moment(row.at, now)}  ${row.version ?? "–"}  ${row.status}${row.code === null ? "" : ` (${row.code})`}, ${span(row.durationMs)}`,
       text: row.message ?? "",
@@ -104,13 +104,13 @@ const historyParagraphs = ({ model, target, now }: DetailSubject): Paragraph[] =
 const eventParagraphs = ({ model, target, now }: DetailSubject): Paragraph[] =>
   model.events
     .filter((row) => row.target === undefined || row.target === target?.name)
-    .slice(-MOST_ROWS)
+    .slice(-MAX_ROWS)
     .toReversed()
     .map(({ at, text, bad }) => ({ heading: moment(at, now), text, look: bad ? "bad" : "plain" }));
 
 const hostParagraphs = ({ hosts, now }: DetailSubject): Paragraph[] =>
-  hosts.slice(0, MOST_ROWS).map((row) => ({
-    heading: `${row.id}  ${row.version}  ${row.status}${row.at === 0 ? "" : `  ${moment(row.at, now)}`}`,
+  hosts.slice(0, MAX_ROWS).map((row) => ({
+    heading: `${row.id}  ${row.version}  ${statusText(row)}${row.at === 0 ? "" : `  ${moment(row.at, now)}`}`,
     text: troubleOf(row) || "no error",
     look: row.status === "success" ? "plain" : "bad",
   }));

@@ -10,12 +10,12 @@ import type { Navigation } from "./navigation.ts";
 import type { Pictures } from "./pictures.ts";
 import { copying } from "./terminal-modes.ts";
 import { useClock } from "./use-clock.ts";
-import { type FleetSource, useFleet } from "./use-fleet.ts";
+import { type FollowedFleet, useFleet } from "./use-fleet.ts";
 import { useNavigation } from "./use-navigation.ts";
 
 export interface FleetDashboardProps {
   /** Fleets by their names, in the order in which they were asked for. */
-  fleets: ReadonlyMap<string, FleetSource>;
+  fleets: ReadonlyMap<string, FollowedFleet>;
   pictures: Pictures;
   quit: () => void;
 }
@@ -46,8 +46,13 @@ export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps):
   const query = queryOf(nav);
 
   // Nobody says what is latest here: it is what most hosts run.
-  function queryOf({ search, filter }: Navigation): FleetQuery {
-    return { search, filter, latest: fleet?.versions().find(({ version }) => version !== NOTHING)?.version ?? null };
+  function queryOf({ search, filter, hosts: order }: Navigation): FleetQuery {
+    return {
+      search,
+      filter,
+      order,
+      latest: fleet?.versions().find(({ version }) => version !== NOTHING)?.version ?? null,
+    };
   }
 
   function shownAt(at: Navigation) {

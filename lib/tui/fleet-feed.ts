@@ -1,8 +1,9 @@
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { nextDelay } from "../agent/watch/schedule.ts";
-import { type FleetHost, type FleetMark, type FleetTarget, readFleet } from "../client/fleet.ts";
+import { type FleetHost, type FleetMark, readFleet } from "../client/fleet.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { asSealiftError } from "../contract/errors.ts";
+import type { Target } from "../contract/target.ts";
 import type { FleetModel } from "../models/fleet.ts";
 import { collectGarbage } from "../support/buffer-pacing.ts";
 import { printable } from "../support/printable.ts";
@@ -21,7 +22,7 @@ const PICTURE_MS = 300;
  * @param intervalMs milliseconds between two looks
  */
 export async function followFleet(
-  target: FleetTarget,
+  target: Target,
   connection: HubConnection,
   model: FleetModel,
   onChange: () => void,
@@ -50,7 +51,7 @@ export async function followFleet(
 }
 
 async function refresh(
-  target: FleetTarget,
+  target: Target,
   options: HubConnection,
   model: FleetModel,
   mark: FleetMark,

@@ -1,5 +1,12 @@
 import type { ReactNode } from "react";
-import { type FleetModel, type FleetQuery, type HostRow, troubleOf } from "../models/fleet.ts";
+import {
+  type FleetModel,
+  type FleetQuery,
+  type HostOrder,
+  type HostRow,
+  statusText,
+  troubleOf,
+} from "../models/fleet.ts";
 import { Line, type Part } from "./line.tsx";
 import { bar, columns, count, moment, percent } from "./text.ts";
 import type { Theme } from "./theme.ts";
@@ -97,8 +104,20 @@ function searchLine(query: FleetQuery, searching: boolean, found: number, start:
     searching || query.search !== ""
       ? [`  / ${query.search}${searching ? "▏" : ""}`, searching ? "busy" : "plain"]
       : ["  / search", "quiet"];
-  return [search, [`   f ${query.filter}`, query.filter === "all" ? "quiet" : "attention"], [`   ${shown}`, "quiet"]];
+  const order = ORDERS[query.order ?? "failing"];
+  return [
+    search,
+    [`   f ${query.filter}`, query.filter === "all" ? "quiet" : "attention"],
+    [`   o ${order}   ${shown}`, "quiet"],
+  ];
 }
+
+const ORDERS: Record<HostOrder, string> = {
+  failing: "failing first",
+  name: "by name",
+  version: "by version",
+  report: "latest report first",
+};
 
 function hostColumns(width: number, ...[host, version, status, time, error]: string[]): string {
   const wide = width >= 120;
@@ -123,7 +142,7 @@ function hostParts(row: HostRow, latest: string | null, width: number, now: numb
   return [
     [`  ${columns([row.id, wide ? 40 : 26])} `],
     [`${columns([row.version, wide ? 20 : 12])} `, row.version === latest || latest === null ? "plain" : "attention"],
-    [`${columns([row.status === "rolled_back" ? "rolled back" : row.status, 11])} `, STATUS_LOOK[row.status]],
+    [`${columns([statusText(row), 11])} `, row.held ? "attention" : STATUS_LOOK[row.status]],
     [`${columns([row.at === 0 ? "" : moment(row.at, now), 16])} `, "quiet"],
     [troubleOf(row), "quiet"],
   ];

@@ -34,10 +34,11 @@ export function Header({
 
 /** The last line: the keys, or what is being asked. */
 export function Footer({ nav, watching, width }: { nav: Navigation; watching: boolean; width: number }): ReactNode {
-  if (nav.confirming === "redeploy") {
+  if (nav.confirming === "redeploy" || nav.confirming === "rollback") {
     const targets = meant(nav);
-    const what = targets.length === 1 ? targets[0] : `${targets.length} targets`;
-    return <Line width={width} parts={[[` Redeploy ${what}?  `, "attention"], ["y yes   any other key no"]]} />;
+    const what = targets.length === 1 ? targets[0]! : `${targets.length} targets`;
+    const asked = nav.confirming === "redeploy" ? `Redeploy ${what}?` : `Go back to the release before, with ${what}?`;
+    return <Line width={width} parts={[[` ${asked}  `, "attention"], ["y yes   any other key no"]]} />;
   }
   if (nav.confirming === "quit") {
     return (
@@ -62,7 +63,7 @@ export function Footer({ nav, watching, width }: { nav: Navigation; watching: bo
 function fitting(watching: boolean, width: number): typeof KEYS {
   let keys = KEYS.filter(({ short, watching: needs }) => short !== undefined && (watching || needs !== true));
   const size = (): number => keys.reduce((sum, { keys: name, short }) => sum + widthOf(name) + widthOf(short!) + 3, 0);
-  for (const dispensable of ["filter", "check", "search", "view"]) {
+  for (const dispensable of ["filter", "check", "search", "view", "target", "retry"]) {
     if (size() > width) keys = keys.filter(({ short }) => short !== dispensable);
   }
   return keys;

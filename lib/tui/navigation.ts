@@ -1,6 +1,6 @@
 import type { Key } from "ink";
 import type { WatchAction } from "../agent/watch/events.ts";
-import { FLEET_FILTERS, type FleetFilter } from "../models/fleet.ts";
+import { FLEET_FILTERS, type FleetFilter, HOST_ORDERS, type HostOrder } from "../models/fleet.ts";
 
 export const TABS = ["deployment", "fleet", "history", "events"] as const;
 export type Tab = (typeof TABS)[number];
@@ -27,8 +27,15 @@ export interface Navigation {
   /** Rows scrolled away in the detail, or undefined while it is closed. */
   detail: number | undefined;
   /** The action that `y` confirms. */
-  confirming: "redeploy" | "quit" | undefined;
+  confirming: Confirmed | undefined;
+  /** The order of the fleet's hosts. */
+  hosts: HostOrder;
 }
+
+/** An action that is asked back about. */
+export type Confirmed = "redeploy" | "rollback" | "quit";
+/** The requests that keys make of targets. */
+export type TargetAction = WatchAction | "rollback";
 
 export const FIRST_VIEW: Navigation = {
   selected: undefined,
@@ -42,6 +49,7 @@ export const FIRST_VIEW: Navigation = {
   help: false,
   detail: undefined,
   confirming: undefined,
+  hosts: "failing",
 };
 
 /** The facts about the shown screen that a key press depends on. */
@@ -59,7 +67,7 @@ export interface Shown {
   paused: boolean;
 }
 
-export type Effect = { act: WatchAction; targets: readonly string[] } | { copy: true } | { quit: true };
+export type Effect = { act: TargetAction; targets: readonly string[] } | { copy: true } | { quit: true };
 
 /** The keys, for the help and the footer. */
 export const KEYS: readonly { keys: string; does: string; watching?: true; short?: string }[] = [
@@ -73,8 +81,10 @@ export const KEYS: readonly { keys: string; does: string; watching?: true; short
   { keys: "s", does: "sort the targets: as listed, by state, by name", watching: true },
   { keys: "/", does: "search hosts, versions and errors; Esc clears", short: "search" },
   { keys: "f", does: "filter the fleet: all, failing, not on the latest", short: "filter" },
+  { keys: "o", does: "order hosts: failing first, name, version, report" },
   { keys: "c", does: "check the hub now", watching: true, short: "check" },
   { keys: "r", does: "redeploy the latest version, even if it runs", watching: true, short: "redeploy" },
+  { keys: "b", does: "go back to the release that ran before", watching: true, short: "back" },
   { keys: "t", does: "retry a version that is in quarantine", watching: true, short: "retry" },
   { keys: "p", does: "pause or resume the target", watching: true, short: "pause" },
   { keys: "?", does: "this help", short: "help" },
@@ -114,7 +124,7 @@ function confirmed(nav: Navigation, input: string): { nav: Navigation; effect?: 
   if (!yes) return { nav: after };
   if (nav.confirming === "quit") return { nav: after, effect: { quit: true } };
   const targets = meant(nav);
-  return targets.length === 0 ? { nav: after } : { nav: after, effect: { act: "redeploy", targets } };
+  return targets.length === 0 ? { nav: after } : { nav: after, effect: { act: nav.confirming!, targets } };
 }
 
 /** Returns the targets that an action is meant for. */
@@ -159,6 +169,7 @@ function action(nav: Navigation, input: string, paused: boolean): { nav: Navigat
   if (targets.length === 0) return undefined;
   if (input === "p") return { nav, effect: { act: paused ? "resume" : "pause", targets } };
   if (input === "r") return { nav: { ...nav, confirming: "redeploy" } };
+  if (input === "b") return { nav: { ...nav, confirming: "rollback" } };
   const act = ACTIONS[input];
   return act === undefined ? undefined : { nav, effect: { act, targets } };
 }
@@ -183,6 +194,10 @@ function moved(nav: Navigation, input: string, key: Partial<Key>, shown: Shown):
   if (input === "f") {
     const filter = FLEET_FILTERS[(FLEET_FILTERS.indexOf(nav.filter) + 1) % FLEET_FILTERS.length]!;
     return { ...nav, tab: "fleet", filter, scroll: { ...nav.scroll, fleet: 0 } };
+  }
+  if (input === "o") {
+    const hosts = HOST_ORDERS[(HOST_ORDERS.indexOf(nav.hosts) + 1) % HOST_ORDERS.length]!;
+    return { ...nav, tab: "fleet", hosts, scroll: { ...nav.scroll, fleet: 0 } };
   }
   return scrolled(nav, input, key, shown);
 }

@@ -8,16 +8,17 @@ const PICTURE_MS = 500;
 export class Pictures {
   readonly #listeners = new Set<() => void>();
   #revision = 0;
-  #told = 0;
+  /** By `performance.now()`: a wall clock that is set back would stop the pictures. */
+  #told = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
   /** Asks for a new picture soon. */
   readonly changed = (): void => {
     if (this.#timer !== undefined) return;
-    const wait = Math.max(0, this.#told + PICTURE_MS - Date.now());
+    const wait = Math.max(0, this.#told + PICTURE_MS - performance.now());
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#told = Date.now();
+      this.#told = performance.now();
       this.#revision++;
       for (const listener of this.#listeners) listener();
     }, wait);

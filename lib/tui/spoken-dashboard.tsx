@@ -1,7 +1,7 @@
 import { Box, Text } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { stateOf, type TargetView } from "../models/watch.ts";
-import type { Navigation } from "./navigation.ts";
+import type { Confirmed, Navigation } from "./navigation.ts";
 import { useNavigation } from "./use-navigation.ts";
 import type { WatchDashboardProps } from "./watch-dashboard.tsx";
 
@@ -42,11 +42,13 @@ export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): Reac
   );
 }
 
-function question(confirming: "redeploy" | "quit" | undefined, selected: string | undefined): string {
+function question(confirming: Confirmed | undefined, selected: string | undefined): string {
+  if (confirming === "rollback")
+    return `Go back to the release before, with ${selected}? Press y for yes, any other key for no.`;
   if (confirming === "redeploy") return `Redeploy ${selected}? Press y for yes, any other key for no.`;
   if (confirming === "quit")
     return "A deployment is under way and will be undone. Quit? Press y for yes, any other key for no.";
-  return "Keys: arrows select, c checks, r redeploys, t retries, p pauses, q quits.";
+  return "Keys: arrows select, c checks, r redeploys, b goes back, t retries, p pauses, q quits.";
 }
 
 /** A target in one sentence. Progress is told in tenths, so that it is not read out all the time. */

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import type { HoldReason } from "../agent/watch/events.ts";
 import { stateOf, type TargetView } from "../models/watch.ts";
 import { windowStart } from "./layout.ts";
 import { Line, type Part, Title } from "./line.tsx";
@@ -109,7 +110,7 @@ function stateCell(target: TargetView, width: number): [text: string, look: keyo
     case "queued":
       return ["waiting for its turn", "busy"];
     case "held":
-      return [target.held!.reason === "downgrade" ? "held: lower version" : "held: quarantined", "attention"];
+      return [heldText(target.held!.reason), "attention"];
     case "paused":
       return ["paused", "attention"];
     case "failing":
@@ -125,6 +126,10 @@ function stateCell(target: TargetView, width: number): [text: string, look: keyo
     case "checking":
       return ["checking", "quiet"];
   }
+}
+
+function heldText(reason: HoldReason): string {
+  return `held: ${reason === "downgrade" ? "lower version" : reason}`;
 }
 
 function nextCheck(target: TargetView, now: number): string {

@@ -3,7 +3,7 @@ import stringWidth from "string-width";
 import { printable } from "../support/printable.ts";
 
 /** ASCII and the signs of our own pictures: one column each, whatever the terminal. */
-const PLAIN = /^[\x20-\x7e█▉▊▋▌▍▎▏░─✓✗▸·›↶→…–●]*$/;
+const PLAIN = /^[\x20-\x7e█▉▊▋▌▍▎▏▁▂▃▄▅▆▇░─✓✗▸·›↶→…–●]*$/;
 
 /** Columns that a text takes on a terminal. */
 export const widthOf = (text: string): number => (PLAIN.test(text) ? text.length : stringWidth(text));
@@ -29,6 +29,14 @@ export function bar(fraction: number, width: number, empty = "░"): string {
   const part = EIGHTHS[eighths % 8]!;
   const full = "█".repeat(Math.floor(eighths / 8)) + part;
   return full + empty.repeat(Math.max(0, width - full.length));
+}
+
+const LEVELS = "▁▂▃▄▅▆▇█";
+
+/** A small picture of numbers beside each other, one column each; the largest is as high as the line. */
+export function spark(values: readonly number[]): string {
+  const most = Math.max(...values, 1);
+  return values.map((value) => LEVELS[Math.round((Math.max(0, value) / most) * (LEVELS.length - 1))]).join("");
 }
 
 /** `62 %`, right-aligned in five columns. */

@@ -1,12 +1,12 @@
 import { useEffect, useRef } from "react";
-import type { FleetTarget } from "../client/fleet.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
+import type { Target } from "../contract/target.ts";
 import { FleetModel } from "../models/fleet.ts";
 import { followFleet } from "./fleet-feed.ts";
 
-/** Whose fleet to read, and how. */
-export interface FleetSource {
-  target: FleetTarget;
+/** The fleet to read, and the way to its hub. */
+export interface FollowedFleet {
+  target: Target;
   connection: HubConnection;
 }
 
@@ -16,7 +16,7 @@ const SETTLE_MS = 200;
 /** The fleet of `source`, followed for as long as it is looked at. One is kept in memory at a time. */
 export function useFleet(
   name: string | undefined,
-  source: FleetSource | undefined,
+  source: FollowedFleet | undefined,
   looking: boolean,
   onChange: () => void,
 ): FleetModel | undefined {

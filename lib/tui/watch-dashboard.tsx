@@ -1,6 +1,5 @@
 import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
-import type { WatchAction } from "../agent/watch/events.ts";
 import type { FleetModel, FleetQuery } from "../models/fleet.ts";
 import { countStates, targetsText, type TargetView, type WatchModel } from "../models/watch.ts";
 import type { DashboardStore } from "./dashboard-store.ts";
@@ -12,20 +11,20 @@ import { EventsView, HistoryView } from "./history-view.tsx";
 import type { Click } from "./key-presses.ts";
 import { dashboardLayout, type Place } from "./layout.ts";
 import { type Part, Title } from "./line.tsx";
-import { type Navigation, press, type Tab } from "./navigation.ts";
+import { type Navigation, press, type Tab, type TargetAction } from "./navigation.ts";
 import { tabAt, Tabs, tabTitle } from "./tabs.tsx";
 import { orderTargets } from "./target-order.ts";
 import { targetAt, TargetsView } from "./targets-view.tsx";
 import { copying } from "./terminal-modes.ts";
 import { useClock } from "./use-clock.ts";
-import { type FleetSource, useFleet } from "./use-fleet.ts";
+import { type FollowedFleet, useFleet } from "./use-fleet.ts";
 import { useNavigation } from "./use-navigation.ts";
 
 export interface WatchDashboardProps {
   store: DashboardStore;
   /** The source of each target's fleet, by the target's name. */
-  fleets: ReadonlyMap<string, FleetSource>;
-  act: (target: string, action: WatchAction) => void;
+  fleets: ReadonlyMap<string, FollowedFleet>;
+  act: (target: string, action: TargetAction) => void;
   quit: () => void;
 }
 
@@ -157,9 +156,8 @@ export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps
   );
 }
 
-const queryOf = ({ search, filter }: Navigation, target: TargetView | undefined): FleetQuery => ({
-  search,
-  filter,
+const queryOf = ({ search, filter, hosts }: Navigation, target: TargetView | undefined): FleetQuery => ({
+  ...{ search, filter, order: hosts },
   latest: target?.latest ?? null,
 });
 

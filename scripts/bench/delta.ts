@@ -10,6 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { DeltaRivals, type Upgraded } from "./delta-rivals.ts";
 import { largeFile, projectTree, smallFiles } from "./material.ts";
 import { best, type Measured, program, shell } from "./measure.ts";
 import { openStage, publish, type Stage } from "./project.ts";
@@ -17,6 +18,7 @@ import { atMost, type Row } from "./row.ts";
 import { openThrottle } from "./throttle.ts";
 
 const MBITS = 100;
+const LEVEL = "3";
 
 interface Shape {
   what: string;
@@ -70,7 +72,6 @@ function editInThreePlaces(file: string): void {
 }
 
 /** Copies a file with bytes inserted, a few MiB at a time. */
-
 function insert(from: string, to: string, at: number, bytes: Buffer): void {
   const out = openSync(to, "w");
   const source = openSync(from, "r");
@@ -105,6 +106,8 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
       const plugin = await projectTree(source, stage.projectId);
       fill(plugin);
       await publish(stage, source, "1.0.0");
+      const rivals = new DeltaRivals(join(folder, "rivals"));
+      if (line === "loopback") await rivals.keepBefore(source);
       edit(plugin);
       const withDeltas = await publish(stage, source, "1.1.0");
       const times = line === "slow" ? 1 : runs;
@@ -118,9 +121,12 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
       rows.push(atMost(`upgrade, ${what}, ${where}`, "full deployment", ratio, budget, detail));
       if (line === "slow") continue;
       rows.push(budgets.bytes(chosen.size_bytes, chosen.full_size_bytes));
-      const without = await best(runs, () => publish(stage, source, nextVersion(), "3", ["--deltas", "0"]));
+      const ours = { bytes: chosen.size_bytes, wall: delta.wall };
+      rows.push(...lowerBounds(what, "rsync -a over loopback", ours, await rivals.rsync(source, runs)));
+      rows.push(...lowerBounds(what, "zstd --patch-from", ours, await rivals.zstdPatch(source, runs, LEVEL)));
+      const without = await best(runs, () => publish(stage, source, nextVersion(), LEVEL, ["--deltas", "0"]));
       const two = ["--delta-from", "1.0.0", "--delta-from", "1.1.0"];
-      const publishedWith = await best(runs, () => publish(stage, source, nextVersion(), "3", two));
+      const publishedWith = await best(runs, () => publish(stage, source, nextVersion(), LEVEL, two));
       rows.push(
         atMost(
           `deploy-publish with two deltas, ${what}`,
@@ -133,6 +139,19 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
     }
   }
   return rows;
+}
+
+/** Bytes and time of an upgrade beside those of a rival that checks less or needs more: no budget, a measure. */
+function lowerBounds(what: string, rival: string, ours: Upgraded, theirs: Upgraded): Row[] {
+  const row = (name: string, ratio: number, detail: string): Row => ({
+    ...{ name: `${name}, ${what}`, against: rival, ratio, budget: "lower bound", ok: true, detail },
+  });
+  const kilobytes = ({ bytes }: Upgraded): string => `${(bytes / 1e3).toFixed(1)} kB`;
+  const seconds = ({ wall }: Upgraded): string => `${wall.toFixed(2)} s`;
+  return [
+    row("bytes", ours.bytes / theirs.bytes, `${kilobytes(ours)} against ${kilobytes(theirs)}`),
+    row("upgrade", ours.wall / theirs.wall, `${seconds(ours)} against ${seconds(theirs)}`),
+  ];
 }
 
 let patch = 0;

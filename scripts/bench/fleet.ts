@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { MarketplaceClient } from "../../lib/client/marketplace-client.ts";
 import { openDatabase } from "../../lib/hub/records/database.ts";
-import { targetName } from "../../lib/hub/records/reports.ts";
+import { loggedTarget } from "../../lib/hub/records/reports.ts";
 import { best, peakMbOf, program } from "./measure.ts";
 import { atMost, type Row } from "./row.ts";
 import { type BenchHub, openHub } from "./stage.ts";
@@ -53,7 +53,7 @@ export async function fillFleet(hub: BenchHub, folder: string, hosts: number): P
   });
   const database = await openDatabase({ dataDir: join(folder, "hub") });
   try {
-    const target = targetName("plugin", SLUG);
+    const target = loggedTarget("plugin", SLUG);
     await database.kysely.transaction().execute(async (transaction) => {
       const first = await transaction
         .selectFrom("hosts")

@@ -6,16 +6,16 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import Table from "cli-table3";
 import { dashboardRows } from "./dashboard.ts";
 import { deltaRows } from "./delta.ts";
+import { deltaDiskRows } from "./delta-disk.ts";
 import { fleetRows } from "./fleet.ts";
 import { hubRows } from "./hub.ts";
 import { describeMachine, machineLine } from "./machine.ts";
 import { marketplaceRows } from "./marketplace.ts";
 import { bucketMemoryRow, memoryRows, projectRows } from "./project.ts";
-import type { Row } from "./row.ts";
-import { benchTrustedCalls } from "./runtime-calls.ts";
+import { inColumns, type Row } from "./row.ts";
+import { benchSandboxedRoutes, benchTrustedCalls } from "./runtime-calls.ts";
 import { benchReloads } from "./runtime-reloads.ts";
 import { benchSandboxedCalls } from "./runtime-sandbox.ts";
 import { benchStart } from "./runtime-start.ts";
@@ -35,10 +35,15 @@ const groups: Record<string, () => Promise<Row[]>> = {
     ...(await marketplaceRows(disk, "disk", runs)),
   ],
   delta: () => deltaRows(disk, "disk", runs),
+  "delta-disk": () => deltaDiskRows(disk),
   dashboard: () => dashboardRows(tmpfs, runs),
   hub: () => hubRows(tmpfs, runs),
   fleet: () => fleetRows(disk, runs),
-  "runtime-calls": async () => [...(await benchTrustedCalls()), ...(await benchSandboxedCalls())],
+  "runtime-calls": async () => [
+    ...(await benchTrustedCalls()),
+    ...(await benchSandboxedCalls()),
+    ...(await benchSandboxedRoutes()),
+  ],
   "runtime-reloads": () => benchReloads(),
   "runtime-start": () => benchStart(),
   memory: async () => [...(await memoryRows(disk, gib, "3")), ...(await memoryRows(disk, Math.min(gib, 1), "9"))],
@@ -65,16 +70,13 @@ try {
   for (const folder of [disk, tmpfs]) rmSync(folder, { recursive: true, force: true });
 }
 
-const table = new Table({
-  head: ["what", "against", "measured", "budget", "", "detail"],
-  style: { head: [], border: [] },
-});
-for (const { name, against, ratio, budget, ok, detail } of rows) {
+const lines = rows.map(({ name, against, ratio, budget, ok, detail }) => {
   const number = ratio >= 20 ? ratio.toFixed(0) : ratio.toFixed(2);
-  table.push([name, against, number, String(budget), ok ? "ok" : "MISSED", detail]);
-}
+  const limit = typeof budget === "number" ? String(Number(budget.toFixed(2))) : budget;
+  return [name, against, number, limit, ok ? "ok" : "MISSED", detail];
+});
 console.log(machineLine(machine));
-console.log(table.toString());
+console.log(inColumns([["what", "against", "measured", "budget", "", "detail"], ...lines]));
 const results = { taken_at: new Date().toISOString(), machine, runs, rows };
 writeFileSync("bench-results.json", `${JSON.stringify(results, null, 2)}\n`);
 console.log(`${rows.filter(({ ok }) => ok).length} of ${rows.length} budgets met; written to bench-results.json`);

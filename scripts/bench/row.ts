@@ -25,3 +25,18 @@ export const atLeast = (name: string, against: string, ratio: number, budget: nu
   ...atMost(name, against, ratio, budget, detail),
   ok: ratio >= budget,
 });
+
+/** Renders rows of cells as lines, with every column as wide as its widest cell. */
+export function inColumns(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const cells of rows)
+    cells.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
+  return rows
+    .map((cells) =>
+      cells
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}

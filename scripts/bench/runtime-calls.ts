@@ -17,9 +17,10 @@ async function serve(...parameters: string[]): Promise<{ url: string; child: Chi
   return { url, child };
 }
 
-async function requestsPerSecond(url: string, seconds: number): Promise<number> {
+async function requestsPerSecond(url: string, seconds: number, method: "GET" | "POST" = "POST"): Promise<number> {
   const headers = { "content-type": "application/json", "x-plugin-key": KEY };
-  const result = await autocannon({ url, method: "POST", headers, body: BODY, connections: 20, duration: seconds });
+  const asked = method === "GET" ? {} : { headers, body: BODY };
+  const result = await autocannon({ url, method, ...asked, connections: 20, duration: seconds });
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${url}: ${result.non2xx} refusals, ${result.errors} errors`);
   return result.requests.average;
@@ -60,4 +61,34 @@ export async function benchTrustedCalls({ rounds = 5, seconds = 3 } = {}): Promi
   }
 }
 
-if (import.meta.main) console.table(await benchTrustedCalls());
+const ROUTED = `export default { routes: [{ method: "GET", path: "/items/:id", handler: (request) => ({ id: request.params.id, text: "hello" }) }] };`;
+
+/** A route of a sandboxed plugin against the same one of a trusted plugin, in one runtime. */
+export async function benchSandboxedRoutes({ rounds = 5, seconds = 3 } = {}): Promise<BenchRow[]> {
+  await using project = await BenchProject.create();
+  for (const mode of ["trusted", "sandboxed"] as const) await project.plugin(mode, mode, ROUTED);
+  const runtime = await serve("runtime", project.root);
+  try {
+    const rates = { trusted: [] as number[], sandboxed: [] as number[] };
+    const rate = (mode: keyof typeof rates, duration: number) =>
+      requestsPerSecond(`${runtime.url}/plugin/${mode}/items/7`, duration, "GET");
+    for (const mode of ["trusted", "sandboxed"] as const) await rate(mode, 1);
+    for (let round = 0; round < rounds; round++)
+      for (const mode of ["trusted", "sandboxed"] as const) rates[mode].push(await rate(mode, seconds));
+    const ratio = median(rates.sandboxed) / median(rates.trusted);
+    return [
+      {
+        name: "runtime: a route of a sandboxed plugin",
+        against: "the same of a trusted one",
+        ratio: round(ratio),
+        budget: "≥ 0.5 × requests/s",
+        ok: ratio >= 0.5,
+        detail: `${Math.round(median(rates.sandboxed))}/s against ${Math.round(median(rates.trusted))}/s`,
+      },
+    ];
+  } finally {
+    runtime.child.kill();
+  }
+}
+
+if (import.meta.main) console.table([...(await benchTrustedCalls()), ...(await benchSandboxedRoutes())]);

@@ -24,7 +24,7 @@ export class BenchProject implements AsyncDisposable {
   }
 
   async plugin(name: string, mode: "trusted" | "sandboxed", source: string, file = "src/main.mjs"): Promise<void> {
-    const limits = "resources:\n  rate_limit: { calls: 100000000, period_seconds: 1 }\n";
+    const limits = "resources:\n  max_memory_mb: 256\n  rate_limit: { calls: 100000000, period_seconds: 1 }\n";
     const descriptor = `name: ${name}\nversion: 1.0.0\nexecution_mode: ${mode}\nentry_point: ${file}\n${limits}`;
     await this.write(`plugins/${name}/plugin.yaml`, descriptor);
     await this.write(`plugins/${name}/${file}`, source);

@@ -1,4 +1,5 @@
 import { globSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 
@@ -23,7 +24,10 @@ const OPTIONS = {
   target: "esnext",
   mainFields: ["module", "main"],
   jsx: "automatic",
-  define: { "process.env.NODE_ENV": '"production"' },
+  // A fifth of the package; lines and columns come from the maps.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  define: { "process.env.NODE_ENV": '"production"', __dirname: "import.meta.dirname" },
   // The dashboard sets it for whoever runs from sources.
   logOverride: { "assign-to-define": "silent" },
   // pg has a driver in C, for those who ask for it: nobody does.
@@ -64,6 +68,20 @@ const apart = (importer: RegExp, filter: RegExp, fileOf: (stem: string) => strin
   },
 });
 
+/** A source map that knows one place: esbuild takes an empty one for none. */
+const NO_MAP = Buffer.from('{"version":3,"sources":["package"],"names":[],"mappings":"AAAA"}').toString("base64");
+
+/** Leaves the code of packages out of the source maps, where it would be nine tenths: stacks speak of our sources. */
+const unmappedPackages: Plugin = {
+  name: "unmapped-packages",
+  setup(build) {
+    build.onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, async ({ path }) => ({
+      contents: `${await readFile(path, "utf8")}\n//# sourceMappingURL=data:application/json;base64,${NO_MAP}`,
+      loader: "js",
+    }));
+  },
+};
+
 /** Plugins and the runtime import one and the same module of the SDK. */
 const sharedSdk = apart(/\/lib\/runtime\//, /\/sdk\/[\w-]+\.ts$/, (stem) => `../../sdk/${stem}.js`);
 
@@ -83,7 +101,7 @@ export async function bundlePrograms(programs: readonly string[]): Promise<Bundl
   const options = {
     ...OPTIONS,
     chunkNames: "lib/chunks/[name]-[hash]",
-    plugins: [standIns, sharedSdk, launcher],
+    plugins: [standIns, sharedSdk, launcher, unmappedPackages],
   } satisfies BuildOptions;
   const entries = programs.map((program) => ({ in: `bin/${program}.ts`, out: `bin/${program}` }));
   const { metafile: first } = await build({ ...options, entryPoints: entries, write: false });
@@ -101,7 +119,7 @@ export async function bundleGuest(): Promise<Bundled> {
     ...OPTIONS,
     entryPoints: [{ in: "lib/runtime/guest/bootstrap.ts", out: "lib/guest/bootstrap" }],
     chunkNames: "lib/guest/[name]-[hash]",
-    plugins: [sharedSdk, sharedZod],
+    plugins: [sharedSdk, sharedZod, unmappedPackages],
   });
   return metafile;
 }
@@ -111,6 +129,11 @@ export async function bundleZod(): Promise<Bundled> {
   const entryPoints = [{ in: "zod", out: "zod/index" }];
   const shared = { ...OPTIONS, entryPoints, splitting: false, sourcemap: false, minify: true } satisfies BuildOptions;
   const { metafile } = await build({ ...shared, banner: {} });
-  const cjs = await build({ ...shared, banner: {}, format: "cjs", outExtension: { ".js": ".cjs" } });
+  // Node requires ES modules: one copy serves both.
+  const stdin = { contents: 'module.exports = require("./index.js");', resolveDir: "." };
+  const cjs = await build({
+    ...{ stdin, outfile: "dist/zod/index.cjs", format: "cjs" as const, platform: "node" as const },
+    ...{ bundle: true, external: ["./index.js"], metafile: true as const, minify: true },
+  });
   return { inputs: metafile.inputs, outputs: { ...metafile.outputs, ...cjs.metafile.outputs } };
 }

@@ -3,13 +3,14 @@
  * test` can build first each time.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, globSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Bundled, bundleGuest, bundlePrograms, bundleZod } from "./bundle.ts";
 import { fillCompileCache } from "./compile-cache.ts";
 import { hashOfInputs, isBuiltFrom, removeStamp, writeStamp } from "./inputs.ts";
+import { stripWasm } from "./strip-wasm.ts";
 import { bundledPackages, dependencyFaults, licencesText } from "./third-party.ts";
 
 const node = (...args: string[]): unknown => execFileSync(process.execPath, args, { stdio: "inherit" });
@@ -24,6 +25,9 @@ async function build(): Promise<void> {
   for (const program of programs) chmodSync(`dist/bin/${program}.js`, 0o755);
   // What earlier builds made, under names that this one does not have.
   for (const path of globSync("dist/{bin,lib,zod}/**/*.*")) if (!(path in bundled.outputs)) rmSync(path);
+  // It looks for its bytes beside itself.
+  const wasm = readFileSync(createRequire(import.meta.url).resolve("jq-web/jq.wasm"));
+  writeFileSync("dist/lib/chunks/jq.wasm", stripWasm(wasm));
 
   writeFileSync("dist/THIRD-PARTY-LICENCES.txt", licencesText(bundledPackages(bundled.inputs)));
   const faults = dependencyFaults(bundled.inputs, packageJson);

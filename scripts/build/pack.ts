@@ -18,12 +18,12 @@ const CHECKOUT_ONLY = ["dependencies", "devDependencies", "scripts", "allowScrip
 const folder = mkdtempSync(join(tmpdir(), "sealift-pack-"));
 try {
   if (!existsSync("dist/bin")) throw new Error("dist/ is missing: npm run build");
-  // Programs that have run from this dist/ left their own compiled code there.
-  await fillCompileCache();
   for (const path of packageJson.files.filter((name) => !name.startsWith("!")))
     cpSync(path, join(folder, path), { recursive: true });
   const published = Object.fromEntries(Object.entries(packageJson).filter(([key]) => !CHECKOUT_ONLY.includes(key)));
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
+  // Programs that run from this dist/, also at this moment, leave their own compiled code there.
+  await fillCompileCache(join(folder, "dist"));
   embedTypes(join(folder, "dist/sdk"), resolve("dist/sdk"));
   const target = resolve(process.argv[2] ?? ".");
   const output = execFileSync("npm", ["pack", "--json", "--pack-destination", target], {

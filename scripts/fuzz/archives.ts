@@ -1,44 +1,73 @@
-import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { DEFAULT_LIMITS } from "../../lib/artifact/limits.ts";
 import { TarReader } from "../../lib/artifact/project/tar-reader.ts";
 import { TreeWriter } from "../../lib/artifact/tree/tree-writer.ts";
 import { unzip } from "../../lib/artifact/zip/unzip.ts";
 import { SealiftError } from "../../lib/contract/errors.ts";
 import { type ForgedMember, forgedTar } from "../../test/support/forged/artifact.ts";
-import { type ForgedEntry, forgedZip } from "../../test/support/forged/zip.ts";
-import type { Listing } from "./python-reader.ts";
+import { FOLDER, type ForgedEntry, forgedZip, LINK } from "../../test/support/forged/zip.ts";
+import { type Listing, listingOf } from "./listing.ts";
 import { mutated, type Random } from "./random.ts";
 
 const NAMES = ["a", "b/c", "b/", "d/e/f", "caf\u00e9", "n".repeat(120), "x.js", "lib/x.js"];
+/** A file that no archive may make. */
+export const OUTSIDE = "/sealift-fuzz-outside";
+/** Names that lead out of a folder, or that some readers take for such. */
+const HOSTILE = ["../up", "b/../../up", OUTSIDE, "b\\..\\up", "./b/./c", "a/", "A", "cafe\u0301", "C:up", "b//c"];
+
+const someNames = (random: Random): string[] => {
+  const names = NAMES.filter(() => random.once(2));
+  return random.once(6) ? [...names, random.pick(HOSTILE)] : names;
+};
 
 const contentOf = (random: Random): string => "text ".repeat(random.below(300));
 
 /** Makes a tar: sound, or with a few bytes changed. */
 export function someTar(random: Random): Buffer {
-  const members = NAMES.filter(() => random.once(2)).map((name): ForgedMember => {
+  const members = someNames(random).map((name): ForgedMember => {
     const isFolder = name.endsWith("/");
     return {
-      name: `./${name}`,
+      name: name.startsWith("/") ? name : `./${name}`,
+      ...(random.once(30) && {
+        type: random.pick(["1", "2", "3", "6", "7", "g", "S"]),
+        linkname: random.pick(["..", "a"]),
+      }),
       ...(!isFolder && { content: contentOf(random) }),
       ...(random.once(4) && { pax: { mtime: "1.5", ...(random.once(3) && { path: `./${name}` }) } }),
       ...(random.once(5) && { gnuLongName: true, pax: {} }),
     };
   });
   const tar = forgedTar(members);
-  return random.once(5) ? tar : mutated(tar, random, 512);
+  if (random.once(5)) return tar;
+  const changed = mutated(tar, random, BLOCK);
+  return random.once(3) ? changed : withChecksums(changed);
+}
+
+const BLOCK = 512;
+const CHECKSUM_AT = 148;
+
+/** Makes the checksums of all headers right again: any reader refuses another one, and so looks no further. */
+function withChecksums(tar: Buffer): Buffer {
+  for (let at = 0; at + BLOCK <= tar.length; at += BLOCK) {
+    const block = tar.subarray(at, at + BLOCK);
+    if (block.toString("latin1", 257, 262) !== "ustar") continue;
+    block.fill(" ", CHECKSUM_AT, CHECKSUM_AT + 8);
+    const sum = block.reduce((total, byte) => total + byte, 0);
+    block.write(`${sum.toString(8).padStart(6, "0")}\0 `, CHECKSUM_AT, "latin1");
+  }
+  return tar;
 }
 
 /** Makes a ZIP: sound, or with a few bytes changed. */
 export function someZip(random: Random): Buffer {
-  const entries = NAMES.filter(() => random.once(2)).map((name): ForgedEntry => {
+  const entries = someNames(random).map((name): ForgedEntry => {
     const isFolder = name.endsWith("/");
     return {
       name,
       ...(!isFolder && { content: contentOf(random), method: random.pick([0, 8]) }),
       ...(!isFolder && random.once(4) && { descriptor: true as const }),
       ...(random.once(5) && { zip64: true }),
+      ...(random.once(30) && { mode: random.pick([LINK, FOLDER, 0o020644, 0]) }),
       madeBy: random.pick([0, 3]),
     };
   });
@@ -46,31 +75,22 @@ export function someZip(random: Random): Buffer {
   return random.once(5) ? zip : mutated(zip, random, 22);
 }
 
-function listingOf(folder: string): Listing {
-  const found: Listing = {};
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath, entry.name);
-    const name = path.slice(folder.length + 1);
-    found[name] = entry.isDirectory() ? null : createHash("sha256").update(readFileSync(path)).digest("hex");
-  }
-  return found;
-}
-
 /**
- * Unpacks with the product into `folder`. @returns undefined when it refuses @throws anything that is not its own
- * error
+ * Unpacks a file with the product into `folder`.
+ *
+ * @returns undefined when it refuses @throws anything that is not its own error
  */
 export async function ours(
   kind: "tar" | "zip",
-  bytes: Buffer,
+  file: string,
   folder: string,
   random: Random,
 ): Promise<Listing | undefined> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   try {
-    if (kind === "tar") unpackTar(bytes, folder, random);
-    else await unpackZip(bytes, folder);
+    if (kind === "tar") unpackTar(readFileSync(file), folder, random);
+    else await unzip(file, folder, { limits: DEFAULT_LIMITS, symlinks: "refuse" });
     return listingOf(folder);
   } catch (error) {
     if (error instanceof SealiftError && error.code !== "internal") return undefined;
@@ -92,10 +112,4 @@ function unpackTar(bytes: Buffer, folder: string, random: Random): void {
   } finally {
     tree.close();
   }
-}
-
-async function unpackZip(bytes: Buffer, folder: string): Promise<void> {
-  const file = `${folder}.zip`;
-  writeFileSync(file, bytes);
-  await unzip(file, folder, { limits: DEFAULT_LIMITS, symlinks: "refuse" });
 }

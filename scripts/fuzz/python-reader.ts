@@ -2,9 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-
-/** Path → SHA-256 in hex of a file, null of a folder. */
-export type Listing = Record<string, string | null>;
+import type { Listing } from "./listing.ts";
 
 /** Python's readers in one process of their own: starting it for each case would take longer than the case. */
 export class PythonReader implements AsyncDisposable {

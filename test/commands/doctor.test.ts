@@ -2,7 +2,8 @@ import { execFile } from "node:child_process";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { layoutOf, type Target } from "../../lib/releases/layout.ts";
+import type { TargetName } from "../../lib/contract/target.ts";
+import { layoutOf } from "../../lib/releases/layout.ts";
 import { quarantine } from "../../lib/releases/quarantine.ts";
 import { World } from "../support/host/world.ts";
 
@@ -75,7 +76,7 @@ t.test("a host that is fit is told so, and one that is not learns what is wrong"
 
   await t.test("versions in quarantine, and a deployment that was cut short", async (t) => {
     const layout = layoutOf(root);
-    const target: Target = `project-${world.projectId}`;
+    const target: TargetName = `project-${world.projectId}`;
     const entry = {
       version: "1.1.0",
       identity: null,

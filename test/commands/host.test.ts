@@ -1,7 +1,10 @@
 import { execFile } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
+import { markUnsent, reportNames } from "../../lib/agent/reports/files.ts";
 import { writePin } from "../../lib/agent/watch/pin.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { quarantine } from "../../lib/releases/quarantine.ts";
@@ -13,13 +16,15 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 const PROGRAM = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
 const TARGET = GIVEN_TARGET.replace("-", ":");
 
-async function host(t: Test) {
+async function host(t: Test, versions = ["1.0.0", "2.0.0"]) {
   const root = temporaryFolder(t);
   const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
-  for (const version of ["1.0.0", "2.0.0"]) await deploy(sourceOf(version, INSTALL), options, () => undefined);
-  const run = (...args: string[]) =>
+  for (const version of versions) await deploy(sourceOf(version, INSTALL), options, () => undefined);
+  const run = (...given: (string | Record<string, string>)[]) =>
     new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-      const env = { PATH: process.env.PATH, SEALIFT_PROJECT_ROOT: root };
+      const args = given.filter((word) => typeof word === "string");
+      const own = given.find((word) => typeof word === "object");
+      const env = { PATH: process.env.PATH, SEALIFT_PROJECT_ROOT: root, ...own };
       execFile(process.execPath, [PROGRAM, ...args], { env }, (error, stdout, stderr) =>
         resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
       );
@@ -68,13 +73,25 @@ t.test("status tells what runs, what is kept, held back and pinned, and how the 
   ]);
 });
 
+t.test("status counts one thing in the singular", async (t) => {
+  const { layout, run } = await host(t, ["1.0.0"]);
+  await markUnsent(layout, GIVEN_TARGET, (await reportNames(layout, GIVEN_TARGET))[0]!);
+  const { stdout } = await run("status");
+  t.match(stdout, /disk +\d.* in 1 release$/m);
+  t.match(stdout, /unsent +1 report for the hub$/m);
+});
+
 t.test("releases and history are tables, and a report is found by the start of its id", async (t) => {
   const { run, events } = await host(t);
   const releases = (await run("releases", TARGET)).stdout.trim().split("\n");
   t.match(releases, [/^2\.0\.0-\S+ +2\.0\.0 .* running$/, /^1\.0\.0-\S+ +1\.0\.0 .* kept$/]);
   t.match((await run("history")).stdout.trim().split("\n"), [/2\.0\.0 +success/, /1\.0\.0 +success/]);
   const [deployment, end] = await events("history", TARGET, "--limit", "1");
-  t.match(deployment, { event: "deployment", resolved_version: "2.0.0" });
+  t.match(deployment, { event: "deployment", version: "2.0.0", resolved_version: "2.0.0" });
+  t.equal(
+    (await run("history", "--fields", "version,status", "--limit", "1")).stdout.split("\n")[0],
+    '{"version":"2.0.0","status":"success"}',
+  );
   t.match(end, { event: "result", deployments: 1 });
   const id = (deployment!["deployment_id"] as string).slice(0, 8);
   t.match(
@@ -84,9 +101,20 @@ t.test("releases and history are tables, and a report is found by the start of i
   t.match(await run("report", "show", "zzz"), { code: 2, stderr: /No report.*"zzz".*\n.*sealift history/ });
 });
 
+t.test("the history of a host where nothing was deployed has no lines, and knows its fields", async (t) => {
+  const { root, run } = await host(t, []);
+  await mkdir(join(root, ".sealift"));
+  t.match(await run("history", "--fields", "version,status"), { code: 0, stdout: "", stderr: "" });
+  t.match(await run("history", "--fields", "versoin"), { code: 2, stderr: /no versoin.*\n.*Did you mean version\?/ });
+});
+
 t.test("rollback goes back in one command, and says so", async (t) => {
   const { run, events } = await host(t);
-  t.match(await run("rollback", TARGET), { code: 0, stdout: "went back to 1.0.0 from 2.0.0\n" });
+  t.match(await run("rollback", TARGET), {
+    code: 0,
+    stdout: "went back to 1.0.0 from 2.0.0\n",
+    stderr: /^Going back with project \S+ \(previous\) in /,
+  });
   t.match((await events("status"))[0], {
     running_version: "1.0.0",
     quarantine: [{ version: "2.0.0", code: "operator" }],
@@ -109,4 +137,35 @@ t.test("a folder that is no project root is refused", async (t) => {
   const { run } = await host(t);
   for (const words of [["status"], ["history"], ["releases", TARGET], ["rollback", TARGET], ["pin", TARGET]])
     t.match(await run(...words, "--project-root", "/"), { code: 2, stderr: /is no project root/ }, words.join(" "));
+});
+
+t.test("two releases are compared, a target's logs are shown, and it is removed", async (t) => {
+  const { root, run, events } = await host(t);
+  t.match((await run("diff", TARGET, "1.0.0")).stdout, /^~ plugins\/a\/version \(5 B → 5 B\)$/m);
+  t.match((await events("diff", TARGET, "2.0.0", "1.0.0"))[0], {
+    event: "difference",
+    what: "file",
+    change: "changed",
+  });
+  t.match(await run("diff", TARGET, "9.0.0"), { code: 1, stderr: /no_release/ });
+
+  const programs = join(root, "programs");
+  await mkdir(programs);
+  await writeFile(join(programs, "docker"), '#!/bin/sh\necho "$@"; echo "from stderr" >&2\n', { mode: 0o755 });
+  const PATH = `${programs}:${process.env.PATH}`;
+  t.match(await run({ PATH }, "logs", TARGET, "-f", "--lines", "5", "--supervisor", "docker"), {
+    code: 0,
+    stdout: /^(logs --tail=5 --follow sealift-plugin-a\n|from stderr\n){2}$/,
+  });
+  t.match(await run("logs", TARGET, "b", "--supervisor", "docker"), {
+    code: 2,
+    stderr: /has no plugin b.*It has a\./s,
+  });
+  t.match(await run({ PATH: "/nowhere" }, "logs", TARGET, "--supervisor", "docker"), {
+    code: 1,
+    stderr: /docker is not installed here/,
+  });
+
+  t.match(await run("remove", TARGET), { code: 0, stderr: /^Removed .*: 2\.0\.0 ran, 2 releases gone\.$/m });
+  t.match((await run("status")).stdout, /nothing runs/);
 });

@@ -36,8 +36,13 @@ t.test("--fields and --csv print what was asked for, and nothing else", async (t
   await report(hub, "1.0.0", { "host-1": "success", "host-2": "failed" });
   const rows = await sealift(hub, "fleet plugin:tides --fields host_id,version");
   t.same(rows.stdout, '{"host_id":"host-1","version":"1.0.0"}\n{"host_id":"host-2","version":"1.0.0"}\n');
-  const csv = await sealift(hub, "fleet plugin:tides --csv --fields host_id,status,nothing");
-  t.same(csv.stdout, "host_id,status,nothing\nhost-1,success,\nhost-2,failed,\n");
+  const csv = await sealift(hub, "fleet plugin:tides --csv --fields host_id,status,error_message");
+  t.same(csv.stdout, "host_id,status,error_message\nhost-1,success,\nhost-2,failed,\n");
+  t.match(await sealift(hub, "fleet plugin:tides --fields host_id,staus"), {
+    code: 2,
+    stdout: "",
+    stderr: /--fields: there is no staus\. A record has .*host_id.*\n {2}Did you mean status\?/,
+  });
   const one = await sealift(hub, "project create Clock --fields project.kind,project.name");
   t.same(one.stdout, '{"project.kind":"project","project.name":"Clock"}\n');
   const failed = await sealift(hub, "key revoke nothing --csv");
@@ -86,4 +91,15 @@ t.test("a scope may be given several times, or with commas", async (t) => {
   const hub = await fleetOf(t);
   const { stdout } = await sealift(hub, "key create --name ci --scope publish,read --scope report --fields key.scopes");
   t.same(JSON.parse(stdout), { "key.scopes": ["publish", "read", "report"] });
+});
+
+t.test("a command that stops reading early ends at once", async (t) => {
+  const hub = await fleetOf(t);
+  await report(hub, "1.0.0", { "host-1": "success", "host-2": "failed" });
+  // The hub keeps an idle connection for 72 s; one run in four waited for its end.
+  for (let run = 0; run < 8; run++) {
+    const started = performance.now();
+    t.equal((await sealift(hub, "fleet plugin:tides --fields staus")).code, 2);
+    t.ok(performance.now() - started < 60_000);
+  }
 });

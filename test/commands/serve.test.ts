@@ -64,7 +64,7 @@ t.test("a hub says when it serves, reloads and stops, and pings while it lives",
   writeFileSync(join(cwd, "hub/kek.json"), "no keys");
   child.kill("SIGHUP");
   await socket.until(({ said }) => said.length >= 6);
-  t.match(stderr.slice(2), [/could not be read again/, /the KEK file could not be read again/]);
+  t.match(stderr.slice(2), [/could not be read again/, /the KEKs could not be read again/]);
   t.equal((await fetch(`${url}/healthz`)).status, 200, "and it goes on");
 
   child.kill("SIGTERM");

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 
-/** What a person reads who has typed something that cannot be run. */
+/** The messages for a person who has typed something that cannot be run. */
 
 interface Ended {
   code: number;

@@ -7,7 +7,7 @@ import { publishedArchive, publishedProject, watchYaml } from "../support/hub/pu
 import { run } from "../support/programs/watch-program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-/** What bad input gets: one message with every fault, exit code 2, and no request at all. */
+/** Bad input gets one message with every fault, exit code 2, and no request at all. */
 
 interface Place {
   door: Door;

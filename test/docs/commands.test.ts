@@ -1,15 +1,15 @@
 /**
- * Every command block of every page, typed as a reader types it, page by page, in an empty folder.
- * `SEALIFT_PAGES=docs/watch.md` chooses pages.
+ * Every command block of every page, typed as a reader types it, page by page, in an empty folder. Where root types, an
+ * ordinary user types the pages of the first hour, too. `SEALIFT_PAGES=docs/watch.md` chooses pages.
  */
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import t from "tap";
 import { parseAllDocuments } from "yaml";
 import { type Block, blocksOf, printedPattern } from "../support/docs/blocks.ts";
 import { readPage, repository, repositoryFiles } from "../support/docs/pages.ts";
-import { installPrograms, readerEnvironment, Shell } from "../support/docs/shell.ts";
+import { copyCheckout, installPrograms, readerEnvironment, Shell, type User } from "../support/docs/shell.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const LANGUAGES = ["sh", "text", "yaml", "json", "ts", "js", "mermaid", "ini", "sql", "html"];
@@ -50,31 +50,62 @@ t.test("every block says its language, and none that cannot run is without its r
   }
 });
 
-const programs = join(temporaryFolder(t), "bin");
-installPrograms(programs);
+/** Somebody who types, and the checkout that the pages take examples from. */
+interface Reader {
+  checkout: string;
+  programs: string;
+  user?: User;
+}
+
+const isRoot = process.getuid?.() === 0;
+const installed = temporaryFolder(t);
+chmodSync(installed, 0o755);
+const self: Reader = { checkout: repository, programs: join(installed, "bin") };
+installPrograms(self.programs);
+
+/** An ordinary user, who has no name here and nothing of their own. */
+function ordinaryUser(): Reader {
+  const checkout = join(installed, "checkout");
+  const reader = { checkout, programs: join(installed, "user-bin"), user: { uid: 61_234, gid: 61_234 } };
+  installPrograms(reader.programs, checkout, copyCheckout(checkout));
+  return reader;
+}
+
+const FIRST_HOUR = ["docs/getting-started.md", "docs/watch.md", "docs/runtime.md", "docs/sdk.md"];
+const firstHour = isRoot && pages.some((page) => FIRST_HOUR.includes(page)) ? ordinaryUser() : undefined;
 
 for (const page of pages) {
   const blocks = blocksOf(readPage(page));
   if (!blocks.some(({ language, notRun }) => language === "sh" && notRun === undefined)) continue;
 
-  t.test(`the commands of ${page} work as they stand there`, { timeout: 600_000 }, async (t) => {
+  typed(page, blocks, self, "work as they stand there");
+  if (firstHour !== undefined && FIRST_HOUR.includes(page)) typed(page, blocks, firstHour, "work for an ordinary user");
+}
+
+function typed(page: string, blocks: readonly Block[], { checkout, programs, user }: Reader, works: string): void {
+  void t.test(`the commands of ${page} ${works}`, { timeout: 600_000 }, async (t) => {
     const base = temporaryFolder(t);
     // Sandboxes of a runtime that root has started are other users.
     chmodSync(base, 0o755);
     const [home, folder] = ["home", "work"].map((name) => join(base, name)) as [string, string];
-    for (const path of [home, folder]) mkdirSync(path);
+    for (const path of [home, folder]) {
+      mkdirSync(path);
+      if (user !== undefined) chownSync(path, user.uid, user.gid);
+    }
     const ports = new Map(await Promise.all(PORTS.map(async (port) => [port, await freePort()] as const)));
     const here = (text: string): string => text.replace(/\b(8787|8000|9090)\b/g, (port) => ports.get(port)!);
 
-    await using shell = new Shell(folder, { ...readerEnvironment(home, programs), REPOSITORY: repository });
+    await using shell = new Shell(folder, { ...readerEnvironment(home, programs), REPOSITORY: checkout }, user);
     for (const block of blocks) {
       if (block.first !== undefined) {
         const { text, code } = await shell.type(here(block.first), BLOCK_LIMIT_MS);
         if (code !== 0) return void t.fail(`what comes before "${shown(block)}" failed`, { printed: text });
       }
       if (block.as !== undefined) {
-        mkdirSync(dirname(join(folder, block.as)), { recursive: true });
-        writeFileSync(join(folder, block.as), here(`${block.text}\n`));
+        const file = join(folder, block.as);
+        mkdirSync(dirname(file), { recursive: true });
+        writeFileSync(file, here(`${block.text}\n`));
+        if (user !== undefined) chownSync(file, user.uid, user.gid);
       }
       if (block.language !== "sh" || block.notRun !== undefined) continue;
       const { text, code } = await shell.type(here(block.text), BLOCK_LIMIT_MS);

@@ -55,6 +55,16 @@ t.test("every page of docs/ that a comment, message or test cites exists, with i
   t.same(faults, []);
 });
 
+t.test("every attack, fault and fuzz test is named by the claim that it holds", async (t) => {
+  const claims = readPage("docs/security.md");
+  const tests = repositoryFiles("test/attacks/*.test.ts", "test/faults/*.test.ts", "test/fuzz/*.test.ts");
+  t.ok(tests.length > 80, `${tests.length} tests`);
+  t.same(
+    tests.filter((path) => existsSync(join(repository, path)) && !claims.includes(`\`${path}\``)),
+    [],
+  );
+});
+
 t.test("every path of the repository that a page names in code exists", async (t) => {
   const faults: string[] = [];
   let paths = 0;

@@ -1,9 +1,14 @@
 # Brings the reader of a page to where the page begins: sourced by comments of the pages, in the page's empty folder.
 # Needs REPOSITORY, and HUB_PORT for a hub.
 
-a_hub() {
+# The hub of ./hub, for the first time or again.
+a_started_hub() {
   hub-serve --data-dir ./hub --listen "127.0.0.1:$HUB_PORT" >hub.log 2>&1 &
   curl -fs --retry 100 --retry-delay 1 --retry-connrefused "http://127.0.0.1:$HUB_PORT/readyz" >/dev/null
+}
+
+a_hub() {
+  a_started_hub
   export SEALIFT_HUB_URL=http://127.0.0.1:$HUB_PORT SEALIFT_API_KEY
   SEALIFT_API_KEY=$(cat hub/admin.key)
 }
@@ -32,4 +37,28 @@ a_project() {
   cp -r "$REPOSITORY/examples/harbour" source
   sed -i "s/^project_id: .*/project_id: $PROJECT/" source/deployment/install.yaml
   deploy-publish ./source --project-id "$PROJECT" --version 1.0.0 --signing-key-file keys/signer.key
+}
+
+# A runtime that loads the plugins of the project root `host`, and a plan of Harbour that restarts and checks one of them.
+# RUNTIME_PORT is the runtime's.
+a_harbour_with_runtime() {
+  openssl rand -hex 16 >secrets/plugin.key
+  mkdir -p host/plugins
+  printf 'app:\n  name: harbour\n  secret_key: ${PLUGIN_KEY}\n' >host/integration.yaml
+  PLUGIN_KEY=$(cat secrets/plugin.key) runtime-serve --config host/integration.yaml \
+    --listen "127.0.0.1:$RUNTIME_PORT" >runtime.log 2>&1 &
+  curl -fs --retry 100 --retry-delay 1 --retry-connrefused "http://127.0.0.1:$RUNTIME_PORT/healthz" >/dev/null
+  cat >>source/deployment/install.yaml <<END
+  - {id: restart, action: restart, plugin: tide-table, depends_on: [berths-env]}
+  - {id: health, action: healthcheck, plugin: tide-table, timeout: 10, retries: 0, depends_on: [restart]}
+END
+  deploy-publish ./source --project-id "$PROJECT" --version 1.0.1 --signing-key-file keys/signer.key
+}
+
+# Ends the hub and takes its folder away.
+lose_the_hub() {
+  curl -fs "$SEALIFT_HUB_URL/healthz" >/dev/null
+  kill "$(jobs -p | tail -n 1)"
+  wait "$(jobs -p | tail -n 1)" || true
+  mv hub hub.lost
 }

@@ -1,9 +1,9 @@
 /**
- * A host that upgrades by deltas through many versions, while its programs are killed and its releases are changed.
- * `DELTA_VERSIONS` says how many (8); a nightly run takes 50.
+ * A watch that upgrades by deltas through many versions, while it is killed and its releases are changed.
+ * `DELTA_VERSIONS` says how many (6); a nightly run takes 50. `DELTA_SEED` repeats the edits and kills of a run.
  */
 import { spawn } from "node:child_process";
-import { randomBytes, randomInt } from "node:crypto";
+import { createHash, randomInt } from "node:crypto";
 import { once } from "node:events";
 import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,10 +11,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { snapshot } from "../support/host/attacked-host.ts";
+import { seeded } from "../support/host/chaos.ts";
 import { World } from "../support/host/world.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../dist/bin/deploy-project.js", import.meta.url));
-const VERSIONS = Number(process.env["DELTA_VERSIONS"] ?? 8);
+const program = (name: string): string => fileURLToPath(new URL(`../../dist/bin/${name}.js`, import.meta.url));
+const VERSIONS = Number(process.env["DELTA_VERSIONS"] ?? 6);
+const SEED = Number(process.env["DELTA_SEED"] ?? randomInt(2 ** 32));
+const random = seeded(SEED);
+
+/** A whole number from `from` up to, not including, `to`. */
+const between = (from: number, to: number): number => from + Math.floor(random() * (to - from));
 
 /** The files of the running release, without what tells one installation from another. */
 function running(world: World, root: string): Record<string, string> {
@@ -22,9 +28,22 @@ function running(world: World, root: string): Record<string, string> {
   return snapshot(current, (path) => /^(release\.json|contents\.ndjson|[^/]+\.env)$/.test(path));
 }
 
-/** Runs deploy-project, and kills it after a while if `killAfterMs` says so. @returns its events, if it came to its end */
-async function upgrade(world: World, root: string, killAfterMs?: number): Promise<string | undefined> {
-  const child = spawn(process.execPath, [PROGRAM, ...world.deployArgs(root), "--json"], {
+/**
+ * Runs a watch for one round, and kills it after a while if `killAfterMs` says so.
+ *
+ * @returns its events, if it came to its end
+ */
+function upgrade(world: World, root: string, killAfterMs?: number): Promise<string | undefined> {
+  const [, id, ...rest] = world.deployArgs(root);
+  return ended(world, ["watch", `project:${id!}`, ...rest, "--once"], killAfterMs);
+}
+
+/** Deploys as an operator does a version that the watch holds back, since it was killed while it fetched it. */
+const upgradeByHand = (world: World, root: string): Promise<string | undefined> =>
+  ended(world, ["deploy-project", ...world.deployArgs(root)]);
+
+async function ended(world: World, [name, ...args]: string[], killAfterMs?: number): Promise<string | undefined> {
+  const child = spawn(process.execPath, [program(name!), ...args, "--json"], {
     stdio: ["ignore", "pipe", "ignore"],
     env: { PATH: process.env.PATH, ...world.hostSecrets() },
   });
@@ -40,19 +59,20 @@ async function upgrade(world: World, root: string, killAfterMs?: number): Promis
 function spoil(world: World, root: string): void {
   const releases = join(root, ".sealift/releases", `project-${world.projectId}`);
   const names = readdirSync(releases).filter((name) => !name.startsWith("."));
-  const file = join(releases, names[randomInt(names.length)]!, "plugins/tide-table/src/tides.js");
+  const file = join(releases, names.toSorted()[between(0, names.length)]!, "plugins/tide-table/src/tides.js");
   appendFileSync(file, "// spoiled\n");
 }
 
 t.test("every upgrade ends in the tree of the full artifact, whatever is killed or changed", async (t) => {
   await using world = await World.make();
-  const noise = randomBytes(300_000);
+  t.comment(`DELTA_SEED=${SEED}`);
+  const noise = createHash("shake256", { outputLength: 300_000 }).update(String(SEED)).digest();
   const root = world.path("host");
   let byDelta = 0;
   let spoiled = 0;
   for (let round = 0; round < VERSIONS; round++) {
     const version = `1.${round}.0`;
-    const at = randomInt(noise.length - 10);
+    const at = between(0, noise.length - 10);
     const data = Buffer.concat([noise.subarray(0, at), Buffer.from(version), noise.subarray(at)]);
     writeFileSync(world.path("source/plugins/tide-table/src/noise.bin"), data);
     await world.publish(version);
@@ -60,8 +80,9 @@ t.test("every upgrade ends in the tree of the full artifact, whatever is killed 
       spoil(world, root);
       spoiled++;
     }
-    for (let kills = randomInt(3); round > 0 && kills > 0; kills--) await upgrade(world, root, randomInt(80, 700));
-    const events = await upgrade(world, root);
+    const killed = round > 0 && random() < 0.5;
+    if (killed) await upgrade(world, root, between(80, 1500));
+    const events = (await upgrade(world, root)) ?? (killed ? await upgradeByHand(world, root) : undefined);
     t.ok(events, `${version} is deployed`);
     if (events?.includes('"delta.chosen"') === true && !events.includes('"delta.failed"')) byDelta++;
     const full = world.path(`full-${round}`);

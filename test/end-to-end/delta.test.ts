@@ -1,88 +1,21 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import t, { type Test } from "tap";
-import { deploy } from "../../lib/agent/deployment/deploy.ts";
-import type { AgentEvent } from "../../lib/agent/deployment/events.ts";
-import { projectSource } from "../../lib/agent/sources/project.ts";
-import { DEFAULT_LIMITS } from "../../lib/artifact/limits.ts";
-import { publicKeyOf } from "../../lib/artifact/signatures/ed25519.ts";
-import { publishProject } from "../../lib/publisher/publish-project.ts";
-import { planText } from "../support/forged/artifact.ts";
-import { mayChange, snapshot } from "../support/host/attacked-host.ts";
-import { createProject, startHub } from "../support/hub/real-hub.ts";
+import t from "tap";
+import { writeTreeList } from "../../lib/artifact/tree/write-tree-list.ts";
+import { readContents } from "../../lib/releases/contents.ts";
+import { baseTree, deltaBases } from "../../lib/releases/source-tree.ts";
+import { deltaFleet } from "../support/host/delta-fleet.ts";
+import { layoutOf } from "../support/host/project-root.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const SEED = randomBytes(32);
-const noise = randomBytes(500_000);
-
-/** A hub, a project whose versions differ by one edit, and hosts that deploy it. */
-async function fleet(t: Test) {
-  const hub = await startHub(t);
-  const project = await createProject(hub);
-  const connection = { hubUrl: hub.url, apiKey: project.key, timeoutMs: 10_000 };
-  const source = temporaryFolder(t);
-  const plant = (path: string, content: string | Uint8Array): void => {
-    mkdirSync(join(source, path, ".."), { recursive: true });
-    writeFileSync(join(source, path), content);
-  };
-  const steps = "  - { id: install, action: install_plugin, plugin: demo }\n";
-  plant("deployment/install.yaml", planText(project.id, steps));
-  plant("README.md", "kept apart");
-  plant("plugins/demo/plugin.yaml", "name: demo\nversion: 1.0.0\n");
-  plant("plugins/demo/data/seed.txt", "a seed");
-  plant("plugins/demo/run.sh", "#!/bin/sh\n");
-  chmodSync(join(source, "plugins/demo/run.sh"), 0o755);
-  const publish = async (version: string, edit = version, seed: Uint8Array = SEED): Promise<void> => {
-    plant("plugins/demo/noise.bin", Buffer.concat([noise, Buffer.from(edit)]));
-    plant(`plugins/demo/only-${version}.txt`, version);
-    await publishProject({
-      sourceRoot: source,
-      projectId: project.id,
-      projectName: "Demo",
-      version,
-      include: [],
-      limits: DEFAULT_LIMITS,
-      signal: new AbortController().signal,
-      emit: () => {},
-      seed,
-      level: 3,
-      hub: connection,
-      deltas: { count: 4 },
-    });
-    rmSync(join(source, `plugins/demo/only-${version}.txt`));
-  };
-  const deployTo = async (root: string, version: string, more: { delta?: boolean } = {}) => {
-    const events: AgentEvent[] = [];
-    const given = projectSource({
-      ...connection,
-      projectId: project.id,
-      version,
-      deploymentCredential: project.credential,
-      trust: { pinned: publicKeyOf(SEED) },
-      ...more,
-    });
-    const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const }, allowDowngrade: true };
-    const result = await deploy(given, options, (event) => events.push(event));
-    const find = <E extends AgentEvent["event"]>(name: E) =>
-      events.find((event): event is Extract<AgentEvent, { event: E }> => event.event === name);
-    return { result, events, find };
-  };
-  return { project, publish, deployTo, release: (root: string) => releaseOf(root, project.id) };
-}
-
-/** What runs in a project root: the files of the current release, as they are. */
-function releaseOf(root: string, project: string): Record<string, string> {
-  const current = join(root, ".sealift/current", `project-${project}`);
-  const volatile = (path: string): boolean => ["release.json", "contents.ndjson"].includes(path) || mayChange(path);
-  return snapshot(current, volatile);
-}
-
 t.test("an upgrade takes the delta, and leaves the release that the full artifact would have left", async (t) => {
-  const { publish, deployTo, release } = await fleet(t);
+  const { plant, publish, deployTo, release } = await deltaFleet(t);
   const [a, b] = [temporaryFolder(t), temporaryFolder(t)];
   await publish("1.0.0");
   t.equal((await deployTo(a, "1.0.0")).find("delta.chosen"), undefined, "the first version has nothing to build on");
+  // Later deltas from 1.0.0 have to carry it: the one from 1.1.0 is the smallest for sure.
+  plant("plugins/demo/more-noise.bin", randomBytes(20_000));
   await publish("1.1.0");
   const { result, find } = await deployTo(a, "1.1.0");
   t.match(result, { outcome: "deployed", version: "1.1.0" });
@@ -105,7 +38,7 @@ t.test("an upgrade takes the delta, and leaves the release that the full artifac
 });
 
 t.test("a kept release is a base as well as the running one", async (t) => {
-  const { publish, deployTo } = await fleet(t);
+  const { publish, deployTo } = await deltaFleet(t);
   const root = temporaryFolder(t);
   await publish("1.0.0");
   await publish("1.1.0");
@@ -118,7 +51,7 @@ t.test("a kept release is a base as well as the running one", async (t) => {
 });
 
 t.test("a base that was changed falls back to the full artifact in the same run", async (t) => {
-  const { publish, deployTo, release, project } = await fleet(t);
+  const { publish, deployTo, release, project } = await deltaFleet(t);
   const [a, b] = [temporaryFolder(t), temporaryFolder(t)];
   await publish("1.0.0");
   await publish("1.1.0");
@@ -128,7 +61,10 @@ t.test("a base that was changed falls back to the full artifact in the same run"
     "an installed file": (folder) => writeFileSync(join(folder, "plugins/demo/run.sh"), "#!/bin/bash\n"),
     "a file of the rest": (folder) => rmSync(join(folder, "rest/README.md")),
     "a seed": (folder) => writeFileSync(join(folder, "shipped-data/plugins/demo/seed.txt"), "another"),
-    "the list": (folder) => writeFileSync(join(folder, "tree.ndjson"), "{}\n"),
+    "the list": (folder) => {
+      const list = readFileSync(join(folder, "contents.ndjson"), "utf8");
+      writeFileSync(join(folder, "contents.ndjson"), list.replace('"executable":true', '"executable":"yes"'));
+    },
   };
   for (const [what, change] of Object.entries(changes)) {
     rmSync(a, { recursive: true, force: true });
@@ -141,8 +77,49 @@ t.test("a base that was changed falls back to the full artifact in the same run"
   }
 });
 
+/** Turns the only release of a host into one as Sealift made them when the source tree had a list of its own. */
+async function madeOld(root: string, project: string): Promise<void> {
+  const layout = layoutOf(root);
+  const [release] = await deltaBases(layout, `project-${project}`);
+  const folder = layout.release(`project-${project}`, release!.name);
+  const { entries } = (await baseTree(layout, `project-${project}`, release!))!;
+  writeTreeList(join(folder, "tree.ndjson"), entries);
+  const lines: string[] = [];
+  for await (const line of readContents(folder)) {
+    if ("folder" in line! || !/^(plugins|extensions|shipped-data)\//.test(line!.path)) continue;
+    const { path, size, mtime_ms, sha256 } = line!;
+    lines.push(`${JSON.stringify({ path, size, mtime_ms, sha256 })}\n`);
+  }
+  writeFileSync(join(folder, "contents.ndjson"), lines.join(""));
+  const { name: _, ...record } = release!;
+  writeFileSync(join(folder, "release.json"), JSON.stringify({ ...record, files: lines.length }));
+}
+
+t.test("a release that an older version of Sealift made is a base, and is verified", async (t) => {
+  const { publish, deployTo, release, project } = await deltaFleet(t);
+  const [a, b] = [temporaryFolder(t), temporaryFolder(t)];
+  await publish("1.0.0");
+  await publish("1.1.0");
+  await deployTo(a, "1.0.0");
+  await deployTo(b, "1.1.0");
+  await madeOld(a, project.id);
+  t.equal((await deployTo(a, "1.0.0")).result.outcome, "unchanged", "its contents are what they were");
+  const { find } = await deployTo(a, "1.1.0");
+  t.equal(find("delta.chosen")?.base_version, "1.0.0");
+  t.equal(find("delta.failed"), undefined);
+  t.strictSame(release(a), release(b));
+
+  rmSync(a, { recursive: true });
+  await deployTo(a, "1.0.0");
+  await madeOld(a, project.id);
+  const releases = join(a, ".sealift/releases", `project-${project.id}`);
+  rmSync(join(releases, readdirSync(releases)[0]!, "rest/README.md"));
+  t.match((await deployTo(a, "1.1.0")).find("delta.failed"), { code: "delta_base_changed" });
+  t.strictSame(release(a), release(b));
+});
+
 t.test("a delta of another signer than the pinned one is left alone", async (t) => {
-  const { publish, deployTo } = await fleet(t);
+  const { publish, deployTo } = await deltaFleet(t);
   const root = temporaryFolder(t);
   await publish("1.0.0");
   await deployTo(root, "1.0.0");

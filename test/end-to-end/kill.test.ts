@@ -45,8 +45,11 @@ t.test("a deployment killed at any event of its stream", async (t) => {
   t.not(JSON.stringify(before), JSON.stringify(after), "the two versions differ");
   const committed = events.indexOf("commit.done");
   t.ok(
-    committed > 0 && events.includes("switch.done") && events.at(-1) === "report.sent",
-    "the stream is the expected one",
+    committed > 0 &&
+      events.includes("switch.done") &&
+      events.at(-1) === "report.sent" &&
+      events.includes("delta.chosen"),
+    "the stream is the expected one, with a delta",
   );
 
   const cases = events.map((event, index) => ({ event, index }));
@@ -66,6 +69,8 @@ t.test("a deployment killed at any event of its stream", async (t) => {
     );
     t.same(await leftovers(withHub), [], "and leaves nothing half done");
 
+    // Every other one: `npm run crash` looks at each state without another run.
+    if (index % 2 === 1) return;
     await t.rejects(
       world.programs.run(
         "deploy-project",

@@ -98,8 +98,24 @@ t.test("a plugin goes from its developer's archive to a host and its fleet", asy
     t.match(await world.programs.run("deploy-marketplace", args, developer), { outcome: "unchanged" });
   });
   await t.test("a redeploy keeps plugin.sig in step", async (t) => {
-    await publish("1.1.0");
-    await world.programs.run("deploy-marketplace", [...args, "--plugin-secret-key", "sig"], developer);
+    await publish("1.1.0", { "src/tides.js": "export {};\n" });
+    const found: Record<string, unknown>[] = [];
+    const compare = ["version", "diff", "plugin:tide-table", "1.0.0", "1.1.0"];
+    t.match(await world.programs.run("sealift", compare, developer, (event) => found.push(event)), { differences: 3 });
+    t.match(found, [
+      { event: "difference", what: "file", change: "changed", path: "plugin.yaml" },
+      { path: "src/main.js" },
+      { path: "src/tides.js", change: "added", before: null, after: 11 },
+    ]);
+    const signing = [...args, "--plugin-secret-key", "sig"];
+    t.match(await world.programs.run("deploy-marketplace", [...signing, "--dry-run"], developer), {
+      ...{ dry_run: true, outcome: "would_deploy", version: "1.1.0", previous_version: "1.0.0" },
+      fetched: { bytes: Number, delta_from: null },
+      installed: ["plugins/tide-table"],
+      files: { added: 1, changed: 3, removed: 0 },
+    });
+    t.match(JSON.parse(await readFile(join(root, "plugins/tide-table/plugin.sig"), "utf8")), { version: "1.0.0" });
+    await world.programs.run("deploy-marketplace", signing, developer);
     t.match(JSON.parse(await readFile(join(root, "plugins/tide-table/plugin.sig"), "utf8")), { version: "1.1.0" });
     const listed = await world.programs.run<{ fleets: unknown[] }>(
       "sealift",

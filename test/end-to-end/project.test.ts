@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { createPublicKey } from "node:crypto";
 import { once } from "node:events";
 import { access, chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -79,7 +80,11 @@ t.test("a project goes from a source tree to a host through the real programs", 
     const seen = events(listed.stdout);
     t.ok(seen.some(({ event, path }) => event === "file" && path === "plugins/tide-table/src/main.js"));
     t.ok(seen.some(({ event, path }) => event === "left_out" && path === "plugins/tide-table/notes.key"));
-    t.match(seen.at(-1)?.content_sha256, /^[0-9a-f]{64}$/);
+    t.match(seen.at(-1), { content_sha256: /^[0-9a-f]{64}$/, artifact_bytes: null, deltas: null });
+    const sized = await shell("deploy-publish", [...world.publishArgs("9.9.9"), "--dry-run", "--json"], {
+      env: world.admin,
+    });
+    t.match(events(sized.stdout).at(-1), { artifact_bytes: Number, deltas: [] }, "the hub and the key tell sizes");
     const included = await shell(
       "deploy-publish",
       [...world.publishArgs("9.9.9"), "--dry-run", "--include", "*.key"],
@@ -110,6 +115,62 @@ t.test("a project goes from a source tree to a host through the real programs", 
     t.same(await installedFiles(root), files);
     const reports = await readdir(world.path("host", ".sealift", "reports", `project-${world.projectId}`));
     t.equal(reports.length, 2, "every run has its report");
+  });
+
+  await t.test("a dry run fetches and verifies the next version, and leaves the host as it was", async (t) => {
+    t.equal((await world.publish("1.1.0")).outcome, "published");
+    const reports = world.path("host", ".sealift", "reports", `project-${world.projectId}`);
+    const before = [await installedFiles(root), await readdir(world.path("host", ".sealift")), await readdir(reports)];
+    const TMPDIR = world.path("temporary");
+    await mkdir(TMPDIR);
+    const json = await deploy(["--dry-run", "--json"], { TMPDIR });
+    t.equal(json.code, 0, json.stdout + json.stderr);
+    const lines = events(json.stdout);
+    t.equal(lines.length, 1, "one line");
+    t.match(lines[0], {
+      ...{ event: "result", status: "success", dry_run: true, outcome: "would_deploy" },
+      ...{ version: "1.1.0", previous_version: "1.0.0" },
+      fetched: { bytes: Number, delta_from: "1.0.0", full_bytes: Number },
+      installed: ["extensions/harbour-clock", "plugins/tide-table", "plugins/berth-board"],
+      files: { added: 1, changed: 2, removed: 0 },
+    });
+    const spoken = await deploy(["--dry-run"], { TMPDIR });
+    t.match(spoken.stdout, /^would deploy 1\.1\.0 over 1\.0\.0\n {2}fetch +\S+ \w+ as a delta from 1\.0\.0 instead of/);
+    t.match(spoken.stdout, /^ {4}~ plugins\/tide-table\/plugin\.yaml \(/m);
+    t.match(spoken.stderr, /Verified the signature.*Verified the manifest.*Verified the plan/s);
+    t.same([await installedFiles(root), await readdir(world.path("host", ".sealift")), await readdir(reports)], before);
+    t.same(await readdir(TMPDIR), [], "nothing is left");
+    const refused = await deploy(["--dry-run", "--json"], { SEALIFT_API_KEY: "slk_wrong" });
+    t.equal(refused.code, 3);
+    t.match(events(refused.stdout), [{ dry_run: true, outcome: "failed", error: { code: "key_rejected" } }]);
+    t.equal((await deploy()).stdout, "deployed 1.1.0 over 1.0.0\n");
+    await t.test("two versions of the hub are compared, whole or by their indexes", async (t) => {
+      const compare = (given: string[], env: Record<string, string>) =>
+        shell("sealift", ["version", "diff", ...given], { env: { ...env, TMPDIR } });
+      const target = `project:${world.projectId}`;
+      const signer = ["--signer-public-key", world.path("keys", "signer.pub")];
+      const whole = await compare([target, "1.0.0", "1.1.0", ...signer], world.hostSecrets());
+      t.equal(whole.code, 0, whole.stderr);
+      t.same(whole.stdout.split("\n"), [
+        "~ deployment/install.yaml (592 B → 592 B)",
+        "+ plugins/tide-table/extra.txt (1 B)",
+        "~ plugins/tide-table/plugin.yaml (196 B → 196 B)",
+        "",
+      ]);
+      const key = ["--signing-key-file", world.path("keys", "signer.key")];
+      const indexes = await compare([target, "1.0.0", ...key, "--json"], world.admin);
+      t.match(events(indexes.stdout), [
+        { event: "difference", what: "file", change: "changed", path: "deployment/install.yaml" },
+        { path: "plugins/tide-table/extra.txt", change: "added", before: null, after: 1 },
+        { path: "plugins/tide-table/plugin.yaml" },
+        { event: "result", from: "1.0.0", to: "1.1.0", differences: 3 },
+      ]);
+      t.match(await compare([target, "1.0.0"], world.admin), { code: 2, stderr: /needs --deployment-credential/ });
+      t.same(await readdir(TMPDIR), []);
+    });
+    const fresh = ["--project-id", world.projectId, "--trust-on-first-use", "--project-root", world.path("fresh")];
+    t.equal((await shell("deploy-project", [...fresh, "--dry-run"], { env: world.hostSecrets() })).code, 0);
+    await t.rejects(access(world.path("fresh")), "no signer is remembered, no folder made");
   });
 
   await t.test(
@@ -156,7 +217,12 @@ t.test("a project goes from a source tree to a host through the real programs", 
       [["--no-such-option"], secrets, /usage/],
       [["--project-id", "nonsense", "--signer-public-key", "x"], secrets, /project-id/],
       [["--project-id", world.projectId], secrets, /signer-public-key is missing/],
-      [["--project-id", world.projectId, "--signer-public-key", "abc"], secrets, /key_file_invalid/],
+      [
+        ["--project-id", world.projectId, "--signer-public-key", "abc"],
+        secrets,
+        /abc: there is no such file\..*Give the path of signer\.pub/s,
+      ],
+      [["--project-id", world.projectId, "--signer-public-key", "00".repeat(32)], secrets, /key_file_invalid/],
       [world.deployArgs(root), {}, /--hub-url .*missing/],
       [[...world.deployArgs(root), "--supervisor", "upstart"], secrets, /--supervisor is one of/],
       [[...world.deployArgs(root), "--provisioners-config", "/nowhere.yaml"], secrets, /cannot be read/],
@@ -231,6 +297,13 @@ t.test("an artifact kept with --output opens offline", async (t) => {
   t.match(built.stdout, /^built /);
   t.equal((await stat(`${file}.json`)).mode & 0o777, 0o600, "what opens it is private");
   const pub = world.path("keys", "signer.pub");
+  const pem = createPublicKey(await readFile(pub)).export({ format: "jwk" }).x!;
+  await writeFile(world.path("keys", "ours"), Buffer.from(pem, "base64url").toString("hex"));
+  const asPrivate = world.publishArgs("1.0.0").map((arg) => arg.replace(/signer\.key$/, "ours"));
+  t.match(await shell("deploy-publish", [...asPrivate, "--output", world.path("forged")], {}), {
+    code: 2,
+    stderr: /key_file_invalid.*ours holds the public key of signer\.pub/,
+  });
   const opened = await shell("sealift", ["open", file, "--signer-public-key", pub, "--out", world.path("tree")], {});
   t.equal(opened.code, 0, opened.stderr);
   t.match(JSON.parse(opened.stdout), { project_id: world.projectId, version: "1.0.0" });

@@ -6,8 +6,9 @@ import { gunzipSync } from "node:zlib";
 import t, { type Test } from "tap";
 import { ARCHIVE_FILE } from "../../lib/agent/reports/archive.ts";
 import { readReports } from "../../lib/agent/reports/report.ts";
-import { request } from "../../lib/agent/watch/requests.ts";
-import { type FleetHost, type FleetTarget, readFleet } from "../../lib/client/fleet.ts";
+import { requestAction } from "../../lib/agent/watch/operator-requests.ts";
+import { type FleetHost, readFleet } from "../../lib/client/fleet.ts";
+import type { Target } from "../../lib/contract/target.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { chaos, seeded } from "../support/host/chaos.ts";
 import { leftovers } from "../support/host/world.ts";
@@ -18,16 +19,17 @@ import { systemctlOf } from "../support/programs/systemctl.ts";
 import { type ProgramEvent, start } from "../support/programs/watch-program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-/** What fails with one seed fails again, mostly, with SEALIFT_CHAOS_SEED=… */
+/** The seed of a run: a failure comes again, mostly, with SEALIFT_CHAOS_SEED=… */
 const SEED = Number(process.env.SEALIFT_CHAOS_SEED ?? randomInt(2 ** 31));
-const VERSIONS = 200;
+/** A nightly run takes 200. */
+const VERSIONS = Number(process.env.SEALIFT_CHAOS_VERSIONS ?? 80);
 /** Milliseconds between two publications: several versions of a target come and go between two of its checks. */
 const PACE_MS = 200;
 /** So few that most go into the archive. */
 const KEEP_REPORTS = 5;
 
 interface Watched extends PublishedTarget {
-  /** How its project root names it. */
+  /** Its name in its project root. */
   key: `${"plugin" | "service" | "project"}-${string}`;
   root: string;
   published: number;
@@ -92,7 +94,7 @@ async function reportsOf({ root, key }: Watched): Promise<string[]> {
 }
 
 async function fleetOf(hub: RunningHub, name: string): Promise<FleetHost[]> {
-  const [kind, slug] = name.split(":") as [FleetTarget["kind"], string];
+  const [kind, slug] = name.split(":") as [Target["kind"], string];
   const { hosts } = await readFleet({ kind, slug }, { hubUrl: hub.url, apiKey: hub.adminKey, timeoutMs: 30_000 });
   return Array.fromAsync(hosts);
 }
@@ -126,7 +128,7 @@ t.test(`${VERSIONS} versions through a hub that fails at random, seed ${SEED}`, 
   // The hub is well again: what was published last is what counts.
   door.trouble = () => ({ kind: "none" });
   for (const target of targets) await target.publish("2.0.0");
-  for (const { root, key } of targets) await request(layoutOf(root), key, "check");
+  for (const { root, key } of targets) await requestAction(layoutOf(root), key, "check");
   for (const { name } of targets)
     await watch.untilEvent("deploy.done", { target: name, outcome: "deployed", version: "2.0.0" });
   await publishSick(plugin, "2.0.1");

@@ -1,11 +1,33 @@
 /**
- * Node strips types from `.ts` only: this hook, given to tap as a node argument, lets tests import `.tsx` as well. Every worker thread of
- * the product runs it, too, so esbuild is loaded by the first `.tsx` and not before.
+ * Node strips types from `.ts` only: this hook, given to tap as a node argument, lets tests import `.tsx` as well.
+ * Every worker thread of the product runs it, too, so esbuild is loaded by the first `.tsx` and not before.
  */
 import { readFileSync } from "node:fs";
-import { createRequire, registerHooks } from "node:module";
+import { createRequire, enableCompileCache, registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import type esbuild from "esbuild";
+import processOnSpawn from "process-on-spawn";
+
+// Every test file loads much of the product: stripped of its types and compiled once, not some hundred times.
+const compiled = fileURLToPath(new URL("../../node_modules/.cache/sealift-tests", import.meta.url));
+enableCompileCache({ directory: compiled, portable: true });
+
+// tap writes down what each process loads, for coverage, which is off here, and has each program that a test starts do
+// so, too. That would cost every one a tenth of a second, and its hooks would stand between it and its compiled code.
+const recorder = /\s*"?--import=\S*@tapjs\/processinfo\/\S*?"?(?=\s|$)/g;
+const withoutRecorder = (options = ""): string => options.replace(recorder, "");
+processOnSpawn.addListener((started) => {
+  const { NODE_OPTIONS, ...env } = started.env;
+  const options = withoutRecorder(NODE_OPTIONS);
+  // Not for sandboxes, which could not write there, and whose environment is looked at.
+  const runsSources =
+    started.args.some((argument) => /\.tsx?$/.test(argument)) && !started.args.includes("--permission");
+  started.env = {
+    ...env,
+    ...(options !== "" && { NODE_OPTIONS: options }),
+    ...(runsSources && { NODE_COMPILE_CACHE: compiled, NODE_COMPILE_CACHE_PORTABLE: "1" }),
+  };
+});
 
 registerHooks({
   load(url, context, nextLoad) {

@@ -1,6 +1,6 @@
 import type { CommandFacts, OptionFacts } from "../facts.ts";
 
-/** What may follow the words of one path, of which the empty one is the program itself. */
+/** The words and options that may follow one path, of which the empty one is the program itself. */
 export interface Place {
   path: string;
   /** Words that lead on from here, with what they are for. */

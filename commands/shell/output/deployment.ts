@@ -4,7 +4,8 @@ import type { Source } from "../../../lib/agent/sources/source.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
 import { interruptible, type Print } from "../base.ts";
 
-interface Surroundings {
+/** The facts of a command that a renderer needs. */
+export interface Surroundings {
   json: boolean;
   print: Print;
   stderr: NodeJS.WriteStream;

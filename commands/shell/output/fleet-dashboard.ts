@@ -1,5 +1,5 @@
-import type { FleetTarget } from "../../../lib/client/fleet.ts";
 import type { HubConnection } from "../../../lib/client/hub-connection.ts";
+import type { Target } from "../../../lib/contract/target.ts";
 import { Pictures } from "../../../lib/tui/pictures.ts";
 import { showFleets, type Terminal } from "../../../lib/tui/show.tsx";
 import { interruptible } from "../base.ts";
@@ -7,7 +7,7 @@ import { endWithTerminal } from "./terminal.ts";
 
 /** Shows fleets live until somebody quits or the terminal goes away. */
 export async function fleetDashboard(
-  targets: readonly FleetTarget[],
+  targets: readonly Target[],
   connection: HubConnection,
   terminal: Terminal,
 ): Promise<void> {

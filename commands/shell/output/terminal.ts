@@ -14,8 +14,8 @@ export function terminalOf({ stdin, stdout }: BaseContext): Streams | undefined 
 }
 
 /**
- * Loads a dashboard as it is cheap (docs/decisions/0009-dashboard.md): with React's production build, which is chosen by a variable that
- * programs started by this one must not find, and with a young heap that does not grow for pictures.
+ * Loads a dashboard as it is cheap (docs/decisions/0009-dashboard.md): with React's production build, which is chosen
+ * by a variable that programs started by this one must not find, and with a young heap that does not grow for pictures.
  */
 export async function loadForProduction<T>(load: () => Promise<T>): Promise<T> {
   setFlagsFromString("--semi-space-growth-factor=1");
@@ -30,8 +30,8 @@ export async function loadForProduction<T>(load: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Aborts when the terminal goes away: its hang-up signal, the end of its input, or an error of either side. What is under way can then be
- * finished or undone, which an unhandled error would prevent.
+ * Aborts when the terminal goes away: its hang-up signal, the end of its input, or an error of either side. What is
+ * under way can then be finished or undone, which an unhandled error would prevent.
  */
 export function endWithTerminal(stop: AbortController, { stdin, stdout }: Streams): Disposable {
   const end = (): void => stop.abort();

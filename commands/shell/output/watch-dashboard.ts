@@ -14,10 +14,16 @@ import { endWithTerminal } from "./terminal.ts";
 /** Reports of earlier runs that the history starts with, for each target. */
 const PAST_REPORTS = 20;
 
-/** Watches with the dashboard until somebody quits or the terminal goes away. @returns how many deployments there were, and failed */
+/**
+ * Watches with the dashboard until somebody quits or the terminal goes away.
+ *
+ * @param observe hears every event
+ * @returns how many deployments there were, and failed
+ */
 export async function watchDashboard(
   definitions: readonly WatchedDefinition[],
   terminal: Terminal,
+  observe: EmitWatch = () => {},
 ): Promise<{ deployments: number; failed: number }> {
   const store = new DashboardStore(await pastDeployments(definitions));
   using interrupt = interruptible();
@@ -30,13 +36,14 @@ export async function watchDashboard(
       if (event.code !== null) ended.failed++;
     }
     store.emit(event);
+    observe(event);
   };
   const watch = new Watch(definitions, emit);
   const picture = showWatch(
     {
       store,
       fleets: new Map(definitions.map(({ name, fleet }) => [name, fleet])),
-      act: (target, action) => void watch.act(target, action),
+      act: (target, action) => void (action === "rollback" ? watch.goBack(target) : watch.act(target, action)),
       quit: () => stop.abort(),
     },
     terminal,

@@ -27,8 +27,8 @@ export async function alreadyRuns(
 }
 
 /**
- * Decides whether a resolved version may be deployed (docs/contract/host.md): a lower `latest` is not followed unasked; a version that failed
- * before is tried again, because somebody asked for it.
+ * Decides whether a resolved version may be deployed (docs/contract/host.md): a lower `latest` is not followed unasked;
+ * a version that failed before is tried again, because somebody asked for it.
  *
  * @throws DeploymentError `downgrade_refused`
  */
@@ -44,7 +44,7 @@ export async function admit(run: Run, resolved: Resolved, running: Release | und
   }
   const before = heldBack(await readQuarantine(layout, source.target), version, identity);
   if (before !== undefined) {
-    const message = `${version} is in quarantine (${before.reason}); trying it again because it was asked for.`;
+    const message = `${version} is in quarantine (${before.reason.replace(/\.$/, "")}); trying it again because it was asked for.`;
     emit({ event: "warning", message });
   }
   return { resolved, running };

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
+import { traceEnvironment } from "../../support/tracing/tracing.ts";
 
 export interface ProgramOptions {
   command: readonly [string, ...string[]];
@@ -31,12 +32,13 @@ const KILL_AFTER_MS = 5_000;
 /** Characters of a line that are kept; the rest of it is dropped as it comes. */
 const MAX_LINE = 4096;
 
-/** The part of the agent's environment that a child may see: never a Sealift secret, never a test runner's hooks. */
+/** Variables of the agent's own: its secrets, those for a collector of traces, and a test runner's hooks. */
+const OWN = /^(?:SEALIFT_.*|NODE_OPTIONS|CREDENTIALS_DIRECTORY|OTEL_EXPORTER_OTLP_(?:TRACES_)?HEADERS)$/s;
+
+/** The part of the agent's environment that a child may see, and the trace that it may continue. */
 export function childEnvironment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith("SEALIFT_") && name !== "NODE_OPTIONS" && name !== "CREDENTIALS_DIRECTORY",
-  );
-  return { ...Object.fromEntries(inherited), ...extra };
+  const inherited = Object.entries(process.env).filter(([name]) => !OWN.test(name));
+  return { ...Object.fromEntries(inherited), ...traceEnvironment(), ...extra };
 }
 
 /**

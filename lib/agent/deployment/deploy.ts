@@ -3,6 +3,7 @@ import { Journal } from "../../releases/journal.ts";
 import { condemns, quarantine } from "../../releases/quarantine.ts";
 import { currentRelease, type Release, runningVersion } from "../../releases/release.ts";
 import { switchRelease } from "../../releases/switch.ts";
+import { traced } from "../../support/tracing/tracing.ts";
 import { reportOf } from "../reports/draft.ts";
 import { sendReports } from "../reports/outbox.ts";
 import { recordReport } from "../reports/report.ts";
@@ -31,15 +32,26 @@ import { undo } from "./undo.ts";
 type Ending = Pick<DeployResult, "outcome" | "release" | "report" | "error"> & { previous: Release | undefined };
 
 /**
- * One deployment, from any source, end to end: resolve → admit → stage → install → switch → settle (docs/contract/agent.md). It never throws
- * and leaves no half-done switch: whatever goes wrong is in the result and in the reports.
+ * One deployment, from any source, end to end: resolve → admit → stage → install → switch → settle
+ * (docs/contract/agent.md). It never throws and leaves no half-done switch: whatever goes wrong is in the result and in
+ * the reports.
  */
-export async function deploy(source: Source, options: DeployOptions, listener: Emit): Promise<DeployResult> {
+export function deploy(source: Source, options: DeployOptions, listener: Emit): Promise<DeployResult> {
+  return traced("deploy", { "sealift.target": source.target }, async (span) => {
+    const result = await deployOnce(source, options, listener);
+    const { deployment_id: deploymentId, outcome, version, error } = result;
+    span.set({ "sealift.deployment_id": deploymentId, "sealift.outcome": outcome, "sealift.version": version ?? "" });
+    if (error !== undefined) span.fail(error.code);
+    return result;
+  });
+}
+
+async function deployOnce(source: Source, options: DeployOptions, listener: Emit): Promise<DeployResult> {
   const run = beginRun(source, options, listener);
   const { previous, error, ...ending } = await carryOut(run).catch((thrown: unknown) =>
     failed(run, thrown, { previous: undefined, locked: false }),
   );
-  await sendReports(run.layout, source, run);
+  if (!isForeign(error)) await traced("report", {}, () => sendReports(run.layout, source, run));
   return {
     status: ending.outcome === "deployed" || ending.outcome === "unchanged" ? "success" : ending.outcome,
     version: run.draft.version,
@@ -68,15 +80,16 @@ async function carryOut(run: Run): Promise<Ending> {
 
 async function follow(run: Run, previous: Release | undefined): Promise<Ending> {
   const { source, layout, options, emit, signal } = run;
-  const resolved = await source.resolve({ emit, signal });
+  const resolved = await traced("resolve", {}, () => source.resolve({ emit, signal }));
   emit({ event: "resolve.ok", version: resolved.version, running_version: previous?.version ?? null });
   const running = await alreadyRuns(run, previous, resolved);
   if (running !== undefined) return unchanged(run, running);
-  const admitted = await admit(run, resolved, previous);
-  await using staged = await stage(run, admitted).catch(async (thrown: unknown) => {
+  const admitted = await traced("admit", {}, () => admit(run, resolved, previous));
+  await using staged = await traced("stage", {}, () => stage(run, admitted)).catch(async (thrown: unknown) => {
     await condemn(run, resolved, errorOf(run, thrown), false);
     throw thrown;
   });
+  await staged.fetched.rememberSigner?.();
   // Some hubs name no identity before the download.
   const same = await alreadyRuns(run, previous, { version: resolved.version, identity: staged.fetched.identity });
   if (same !== undefined) return await unchanged(run, same);
@@ -84,26 +97,26 @@ async function follow(run: Run, previous: Release | undefined): Promise<Ending> 
   await endInterrupted(layout, options.supervisor, emit);
   const journal = await Journal.begin(layout, staged.attempt, previous?.name ?? null);
   try {
-    await replace(run, staged, journal);
+    await replace(run, staged, journal, previous);
   } catch (thrown) {
     const error = await blamed(run, errorOf(run, thrown));
-    const told = await undo(run, journal, error);
+    const told = await traced("undo", {}, () => undo(run, journal, error));
     await condemn(run, resolved, error, journal.entry.phase === "switching");
     throw told;
   }
   const { release } = journal.entry;
-  return { outcome: "deployed", release, report: await settle(run, journal), previous };
+  return { outcome: "deployed", release, report: await traced("settle", {}, () => settle(run, journal)), previous };
 }
 
 /** From a verified tree to a healthy release. What is thrown here is undone. */
-async function replace(run: Run, staged: Staged, journal: Journal): Promise<void> {
+async function replace(run: Run, staged: Staged, journal: Journal, running: Release | undefined): Promise<void> {
   const { emit, signal } = run;
-  const installed = await install(run, staged, journal);
+  const installed = await traced("install", {}, () => install(run, staged, journal, running));
   await runSteps(installed.plan.stop, installed.steps);
   signal.throwIfAborted();
   const { release, previous } = journal.entry;
   emit({ event: "switch.started", release, previous });
-  for (const path of await switchRelease(journal, installed))
+  for (const path of await traced("switch", {}, () => switchRelease(journal, installed)))
     emit({ event: "warning", message: `${path} was left out: a file of the plugin stands in its place.` });
   emit({ event: "switch.done", release });
   await runSteps(installed.plan.after, installed.steps);
@@ -123,9 +136,13 @@ async function failed(
   const error = errorOf(run, thrown);
   const outcome = error.code === "rolled_back" ? "rolled_back" : "failed";
   const running = await runningVersion(run.layout, run.source.target);
-  const report = await recordReport(run, reportOf(run, { status: outcome, error, running }), locked);
+  const facts = reportOf(run, { status: outcome, error, running });
+  const report = isForeign(error) ? null : await recordReport(run, facts, locked);
   return { outcome, release: previous?.name ?? null, report, previous, error };
 }
+
+/** True when the project root was refused as somebody else's: nothing is written there, not even a report of that. */
+const isForeign = (error: SealiftError | undefined): boolean => error?.code === "root_foreign";
 
 /** Puts a version into quarantine for what it has done wrong itself. */
 async function condemn(

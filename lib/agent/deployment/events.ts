@@ -1,8 +1,8 @@
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 
 /**
- * What the agent says while it works. Renderers (lines, NDJSON, dashboard) read these and nothing else. Names and fields are stable:
- * NDJSON consumers depend on them (`"v": 1`).
+ * The agent's events while it works. Renderers (lines, NDJSON, dashboard) read these and nothing else. Names and fields
+ * are stable: NDJSON consumers depend on them (`"v": 1`).
  */
 export type AgentEvent =
   | {
@@ -12,6 +12,8 @@ export type AgentEvent =
       requested_version: string;
       deployment_id: string;
       project_root: string;
+      /** True when the run goes back to a kept release. */
+      rollback?: boolean;
     }
   | { event: "lock.waiting"; holder: string }
   | { event: "lock.acquired" }
@@ -30,6 +32,8 @@ export type AgentEvent =
   | { event: "fetch.resumed"; bytes: number; reason: string }
   | { event: "fetch.done"; bytes: number; files: number; unpacked_bytes: number }
   | { event: "verify.ok"; check: "signature" | "manifest" | "plan" | "hmac" | "archive" }
+  /** The rights that an upgrade asks for beyond the running release, one line each; else it is held. */
+  | { event: "rights.more"; version: string; rights: string[]; accepted: boolean }
   | { event: "source.fetched"; id: string; sha256: string }
   | { event: "steps.planned"; steps: { id: string; action: string; after_switch: boolean }[] }
   | { event: "step.started"; id: string; action: string; plugin: string | null }

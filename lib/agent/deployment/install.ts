@@ -1,18 +1,20 @@
 import { chmod, rename, rm } from "node:fs/promises";
-import { join, posix } from "node:path";
+import { join } from "node:path";
 import { readDigestList } from "../../artifact/tree/digest-list.ts";
+import type { FileEntry } from "../../artifact/tree/tree-index.ts";
 import { readTreeList } from "../../artifact/tree/tree-list.ts";
-import { type KnownDigest, writeContents } from "../../releases/contents.ts";
+import { type ContentsOptions, REST_FOLDER, writeContents } from "../../releases/contents.ts";
 import { reserveData } from "../../releases/data-folders.ts";
-import type { Journal } from "../../releases/journal.ts";
-import { ATTEMPT_FILE, type Item } from "../../releases/layout.ts";
-import { writeRelease } from "../../releases/release.ts";
-import { REST_FOLDER, TREE_LIST } from "../../releases/source-tree.ts";
+import type { Attempt, Journal } from "../../releases/journal.ts";
+import { ATTEMPT_FILE } from "../../releases/layout.ts";
+import { nextMoment, type Release, writeRelease } from "../../releases/release.ts";
+import { sourcePaths, TREE_LIST } from "../../releases/source-tree.ts";
 import { type NewRelease, planSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
-import { DIGESTS_FILE } from "../sources/source.ts";
+import { DIGESTS_FILE, type Fetched } from "../sources/source.ts";
 import { noSupervisor } from "../supervisors/none.ts";
 import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps } from "./plan.ts";
+import { type Arriving, checkRights, descriptorDigests } from "./rights.ts";
 import type { Run } from "./run.ts";
 import type { Staged } from "./stage.ts";
 import { runSteps, type StepContext } from "./steps.ts";
@@ -25,7 +27,7 @@ export interface Installed extends NewRelease {
 }
 
 /** Checks the plan of a verified tree against the project root, before anything of it is carried out. */
-async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promise<OrderedPlan> {
+export async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promise<OrderedPlan> {
   const scope = {
     projectId: run.source.slug,
     plugins: new Set(fetched.plugins.keys()),
@@ -39,20 +41,40 @@ async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promise<Orde
   return plan;
 }
 
-/**
- * Makes a release of a verified tree: it leaves staging for its final path, so that what a provisioner makes may
- * name that path; then the
- * plan's first steps fill it.
- */
-export async function install(run: Run, staged: Staged, journal: Journal): Promise<Installed> {
-  const { layout, options } = run;
-  const { target, release: name } = journal.entry;
+/** Makes a release of a verified tree, as far as its plan goes before the switch. */
+export async function install(
+  run: Run,
+  staged: Staged,
+  journal: Journal,
+  previous: Release | undefined,
+): Promise<Installed> {
   const plan = await checkedPlan(run, staged);
+  const filled = await fillRelease(run, staged, plan, { journal, previous });
+  const plugins = filled.items.filter(({ section }) => section === "plugins").map(({ id }) => id);
+  const supervisor = run.options.supervisor.make?.(plugins) ?? noSupervisor();
+  return { items: filled.items, envFiles: filled.envFiles, plan, steps: { ...filled, supervisor } };
+}
+
+/**
+ * Fills a release by the plan's first steps, and finishes it. The tree leaves staging for its final path before them,
+ * so that what a provisioner makes may name that path.
+ *
+ * @throws DeploymentError `rights_held`, and what the steps throw
+ */
+export async function fillRelease(
+  run: Run,
+  staged: Staged,
+  plan: OrderedPlan,
+  { journal, previous }: { journal: StepContext["journal"]; previous: Release | undefined },
+): Promise<StepContext> {
+  const { layout, options } = run;
+  const { target, release: name } = staged.attempt;
+  const asked = { version: staged.attempt.resolved_version!, identity: staged.fetched.identity };
+  // Before any provisioner runs code of a version that nobody may want.
+  await checkRights(run, asked, previous, arrivingFrom(plan, staged.fetched));
   const release = layout.release(target, name);
   await rename(staged.folder, release);
   await rm(join(release, ATTEMPT_FILE));
-  const items: Item[] = [];
-  const envFiles = new Map<string, string>();
   const filling: StepContext = {
     layout,
     journal,
@@ -63,18 +85,34 @@ export async function install(run: Run, staged: Staged, journal: Journal): Promi
     provisioners: options.provisioners,
     templateEnvironment: options.templateEnvironment,
     notifiers: options.notifiers,
-    items,
+    items: [],
     sourceFolders: new Map(),
     provisioned: new Set(),
-    envFiles,
+    envFiles: new Map(),
     emit: run.emit,
     signal: run.signal,
   };
   await runSteps(plan.fill, filling);
-  await finishRelease(run, filling, name, unitsOf(plan));
-  const plugins = items.filter(({ section }) => section === "plugins").map(({ id }) => id);
-  const supervisor = options.supervisor.make?.(plugins) ?? noSupervisor();
-  return { items, envFiles, plan, steps: { ...filling, supervisor } };
+  // A provisioner may have made another descriptor of it: this one is what the runtime loads.
+  const installed = filling.items.map((item) => ({ ...item, folder: join(release, item.section, item.id) }));
+  if (filling.provisioned.size > 0) await checkRights(run, asked, previous, installed);
+  await finishRelease(run, filling, staged.attempt, unitsOf(plan));
+  return filling;
+}
+
+/** The items that the plan installs, each with the folder of the verified tree that it takes. */
+function arrivingFrom({ fill }: OrderedPlan, { tree, plugins, extensions }: Fetched): Arriving {
+  return fill.flatMap((step): Arriving => {
+    if (step.action === "install_plugin") {
+      const folder = join(tree, step.source ?? plugins.get(step.plugin)!.folder);
+      return [{ section: "plugins", id: step.plugin, folder }];
+    }
+    if (step.action === "install_extension") {
+      const folder = join(tree, step.source ?? extensions.get(step.extension)!.folder);
+      return [{ section: "extensions", id: step.extension, folder }];
+    }
+    return [];
+  });
 }
 
 /** The units that the plan starts, restarts or checks: what a rollback to this release brings up again. */
@@ -86,12 +124,16 @@ function unitsOf({ after }: OrderedPlan): (string | null)[] {
 }
 
 /**
- * The files that people may want to read stay with the release, and so does the rest of a project's tree, as a base for deltas;
- * `release.json` makes it whole.
+ * The files that people may want to read stay with the release, and so does the rest of a project's tree, as a base for
+ * deltas; `release.json` makes it whole.
  */
-async function finishRelease(run: Run, context: StepContext, name: string, units: (string | null)[]): Promise<void> {
-  const { fetched, release, items, sourceFolders, journal } = context;
-  const { target, resolved_version: version } = journal.entry;
+async function finishRelease(
+  run: Run,
+  context: StepContext,
+  { target, release: name, resolved_version: version }: Attempt,
+  units: (string | null)[],
+): Promise<void> {
+  const { fetched, release, items, sourceFolders } = context;
   for (const file of fetched.keep) {
     const from = join(fetched.tree, file);
     if ((await statsOf(from)) !== undefined) await rename(from, join(release, file));
@@ -105,44 +147,61 @@ async function finishRelease(run: Run, context: StepContext, name: string, units
     await signPlugins(release, items, run.options.pluginSecretKey);
   }
   await chmod(release, 0o755);
-  const files = await writeContents(release, await knownDigests(context));
+  const files = await writeContents(release, await contentsOf(context));
   await writeRelease(run.layout, target, name, {
     version: version!,
     identity: fetched.identity,
     items,
     units,
     content_sha256: fetched.contentSha256,
+    descriptors: await descriptorDigests(release, items),
     ...(isBase && { source_folders: Object.fromEntries(sourceFolders) }),
-    created_at: new Date().toISOString(),
+    created_at: await nextMoment(run.layout, target),
     files,
   });
 }
 
 /**
- * The digests that unpacking has found, by the paths that the files have in the release. A plugin that was provisioned may
- * have changed, and so may the files that are set apart as its data.
+ * Collects what unpacking has found about the files of a release. A plugin that was provisioned may have changed, and
+ * so may the files that are set apart as its data.
  */
-async function knownDigests({ release, items, sourceFolders, provisioned }: StepContext): Promise<KnownDigest> {
-  const digests = await unpackedDigests(release);
-  const unchanged = items.filter(({ section, id }) => section !== "plugins" || !provisioned.has(id));
-  const places = new Set(unchanged.map(({ section, id }) => `${section}/${id}`));
-  return (path) => {
-    const [section, id, ...rest] = path.split("/");
-    const place = `${section}/${id}`;
-    return places.has(place) ? digests.get(posix.join(sourceFolders.get(place)!, ...rest)) : undefined;
+async function contentsOf({ fetched, release, sourceFolders, provisioned }: StepContext): Promise<ContentsOptions> {
+  const { digests, tree, emptyFolders } = await unpacked(release);
+  const sourcePathOf = sourcePaths(Object.fromEntries(sourceFolders));
+  const mayHaveChanged = (path: string): boolean => {
+    const [, id] = /^(?:shipped-data\/)?plugins\/([^/]+)\//.exec(path) ?? [];
+    return id !== undefined && provisioned.has(id);
+  };
+  return {
+    known: (path) => {
+      const source = sourcePathOf(path);
+      return { source: tree.get(source), sha256: mayHaveChanged(path) ? undefined : digests(source) };
+    },
+    kept: fetched.keep.filter((name) => tree.has(name)),
+    emptyFolders,
   };
 }
 
-async function unpackedDigests(release: string): Promise<Map<string, string>> {
-  const [tree, archive] = [join(release, TREE_LIST), join(release, DIGESTS_FILE)];
-  if ((await statsOf(tree)) !== undefined) {
-    const entries = await readTreeList(tree);
-    return new Map(
-      [...entries].flatMap((entry) => (entry.type === "file" ? [[entry.path, entry.sha256] as const] : [])),
-    );
+/** The files and empty folders that unpacking has listed; of a marketplace archive, the digests of its files only. */
+interface UnpackedList {
+  /** @param path in the source tree */
+  digests: (path: string) => string | undefined;
+  tree: ReadonlyMap<string, FileEntry>;
+  emptyFolders: string[];
+}
+
+/** Reads the list that unpacking left, and removes it: the release's contents say all of it. */
+async function unpacked(release: string): Promise<UnpackedList> {
+  const [list, archive] = [join(release, TREE_LIST), join(release, DIGESTS_FILE)];
+  if ((await statsOf(list)) !== undefined) {
+    const entries = await readTreeList(list);
+    await rm(list);
+    const tree = new Map(entries.flatMap((entry) => (entry.type === "file" ? [[entry.path, entry] as const] : [])));
+    const emptyFolders = entries.flatMap((entry) => (entry.type === "folder" ? [entry.path] : []));
+    return { digests: (path) => tree.get(path)?.sha256, tree, emptyFolders };
   }
-  if ((await statsOf(archive)) === undefined) return new Map();
+  if ((await statsOf(archive)) === undefined) return { digests: () => undefined, tree: new Map(), emptyFolders: [] };
   const digests = await readDigestList(archive);
   await rm(archive);
-  return digests;
+  return { digests: (path) => digests.get(path), tree: new Map(), emptyFolders: [] };
 }

@@ -1,8 +1,10 @@
 import { readFile } from "node:fs/promises";
+import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import type { TargetName } from "../../contract/target.ts";
 import { readJournal } from "../../releases/journal.ts";
-import type { Layout, Target } from "../../releases/layout.ts";
+import type { Layout } from "../../releases/layout.ts";
 import { quarantine } from "../../releases/quarantine.ts";
-import { recoverJournal, sweepTarget } from "../../releases/recovery.ts";
+import { recoverJournal, sweepRoot, sweepTarget } from "../../releases/recovery.ts";
 import { runningVersion } from "../../releases/release.ts";
 import { interruptedReport } from "../reports/draft.ts";
 import { hasReport, writeReport } from "../reports/report.ts";
@@ -12,8 +14,8 @@ import { type Deployed, lockRoot, type Run } from "./run.ts";
 import { bringBack } from "./undo.ts";
 
 /**
- * Ends what a killed run left in the journal, and reports it: a release that was committed stays, anything else is undone and its units are
- * brought back. Only under the lock of the root.
+ * Ends what a killed run left in the journal, and reports it: a release that was committed stays, anything else is
+ * undone and its units are brought back. Only under the lock of the root.
  *
  * @throws DeploymentError `journal_unreadable`
  */
@@ -21,19 +23,24 @@ export async function endInterrupted(layout: Layout, supervisor: SupervisorChoic
   await recoverJournal(layout, async (entry) => {
     const { target, deployment_id, resolved_version: version, phase, report } = entry;
     if (phase === "committed") {
-      if (report !== null && !(await hasReport(layout, target, report))) await writeReport(layout, target, report);
+      if (report !== null) await writeOnce(layout, target, report);
       emit({ event: "recovery.done", version, deployment_id, outcome: "finished" });
       return;
     }
     await bringBack(layout, entry, supervisor, emit);
     const replaced = phase === "switching" && entry.previous !== null;
     const running = await runningVersion(layout, target);
-    await writeReport(layout, target, interruptedReport(entry, replaced ? "rolled_back" : "failed", running));
+    await writeOnce(layout, target, interruptedReport(entry, replaced ? "rolled_back" : "failed", running));
     emit({ event: "recovery.done", version, deployment_id, outcome: "undone" });
   });
 }
 
-/** Returns what tells one start of this machine from the next, where the system says it. */
+/** Writes the report of a killed run, unless that run, or a recovery that was killed itself, has done so. */
+async function writeOnce(layout: Layout, target: TargetName, report: LocalReport): Promise<void> {
+  if (!(await hasReport(layout, target, report.deployment_id))) await writeReport(layout, target, report);
+}
+
+/** Returns the id of this start of the machine, where the system has one. */
 export const bootId = (): Promise<string | null> =>
   readFile("/proc/sys/kernel/random/boot_id", "utf8").then(
     (text) => text.trim(),
@@ -42,13 +49,13 @@ export const bootId = (): Promise<string | null> =>
 
 /**
  * Removes what killed runs of a target left in staging, and reports them. A version whose bytes were being fetched and
- * unpacked when the process died, on a machine that went on, may have killed it: it goes into quarantine, so that a watch
- * does not die of it again and again. Only under the lock of the target.
+ * unpacked when the process died, on a machine that went on, may have killed it: it goes into quarantine, so that a
+ * watch does not die of it again and again. Only under the lock of the target.
  */
-export async function sweepInterrupted(layout: Layout, target: Target, emit: Emit): Promise<void> {
+export async function sweepInterrupted(layout: Layout, target: TargetName, emit: Emit): Promise<void> {
   for (const attempt of await sweepTarget(layout, target)) {
     const running = await runningVersion(layout, target);
-    await writeReport(layout, target, interruptedReport(attempt, "failed", running));
+    await writeOnce(layout, target, interruptedReport(attempt, "failed", running));
     const { resolved_version: version, deployment_id, identity = null, boot_id } = attempt;
     if (version !== null && typeof boot_id === "string" && boot_id === (await bootId())) {
       const reason = "The process ended while it fetched and unpacked this version.";
@@ -70,6 +77,6 @@ export async function recover(run: Run<Deployed>): Promise<void> {
   if ((await readJournal(layout)) !== undefined) {
     await using _root = await lockRoot(run);
     await endInterrupted(layout, options.supervisor, emit);
-  }
+  } else await sweepRoot(layout);
   await sweepInterrupted(layout, source.target, emit);
 }

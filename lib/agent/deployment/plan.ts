@@ -5,9 +5,8 @@ import {
   type SealiftError,
   usageError,
 } from "../../contract/errors.ts";
-import { type InstallPlan, installPlan, type InstallStep } from "../../contract/files/install-plan.ts";
+import type { InstallPlan, InstallStep } from "../../contract/files/install-plan.ts";
 import type { Item } from "../../releases/layout.ts";
-import { parseForeignYaml, parseYaml } from "../../support/yaml-file.ts";
 
 /**
  * The origin of a plan. It decides the kind of its errors: the operator's own file is usage, a signed member is the
@@ -52,7 +51,8 @@ export interface OrderedPlan {
   after: InstallStep[];
 }
 
-const planError =
+/** Makes the errors of a plan of one origin. */
+export const planError =
   (origin: PlanOrigin) =>
   (message: string, faults: string[] = []): SealiftError => {
     const facts: ErrorFacts = {
@@ -66,19 +66,6 @@ const planError =
       ? usageError("config_invalid", message, facts)
       : artifactError("plan_invalid", message, facts);
   };
-
-/**
- * Parses `install.yaml` (docs/contract/install-plan.md); unknown keys are errors. @throws `plan_invalid`, or
- * `config_invalid` for a local file
- */
-export function parsePlan(text: string, name: string, origin: PlanOrigin): InstallPlan {
-  return parseYaml(text, installPlan, name, planError(origin));
-}
-
-/** The same for a plan that came with an artifact: nothing in it can stop this process. */
-export function parseForeignPlan(text: string, name: string): Promise<InstallPlan> {
-  return parseForeignYaml(text, installPlan, name, planError("artifact"));
-}
 
 /**
  * Checks a plan against what it is for and orders it: topological, then as listed; staging, then stops, then the rest.

@@ -4,8 +4,8 @@ import type { Item } from "../../releases/layout.ts";
 import { readDescriptor } from "./descriptor-file.ts";
 
 /**
- * Writes `plugin.sig` for every trusted plugin of a finished release (docs/contract/marketplace.md). It comes after provisioning and after the data
- * folder has become a link, so that it covers what the runtime will read.
+ * Writes `plugin.sig` for every trusted plugin of a finished release (docs/contract/marketplace.md). It comes after
+ * provisioning and after the data folder has become a link, so that it covers what the runtime will read.
  *
  * @param secret the UTF-8 key of `--plugin-secret-key`
  */

@@ -5,9 +5,9 @@ const PROGRESS_INTERVAL_MS = 200;
 
 /** Emits what `make` gives, but not more often than people can read. */
 export function throttled(emit: Emit, make: () => AgentEvent): () => void {
-  let last = 0;
+  let last = Number.NEGATIVE_INFINITY;
   return () => {
-    const now = Date.now();
+    const now = performance.now();
     if (now - last < PROGRESS_INTERVAL_MS) return;
     last = now;
     emit(make());

@@ -1,5 +1,6 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import { targetName } from "../../contract/target.ts";
 import { Journal } from "../../releases/journal.ts";
 import { OPERATOR, quarantine } from "../../releases/quarantine.ts";
 import { currentRelease, listReleases, type Release, runningVersion } from "../../releases/release.ts";
@@ -34,9 +35,9 @@ const CHECK_SECONDS = 30;
 const CHECK_RETRIES = 3;
 
 /**
- * Goes back to a release that is kept on this host: one switch, restarts, health checks, and a report that the next run sends. When the
- * kept release does not work, what ran before is brought back. It never throws. The version that was left is held back, so that a watch waits for
- * a newer one, for `retry` or for `resume`.
+ * Goes back to a release that is kept on this host: one switch, restarts, health checks, and a report that the next run
+ * sends. When the kept release does not work, what ran before is brought back. It never throws. The version that was
+ * left is held back, so that a watch waits for a newer one, for `retry` or for `resume`.
  */
 export async function rollback(
   { kind, slug, to }: KeptTarget,
@@ -44,7 +45,7 @@ export async function rollback(
   listener: Emit,
 ): Promise<DeployResult> {
   const run = beginRun(
-    { kind, slug, target: `${kind}-${slug}`, requestedVersion: to ?? "previous" },
+    { kind, slug, target: targetName({ kind, slug }), requestedVersion: to ?? "previous", isRollback: true },
     options,
     listener,
   );
@@ -124,7 +125,10 @@ async function switchTo(run: KeptRun, release: Release, previous: Release | unde
 const pluginsOf = ({ items }: Release): string[] =>
   items.filter(({ section }) => section === "plugins").map(({ id }) => id);
 
-/** Restarts and checks the units that the release's plan had restarted, and stops those that only the release before had. */
+/**
+ * Restarts and checks the units that the release's plan had restarted, and stops those that only the release before
+ * had.
+ */
 async function bringUp(
   { options, emit, signal }: KeptRun,
   journal: Journal,

@@ -3,12 +3,12 @@ import { stat } from "node:fs/promises";
 import { resolve as absolute } from "node:path";
 import { DEFAULT_LIMITS, type Limits } from "../../artifact/limits.ts";
 import { DEPLOYMENT_DEFAULTS, type Durability } from "../../contract/deployment-defaults.ts";
-import { asSealiftError, deploymentError, type SealiftError } from "../../contract/errors.ts";
+import { asSealiftError, deploymentError, SealiftError } from "../../contract/errors.ts";
 import type { Notifiers, Provisioners } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { type Layout, layoutOf } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
-import { makeFolder } from "../../support/files.ts";
+import { ifThere, makeFolder } from "../../support/files.ts";
 import { ReportDraft } from "../reports/draft.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
@@ -33,6 +33,8 @@ export interface DeployOptions {
   /** Local reports to keep as files; older ones go to the archive. */
   keepReports?: number;
   allowDowngrade?: boolean;
+  /** Lets an upgrade ask for more rights than the running release. */
+  acceptRights?: boolean;
   /** Installs the version once more even if it runs already. */
   reinstall?: boolean;
   /** Milliseconds to wait for another deployment of the same target or on the same root. */
@@ -41,7 +43,7 @@ export interface DeployOptions {
   deadlineMs?: number;
   /** Lets root deploy into a project root that another user owns, and can change meanwhile. */
   allowForeignRoot?: boolean;
-  /** How much of a switch is on the disk before it counts. */
+  /** The part of a switch that must be on the disk before it counts. */
   durability?: Durability;
   signal?: AbortSignal;
 }
@@ -52,6 +54,7 @@ export const DEPLOY_DEFAULTS = {
   limits: DEFAULT_LIMITS,
   ...DEPLOYMENT_DEFAULTS,
   allowDowngrade: false,
+  acceptRights: false,
   allowForeignRoot: false,
   reinstall: false,
 } satisfies Partial<DeployOptions>;
@@ -72,7 +75,10 @@ export interface DeployResult {
 }
 
 /** The subject of a deployment, as reports name it. */
-export type Deployed = Pick<Source, "kind" | "slug" | "target" | "requestedVersion">;
+export type Deployed = Pick<Source, "kind" | "slug" | "target" | "requestedVersion"> & {
+  /** Whether a kept release is gone back to. */
+  isRollback?: boolean;
+};
 
 /** One deployment under way: what all of its steps are given, and what none of them changes. */
 export interface Run<S extends Deployed = Source> {
@@ -86,6 +92,8 @@ export interface Run<S extends Deployed = Source> {
   readonly draft: ReportDraft;
   /** Aborts when a person or the deadline ends the deployment. */
   readonly signal: AbortSignal;
+  /** Whether it is only tried: nothing of the project root is written then. */
+  readonly isTrial?: boolean;
 }
 
 export function beginRun<S extends Deployed>(source: S, given: DeployOptions, listener: Emit): Run<S> {
@@ -112,6 +120,7 @@ export function beginRun<S extends Deployed>(source: S, given: DeployOptions, li
     requested_version: source.requestedVersion,
     deployment_id: run.id,
     project_root: layout.root,
+    ...(source.isRollback === true && { rollback: true }),
   });
   return run;
 }
@@ -121,7 +130,7 @@ export function beginRun<S extends Deployed>(source: S, given: DeployOptions, li
  * connection): when the run
  * was ended, that is the reason, whatever was thrown.
  */
-export function errorOf({ options, signal }: Run<Deployed>, thrown: unknown): SealiftError {
+export function errorOf({ layout, options, signal }: Run<Deployed>, thrown: unknown): SealiftError {
   if (options.signal?.aborted) return deploymentError("interrupted", "Interrupted by a signal.", { cause: thrown });
   if (signal.aborted) {
     return deploymentError("deadline_exceeded", `The deployment took longer than ${options.deadlineMs / 1000} s.`, {
@@ -129,7 +138,12 @@ export function errorOf({ options, signal }: Run<Deployed>, thrown: unknown): Se
       hint: "Run it again, or give a longer --deadline.",
     });
   }
-  return asSealiftError(thrown);
+  const error = asSealiftError(thrown);
+  if (error.code !== "disk_full") return error;
+  return new SealiftError(error.kind, "disk_full", `No space left on the disk of ${layout.root}.`, {
+    cause: thrown,
+    hint: "Free some space and run the command again.",
+  });
 }
 
 /** Waits until no other run deploys this target. @throws DeploymentError `root_busy` */
@@ -162,11 +176,16 @@ async function lockFor(
  *
  * @throws DeploymentError `root_foreign`
  */
-export async function openRoot({ layout, options }: Run): Promise<void> {
-  await makeFolder(layout.root);
+export async function openRoot(run: Run): Promise<void> {
+  await makeFolder(run.layout.root);
+  await checkRootOwner(run);
+}
+
+/** Refuses, as root, a project root of another user. @throws DeploymentError `root_foreign` */
+export async function checkRootOwner({ layout, options }: Run): Promise<void> {
   if (process.getuid?.() !== 0 || options.allowForeignRoot) return;
   for (const folder of [layout.root, layout.sealift]) {
-    const owner = (await stat(folder).catch(() => undefined))?.uid ?? 0;
+    const owner = (await ifThere(stat(folder)))?.uid ?? 0;
     if (owner === 0) continue;
     throw deploymentError("root_foreign", `${folder} belongs to the user ${owner}, and this is root.`, {
       hint: "Deploy as that user, or give --allow-foreign-root if you trust that user like root.",

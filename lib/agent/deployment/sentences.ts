@@ -4,10 +4,15 @@ import type { AgentEvent } from "./events.ts";
 /** Bytes for people, in powers of 1024. */
 export const sizeText = (bytes: number): string => prettyBytes(bytes, { binary: true });
 
+/** `1 report`, `2 reports`. @param noun takes an s */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 /** An event of a deployment as a sentence for people; nothing for those that only machines and bars care about. */
 export function deploySentence(event: AgentEvent): string | undefined {
   switch (event.event) {
     case "deploy.started":
+      if (event.rollback === true)
+        return `Going back with ${event.kind} ${event.slug} (${event.requested_version}) in ${event.project_root}`;
       return `Deploying ${event.kind} ${event.slug} (${event.requested_version}) into ${event.project_root}`;
     case "lock.waiting":
       return `Waiting for ${event.holder}`;
@@ -27,6 +32,8 @@ export function deploySentence(event: AgentEvent): string | undefined {
       return `Fetched ${sizeText(event.bytes)}, unpacked ${event.files} files of ${sizeText(event.unpacked_bytes)}`;
     case "verify.ok":
       return `Verified the ${event.check}`;
+    case "rights.more":
+      return `${event.version} asks for more than what runs, which is ${event.accepted ? "agreed to" : "not agreed to"}: ${event.rights.join("; ")}`;
     case "step.done": {
       const { id, action, status, duration_ms: ms, error_message: why } = event.outcome;
       return `Step ${id} (${action}) ${status} in ${ms} ms${why === null ? "" : `: ${why}`}`;
@@ -40,7 +47,7 @@ export function deploySentence(event: AgentEvent): string | undefined {
     case "rollback.done":
       return event.release === null ? "Rolled back: nothing is installed" : `Rolled back to ${event.release}`;
     case "collect.done":
-      return `Removed ${event.removed.length} old release${event.removed.length === 1 ? "" : "s"}`;
+      return `Removed ${counted(event.removed.length, "old release")}`;
     case "report.written":
       return `Report ${event.path}`;
     case "warning":

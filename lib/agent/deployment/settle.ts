@@ -1,3 +1,4 @@
+import { forgetRights } from "../../releases/held-rights.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { releaseFromQuarantine } from "../../releases/quarantine.ts";
 import { collectReleases } from "../../releases/release.ts";
@@ -22,6 +23,7 @@ export async function settle(run: Run<Deployed>, journal: Journal): Promise<stri
   await journal.clear();
   try {
     await releaseFromQuarantine(layout, target, version!);
+    await forgetRights(layout, target);
     const removed = await collectReleases(layout, target, options.keepReleases);
     if (removed.length > 0) emit({ event: "collect.done", removed });
   } catch (error) {

@@ -1,5 +1,5 @@
 import { mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Attempt } from "../../releases/journal.ts";
 import { writeJsonFile } from "../../releases/json-file.ts";
 import { ATTEMPT_FILE } from "../../releases/layout.ts";
@@ -18,8 +18,9 @@ export interface Staged extends AsyncDisposable {
 }
 
 /**
- * Fetches and verifies a version in a private folder that nobody else looks into. Only the target's own lock is held meanwhile, so that a
- * slow hub holds up nobody else. The folder says whose it is: if this process dies, the next run tells about it.
+ * Fetches and verifies a version in a private folder that nobody else looks into. Only the target's own lock is held
+ * meanwhile, so that a slow hub holds up nobody else. The folder says whose it is: if this process dies, the next run
+ * tells about it.
  */
 export async function stage(run: Run, { resolved }: Admitted): Promise<Staged> {
   const { source, layout, options, emit, signal, draft } = run;
@@ -40,7 +41,7 @@ export async function stage(run: Run, { resolved }: Admitted): Promise<Staged> {
   };
   const folder = layout.staging(target, attempt.release);
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
-  await makeFolder(layout.releases(target));
+  await makeFolder(dirname(folder));
   try {
     await mkdir(folder, { mode: 0o700 });
     await writeJsonFile(join(folder, ATTEMPT_FILE), attempt);

@@ -7,6 +7,7 @@ import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Journal } from "../../releases/journal.ts";
 import type { Item, Layout } from "../../releases/layout.ts";
 import { makeFolder, statsOf } from "../../support/files.ts";
+import { traced } from "../../support/tracing/tracing.ts";
 import type { Fetched } from "../sources/source.ts";
 import type { Supervisor } from "../supervisors/supervisor.ts";
 import { childEnvironment, describeFailure, runProgram } from "./child-program.ts";
@@ -18,7 +19,8 @@ const RETRY_DELAY_MS = 1_000;
 
 export interface StepContext {
   layout: Layout;
-  journal: Journal;
+  /** Notes units before they are touched. */
+  journal: Pick<Journal, "touch">;
   /** The release's folder, not yet visible to anyone. */
   release: string;
   fetched: Fetched;
@@ -64,8 +66,9 @@ export async function tellStep(step: InstallStep, emit: Emit, work: () => Promis
     };
     emit({ event: "step.done", outcome });
   };
+  const facts = { "sealift.step": step.id, "sealift.plugin": pluginOf(step) ?? undefined };
   try {
-    await work();
+    await traced(`step ${step.action}`, facts, work);
     finish("done", null);
   } catch (error) {
     finish("failed", error instanceof Error ? error.message : String(error));
@@ -73,7 +76,8 @@ export async function tellStep(step: InstallStep, emit: Emit, work: () => Promis
   }
 }
 
-const pluginOf = (step: InstallStep): string | null =>
+/** Returns the plugin or extension that a step names, or null. */
+export const pluginOf = (step: InstallStep): string | null =>
   ("plugin" in step ? step.plugin : undefined) ?? ("extension" in step ? step.extension : undefined) ?? null;
 
 async function runStep(step: InstallStep, context: StepContext): Promise<void> {
@@ -140,17 +144,19 @@ async function install(
   sourceFolders.set(`${item.section}/${item.id}`, source);
 }
 
+/** Returns the operator's program for a plugin. @throws DeploymentError `provisioner_missing` */
+export function provisionerOf(plugin: string, provisioners: Provisioners): Provisioners[string] {
+  const entry = provisioners[plugin];
+  if (entry !== undefined) return entry;
+  throw deploymentError(
+    "provisioner_missing",
+    `The plan provisions ${plugin}, and --provisioners-config has no entry for it.`,
+    { hint: `Add ${plugin} with its command to provisioners.yaml.` },
+  );
+}
+
 async function provision(plugin: string, context: StepContext): Promise<void> {
-  const entry = context.provisioners[plugin];
-  if (entry === undefined) {
-    throw deploymentError(
-      "provisioner_missing",
-      `The plan provisions ${plugin}, and --provisioners-config has no entry for it.`,
-      {
-        hint: `Add ${plugin} with its command to provisioners.yaml.`,
-      },
-    );
-  }
+  const entry = provisionerOf(plugin, context.provisioners);
   const installed = join(context.release, "plugins", plugin);
   const unpacked = join(context.fetched.tree, context.fetched.plugins.get(plugin)!.folder);
   const cwd = (await statsOf(installed)) === undefined ? unpacked : installed;
@@ -210,7 +216,7 @@ export async function healthcheck(
     if (attempt >= step.retries) {
       throw deploymentError(
         "unhealthy",
-        `The healthcheck of ${plugin ?? "the project"} failed after ${attempt + 1} attempts: ${fault}.`,
+        `The healthcheck of ${plugin ?? "the project"} failed after ${attempt === 0 ? "one attempt" : `${attempt + 1} attempts`}: ${fault}.`,
       );
     }
     await sleep(RETRY_DELAY_MS * Math.min(attempt + 1, 10), undefined, { signal });

@@ -1,9 +1,9 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import { saysOfTheRelease } from "../../releases/quarantine.ts";
-import type { Run } from "./run.ts";
+import type { Deployed, Run } from "./run.ts";
 
 /** Asks the chosen supervisor whether it can work. @returns the error that tells why it cannot */
-async function trouble({ options, signal }: Run, cause?: SealiftError): Promise<SealiftError | undefined> {
+async function trouble({ options, signal }: Run<Deployed>, cause?: SealiftError): Promise<SealiftError | undefined> {
   const { name, make } = options.supervisor;
   const why = await make?.([]).ready(cause === undefined ? signal : undefined);
   if (why === undefined) return undefined;
@@ -13,8 +13,12 @@ async function trouble({ options, signal }: Run, cause?: SealiftError): Promise<
   });
 }
 
-/** Refuses a deployment before anything is fetched when its supervisor cannot work. @throws DeploymentError `supervisor_unavailable` */
-export async function checkSupervisor(run: Run): Promise<void> {
+/**
+ * Refuses a deployment before anything is fetched when its supervisor cannot work.
+ *
+ * @throws DeploymentError `supervisor_unavailable`
+ */
+export async function checkSupervisor(run: Run<Deployed>): Promise<void> {
   const error = await trouble(run);
   if (error !== undefined) throw error;
 }

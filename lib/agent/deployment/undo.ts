@@ -1,7 +1,7 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import type { Journal, JournalEntry } from "../../releases/journal.ts";
 import type { Item, Layout } from "../../releases/layout.ts";
-import { currentRelease } from "../../releases/release.ts";
+import { currentName, currentRelease } from "../../releases/release.ts";
 import { undoSwitch } from "../../releases/switch.ts";
 import { noSupervisor } from "../supervisors/none.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
@@ -14,7 +14,10 @@ const UNDO_LIMIT_MS = 300_000;
 const pluginsAmong = (items: readonly Item[]): string[] =>
   items.filter(({ section }) => section === "plugins").map(({ id }) => id);
 
-/** Restarts the units that an undone deployment touched, so that they run what the links name now. Failures are warnings. */
+/**
+ * Restarts the units that an undone deployment touched, so that they run what the links name now. Failures are
+ * warnings.
+ */
 export async function bringBack(
   layout: Layout,
   entry: JournalEntry,
@@ -49,8 +52,10 @@ export async function undo(
   journal: Journal,
   error: SealiftError,
 ): Promise<SealiftError> {
-  const { phase, touched, previous } = journal.entry;
+  const { phase, touched, previous, target, release } = journal.entry;
   const switched = phase === "switching";
+  // A full disk may end a switch before its rename: nothing was replaced then, and the release has not failed.
+  const replaced = switched && (await currentName(layout, target).catch(() => undefined)) === release;
   const visible = switched || touched.length > 0;
   if (visible) emit({ event: "rollback.started", reason: error.message });
   try {
@@ -63,7 +68,7 @@ export async function undo(
     emit({ event: "warning", message });
   }
   if (visible) emit({ event: "rollback.done", release: previous });
-  if (!switched || previous === null || error.code === "interrupted") return error;
+  if (!replaced || previous === null || error.code === "interrupted") return error;
   return deploymentError("rolled_back", `${error.message} The previous release is back.`, {
     cause: error,
     hint:

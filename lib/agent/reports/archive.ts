@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import type { Layout, Target } from "../../releases/layout.ts";
+import type { TargetName } from "../../contract/target.ts";
+import type { Layout } from "../../releases/layout.ts";
 import { statsOf, syncFolder } from "../../support/files.ts";
 import { reportNames, reportPath, unsentNames } from "./files.ts";
 
@@ -12,10 +13,11 @@ import { reportNames, reportPath, unsentNames } from "./files.ts";
 export const ARCHIVE_FILE = "archive.ndjson.gz";
 
 /**
- * Moves all but the newest `keep` reports of a target into its archive; those that the hub has yet to get stay. The archive is replaced as a
- * whole, so a crash loses nothing; at worst a report stands in both places. Only under the lock of the target.
+ * Moves all but the newest `keep` reports of a target into its archive; those that the hub has yet to get stay. The
+ * archive is replaced as a whole, so a crash loses nothing; at worst a report stands in both places. Only under the
+ * lock of the target.
  */
-export async function rotateReports(layout: Layout, target: Target, keep: number): Promise<void> {
+export async function rotateReports(layout: Layout, target: TargetName, keep: number): Promise<void> {
   const names = await reportNames(layout, target);
   const unsent = new Set(await unsentNames(layout, target));
   const old = names.slice(0, Math.max(0, names.length - keep)).filter((name) => !unsent.has(name));

@@ -1,6 +1,11 @@
 import type { Code } from "../../contract/codes.ts";
 import { SealiftError } from "../../contract/errors.ts";
-import type { DeploymentStatus, LocalReport, StepOutcome } from "../../contract/surfaces/reports.ts";
+import {
+  type DeploymentStatus,
+  HELD_RIGHTS,
+  type LocalReport,
+  type StepOutcome,
+} from "../../contract/surfaces/reports.ts";
 import type { Attempt } from "../../releases/journal.ts";
 import type { AgentEvent } from "../deployment/events.ts";
 import type { Deployed, Run } from "../deployment/run.ts";
@@ -62,7 +67,7 @@ export function reportOf(
     requested_version: source.requestedVersion,
     started_at: startedAt,
     completed_at: new Date().toISOString(),
-    error_message: error?.message.slice(0, MAX_MESSAGE) ?? null,
+    error_message: error === undefined ? null : errorMessage(error),
     host_id: options.hostId,
     deployment_id: id,
     code: error === undefined ? null : causeCode(error),
@@ -70,6 +75,9 @@ export function reportOf(
     running_version: running,
   };
 }
+
+const errorMessage = ({ code, message }: SealiftError): string =>
+  `${code === "rights_held" ? HELD_RIGHTS : ""}${message}`.slice(0, MAX_MESSAGE);
 
 /** The code of what went wrong first: a rollback is the consequence of something. */
 const causeCode = (error: SealiftError): Code =>

@@ -13,8 +13,9 @@ const MAX_UNSENT = 100;
 const LATE_REPORT_LIMIT_MS = 10_000;
 
 /**
- * Sends the hub the reports of a target that it has yet to get, oldest first: also those of runs that were killed, or that could not reach
- * it. What cannot be sent now is a warning, and the next run tries again (docs/contract/agent.md, rule 7).
+ * Sends the hub the reports of a target that it has yet to get, oldest first: also those of runs that were killed, or
+ * that could not reach it. What cannot be sent now is a warning, and the next run tries again (docs/contract/agent.md,
+ * rule 7).
  */
 export async function sendReports(
   layout: Layout,

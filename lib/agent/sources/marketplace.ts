@@ -7,21 +7,26 @@ import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.t
 import { artifactError, usageError } from "../../contract/errors.ts";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
-import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import { targetName } from "../../contract/target.ts";
 import { readDescriptor } from "../deployment/descriptor-file.ts";
-import { checkSupervised, orderPlan, parsePlan } from "../deployment/plan.ts";
+import { checkSupervised, orderPlan } from "../deployment/plan.ts";
+import { parsePlan } from "../deployment/plan-file.ts";
 import { DIGESTS_FILE, type FetchContext, type Fetched, type Resolved, type Source } from "./source.ts";
 import { spool } from "./spool.ts";
 
 export interface MarketplaceSourceOptions extends HubConnection {
-  kind: TargetKind;
+  kind: MarketplaceKind;
   slug: string;
   version: string;
   /** The developer's own signing secret; the agent never fetches it (docs/contract/agent.md, rule 1). */
   signingSecret: string;
-  /** The operator's plan: an artifact never carries one (docs/contract/agent.md, rule 4). */
-  installPlan: string;
+  /**
+   * The operator's plan: an artifact never carries one (docs/contract/agent.md, rule 4). Left out where a version is
+   * only looked at.
+   */
+  installPlan?: string;
   symlinks: "refuse" | "skip";
   /** Whether a plugin's descriptor may give another version than the marketplace does. */
   allowVersionMismatch?: boolean;
@@ -42,16 +47,18 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
   };
   /** @throws UsageError `config_invalid`, `needs_supervisor` */
   const readPlan = async (): Promise<InstallPlan> => {
-    const text = await readFile(options.installPlan, "utf8").catch((error: NodeJS.ErrnoException) => {
+    const { installPlan: file } = options;
+    if (file === undefined) return { format_version: "1", project_id: slug, version: options.version, steps: [] };
+    const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
       throw usageError("config_invalid", `--install-plan cannot be read: ${error.message}.`);
     });
-    return parsePlan(text, options.installPlan, "local");
+    return parsePlan(text, file, "local");
   };
 
   return {
     kind,
     slug,
-    target: `${kind}-${slug}`,
+    target: targetName({ kind, slug }),
     requestedVersion: options.version,
 
     async precheck(supervisor) {

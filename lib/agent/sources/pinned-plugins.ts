@@ -1,4 +1,4 @@
-import { lstat, mkdir, rename, rm } from "node:fs/promises";
+import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { safeComponents } from "../../artifact/tree/safe-path.ts";
 import { unzip } from "../../artifact/zip/unzip.ts";
@@ -7,10 +7,11 @@ import type { HubConnection } from "../../client/hub-connection.ts";
 import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import type { Manifest, PluginSource } from "../../contract/files/manifest.ts";
+import { statsOf } from "../../support/files.ts";
 import type { FetchContext } from "./source.ts";
 import { spool, type Spooled } from "./spool.ts";
 
-export interface SourcePluginOptions extends HubConnection {
+export interface PinnedPluginOptions extends HubConnection {
   /** Developers' signing secret for entries from the marketplace. */
   signingSecret?: string;
   /** Host (with port, where it is not the usual one) → token. */
@@ -26,23 +27,23 @@ interface SourceEntry {
 }
 
 /**
- * Plugins that a project names instead of embedding them (docs/contract/project-artifact.md): each is pinned by the manifest's `sha256`, which covers
- * the tree that is fetched; links are refused, because the digest does not see them.
+ * Plugins that a project names instead of embedding them (docs/contract/project-artifact.md): each is pinned by the
+ * manifest's `sha256`, which covers the tree that is fetched; links are refused, because the digest does not see them.
  *
  * @throws ArtifactError `source_unpinned`, `plugin_digest_mismatch`, and what archives and hubs can do wrong
  * @returns bytes fetched
  */
-export async function fetchSourcePlugins(
+export async function fetchPinnedPlugins(
   manifest: Manifest,
   tree: string,
-  options: SourcePluginOptions,
+  options: PinnedPluginOptions,
   context: FetchContext,
 ): Promise<number> {
   const entries = sourceEntries(manifest);
   let bytes = 0;
   for (const entry of entries) {
     const destination = join(tree, entry.folder);
-    if ((await lstat(destination).catch(() => undefined)) !== undefined) {
+    if ((await statsOf(destination)) !== undefined) {
       throw artifactError(
         "manifest_invalid",
         `The ${entry.what} ${entry.id} is both embedded and fetched from a source.`,
@@ -88,7 +89,7 @@ function sourceEntries(manifest: Manifest): SourceEntry[] {
 async function fetchEntry(
   entry: SourceEntry,
   file: string,
-  options: SourcePluginOptions,
+  options: PinnedPluginOptions,
   context: FetchContext,
 ): Promise<Spooled> {
   const { source } = entry;

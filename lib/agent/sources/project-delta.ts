@@ -1,6 +1,5 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { openDelta } from "../../artifact/delta/open-delta.ts";
 import type { OpenOptions } from "../../artifact/project/open.ts";
 import { equalBytes } from "../../artifact/signatures/ed25519.ts";
@@ -51,8 +50,9 @@ export interface VerifiedTree {
 
 /** The source of a delta's bytes: the agent's own client, with progress as for a full artifact. */
 export interface DeltaDownload {
-  open: Pick<OpenOptions, "dek" | "signerPublicKey" | "onUnpacked" | "onVerified">;
-  bytes: () => Readable;
+  authorize: () => Promise<Uint8Array>;
+  open: Pick<OpenOptions, "signerPublicKey" | "onUnpacked" | "onVerified">;
+  bytes: () => AsyncIterable<Buffer>;
 }
 
 /**
@@ -64,17 +64,22 @@ export async function fetchDelta(
   { delta, base }: ChosenDelta,
   expected: { projectId: string; version: string },
   tree: string,
-  { open, bytes }: DeltaDownload,
+  { authorize, open, bytes }: DeltaDownload,
   context: FetchContext,
 ): Promise<VerifiedTree> {
   const { layout, target, staging, limits, signal } = context;
-  const whole = await baseTree(layout, target, base);
-  if (whole === undefined) throw new Error(`the release of ${base.version} is gone`);
+  // The list of the base is read while the hub answers and the delta's bytes come.
+  const whole = baseTree(layout, target, base).then((found) => {
+    if (found === undefined) throw new Error(`the release of ${base.version} is gone`);
+    return found;
+  });
+  whole.catch(() => {});
   const unpacked = join(staging, "delta");
-  await mkdir(unpacked, { mode: 0o700 });
+  const [dek] = await Promise.all([authorize(), mkdir(unpacked, { mode: 0o700 })]);
   try {
     return await openDelta(bytes(), {
       ...open,
+      dek,
       signature: Buffer.from(delta.signature, "base64"),
       staging: unpacked,
       output: tree,

@@ -5,17 +5,16 @@ import { openArtifact } from "../../artifact/project/open.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { artifactError, asSealiftError } from "../../contract/errors.ts";
-import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
 import type { ArtifactLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import { targetName } from "../../contract/target.ts";
 import { TREE_LIST } from "../../releases/source-tree.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
 import type { Emit } from "../deployment/events.ts";
-import { parseForeignPlan } from "../deployment/plan.ts";
 import { throttled } from "../deployment/progress.ts";
-import type { SourcePluginOptions } from "./pinned-plugins.ts";
+import type { PinnedPluginOptions } from "./pinned-plugins.ts";
 import type { VerifiedTree } from "./project-delta.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { type SignerTrust, trustedSigner } from "./trust.ts";
@@ -28,7 +27,7 @@ export interface ProjectSourceOptions extends HubConnection {
   /** Whether a delta may be taken instead of the full artifact. Default true. */
   delta?: boolean;
   /** For plugins that the manifest fetches from elsewhere. */
-  sources?: Pick<SourcePluginOptions, "signingSecret" | "gitTokens">;
+  sources?: Pick<PinnedPluginOptions, "signingSecret" | "gitTokens">;
 }
 
 /** A project from surface B: authenticate, resolve, locate, authorize, then one pass (docs/contract/deploy.md). */
@@ -39,7 +38,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
   return {
     kind: "project",
     slug: projectId,
-    target: `project-${projectId}`,
+    target: targetName({ kind: "project", slug: projectId }),
     requestedVersion: options.version,
 
     async resolve({ emit, signal }): Promise<Resolved> {
@@ -82,7 +81,10 @@ interface Located {
   location: ArtifactLocation;
 }
 
-/** Authorizes, then downloads, verifies, decrypts and unpacks in one pass: a delta where one fits, else the full artifact. */
+/**
+ * Authorizes, then downloads, verifies, decrypts and unpacks in one pass: a delta where one fits, else the full
+ * artifact.
+ */
 async function fetchArtifact(options: ProjectSourceOptions, located: Located, context: FetchContext): Promise<Fetched> {
   const { projectId } = options;
   const { version, location } = located;
@@ -92,17 +94,18 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   const signer = await trustedSigner(layout, target, options.trust, offered);
   const tree = join(staging, "tree");
   const fetching: Fetching = { options, located, signer: signer.publicKey, tree, context };
-  const { manifest } = (await tryDelta(fetching)) ?? (await fetchFull(fetching));
+  const fetched = tryDelta(fetching).then((completed) => completed ?? fetchFull(fetching));
+  // The parser of YAML is loaded while the first answers are awaited.
+  const [{ manifest }, { parseForeignPlan }] = await Promise.all([fetched, import("../deployment/plan-file.ts")]);
   checkManifest(manifest, projectId, version);
   emit({ event: "verify.ok", check: "manifest" });
   if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {
     // Most projects embed all of their plugins: what fetches others is loaded for those that do not.
-    const { fetchSourcePlugins } = await import("./pinned-plugins.ts");
+    const { fetchPinnedPlugins } = await import("./pinned-plugins.ts");
     const { sources = { gitTokens: new Map() } } = options;
-    await fetchSourcePlugins(manifest, tree, { ...options, ...sources }, context);
+    await fetchPinnedPlugins(manifest, tree, { ...options, ...sources }, context);
   }
-  const plan = await readPlan(tree);
-  await signer.remember?.();
+  const plan = await parseForeignPlan(await readPlan(tree), PLAN_FILE);
   return {
     plan,
     planOrigin: "artifact",
@@ -124,6 +127,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
     artifactSha256: location.artifact_sha256 ?? null,
     repo: null,
     reported: manifest.plugins,
+    ...(signer.remember !== undefined && { rememberSigner: signer.remember }),
   };
 }
 
@@ -159,7 +163,9 @@ async function fetchFull({ options, located, signer, tree, context }: Fetching):
   return opened;
 }
 
-/** Completes the tree from a delta. Undefined when there is none, or when anything about it is off: an event says why. */
+/**
+ * Completes the tree from a delta. Undefined when there is none, or when anything about it is off: an event says why.
+ */
 async function tryDelta({ options, located, signer, tree, context }: Fetching): Promise<VerifiedTree | undefined> {
   const { client, version, location } = located;
   const { emit, signal, staging } = context;
@@ -171,8 +177,11 @@ async function tryDelta({ options, located, signer, tree, context }: Fetching): 
   const { base_version, size_bytes, signature } = delta;
   emit({ event: "delta.chosen", base_version, size_bytes, full_size_bytes: location.size_bytes ?? null });
   try {
-    const dek = await client.authorize(options.deploymentCredential, signature);
-    emit({ event: "authorize.ok" });
+    const authorize = async (): Promise<Uint8Array> => {
+      const dek = await client.authorize(options.deploymentCredential, signature);
+      emit({ event: "authorize.ok" });
+      return dek;
+    };
     const progress = fetchProgress(emit, size_bytes);
     const addressOf = ({ deltas }: ArtifactLocation): string =>
       deltas?.find((other) => other.signature === signature)?.download_url ?? delta.download_url;
@@ -181,9 +190,9 @@ async function tryDelta({ options, located, signer, tree, context }: Fetching): 
       { projectId: options.projectId, version },
       tree,
       {
+        authorize,
         bytes: () => client.download(version, location, progress.download, addressOf),
         open: {
-          dek,
           signerPublicKey: signer,
           onUnpacked: progress.unpacked,
           onVerified: () => emit({ event: "verify.ok", check: "signature" }),
@@ -245,11 +254,10 @@ function checkManifest(manifest: Manifest, projectId: string, version: string): 
   if (manifest.version !== version) throw mismatch("version", manifest.version, version);
 }
 
-/** @throws ArtifactError `plan_missing`, `plan_invalid` */
-async function readPlan(tree: string): Promise<InstallPlan> {
-  let text: string;
+/** Reads the install plan's text. @throws ArtifactError `plan_missing`, `plan_invalid` */
+async function readPlan(tree: string): Promise<string> {
   try {
-    text = await readTextFile(join(tree, PLAN_FILE), YAML_LIMITS.maxBytes);
+    return await readTextFile(join(tree, PLAN_FILE), YAML_LIMITS.maxBytes);
   } catch (cause) {
     if (cause instanceof RangeError)
       throw artifactError("plan_invalid", `The artifact's ${PLAN_FILE} is not valid: ${cause.message}.`, { cause });
@@ -258,5 +266,4 @@ async function readPlan(tree: string): Promise<InstallPlan> {
       hint: "Ask the publisher to add one.",
     });
   }
-  return parseForeignPlan(text, PLAN_FILE);
 }

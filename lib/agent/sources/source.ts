@@ -1,7 +1,8 @@
 import type { Limits } from "../../artifact/limits.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
-import type { Layout, Target } from "../../releases/layout.ts";
+import type { TargetName } from "../../contract/target.ts";
+import type { Layout } from "../../releases/layout.ts";
 import type { Emit } from "../deployment/events.ts";
 import type { PlanOrigin } from "../deployment/plan.ts";
 
@@ -40,11 +41,13 @@ export interface Fetched {
   repo: string | null;
   /** The manifest's plugin entries, for the hub's report. */
   reported: readonly Record<string, unknown>[];
+  /** Remembers a signer that was trusted on first use. */
+  rememberSigner?: () => Promise<void>;
 }
 
 export interface FetchContext {
   layout: Layout;
-  target: Target;
+  target: TargetName;
   /** An empty folder of mode 0700. */
   staging: string;
   limits: Limits;
@@ -56,7 +59,7 @@ export interface FetchContext {
 export interface Source {
   kind: LocalReport["kind"];
   slug: string;
-  target: Target;
+  target: TargetName;
   requestedVersion: string;
   /** Refuses what can be refused before any request. */
   precheck?(supervisor: string): Promise<void>;

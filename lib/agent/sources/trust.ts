@@ -1,10 +1,12 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { equalBytes } from "../../artifact/signatures/ed25519.ts";
+import { equalBytes, publicKeyOf } from "../../artifact/signatures/ed25519.ts";
 import { parsePublicKey } from "../../artifact/signatures/key-files.ts";
 import { artifactError } from "../../contract/errors.ts";
-import type { Layout, Target } from "../../releases/layout.ts";
-import { writeFileAtomic } from "../../support/files.ts";
+import type { TargetName } from "../../contract/target.ts";
+import { makeDurableFolder } from "../../releases/durability.ts";
+import type { Layout } from "../../releases/layout.ts";
+import { ifThere, writeFileAtomic } from "../../support/files.ts";
 
 /** Which signer an operator accepts: a pinned key, or whoever comes first, remembered. */
 export type SignerTrust = { pinned: Uint8Array } | { onFirstUse: true };
@@ -22,25 +24,27 @@ export interface TrustDecision {
  */
 export async function trustedSigner(
   layout: Layout,
-  target: Target,
+  target: TargetName,
   trust: SignerTrust,
   offered: Uint8Array,
 ): Promise<TrustDecision> {
   const shown = Buffer.from(offered).toString("hex");
   if ("pinned" in trust) {
     if (equalBytes(trust.pinned, offered)) return { publicKey: trust.pinned };
+    if (equalBytes(publicKeyOf(trust.pinned), offered)) {
+      throw artifactError("signer_untrusted", "The artifact was signed with the pinned public key as a private one.", {
+        hint: "Nothing was installed. Anybody can sign like that: tell the publisher to sign with signer.key, not with signer.pub.",
+      });
+    }
     throw artifactError("signer_untrusted", `The artifact was signed by ${shown}, which is not the pinned key.`, {
       hint: "Nothing was installed. If the publisher has a new key, have it confirmed by another way and pin it with --signer-public-key.",
     });
   }
   const file = layout.trust(target);
-  const known = await readFile(file).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
+  const known = await ifThere(readFile(file));
   if (known === undefined) {
     const remember = async (): Promise<void> => {
-      await mkdir(dirname(file), { recursive: true });
+      await makeDurableFolder(layout, dirname(file));
       await writeFileAtomic(file, `${shown}\n`);
     };
     return { publicKey: offered, remember };

@@ -16,7 +16,10 @@ const containerState = z.looseObject({
   RestartCount: z.number().default(0),
 });
 
-/** Containers, through `docker`. Healthy: the container's own health check says so; without one, running over two samples. */
+/**
+ * Containers, through `docker`. Healthy: the container's own health check says so; without one, running over two
+ * samples.
+ */
 export function dockerSupervisor({ containerTemplate }: DockerOptions): Supervisor {
   const act = (verb: string) => async (plugin: string | null, signal?: AbortSignal) => {
     await supervise(["docker", verb, unitName(containerTemplate, plugin)], signal);

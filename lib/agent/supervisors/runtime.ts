@@ -1,21 +1,37 @@
 import { isTransient } from "../../client/retry.ts";
 import { RuntimeClient, type RuntimeClientOptions } from "../../client/runtime-client.ts";
 import { deploymentError, SealiftError } from "../../contract/errors.ts";
+import type { RUNTIME_CODES } from "../../contract/surfaces/runtime.ts";
 import { READY_TIMEOUT_MS, type Supervisor } from "./supervisor.ts";
 
+/** Answers of a runtime that works, and cannot run this version of the plugin: the version is to blame. */
+const OF_THE_VERSION = new Set<string>([
+  "load_failed",
+  "unhealthy",
+  "descriptor_invalid",
+  "name_reserved",
+  "entry_missing",
+  "requirement_cycle",
+  "link_outside",
+  "plugin_crashed",
+  "memory_exceeded",
+  "disk_exceeded",
+  "channel_violated",
+] satisfies (keyof typeof RUNTIME_CODES)[]);
+
 /**
- * A Sealift runtime, through surface C: start is load, stop is unload, restart is reload (load for a plugin that is new to it). The
- * project's own unit is every plugin that it has installed.
+ * A Sealift runtime, through surface C: start is load, stop is unload, restart is reload (load for a plugin that is new
+ * to it). The project's own unit is every plugin that it has installed.
  */
 export function runtimeSupervisor(options: RuntimeClientOptions, installed: readonly string[]): Supervisor {
   const client = (signal?: AbortSignal): RuntimeClient => new RuntimeClient({ ...options, ...(signal && { signal }) });
   const each = (plugin: string | null): readonly string[] => (plugin === null ? installed : [plugin]);
-  const failed = (doing: string, plugin: string, error: unknown): unknown =>
-    error instanceof SealiftError && !isTransient(error) && error.kind !== "AuthenticationError"
-      ? deploymentError("supervisor_failed", `The runtime could not ${doing} ${plugin}: ${error.message}`, {
-          cause: error,
-        })
-      : error;
+  const failed = (doing: string, plugin: string, error: unknown): unknown => {
+    if (!(error instanceof SealiftError) || error.kind === "AuthenticationError") return error;
+    const why = `The runtime could not ${doing} ${plugin}: ${error.message}`;
+    if (OF_THE_VERSION.has(error.hubCode ?? "")) return deploymentError("unhealthy", why, { cause: error });
+    return isTransient(error) ? error : deploymentError("supervisor_failed", why, { cause: error });
+  };
 
   return {
     async ready(signal) {

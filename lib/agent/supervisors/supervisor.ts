@@ -2,7 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../../contract/errors.ts";
 import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../deployment/child-program.ts";
 
-/** Starts, stops, restarts and checks what an installation runs (docs/contract/install-plan.md). A `plugin` of null is the project's own unit. */
+/**
+ * Starts, stops, restarts and checks what an installation runs (docs/contract/install-plan.md). A `plugin` of null is
+ * the project's own unit.
+ */
 export interface Supervisor {
   /**
    * Asks the supervisor itself, not a unit, whether it can work on this host.
@@ -24,7 +27,7 @@ export interface Supervisor {
 
 export type SupervisorName = "none" | "runtime" | "systemd" | "docker" | "kubernetes";
 
-/** What runs the plugins of a host, as an operator chose it. */
+/** The supervisor of a host's plugins, as an operator chose it. */
 export interface SupervisorChoice {
   name: SupervisorName;
   /** @param installed the plugins that the project's own unit stands for, where a supervisor knows plugins only */
@@ -72,7 +75,11 @@ export const inquire = (
   signal?: AbortSignal,
 ): Promise<ProgramResult> => runProgram({ command, env: childEnvironment(), timeoutMs, ...(signal && { signal }) });
 
-/** Asks a supervisor's program something that it answers only when the supervisor can work. @returns what is wrong, if anything */
+/**
+ * Asks a supervisor's program something that it answers only when the supervisor can work.
+ *
+ * @returns what is wrong, if anything
+ */
 export async function answers(
   command: readonly [string, ...string[]],
   signal?: AbortSignal,
@@ -84,7 +91,7 @@ export async function answers(
     : `\`${command.join(" ")}\` failed: ${describeFailure(result, READY_TIMEOUT_MS)}`;
 }
 
-/** What one look at a unit tells. */
+/** One look at a unit. */
 export interface Sample {
   /** Why it is not running as it should, if so. */
   fault?: string;
@@ -93,7 +100,8 @@ export interface Sample {
 }
 
 /**
- * Healthy means running in two samples with no restart in between: a unit in a crash loop looks active most of the time.
+ * Healthy means running in two samples with no restart in between: a unit in a crash loop looks active most of the
+ * time.
  */
 export async function twoSamples(sample: () => Promise<Sample>, signal?: AbortSignal): Promise<string | undefined> {
   const first = await sample();

@@ -1,6 +1,8 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import { isDowngrade } from "../../contract/versions.ts";
+import type { HeldRights } from "../../releases/held-rights.ts";
 import { heldBack, type QuarantineEntry } from "../../releases/quarantine.ts";
+import { consentHint, rightsMessage } from "../deployment/rights.ts";
 import type { HoldReason } from "./events.ts";
 
 /** The latest version, as a hub says it. */
@@ -22,6 +24,8 @@ export interface Facts {
   pin?: string | null;
   /** True when files of the running release are missing or were changed, as a power cut may leave them. */
   damaged: boolean;
+  /** The version that asks for more rights than the running one, while nobody has consented. */
+  rights?: HeldRights | undefined;
   allowDowngrade: boolean;
   /** The request of a person: it goes past quarantine and pause. */
   asked?: "redeploy" | "retry" | undefined;
@@ -29,27 +33,38 @@ export interface Facts {
 
 export type Decision =
   | { do: "nothing" }
-  | { do: "hold"; version: string; reason: HoldReason; message: string }
+  /** `rights`: what is asked for beyond the running release. */
+  | { do: "hold"; version: string; reason: HoldReason; message: string; rights?: readonly string[] }
   /** `reinstall`: even if this very version runs. */
   | { do: "deploy"; version: string; reinstall: boolean };
 
 /** Versions that are held back for a reason that somebody should look at, as errors. */
-export const HELD: Record<Exclude<HoldReason, "paused">, (message: string) => SealiftError> = {
+export const HELD: Record<
+  Exclude<HoldReason, "paused">,
+  (message: string, of: { target: string; version: string }) => SealiftError
+> = {
   quarantined: (message) =>
     deploymentError("quarantined", message, { hint: "Publish a newer version, or run `sealift watch retry TARGET`." }),
   downgrade: (message) =>
     deploymentError("downgrade_refused", message, { hint: "Yank the running version, or give --allow-downgrade." }),
+  rights: (message, { target, version }) =>
+    deploymentError("rights_held", message, { hint: consentHint(target, version) }),
 };
 
+/** Bytes that are not known may be the same ones. */
+const sameBytes = (a: string | null, b: string | null): boolean => a === null || b === null || a === b;
+
 /**
- * What to do about the latest version (docs/contract/host.md), or the pinned one, which a person has chosen: follow every change, but a lower one only when the running one is yanked or
- * `allowDowngrade` says so, and none that is in quarantine unless a person asks.
+ * Decides about the latest version (docs/contract/host.md), or the pinned one, which a person has chosen: follow every
+ * change, but a lower one only when the running one is yanked or `allowDowngrade` says so, and none that is in
+ * quarantine unless a person asks.
  */
 export function decide(facts: Facts): Decision {
-  const { running, latest, quarantine, paused, pin = null, damaged, allowDowngrade, asked } = facts;
+  const { running, latest, quarantine, paused, pin = null, damaged, rights, allowDowngrade, asked } = facts;
   const version = pin ?? latest.version;
   if (version === null) return { do: "nothing" };
-  const before = heldBack(quarantine, version, pin === null ? latest.identity : null);
+  const identity = pin === null ? latest.identity : null;
+  const before = heldBack(quarantine, version, identity);
   if (running === version) {
     const anew = asked === "redeploy" || (damaged && !paused && before === undefined);
     return anew ? { do: "deploy", version, reinstall: true } : { do: "nothing" };
@@ -66,6 +81,9 @@ export function decide(facts: Facts): Decision {
   }
   if (before !== undefined && asked === undefined) {
     return { do: "hold", version, reason: "quarantined", message: before.reason };
+  }
+  if (rights?.version === version && sameBytes(rights.identity, identity) && asked === undefined) {
+    return { do: "hold", version, reason: "rights", message: rightsMessage(rights), rights: rights.rights };
   }
   if (paused && asked === undefined) {
     return { do: "hold", version, reason: "paused", message: `${version} waits: the target is paused.` };

@@ -1,21 +1,31 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import PQueue from "p-queue";
+import { HubSlots } from "./hub-slots.ts";
 
-/** Deployments that run at once in one process, each in a project root of its own: more would only share the same disk and line. */
+/**
+ * Deployments from one hub that run at once, each in a project root of its own: more would only share the same line.
+ */
 const AT_ONCE = 2;
 
-/** Takes deployments in turn: never two in one project root, and few at once in all. */
+/** Takes deployments in turn: never two in one project root, and few at once from one hub. */
 export class DeploymentQueue {
-  readonly #all = new PQueue({ concurrency: AT_ONCE });
+  readonly #slots = new HubSlots(AT_ONCE);
   readonly #roots = new Map<string, PQueue>();
 
-  /** Runs `task` when its project root and a place are free. A task that is not wanted any more has to see that itself. */
-  async run<T>(projectRoot: string, task: () => Promise<T>): Promise<T> {
+  /**
+   * Runs `task` when its project root and a place are free. A task that is not wanted any more has to see that itself.
+   */
+  async run<T>({ projectRoot, hub }: { projectRoot: string; hub: string }, task: () => Promise<T>): Promise<T> {
+    return this.alone(projectRoot, () => this.#slots.run(hub, task));
+  }
+
+  /** Runs `task` when nothing else of this process works in its project root. */
+  async alone<T>(projectRoot: string, task: () => Promise<T>): Promise<T> {
     const root = await realRoot(projectRoot);
     const queue = this.#roots.get(root) ?? new PQueue({ concurrency: 1 });
     this.#roots.set(root, queue);
-    return queue.add(() => this.#all.add(task));
+    return queue.add(task);
   }
 }
 

@@ -3,7 +3,7 @@ import type { AgentEvent } from "../deployment/events.ts";
 import type { DeployResult } from "../deployment/run.ts";
 
 /** Why a new version is not followed (docs/contract/host.md). */
-export type HoldReason = "paused" | "quarantined" | "downgrade";
+export type HoldReason = "paused" | "quarantined" | "downgrade" | "rights";
 
 /** The requests that a person may make of a watched target. */
 export const WATCH_ACTIONS = ["pause", "resume", "check", "redeploy", "retry"] as const;
@@ -24,8 +24,8 @@ export interface WatchedTarget {
 }
 
 /**
- * What the watch loop says, beside the agent's own events of each deployment, which carry the target's name. Names and fields are stable,
- * as those of the agent's are. Times are ISO 8601, UTC.
+ * The events of the watch loop, beside the agent's own events of each deployment, which carry the target's name. Names
+ * and fields are stable, as those of the agent's are. Times are ISO 8601, UTC.
  */
 export type WatchEvent =
   /** Also after a reload of the configuration: these targets and no others are watched from here on. */
@@ -41,7 +41,14 @@ export type WatchEvent =
     }
   | { event: "check.failed"; target: string; code: Code; message: string; failures: number }
   | { event: "check.scheduled"; target: string; at: string; failures: number }
-  | { event: "target.held"; target: string; version: string; reason: HoldReason; message: string }
+  | {
+      event: "target.held";
+      target: string;
+      version: string;
+      reason: HoldReason;
+      message: string;
+      rights?: readonly string[];
+    }
   | { event: "target.paused"; target: string }
   | { event: "target.resumed"; target: string }
   | { event: "action.asked"; target: string; action: WatchAction }

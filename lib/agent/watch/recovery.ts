@@ -1,5 +1,6 @@
+import type { TargetName } from "../../contract/target.ts";
 import { readJournal } from "../../releases/journal.ts";
-import type { Layout, Target } from "../../releases/layout.ts";
+import type { Layout } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
 import { hasStaging } from "../../releases/recovery.ts";
 import type { Emit } from "../deployment/events.ts";
@@ -11,26 +12,32 @@ import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 
 export interface RecoveryContext {
   layout: Layout;
+  /** Runs work when no deployment of this process is under way in the project root. */
+  alone: (work: () => Promise<void>) => Promise<void>;
   /** Runs a target that is watched in the same project root. */
-  supervisorOf: (target: Target) => SupervisorChoice;
+  supervisorOf: (target: TargetName) => SupervisorChoice;
   lockWaitMs: number;
   emit: Emit;
   signal: AbortSignal;
 }
 
 /**
- * Ends what a crash cut short before anything else is decided: what runs must be known. The journal may be a neighbour's, whose units its
- * own supervisor brings back. Then the hub gets the reports that it has yet to get.
+ * Ends what a crash cut short before anything else is decided: what runs must be known. The journal may be a
+ * neighbour's, whose units its own supervisor brings back. Then the hub gets the reports that it has yet to get.
  */
 export async function recoverTarget(
   source: Source,
-  { layout, supervisorOf, lockWaitMs, emit, signal }: RecoveryContext,
+  { layout, alone, supervisorOf, lockWaitMs, emit, signal }: RecoveryContext,
 ): Promise<void> {
   const { target } = source;
-  const journal = await readJournal(layout);
-  if (journal !== undefined) {
-    await using _root = await acquireLock(layout.lock, { waitMs: lockWaitMs, signal });
-    await endInterrupted(layout, supervisorOf(journal.target), emit);
+  if ((await readJournal(layout)) !== undefined) {
+    await alone(async () => {
+      // A deployment of this process, whose journal it was, has ended meanwhile.
+      const journal = await readJournal(layout);
+      if (journal === undefined) return;
+      await using _root = await acquireLock(layout.lock, { waitMs: lockWaitMs, signal });
+      await endInterrupted(layout, supervisorOf(journal.target), emit);
+    });
   }
   if (await hasStaging(layout, target)) {
     await using _turn = await acquireLock(layout.targetLock(target), { waitMs: lockWaitMs, signal });

@@ -1,9 +1,11 @@
 /** The longest pause between two tries, when the interval itself is not longer. Milliseconds. */
-const LONGEST_BACKOFF_MS = 15 * 60_000;
-/** Checks of one interval are spread by this part of it, so that a fleet that started together does not stay together. */
+const MAX_BACKOFF_MS = 15 * 60_000;
+/**
+ * Checks of one interval are spread by this part of it, so that a fleet that started together does not stay together.
+ */
 const JITTER = 0.1;
 /** The longest wait of a timer; a longer one would end at once. Milliseconds. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export interface Rhythm {
   /** Milliseconds between two checks while all is well. */
@@ -15,23 +17,20 @@ export interface Rhythm {
 }
 
 /**
- * Milliseconds until the next check. The interval with ±10 % of jitter; after failures it doubles with each one up to 15 minutes, of which
- * a random half is waited at least, never less than while all is well, and what the hub asked for always (at most that long, too). The first
- * success brings the interval back.
+ * Milliseconds until the next check. The interval with ±10 % of jitter; after failures it doubles with each one up to
+ * 15 minutes, of which a random half is waited at least, never less than while all is well, and what the hub asked for
+ * always (at most that long, too). The first success brings the interval back.
  *
  * @param random from 0 to 1
  */
 export function nextDelay(rhythm: Rhythm, random: number): number {
-  return Math.min(
-    Math.round(rhythm.failures === 0 ? regular(rhythm, random) : backoff(rhythm, random)),
-    LONGEST_TIMER_MS,
-  );
+  return Math.min(Math.round(rhythm.failures === 0 ? regular(rhythm, random) : backoff(rhythm, random)), MAX_TIMER_MS);
 }
 
 const regular = ({ intervalMs }: Rhythm, random: number): number => intervalMs * (1 - JITTER + 2 * JITTER * random);
 
 function backoff({ intervalMs, failures, retryAfterMs = 0 }: Rhythm, random: number): number {
-  const longest = Math.max(intervalMs, LONGEST_BACKOFF_MS);
+  const longest = Math.max(intervalMs, MAX_BACKOFF_MS);
   const most = Math.min(intervalMs * 2 ** Math.min(failures, 30), longest);
   const least = Math.max(most / 2, intervalMs * (1 - JITTER));
   return Math.max(least + (most - least) * random, Math.min(retryAfterMs, longest));

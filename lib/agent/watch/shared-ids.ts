@@ -1,12 +1,12 @@
-import type { FleetTarget } from "../../client/fleet.ts";
 import { type SealiftError, usageError } from "../../contract/errors.ts";
+import { type Target, targetName } from "../../contract/target.ts";
 import { type Item, layoutOf } from "../../releases/layout.ts";
 import { currentRelease } from "../../releases/release.ts";
 
 /** A target of a watch, and where it installs. */
 export interface Neighbour {
   name: string;
-  target: FleetTarget;
+  target: Target;
   /** Without links. */
   root: string;
 }
@@ -40,8 +40,8 @@ export async function neighbourFaults(targets: readonly Neighbour[]): Promise<Se
 /**
  * Returns the ids that a target installs: of a marketplace target its slug, of a project what it has installed already.
  */
-async function itemsOf({ kind, slug }: FleetTarget, root: string): Promise<readonly Item[]> {
+async function itemsOf({ kind, slug }: Target, root: string): Promise<readonly Item[]> {
   if (kind === "plugin") return [{ section: "plugins", id: slug }];
   if (kind === "service") return [{ section: "extensions", id: slug }];
-  return (await currentRelease(layoutOf(root), `project-${slug}`))?.items ?? [];
+  return (await currentRelease(layoutOf(root), targetName({ kind, slug })))?.items ?? [];
 }

@@ -1,8 +1,10 @@
 import { join } from "node:path";
 import PQueue from "p-queue";
 import * as z from "zod";
+import type { TargetName } from "../../contract/target.ts";
 import { readJsonFile, writeJsonFile } from "../../releases/json-file.ts";
-import type { Layout, Target } from "../../releases/layout.ts";
+import type { Layout } from "../../releases/layout.ts";
+import { removeTemporaries } from "../../releases/leftovers.ts";
 
 const watchState = z.object({
   v: z.literal(1),
@@ -32,8 +34,13 @@ export class WatchMemory {
   readonly #turns = new PQueue({ concurrency: 1 });
   #state: WatchState | undefined;
 
-  constructor(layout: Layout, target: Target) {
+  constructor(layout: Layout, target: TargetName) {
     this.#path = join(layout.sealift, "state", `watch-${target}.json`);
+  }
+
+  /** Removes what a killed loop of this target left half written, before this one writes. */
+  begin(): Promise<void> {
+    return this.#turns.add(() => removeTemporaries(this.#path));
   }
 
   read(): Promise<WatchState> {

@@ -1,46 +1,38 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { retryAfterOf } from "../../client/answers.ts";
-import { EXIT, type ExitCode } from "../../contract/codes.ts";
-import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
-import { damageOf } from "../../releases/contents.ts";
-import { type Layout, layoutOf, type Target } from "../../releases/layout.ts";
+import { EXIT } from "../../contract/codes.ts";
+import { asSealiftError } from "../../contract/errors.ts";
+import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
+import { type Layout, layoutOf } from "../../releases/layout.ts";
 import { readQuarantine, releaseLeft } from "../../releases/quarantine.ts";
-import { currentRelease } from "../../releases/release.ts";
 import { deploy } from "../deployment/deploy.ts";
-import { DEPLOY_DEFAULTS, type DeployResult } from "../deployment/run.ts";
+import { DEPLOY_DEFAULTS } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { decide, type Decision, HELD } from "./decide.ts";
 import type { DeploymentQueue } from "./deployment-queue.ts";
-import type { EmitWatch, WatchAction, WatchedTarget } from "./events.ts";
+import type { EmitWatch, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
+import { goBack } from "./go-back.ts";
+import { hasRequests, takeRequests } from "./operator-requests.ts";
 import { readPin } from "./pin.ts";
 import { recoverTarget } from "./recovery.ts";
-import { hasRequests, takeRequests } from "./requests.ts";
 import { nextDelay } from "./schedule.ts";
+import { awaitingConsent, describeTarget, isDamaged, runningVersion } from "./standing.ts";
 import { WatchMemory } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
 import { titleOf } from "./title.ts";
+import { doneEvent, type TurnResult } from "./turn.ts";
 
 /** The context that all loops of one watch share. */
 export interface LoopContext {
   deployments: DeploymentQueue;
-  /** Runs a poll when a place is free: a thousand targets do not ask at once. */
-  polling: <T>(poll: () => Promise<T>) => Promise<T>;
+  /** Runs a poll when its hub has a free place: a thousand targets do not ask at once. */
+  polling: <T>(hub: string, poll: () => Promise<T>) => Promise<T>;
   emit: EmitWatch;
   /** Returns the loop of another target in the same project root. */
-  supervisorOf: (layout: Layout, target: Target) => SupervisorChoice | undefined;
+  supervisorOf: (layout: Layout, target: TargetName) => SupervisorChoice | undefined;
   /** From 0 to 1. */
   random: () => number;
-}
-
-/** The end of one turn: what `--once` and the back-off need to know. */
-export interface TurnResult {
-  target: string;
-  outcome: DeployResult["outcome"] | "current" | "held" | "unpublished";
-  version: string | null;
-  exitCode: ExitCode;
-  error?: SealiftError;
 }
 
 /** The endless turns of one target: ask, decide, deploy, wait. Nothing but its signal ends them. */
@@ -79,7 +71,7 @@ export class TargetLoop {
   }
 
   /** True for the loop of this target in this project root. */
-  serves(layout: Layout, target: Target): boolean {
+  serves(layout: Layout, target: TargetName): boolean {
     return this.#layout.root === layout.root && this.#source.target === target;
   }
 
@@ -96,29 +88,17 @@ export class TargetLoop {
   }
 
   /** The target as it stands, read from disk. */
-  async describe(): Promise<WatchedTarget> {
-    // A project root that cannot be read fails its own checks and nobody else's.
-    const state = await this.#memory.read().catch(() => undefined);
-    const title = await titleOf(this.#layout, this.#source.target).catch(() => undefined);
-    return {
-      target: this.name,
-      ...(title !== undefined && { title }),
-      kind: this.#source.kind,
-      slug: this.#source.slug,
-      project_root: this.#layout.root,
-      interval_ms: this.#target.intervalMs,
-      running_version: await this.#running().catch(() => null),
-      latest_version: state?.latest?.version ?? null,
-      paused: state?.paused ?? false,
-    };
+  describe(): Promise<WatchedTarget> {
+    return describeTarget(this.#target, this.#source, this.#layout, this.#memory);
   }
 
   /**
-   * Turns until one of the signals is aborted. After `signal` a deployment under way undoes what is not whole; after `dropped` it is carried
-   * out to its end.
+   * Turns until one of the signals is aborted. After `signal` a deployment under way undoes what is not whole; after
+   * `dropped` it is carried out to its end.
    */
   async run(signal: AbortSignal, dropped: AbortSignal): Promise<void> {
     const ending = AbortSignal.any([signal, dropped]);
+    await this.#memory.begin();
     while (!ending.aborted) {
       this.#nudge = new AbortController();
       await this.turn(signal, dropped);
@@ -137,6 +117,12 @@ export class TargetLoop {
   async act(action: WatchAction): Promise<void> {
     await this.#note(action);
     if (action !== "pause") this.wake();
+  }
+
+  /** Goes back to the release before; the next check is at once. */
+  async goBack(signal: AbortSignal): Promise<void> {
+    await goBack(this.#target, this.#context, signal);
+    this.wake();
   }
 
   async #note(action: WatchAction): Promise<void> {
@@ -159,8 +145,8 @@ export class TargetLoop {
   }
 
   /**
-   * One check, and a deployment when it is due; none is begun for a target that was dropped meanwhile. Never throws: whatever fails is in the
-   * result, and counts for the back-off.
+   * One check, and a deployment when it is due; none is begun for a target that was dropped meanwhile. Never throws:
+   * whatever fails is in the result, and counts for the back-off.
    */
   async turn(signal: AbortSignal, dropped?: AbortSignal): Promise<TurnResult> {
     let result: TurnResult;
@@ -168,6 +154,7 @@ export class TargetLoop {
       for (const action of await takeRequests(this.#layout, this.#source.target)) await this.#note(action);
       await recoverTarget(this.#source, {
         layout: this.#layout,
+        alone: (work) => this.#context.deployments.alone(this.#layout.root, work),
         supervisorOf: (other) => this.#context.supervisorOf(this.#layout, other) ?? this.supervisor,
         lockWaitMs: this.#target.options.lockWaitMs ?? DEPLOY_DEFAULTS.lockWaitMs,
         emit: (event) => this.#context.emit({ ...event, target: this.name }),
@@ -183,10 +170,10 @@ export class TargetLoop {
       }
       result = { target: this.name, outcome: "failed", version: null, exitCode: error.exitCode, error };
     }
-    // What is held waits for a newer version or a person, not for another try.
+    // A held version waits for a newer version or a person, not for another try.
     const failed = result.exitCode !== EXIT.done && result.outcome !== "held";
     this.#failures = failed ? this.#failures + 1 : 0;
-    this.#retryAfterMs = result.error && retryAfterOf(result.error);
+    this.#retryAfterMs = result.error?.retryAfterMs;
     return result;
   }
 
@@ -212,7 +199,10 @@ export class TargetLoop {
     const { emit, polling } = this.#context;
     emit({ event: "check.started", target: this.name });
     const before = await this.#memory.read();
-    const answer = await polling(() => this.#target.poll(before.latest?.etag ?? undefined, signal));
+    const running = await this.#running();
+    const answer = await polling(this.#target.hub, () =>
+      this.#target.poll(before.latest?.etag ?? undefined, signal, running),
+    );
     if (answer.changed) {
       await this.#memory.change({
         latest: { ...answer.latest, yanked: [...answer.latest.yanked], etag: answer.etag },
@@ -224,7 +214,7 @@ export class TargetLoop {
       event: "check.done",
       target: this.name,
       ...(title !== undefined && { title }),
-      running_version: await this.#running(),
+      running_version: running,
       latest_version: latest?.version ?? null,
       changed: latest?.version !== before.latest?.version,
     });
@@ -238,30 +228,33 @@ export class TargetLoop {
       quarantine: await readQuarantine(this.#layout, this.#source.target),
       paused,
       pin: (await readPin(this.#layout, this.#source.target))?.version ?? null,
-      damaged: (this.#damaged ??= await this.#isDamaged()),
+      damaged: (this.#damaged ??= await isDamaged(this.#layout, this.#source.target)),
       allowDowngrade: this.#target.options.allowDowngrade ?? false,
+      rights: this.#target.options.acceptRights ? undefined : await awaitingConsent(this.#layout, this.#source.target),
       asked: this.#asked,
     });
   }
 
   /** Says once why a version is not followed, not at every check. */
-  #hold({ version, reason, message }: Extract<Decision, { do: "hold" }>): TurnResult {
+  #hold({ version, reason, message, rights }: Extract<Decision, { do: "hold" }>): TurnResult {
     this.#asked = undefined;
-    const key = `${reason} ${version}`;
-    if (this.#announced !== key)
-      this.#context.emit({ event: "target.held", target: this.name, version, reason, message });
+    const key = `${reason} ${version} ${message}`;
+    const held: WatchEvent = { event: "target.held", target: this.name, version, reason, message };
+    if (this.#announced !== key) this.#context.emit(rights === undefined ? held : { ...held, rights });
     this.#announced = key;
-    const held = { target: this.name, outcome: "held" as const, version };
+    const result = { target: this.name, outcome: "held" as const, version };
     // A pause is somebody's wish; the others are what somebody should look at.
-    if (reason === "paused") return { ...held, exitCode: EXIT.done };
-    const error = HELD[reason](`${this.name}: ${message}`);
-    return { ...held, exitCode: error.exitCode, error };
+    if (reason === "paused") return { ...result, exitCode: EXIT.done };
+    const { target } = this.#source;
+    const error = HELD[reason](`${this.name}: ${message}`, { target: targetText(targetOfName(target)), version });
+    return { ...result, exitCode: error.exitCode, error };
   }
 
   async #deploy(version: string, signal: AbortSignal, dropped: AbortSignal | undefined): Promise<TurnResult> {
     const { deployments, emit } = this.#context;
     emit({ event: "deploy.queued", target: this.name, version });
-    return deployments.run(this.#layout.root, async () => {
+    const place = { projectRoot: this.#layout.root, hub: this.#target.hub };
+    return deployments.run(place, async () => {
       signal.throwIfAborted();
       if (dropped?.aborted) return { target: this.name, outcome: "held", version, exitCode: EXIT.done };
       // While it waited somebody may have paused it, or another process may have deployed.
@@ -279,22 +272,14 @@ export class TargetLoop {
     const { source, options } = this.#target;
     const started = performance.now();
     this.#damaged = false;
-    const { error, ...result } = await deploy(
-      source(decision.version),
-      { ...options, reinstall: decision.reinstall, signal },
-      (event) => emit({ ...event, target: this.name }),
-    );
-    emit({
-      event: "deploy.done",
-      target: this.name,
-      outcome: result.outcome,
-      version: result.version,
-      previous_version: result.previous_version,
-      duration_ms: Math.round(performance.now() - started),
-      code: error?.code ?? null,
-      message: error?.message ?? null,
-      report: result.report,
-    });
+    const chosen = { ...options, reinstall: decision.reinstall, signal };
+    const result = await deploy(source(decision.version), chosen, (event) => emit({ ...event, target: this.name }));
+    emit(doneEvent(this.name, result, started));
+    const { error } = result;
+    if (error?.code === "rights_held") {
+      const { message, faults: rights = [] } = error;
+      return this.#hold({ do: "hold", version: result.version ?? decision.version, reason: "rights", message, rights });
+    }
     return {
       target: this.name,
       outcome: result.outcome,
@@ -304,13 +289,7 @@ export class TargetLoop {
     };
   }
 
-  async #isDamaged(): Promise<boolean> {
-    const { target } = this.#source;
-    const release = await currentRelease(this.#layout, target);
-    return release !== undefined && (await damageOf(this.#layout, target, release)) !== undefined;
-  }
-
-  async #running(): Promise<string | null> {
-    return (await currentRelease(this.#layout, this.#source.target))?.version ?? null;
+  #running(): Promise<string | null> {
+    return runningVersion(this.#layout, this.#source.target);
   }
 }

@@ -2,7 +2,8 @@ import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { SealiftError } from "../../contract/errors.ts";
-import { baseUrl, type TargetKind } from "../../contract/surfaces/paths.ts";
+import { baseUrl, type MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { isDowngrade } from "../../contract/versions.ts";
 import type { DeployOptions } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { Latest } from "./decide.ts";
@@ -10,14 +11,22 @@ import type { Latest } from "./decide.ts";
 /** The answer to one poll: nothing new, or what is latest now, and what a later poll says to hear only of changes. */
 export type Polled = { changed: false } | { changed: true; latest: Latest; etag: string | null };
 
-/** Asks the hub once. @param etag what an earlier poll gave, maybe of another hub @throws SealiftError of the contract's kind */
-export type Poll = (etag: string | undefined, signal: AbortSignal) => Promise<Polled>;
+/**
+ * Asks the hub once.
+ *
+ * @param etag what an earlier poll gave, maybe of another hub
+ * @param running the version that runs: surface B is asked whether it was yanked when the latest one is lower
+ * @throws SealiftError of the contract's kind
+ */
+export type Poll = (etag: string | undefined, signal: AbortSignal, running?: string | null) => Promise<Polled>;
 
 /** The facts about a target that the loop needs. */
 export interface WatchTarget {
   /** Names it for people and in events; unique in one watch. */
   name: string;
   intervalMs: number;
+  /** The address of its hub: one that is slow holds up its own targets only. */
+  hub: string;
   poll: Poll;
   /** The origin of a version. */
   source: (version: string) => Source;
@@ -34,7 +43,7 @@ function etagsOf({ hubUrl }: HubConnection) {
 }
 
 /** Polls surface A's detail record. */
-export function marketplacePoll(kind: TargetKind, slug: string, connection: HubConnection): Poll {
+export function marketplacePoll(kind: MarketplaceKind, slug: string, connection: HubConnection): Poll {
   const etags = etagsOf(connection);
   return async (etag, signal) => {
     const client = new MarketplaceClient(kind, slug, { ...connection, signal });
@@ -55,23 +64,37 @@ export function marketplacePoll(kind: TargetKind, slug: string, connection: HubC
   };
 }
 
-/** Polls surface B's latest version; the session is kept from one poll to the next, and so is the first poll's signal. */
+/**
+ * Polls surface B's latest version; the session is kept from one poll to the next, and so is the first poll's signal.
+ */
 export function projectPoll(projectId: string, connection: HubConnection): Poll {
   const etags = etagsOf(connection);
   let client: DeployClient | undefined;
-  return async (etag, signal) => {
+  return async (etag, signal, running = null) => {
     client ??= new DeployClient(projectId, { ...connection, signal });
     try {
       const answer = await client.latestIfChanged(etags.sent(etag));
       if (!answer.changed) return answer;
+      const { value: version } = answer;
+      const isTakenBack = running !== null && isDowngrade(running, version) && (await isYanked(client, running));
       return {
         changed: true,
         etag: etags.kept(answer.etag),
-        latest: { version: answer.value, identity: null, yanked: [] },
+        latest: { version, identity: null, yanked: isTakenBack ? [running] : [] },
       };
     } catch (error) {
       if (!(error instanceof SealiftError) || error.hubCode !== "no_version") throw error;
       return { changed: true, etag: null, latest: { version: null, identity: null, yanked: [] } };
     }
   };
+}
+
+/** Returns whether the hub has yanked a version of the client's project, or has deleted it. */
+async function isYanked(client: DeployClient, version: string): Promise<boolean> {
+  try {
+    return (await client.locate(version)).is_yanked === true;
+  } catch (error) {
+    if (error instanceof SealiftError && error.status === 404) return true;
+    throw error;
+  }
 }

@@ -1,17 +1,18 @@
 import { join } from "node:path";
 import * as z from "zod";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
+import type { TargetName } from "../../contract/target.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
-import type { Layout, Target } from "../../releases/layout.ts";
+import type { Layout } from "../../releases/layout.ts";
 import { currentName } from "../../releases/release.ts";
 
 const named = z.looseObject({ project_name: z.string().min(1).max(255) });
 
 /**
- * Returns what people call a project: `project:Harbour`, from the manifest of the release that runs. `undefined` for plugins
- * and services, whose slug is their name, and while no release has told it.
+ * Returns what people call a project: `project:Harbour`, from the manifest of the release that runs. `undefined` for
+ * plugins and services, whose slug is their name, and while no release has told it.
  */
-export async function titleOf(layout: Layout, target: Target): Promise<string | undefined> {
+export async function titleOf(layout: Layout, target: TargetName): Promise<string | undefined> {
   if (!target.startsWith("project-")) return undefined;
   const release = await currentName(layout, target);
   if (release === undefined) return undefined;

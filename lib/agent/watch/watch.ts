@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import PQueue from "p-queue";
 import { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, WatchAction } from "./events.ts";
-import { onRequests } from "./requests.ts";
+import { HubSlots } from "./hub-slots.ts";
+import { onRequests } from "./operator-requests.ts";
 import type { WatchTarget } from "./target.ts";
-import { type LoopContext, TargetLoop, type TurnResult } from "./target-loop.ts";
+import { type LoopContext, TargetLoop } from "./target-loop.ts";
+import type { TurnResult } from "./turn.ts";
 
-/** Polls under way at one time. */
+/** Polls of one hub that are under way at one time. */
 const POLLS_AT_ONCE = 8;
 /** Milliseconds that a file system event may take to be followed by others of the same change. */
 const SETTLE_MS = 50;
@@ -26,7 +27,7 @@ export class Watch {
   readonly #context: LoopContext;
   readonly #emit: EmitWatch;
   readonly #running = new Map<string, Running>();
-  /** Loops of dropped targets that have not ended yet. */
+  /** Loops of dropped targets, and rollbacks, that have not ended yet. */
   readonly #leaving = new Set<Promise<void>>();
   #loops: readonly TargetLoop[] = [];
   #targets: readonly WatchTarget[];
@@ -34,12 +35,12 @@ export class Watch {
 
   /** @param random from 0 to 1, for jitter; tests give their own */
   constructor(targets: readonly WatchTarget[], emit: EmitWatch, random: () => number = Math.random) {
-    const polls = new PQueue({ concurrency: POLLS_AT_ONCE });
+    const polls = new HubSlots(POLLS_AT_ONCE);
     this.#targets = targets;
     this.#emit = emit;
     this.#context = {
       deployments: new DeploymentQueue(),
-      polling: (poll) => polls.add(poll),
+      polling: (hub, poll) => polls.run(hub, poll),
       supervisorOf: (layout, target) => this.#loops.find((loop) => loop.serves(layout, target))?.supervisor,
       emit,
       random,
@@ -76,6 +77,21 @@ export class Watch {
       this.#warn(`${action} of ${name} failed: ${(error as Error).message}`);
     }
     return found !== undefined;
+  }
+
+  /**
+   * Takes a target back to the release that ran before, as a person asks; one that fails to begin is a warning. A watch
+   * that ends waits for it. @returns false when there is none of that name
+   */
+  goBack(name: string): boolean {
+    const found = this.#running.get(name);
+    if (found === undefined || this.#signal === undefined) return false;
+    const work = found.loop
+      .goBack(this.#signal)
+      .catch((error: unknown) => this.#warn(`Going back with ${name} failed: ${(error as Error).message}`))
+      .finally(() => this.#leaving.delete(work));
+    this.#leaving.add(work);
+    return true;
   }
 
   /**
@@ -119,7 +135,7 @@ export class Watch {
 
   async #requested(loop: TargetLoop): Promise<void> {
     await sleep(SETTLE_MS, undefined, { ref: false });
-    // Where requests cannot be read, the next check says so.
+    // If requests cannot be read, the next check says so.
     if (await loop.isAsked().catch(() => true)) loop.wake();
   }
 

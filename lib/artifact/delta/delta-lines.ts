@@ -1,8 +1,14 @@
+import { join } from "node:path";
 import * as z from "zod";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
+import { missing } from "../../support/files.ts";
+import { readLines } from "../tree/read-lines.ts";
 
-/** Members of a delta's tar beside `manifest.json`: what differs, and the new bytes, numbered from 1 in the order of the lines. */
+/**
+ * Members of a delta's tar beside `manifest.json`: what differs, and the new bytes, numbered from 1 in the order of the
+ * lines.
+ */
 export const DELTA_FILE = "delta.ndjson";
 export const memberPath = (number: number): string => `bytes/${number}`;
 
@@ -18,7 +24,10 @@ export type DeltaHeader = z.infer<typeof header>;
 const bytes = z.int().min(0);
 const path = z.string().min(1);
 
-/** A piece of a file: `[offset, length]` copies from the base file, a number takes that many bytes from the line's member. */
+/**
+ * A piece of a file: `[offset, length]` copies from the base file, a number takes that many bytes from the line's
+ * member.
+ */
 const piece = z.union([z.tuple([bytes, z.int().min(1)]), z.int().min(1)]);
 export type Piece = z.infer<typeof piece>;
 
@@ -47,8 +56,21 @@ export const pathOfLine = (entry: DeltaLine): string =>
 
 export const deltaInvalid = (why: string): SealiftError =>
   artifactError("delta_invalid", `The delta is not valid: ${why}.`, {
-    hint: "The full artifact is used instead; tell the publisher if it happens again.",
+    hint: "Hosts take the full artifact instead. Tell the publisher if it happens again.",
   });
+
+/** Bytes of one line: a file of many GiB with an edit every few KiB stays below it. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+
+/** Reads the lines of an unpacked delta. @throws ArtifactError `delta_invalid` when there are none, `limit_exceeded` */
+export async function* readDeltaLines(folder: string): AsyncGenerator<string, undefined> {
+  try {
+    yield* readLines(join(folder, DELTA_FILE), MAX_LINE_BYTES);
+  } catch (error) {
+    throw missing(error) ? deltaInvalid(`it has no ${DELTA_FILE}`) : error;
+  }
+  return undefined;
+}
 
 /** Parses the first line. @throws ArtifactError `delta_invalid` */
 export const parseHeader = (text: string): DeltaHeader => parse(text, header, "its first line");

@@ -8,12 +8,13 @@ import * as z from "zod";
 import { artifactError } from "../../contract/errors.ts";
 import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
 import { DEK_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
-import { SealingCipher } from "../project/cipher.ts";
+import { sealed } from "../project/cipher.ts";
 import { ChunkList } from "../tree/chunks.ts";
 import { readLines } from "../tree/read-lines.ts";
 import { comparePaths } from "../tree/tree-digest.ts";
 import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
-import { entryLine, entryOf, lineOf } from "../tree/tree-list.ts";
+import { entryLine, entryOf } from "../tree/tree-list.ts";
+import { lineOf } from "../tree/write-tree-list.ts";
 
 /** Chunks in one line of an index: a file of many GiB takes many lines, none of them long. */
 const CHUNKS_PER_LINE = 4096;
@@ -38,15 +39,18 @@ const header = z.strictObject({
 const line = z.union([entryLine, z.strictObject({ chunks: z.base64() })]);
 
 /**
- * The key of a version's index: only the signer's seed yields it, so a hub can neither read nor forge an index, and one of another
- * version does not open.
+ * The key of a version's index: only the signer's seed yields it, so a hub can neither read nor forge an index, and one
+ * of another version does not open.
  */
 function indexKey(seed: Uint8Array, project: string, version: string): Buffer {
   const info = `sealift index v1\0${project}\0${version}`;
   return Buffer.from(hkdfSync("sha256", seed, Buffer.alloc(0), info, DEK_BYTES));
 }
 
-/** Writes the sealed index of a tree: NDJSON → zstd → AES-256-GCM under a key of the signer's (docs/contract/delta.md#index). */
+/**
+ * Writes the sealed index of a tree: NDJSON → zstd → AES-256-GCM under a key of the signer's
+ * (docs/contract/delta.md#index).
+ */
 export async function writeIndex(
   file: string,
   tree: IndexedTree,
@@ -57,8 +61,8 @@ export async function writeIndex(
     await pipeline(
       Readable.from(linesOf(tree, entries)),
       createZstdCompress(),
-      new SealingCipher(indexKey(seed, tree.projectId, tree.version)),
-      createWriteStream(file, { flags: "wx", mode: 0o600 }),
+      (chunks: AsyncIterable<Buffer>) => sealed(chunks, indexKey(seed, tree.projectId, tree.version)),
+      createWriteStream(file, { flags: "wx", mode: 0o600, flush: true }),
     );
   } catch (error) {
     await rm(file, { force: true });

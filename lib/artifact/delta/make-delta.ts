@@ -5,7 +5,7 @@ import type { Limits } from "../limits.ts";
 import type { Project } from "../project/project-tree.ts";
 import { type SealedArtifact, sealProject } from "../project/seal.ts";
 import { sourceChanged } from "../tree/member-reader.ts";
-import { listSourceTree, type SourceTree, stampOf } from "../tree/source-tree.ts";
+import { isUnchanged, listSourceTree, type SourceTree, type Stamp } from "../tree/source-tree.ts";
 import { type Change, compareTrees, type FileChange } from "./compare-trees.ts";
 import { DELTA_FILE, type DeltaHeader, memberPath, type PutLine } from "./delta-lines.ts";
 import type { OpenIndex } from "./index-file.ts";
@@ -35,8 +35,8 @@ export interface DeltaOptions {
 }
 
 /**
- * Makes the delta from an earlier version to a tree: a sealed artifact of what differs (docs/contract/delta.md). Undefined when the
- * delta would be larger than `maxShare` of the full artifact.
+ * Makes the delta from an earlier version to a tree: a sealed artifact of what differs (docs/contract/delta.md).
+ * Undefined when the delta would be larger than `maxShare` of the full artifact.
  *
  * @throws PublishError `source_changed`; ArtifactError `index_invalid`
  */
@@ -121,7 +121,7 @@ function newRanges({ entry, base, pieces }: FileChange): [offset: number, length
 /** Reads ranges of listed files, and makes sure that each file is still the one that was listed and indexed. */
 class SourceRanges {
   readonly #root: string;
-  readonly #stamps: ReadonlyMap<string, string>;
+  readonly #stamps: ReadonlyMap<string, Stamp>;
   readonly #buffer = Buffer.allocUnsafeSlow(256 * 1024);
 
   constructor(tree: SourceTree) {
@@ -134,8 +134,7 @@ class SourceRanges {
     const { path } = change.entry;
     await using source = await open(join(this.#root, path), constants.O_RDONLY | constants.O_NOFOLLOW);
     await writeFile(to, this.#bytesOf(source, change), { flag: "wx", mode: 0o600 });
-    if (stampOf(fstatSync(source.fd, { bigint: true })) === this.#stamps.get(path)) return;
-    throw sourceChanged(path);
+    if (!isUnchanged(fstatSync(source.fd), this.#stamps.get(path)!)) throw sourceChanged(path);
   }
 
   async *#bytesOf(source: FileHandle, change: FileChange): AsyncGenerator<Buffer> {

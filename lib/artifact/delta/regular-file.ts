@@ -22,11 +22,17 @@ export class RegularFile implements Disposable {
     throw wrong();
   }
 
+  /** Reads bytes that must be there. @returns how many: at least one */
+  read(into: Uint8Array, offset: number): number {
+    const bytes = readSync(this.#descriptor, into, 0, into.length, offset);
+    if (bytes === 0) throw this.#wrong();
+    return bytes;
+  }
+
   /** The bytes of a range, in blocks that share one buffer. */
   *range(offset: number, length: number, buffer: Buffer): Generator<Buffer> {
     for (let done = 0; done < length;) {
-      const bytes = readSync(this.#descriptor, buffer, 0, Math.min(buffer.length, length - done), offset + done);
-      if (bytes === 0) throw this.#wrong();
+      const bytes = this.read(buffer.subarray(0, length - done), offset + done);
       yield buffer.subarray(0, bytes);
       done += bytes;
     }

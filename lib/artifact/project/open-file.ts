@@ -1,15 +1,19 @@
 import { createReadStream } from "node:fs";
-import { mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import * as z from "zod";
-import { artifactError, usageError } from "../../contract/errors.ts";
+import { artifactError, type SealiftError, usageError } from "../../contract/errors.ts";
 import type { Manifest } from "../../contract/files/manifest.ts";
 import { base64Of } from "../../contract/surfaces/deploy.ts";
-import { writeFileAtomic } from "../../support/files.ts";
+import { missing, writeFileAtomic } from "../../support/files.ts";
+import { readChunks } from "../../support/read-chunks.ts";
+import { readBaseFolder } from "../delta/base-folder.ts";
+import { type DeltaFacts, describeDelta } from "../delta/describe-delta.ts";
+import { openDelta } from "../delta/open-delta.ts";
 import { DEK_BYTES, type Limits } from "../limits.ts";
-import { Ed25519Verifier, readChunks } from "../signatures/ed25519.ts";
-import { openArtifact } from "./open.ts";
+import { Ed25519Verifier } from "../signatures/ed25519.ts";
+import { openArtifact, readManifest } from "./open.ts";
 import type { SealedArtifact } from "./seal.ts";
 
 /** The keys that open an artifact kept with `--output`: `FILE.json`, mode 0600. */
@@ -33,7 +37,7 @@ export interface OpeningKeys {
   dek?: Uint8Array;
 }
 
-/** The signature and the key of an artifact file, from options or from `FILE.json`. @throws UsageError */
+/** Reads the signature and the key of an artifact file from options or from `FILE.json`. @throws UsageError */
 export async function readOpeningKeys(
   file: string,
   given: { signature?: string | undefined; dekFile?: string | undefined },
@@ -73,45 +77,77 @@ export interface OpenFileOptions extends OpeningKeys {
   signal: AbortSignal;
   /** A new folder for the tree; without it the tree is verified and removed. */
   out?: string;
+  /** The tree that a delta was made for, as this function left it; a delta is completed from it. */
+  base?: string;
+}
+
+/** The content of an artifact file; without a key there is nothing to say but that its signature holds. */
+export interface OpenedFile {
+  manifest: Manifest | null;
+  files: number;
+  /** Of all files. */
+  bytes: number;
+  /** Of a delta: what it changes. */
+  delta: DeltaFacts | null;
 }
 
 /**
- * Opens an artifact file offline: all checks of a deployment, no hub.
+ * Opens an artifact file offline: all checks of a deployment, no hub. The tree of a delta is checked when `base` is
+ * given.
  *
  * @throws ArtifactError `signature_invalid` and the other checks; UsageError
  */
-export async function openFile(
-  file: string,
-  options: OpenFileOptions,
-): Promise<{ manifest: Manifest | null; files: number; bytes: number }> {
-  const { dek, signature, signerPublicKey, limits, signal, out } = options;
+export async function openFile(file: string, options: OpenFileOptions): Promise<OpenedFile> {
+  const { dek, signature, signerPublicKey, signal, out, base } = options;
   if (dek === undefined) {
-    if (out !== undefined) throw usageError("usage", `Unpacking needs the key: ${keysFile(file)} or --dek-file.`);
+    if (out !== undefined || base !== undefined)
+      throw usageError("usage", `Unpacking needs the key: ${keysFile(file)} or --dek-file.`);
     await verifyOnly(file, signature, signerPublicKey, signal);
-    return { manifest: null, files: 0, bytes: 0 };
+    return { manifest: null, files: 0, bytes: 0, delta: null };
   }
-  const staging = await mkdtemp(
+  const folder = await mkdtemp(
     out === undefined ? join(tmpdir(), "sealift-open-") : join(dirname(resolve(out)), `.${basename(out)}-`),
   );
   try {
-    const { manifest, files, bytes } = await openArtifact(createReadStream(file), {
-      dek,
-      signature,
-      signerPublicKey,
-      staging,
-      limits,
-      signal,
-    });
-    if (out !== undefined) await rename(staging, out);
-    return { manifest, files, bytes };
+    const tree = join(folder, "tree");
+    const open = { ...options, dek, staging: join(folder, "unpacked") };
+    await mkdir(open.staging, { mode: 0o700 });
+    const found = base === undefined ? await openWhole(file, open) : await openWithBase(file, { ...open, base, tree });
+    if (out !== undefined) await rename(base === undefined ? open.staging : tree, out);
+    return found;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOTEMPTY" || code === "EEXIST" || code === "ENOTDIR")
       throw usageError("usage", `--out ${out} exists already.`);
-    throw missing(error, file);
+    throw unreadable(error, file);
   } finally {
-    await rm(staging, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   }
+}
+
+type Opening = OpenFileOptions & { dek: Uint8Array; staging: string };
+
+async function openWhole(file: string, options: Opening): Promise<OpenedFile> {
+  const { staging, out } = options;
+  try {
+    const { manifest, files, bytes } = await openArtifact(createReadStream(file), options);
+    return { manifest, files, bytes, delta: null };
+  } catch (error) {
+    // Signature, tag and manifest of a delta hold as well; its tree is another one than the manifest's, until it is
+    // completed.
+    const delta = (error as SealiftError).code === "digest_mismatch" ? await describeDelta(staging) : undefined;
+    if (delta === undefined) throw error;
+    if (out !== undefined)
+      throw usageError("usage", `${file} is a delta: --out needs --base, the tree of ${delta.base.version}.`);
+    return { manifest: await readManifest(staging), files: 0, bytes: 0, delta };
+  }
+}
+
+async function openWithBase(file: string, options: Opening & { base: string; tree: string }): Promise<OpenedFile> {
+  const { staging, tree } = options;
+  const base = await readBaseFolder(options.base, options);
+  const { manifest, files, bytes } = await openDelta(createReadStream(file), { ...options, output: tree, base });
+  return { manifest, files, bytes, delta: (await describeDelta(staging)) ?? null };
 }
 
 async function verifyOnly(
@@ -120,13 +156,11 @@ async function verifyOnly(
   publicKey: Uint8Array,
   signal: AbortSignal,
 ): Promise<void> {
-  await using file = await open(path).catch((error: unknown) => Promise.reject(missing(error, path) as Error));
+  await using file = await open(path).catch((error: unknown) => Promise.reject(unreadable(error, path) as Error));
   const verifier = new Ed25519Verifier(publicKey, signature);
   for await (const chunk of readChunks(file, signal)) verifier.update(chunk);
   if (!verifier.verify()) throw artifactError("signature_invalid", `The signature does not verify over ${path}.`);
 }
 
-const missing = (error: unknown, file: string): unknown =>
-  (error as NodeJS.ErrnoException).code === "ENOENT"
-    ? usageError("usage", `${file} cannot be read: there is no such file.`)
-    : error;
+const unreadable = (error: unknown, file: string): unknown =>
+  missing(error) ? usageError("usage", `${file} cannot be read: there is no such file.`) : error;

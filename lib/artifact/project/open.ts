@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { artifactError } from "../../contract/errors.ts";
 import { type Manifest, manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
+import { freeBuffer, paceBuffers } from "../../support/buffer-pacing.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import { parseJson } from "../../support/documents/json.ts";
 import { JSON_LIMITS } from "../../support/documents/limits.ts";
@@ -42,7 +41,7 @@ export interface OpenedArtifact extends Unpacked {
  * @throws ArtifactError with the codes of exit 4 (docs/contract/project-artifact.md, docs/contract/vectors.md);
  *   whatever the source throws
  */
-export async function openArtifact(source: Readable, options: OpenOptions): Promise<OpenedArtifact> {
+export async function openArtifact(source: AsyncIterable<Buffer>, options: OpenOptions): Promise<OpenedArtifact> {
   await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);
   const opened = await unpackVerified(source, unpacker, options);
   const embedded = embeddedFolders(opened.manifest);
@@ -52,23 +51,32 @@ export async function openArtifact(source: Readable, options: OpenOptions): Prom
 }
 
 /**
- * Unpacks an artifact whose tree is no release by itself: a delta (docs/contract/delta.md). Signature, tag and manifest
- * are checked as {@link openArtifact} does; the tree's digests are the caller's to compare, once it is complete.
+ * Unpacks an artifact and checks signature, tag and manifest. The digests of its tree are the caller's to compare: that
+ * of a delta is no release by itself (docs/contract/delta.md).
  */
-export async function openPartial(source: Readable, options: OpenOptions): Promise<OpenedArtifact> {
-  await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);
-  return await unpackVerified(source, unpacker, options);
-}
-
-async function unpackVerified(source: Readable, unpacker: Unpacker, options: OpenOptions): Promise<OpenedArtifact> {
+export async function unpackVerified(
+  source: AsyncIterable<Buffer>,
+  unpacker: Unpacker,
+  options: OpenOptions,
+): Promise<OpenedArtifact> {
   const cipher = new OpeningCipher(options.dek, new Ed25519Verifier(options.signerPublicKey, options.signature));
-  await pipeline(source, cipher, unpacker, options.signal === undefined ? {} : { signal: options.signal });
+  const pace = paceBuffers();
+  for await (const chunk of source) {
+    options.signal?.throwIfAborted();
+    for (const plain of cipher.update(chunk)) {
+      await unpacker.write(plain);
+      freeBuffer(plain);
+    }
+    pace(chunk.length);
+  }
+  await unpacker.end();
+  cipher.finish();
   options.onVerified?.();
   return { ...unpacker.result(), manifest: await readManifest(options.staging) };
 }
 
-/** @throws ArtifactError `manifest_missing`, `manifest_invalid` */
-async function readManifest(staging: string): Promise<Manifest> {
+/** Reads the manifest of an unpacked tree. @throws ArtifactError `manifest_missing`, `manifest_invalid` */
+export async function readManifest(staging: string): Promise<Manifest> {
   let text: string;
   try {
     text = await readTextFile(join(staging, MANIFEST_FILE), JSON_LIMITS.maxBytes);

@@ -54,82 +54,132 @@ const integrationFacts = z.looseObject({ plugins: z.looseObject({ directory: z.s
 
 const sourceInvalid = (message: string, faults: string[] = []) => usageError("source_invalid", message, { faults });
 
+/** A source tree that was listed and found fit to become a project, before its files are read. */
+export interface ListedProject {
+  tree: SourceTree;
+  /** Seconds. */
+  mtime: number;
+  /** Bytes that the manifest will have: digests are of one length. */
+  manifestBytes: number;
+  /** Completes the project with the digests of its files. */
+  describe: (entries: readonly TreeEntry[]) => Project;
+}
+
 /**
  * Lists and hashes a source tree and computes its manifest. Nothing is written into the tree.
  *
  * @throws UsageError `source_*` when the tree cannot become an artifact; PublishError `source_changed`
  */
 export async function readProject(root: string, options: ProjectOptions): Promise<Project> {
+  const project = listProject(root, options);
+  const total = project.tree.members.reduce((sum, { size }) => sum + size, 0);
+  const entries = await indexTree(project.tree, {
+    chunks: options.chunks ?? false,
+    signal: options.signal,
+    onRead: (bytes) => options.onHashed?.(bytes, total),
+  });
+  return project.describe(entries);
+}
+
+/**
+ * Lists a source tree and checks all of it that can be checked before its files are hashed.
+ *
+ * @throws UsageError `source_*` when the tree cannot become an artifact
+ */
+export function listProject(
+  root: string,
+  options: Omit<ProjectOptions, "chunks" | "signal" | "onHashed">,
+): ListedProject {
   const tree = listSourceTree(root, { limits: options.limits, ...(options.include && { include: options.include }) });
   const paths = new Set(tree.members.map(({ path }) => path));
   const pluginsFolder = pluginsDirname(root, paths);
   checkPlan(root, paths, options.projectId);
   const sources = readSources(root, paths);
-  const total = tree.members.reduce((sum, { size }) => sum + size, 0);
-  const entries = await indexTree(tree, {
-    chunks: options.chunks ?? false,
-    signal: options.signal,
-    onRead: (bytes) => options.onHashed?.(bytes, total),
-  });
-  const files = new TreeDigest();
-  for (const entry of entries) if (entry.type === "file") files.add(entry.path, entry.sha256);
-
-  const folders = (parent: string): string[] =>
-    tree.members
-      .filter(
-        ({ path, type }) =>
-          type === "folder" && path.startsWith(`${parent}/`) && !path.slice(parent.length + 1).includes("/"),
-      )
-      .map(({ path }) => path.slice(parent.length + 1))
-      .filter((id) => !id.startsWith("_"));
   const now = options.sourceDateEpoch === undefined ? new Date() : new Date(options.sourceDateEpoch * 1000);
+  const pluginIds = foldersIn(tree, pluginsFolder);
+  const facts = new Map(pluginIds.map((id) => [id, descriptorOf(root, `${pluginsFolder}/${id}/plugin.yaml`, paths)]));
+  const extensionIds = foldersIn(tree, "extensions");
 
-  const result = manifest.safeParse({
-    format_version: "1",
-    project_id: options.projectId,
-    project_name: options.projectName,
-    version: options.version,
-    built_at: now.toISOString(),
-    plugins: [
-      ...folders(pluginsFolder).map((id) => {
-        const facts = descriptorOf(root, `${pluginsFolder}/${id}/plugin.yaml`, paths);
-        const sha256 = files.digestOfFolder(`${pluginsFolder}/${id}`) ?? null;
-        return { id, version: facts.version, sha256, environment: facts.environment ?? null, source: null };
-      }),
-      ...Object.entries(sources.plugins).map(([id, { version, sha256, environment, source }]) => ({
-        id,
-        version,
-        sha256,
-        environment: environment ?? null,
-        source: sourceOf(source, "plugin"),
-      })),
-    ],
-    extensions: [
-      ...folders("extensions").map((id) => ({
-        id,
-        sha256: files.digestOfFolder(`extensions/${id}`) ?? null,
-        source: null,
-      })),
-      ...Object.entries(sources.extensions).map(([id, { sha256, source }]) => ({
-        id,
-        sha256,
-        source: sourceOf(source, "service"),
-      })),
-    ],
-    plugins_dirname: pluginsFolder,
-    content_sha256: files.digest(),
-  });
-  if (!result.success) {
+  const manifestWith = ({ content, folder }: ProjectDigests): Manifest => {
+    const result = manifest.safeParse({
+      format_version: "1",
+      project_id: options.projectId,
+      project_name: options.projectName,
+      version: options.version,
+      built_at: now.toISOString(),
+      plugins: [
+        ...pluginIds.map((id) => {
+          const { version, environment } = facts.get(id)!;
+          const sha256 = folder(`${pluginsFolder}/${id}`);
+          return { id, version, sha256, environment: environment ?? null, source: null };
+        }),
+        ...Object.entries(sources.plugins).map(([id, { version, sha256, environment, source }]) => ({
+          id,
+          version,
+          sha256,
+          environment: environment ?? null,
+          source: sourceOf(source, "plugin"),
+        })),
+      ],
+      extensions: [
+        ...extensionIds.map((id) => ({ id, sha256: folder(`extensions/${id}`), source: null })),
+        ...Object.entries(sources.extensions).map(([id, { sha256, source }]) => ({
+          id,
+          sha256,
+          source: sourceOf(source, "service"),
+        })),
+      ],
+      plugins_dirname: pluginsFolder,
+      content_sha256: content,
+    });
+    if (result.success) return result.data;
     const faults = faultsOf(result.error);
     throw sourceInvalid(`${root} does not make a valid manifest: ${faults.join("; ")}.`, faults);
-  }
+  };
+
+  const mtime = options.sourceDateEpoch ?? 0;
+  // Finds out everything that is wrong with it before a file is read, and how long it will be.
+  const expected = manifestWith(expectedDigests(tree));
   return {
     tree,
-    entries,
-    manifest: result.data,
-    manifestBytes: Buffer.from(JSON.stringify(result.data)),
-    mtime: options.sourceDateEpoch ?? 0,
+    mtime,
+    manifestBytes: Buffer.byteLength(JSON.stringify(expected)),
+    describe(entries) {
+      const found = manifestWith(digestsOf(entries));
+      return { tree, entries, manifest: found, manifestBytes: Buffer.from(JSON.stringify(found)), mtime };
+    },
   };
+}
+
+/** The digests of a manifest: of all of the tree, and of a folder in it (null: it holds no file). */
+interface ProjectDigests {
+  content: string;
+  folder: (path: string) => string | null;
+}
+
+function digestsOf(entries: readonly TreeEntry[]): ProjectDigests {
+  const files = new TreeDigest();
+  for (const entry of entries) if (entry.type === "file") files.add(entry.path, entry.sha256);
+  return { content: files.digest(), folder: (path) => files.digestOfFolder(path) ?? null };
+}
+
+/** Digests in the places where a tree will have them. */
+function expectedDigests({ members }: SourceTree): ProjectDigests {
+  const digest = "0".repeat(64);
+  const holdsFile = (folder: string) =>
+    members.some(({ path, type }) => type === "file" && path.startsWith(`${folder}/`));
+  return { content: digest, folder: (path) => (holdsFile(path) ? digest : null) };
+}
+
+/** The folders in a folder that are plugins or extensions of it. */
+function foldersIn({ members }: SourceTree, parent: string): string[] {
+  return members
+    .filter(
+      ({ path, type }) =>
+        type === "folder" && path.startsWith(`${parent}/`) && !path.slice(parent.length + 1).includes("/"),
+    )
+    .map(({ path }) => path.slice(parent.length + 1))
+    .filter((id) => !id.startsWith("_"));
 }
 
 function pluginsDirname(root: string, paths: ReadonlySet<string>): string {

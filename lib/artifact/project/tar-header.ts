@@ -16,7 +16,9 @@ export interface TarHeader {
   type: string;
 }
 
-/** Members that this format has beside files (`0`) and folders (`5`), as messages call them. All of them are refused. */
+/**
+ * Members that this format has beside files (`0`) and folders (`5`), as messages call them. All of them are refused.
+ */
 export const MEMBER_TYPES: Readonly<Record<string, string>> = {
   1: "hard link",
   2: "symbolic link",
@@ -54,16 +56,16 @@ export function isZero(bytes: Uint8Array): boolean {
 }
 
 /** The text of a field up to its first NUL. */
-function textField(block: Uint8Array, at: number, bytes: number): string {
+function textField(block: Buffer, at: number, bytes: number): string {
   let end = at;
   let ascii = true;
   for (; end < at + bytes && block[end] !== 0; end++) ascii &&= block[end]! < 0x80;
-  return ascii ? String.fromCharCode(...block.subarray(at, end)) : decodeText(block.subarray(at, end));
+  return ascii ? block.toString("latin1", at, end) : decodeText(block.subarray(at, end));
 }
 
 /**
- * A number in octal digits that end with a space, a NUL or the field, or in base 256. Other forms are zero to one reader and something
- * else to another.
+ * A number in octal digits, with spaces around them, that end with a NUL or the field, or in base 256. Other forms are
+ * zero to one reader and something else to another.
  */
 function numberField(block: Uint8Array, at: number, bytes: number, what: string): number {
   let value = 0;
@@ -76,10 +78,36 @@ function numberField(block: Uint8Array, at: number, bytes: number, what: string)
     while (i < end && block[i] === 0x20) i++;
     const digits = i;
     for (; i < end && block[i]! >= 0x30 && block[i]! <= 0x37; i++) value = value * 8 + block[i]! - 0x30;
-    if (i === digits || (i < end && block[i] !== 0 && block[i] !== 0x20)) value = Number.NaN;
+    if (i === digits) value = Number.NaN;
+    while (i < end && block[i] === 0x20) i++;
+    if (i < end && block[i] !== 0) value = Number.NaN;
   }
   if (!Number.isSafeInteger(value)) throw tarInvalid(`a member has a ${what} that is no number`);
   return value;
+}
+
+/** Numbers of a header that nothing here needs, by their places. */
+const OTHER_NUMBERS = [
+  { what: "owner", at: 108, bytes: 8 },
+  { what: "group", at: 116, bytes: 8 },
+  { what: "time", at: 136, bytes: 12 },
+  { what: "device", at: 329, bytes: 8 },
+  { what: "device", at: 337, bytes: 8 },
+] as const;
+
+/**
+ * Checks the numbers that nothing here needs: at one that is none, Python ends as if the archive did, bsdtar refuses
+ * it, and GNU tar goes on.
+ */
+function checkOtherNumbers(block: Buffer): void {
+  for (const { what, at, bytes } of OTHER_NUMBERS) {
+    const first = block[at]!;
+    // Empty, or in base 256, also below zero: a time before 1970.
+    if (first === 0 || first === 0x80 || first === 0xff) continue;
+    if (first === 0x20 && /^ +$/.test(textField(block, at, bytes))) continue;
+    if ((first & 0x80) !== 0) throw tarInvalid(`a member has a ${what} that is no number`);
+    numberField(block, at, bytes, what);
+  }
 }
 
 /**
@@ -87,16 +115,17 @@ function numberField(block: Uint8Array, at: number, bytes: number, what: string)
  *
  * @throws ArtifactError `tar_invalid`
  */
-export function readTarHeader(block: Uint8Array): TarHeader {
+export function readTarHeader(block: Buffer): TarHeader {
   let sum = CHECKSUM_BYTES * 0x20;
   for (let i = 0; i < CHECKSUM_AT; i++) sum += block[i]!;
   for (let i = CHECKSUM_AT + CHECKSUM_BYTES; i < BLOCK_BYTES; i++) sum += block[i]!;
-  const magic = String.fromCharCode(...block.subarray(257, 265));
+  const magic = block.toString("latin1", 257, 265);
   // GNU's form has no prefix of the name; NUL behind the word tells the other one.
   if (!magic.startsWith("ustar\0") && magic !== "ustar  \0")
     throw tarInvalid("a block where a member should begin is no header");
   if (numberField(block, CHECKSUM_AT, CHECKSUM_BYTES, "checksum") !== sum)
     throw tarInvalid("a member's header has a wrong checksum");
+  checkOtherNumbers(block);
   const type = block[156] === 0 ? "0" : String.fromCharCode(block[156]!);
   return {
     size: numberField(block, 124, 12, "size"),
@@ -106,11 +135,12 @@ export function readTarHeader(block: Uint8Array): TarHeader {
 }
 
 /**
- * The name in a header block. Packers cut it, even within a character, when a pax header or a long name has the whole of it.
+ * The name in a header block. Packers cut it, even within a character, when a pax header or a long name has the whole
+ * of it.
  *
  * @throws ArtifactError `member_unsafe`
  */
-export function headerName(block: Uint8Array): string {
+export function headerName(block: Buffer): string {
   const name = textField(block, 0, 100);
   const prefix = block[262] === 0 ? textField(block, 345, 155) : "";
   return prefix === "" ? name : `${prefix}/${name}`;

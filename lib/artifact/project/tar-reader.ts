@@ -39,6 +39,8 @@ export class TarReader {
   #padding = 0;
   /** A header or extension that comes in several pieces. */
   #partial = Buffer.alloc(BLOCK_BYTES);
+  /** A copy of the header that is read: text is made of it at once, which shared memory does not allow. */
+  readonly #header = Buffer.alloc(BLOCK_BYTES);
   #extension: Extension = "x";
   #pax: PaxValues | undefined;
   #longName: string | undefined;
@@ -102,7 +104,10 @@ export class TarReader {
   #complete(bytes: Uint8Array): void {
     if (this.#state === "extension") this.#takeExtension(bytes);
     else if (isZero(bytes)) this.#takeZeros();
-    else this.#takeHeader(bytes);
+    else {
+      this.#header.set(bytes);
+      this.#takeHeader(this.#header);
+    }
   }
 
   #takeZeros(): void {
@@ -117,7 +122,7 @@ export class TarReader {
     this.#left = BLOCK_BYTES;
   }
 
-  #takeHeader(block: Uint8Array): void {
+  #takeHeader(block: Buffer): void {
     const header = readTarHeader(block);
     if (isExtension(header.type)) this.#beginExtension(header.type, header.size);
     else this.#beginMember(header, this.#pax?.path ?? this.#longName ?? headerName(block));

@@ -52,8 +52,8 @@ export function parseFrameHeader(bytes: Buffer): FrameHeader | undefined {
 }
 
 /**
- * Walks the block headers of a zstd stream as it passes and makes sure that it is exactly one frame with its content size and
- * an allowed window, and nothing behind it. Node's decoder reports neither a second frame nor trailing bytes.
+ * Walks the block headers of a zstd stream as it passes and makes sure that it is exactly one frame with its content
+ * size and an allowed window, and nothing behind it. Node's decoder reports neither a second frame nor trailing bytes.
  *
  * @throws ArtifactError `zstd_invalid` from {@link push} and {@link end}
  */

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { open } from "node:fs/promises";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import { SIGNATURE_PREFIX } from "../../contract/surfaces/headers.ts";
-import { readChunks } from "./ed25519.ts";
+import { readChunks } from "../../support/read-chunks.ts";
 
 /**
  * The value of X-Signature for an archive: HMAC-SHA256 over its bytes, keyed with the secret's UTF-8 text

@@ -1,7 +1,5 @@
 import { createHash, type Hash, timingSafeEqual } from "node:crypto";
-import type { FileHandle } from "node:fs/promises";
 import { ed25519 } from "@noble/curves/ed25519.js";
-import { publishError } from "../../contract/errors.ts";
 
 /** Lengths in bytes (RFC 8032). */
 export const SEED_BYTES = 32;
@@ -81,8 +79,8 @@ export function publicKeyOf(seed: Uint8Array): Uint8Array {
 }
 
 /**
- * Pure Ed25519 signing in two passes over a message that is never in memory: `first` sees every byte once, then `second` sees
- * the same bytes again. The caller guarantees that both passes see the same bytes (see {@link signFile}).
+ * Pure Ed25519 signing in two passes over a message that is never in memory: `first` sees every byte once, then
+ * `second` sees the same bytes again. The caller guarantees that both passes see the same bytes (sign-file.ts).
  */
 export class TwoPassSigner {
   readonly #scalar: bigint;
@@ -125,43 +123,6 @@ export class TwoPassSigner {
     }
     return this.#challenge;
   }
-}
-
-/** Reads a file from its start in chunks of `size` bytes into one reused buffer: use each chunk before asking for the next. */
-export async function* readChunks(file: FileHandle, signal?: AbortSignal, size = 1024 * 1024): AsyncGenerator<Buffer> {
-  const buffer = Buffer.allocUnsafe(size);
-  for (let position = 0; ;) {
-    signal?.throwIfAborted();
-    const { bytesRead } = await file.read(buffer, 0, size, position);
-    if (bytesRead === 0) return;
-    position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
-  }
-}
-
-/**
- * Ends a signature over an open file whose first pass has been made already (or makes both).
- *
- * Two signatures with one nonce over different bytes would give the key away, so a file that changes between the passes is an
- * error and no signature leaves this function.
- *
- * @throws PublishError `source_changed`
- */
-export async function signFile(
-  file: FileHandle,
-  signer: TwoPassSigner,
-  options: { firstPassDone?: boolean; signal?: AbortSignal } = {},
-): Promise<Uint8Array> {
-  const before = await file.stat({ bigint: true });
-  if (!options.firstPassDone) for await (const chunk of readChunks(file, options.signal)) signer.first(chunk);
-  for await (const chunk of readChunks(file, options.signal)) signer.second(chunk);
-  const after = await file.stat({ bigint: true });
-  if (before.size !== after.size || before.mtimeNs !== after.mtimeNs) {
-    throw publishError("source_changed", "The artifact changed while it was being signed.", {
-      hint: "Make sure that nothing else writes to it and publish again.",
-    });
-  }
-  return signer.sign();
 }
 
 /** Compares two byte strings without telling where they differ. */

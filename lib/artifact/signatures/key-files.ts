@@ -1,11 +1,12 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "node:crypto";
-import { mkdir, open, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, open, readdir, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { type SealiftError, usageError } from "../../contract/errors.ts";
+import { readTextFile } from "../../support/files.ts";
 import { isUsablePublicKey, PUBLIC_KEY_BYTES, publicKeyOf, SEED_BYTES } from "./ed25519.ts";
 import { isGuessableSeed } from "./guessable-seed.ts";
 
-/** What a PEM file says that it holds, in its first line. */
+/** The first line of a PEM file, which names its content. */
 const PEM_LABEL = /^-----BEGIN ([A-Z0-9 ]+)-----/;
 const PRIVATE_LABEL = "PRIVATE KEY";
 const PUBLIC_LABEL = "PUBLIC KEY";
@@ -38,7 +39,7 @@ function decodeKey(
   }
 }
 
-/** What a PEM file says that it holds; undefined for the other forms, which do not say it. */
+/** The content that a PEM file names; undefined for the other forms, which name none. */
 const labelOf = (content: Uint8Array): string | undefined =>
   PEM_LABEL.exec(Buffer.from(content).toString("latin1").trim())?.[1];
 
@@ -86,6 +87,32 @@ export function parsePublicKey(content: Uint8Array | string, name: string): Uint
     `${name} holds no usable Ed25519 public key.`,
     "It takes PEM, or the raw 32 bytes, or hex or base64 of them, as in signer.pub.",
   );
+}
+
+/** Files beside a key that are looked at. */
+const MOST_NEIGHBOURS = 100;
+/** Bytes of a file that holds a key as text. */
+const MAX_KEY_BYTES = 4096;
+
+/**
+ * Refuses a private key that is the public key of a file beside it, under another name: without PEM, a public key looks
+ * like a private one, and anybody could sign with it.
+ *
+ * @param file the path that the key was read from
+ * @throws UsageError `key_file_invalid`
+ */
+export async function refusePublicKeyBeside(seed: Uint8Array, file: string): Promise<void> {
+  const folder = dirname(file);
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names.filter((each) => each.endsWith(".pub")).slice(0, MOST_NEIGHBOURS)) {
+    const text = await readTextFile(join(folder, name), MAX_KEY_BYTES).catch(() => "");
+    const key = decodeKey(Buffer.from(text), (pemText) => createPublicKey(pemText), "x");
+    if (key !== undefined && Buffer.from(key).equals(seed))
+      throw invalid(
+        `${basename(file)} holds the public key of ${name}, and a private one is needed.`,
+        "Anybody could sign with it. Give signer.key, or make a key pair with `sealift keygen`.",
+      );
+  }
 }
 
 function pem(label: string, der: Buffer): string {

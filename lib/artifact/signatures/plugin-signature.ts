@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join, posix } from "node:path";
 import * as z from "zod";
-import { readTextFile, writeFileAtomic } from "../../support/files.ts";
+import { missing, readTextFile, writeFileAtomic } from "../../support/files.ts";
 
 /** `plugin.sig` (docs/contract/marketplace.md): what a runtime with `strict_trusted` asks of a trusted plugin. */
 
@@ -60,8 +60,8 @@ async function updateWithFolder(hmac: Hmac, root: string, relative: string): Pro
 }
 
 /**
- * The hexadecimal HMAC-SHA256 over `plugin.yaml` and every regular file under the entry point's folder, keyed with the secret's
- * UTF-8 text. Files are streamed.
+ * The hexadecimal HMAC-SHA256 over `plugin.yaml` and every regular file under the entry point's folder, keyed with the
+ * secret's UTF-8 text. Files are streamed.
  *
  * @param folder the plugin's root
  * @param entryPoint relative to the root, with `/`
@@ -105,7 +105,7 @@ export async function verifyPluginSignature(
     text = await readTextFile(join(folder, PLUGIN_SIGNATURE_FILE), SIGNATURE_MAX_BYTES);
   } catch (error) {
     if (error instanceof RangeError) return invalid(`plugin.sig is not valid: ${error.message}`);
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if (!missing(error)) throw error;
     return { valid: false, code: "signature_missing", reason: "the plugin has no plugin.sig" };
   }
   let parsed;

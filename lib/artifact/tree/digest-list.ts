@@ -4,7 +4,9 @@ import { open } from "node:fs/promises";
 /** Characters that are written with one call. */
 const PIECE = 256 * 1024;
 
-/** Writes the digests of a tree's files into a new file, a line each: 64 hexadecimal digits, a space, the path as JSON. */
+/**
+ * Writes the digests of a tree's files into a new file, a line each: 64 hexadecimal digits, a space, the path as JSON.
+ */
 export function writeDigestList(path: string, entries: Iterable<[path: string, sha256: string]>): void {
   const descriptor = openSync(path, "wx", 0o600);
   try {

@@ -1,8 +1,31 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import { join } from "node:path";
 import { publishError, type SealiftError } from "../../contract/errors.ts";
 import { quoted } from "./safe-path.ts";
-import { type SourceMember, stampOf } from "./source-tree.ts";
+import { isUnchanged, type SourceMember } from "./source-tree.ts";
+
+const openMember = (root: string, { path }: SourceMember): number =>
+  openSync(`${root}/${path}`, constants.O_RDONLY | constants.O_NOFOLLOW);
+
+/**
+ * Reads a listed file whole, of `member.size` bytes, to a place in a buffer, and makes sure afterwards that it is the
+ * one that was listed: with four system calls, for trees of many small files.
+ *
+ * @throws PublishError `source_changed`
+ */
+export function readMember(root: string, member: SourceMember, buffer: Buffer, offset: number): void {
+  const { path, size, stamp } = member;
+  const descriptor = openMember(root, member);
+  try {
+    for (let done = 0; done < size;) {
+      const bytes = readSync(descriptor, buffer, offset + done, size - done, null);
+      if (bytes === 0) throw sourceChanged(path);
+      done += bytes;
+    }
+    if (!isUnchanged(fstatSync(descriptor), stamp)) throw sourceChanged(path);
+  } finally {
+    closeSync(descriptor);
+  }
+}
 
 /** Reads a listed file and makes sure, at the start and at the end, that it is the one that was listed. */
 export class MemberReader implements Disposable {
@@ -13,7 +36,7 @@ export class MemberReader implements Disposable {
   /** @throws PublishError `source_changed` */
   constructor(root: string, member: SourceMember) {
     this.#member = member;
-    this.#descriptor = openSync(join(root, member.path), constants.O_RDONLY | constants.O_NOFOLLOW);
+    this.#descriptor = openMember(root, member);
     this.#check();
   }
 
@@ -31,8 +54,7 @@ export class MemberReader implements Disposable {
   }
 
   #check(): void {
-    if (stampOf(fstatSync(this.#descriptor, { bigint: true })) === this.#member.stamp) return;
-    throw sourceChanged(this.#member.path);
+    if (!isUnchanged(fstatSync(this.#descriptor), this.#member.stamp)) throw sourceChanged(this.#member.path);
   }
 
   [Symbol.dispose](): void {

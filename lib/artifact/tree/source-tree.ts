@@ -1,10 +1,10 @@
-import { type BigIntStats, lstatSync, readdirSync } from "node:fs";
+import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import picomatch from "picomatch";
 import { type SealiftError as Fault, SealiftError, usageError } from "../../contract/errors.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { Limits } from "../limits.ts";
-import { NameRegistry, quoted, safeComponents } from "./safe-path.ts";
+import { NameRegistry, quoted, SafeNames } from "./safe-path.ts";
 import { comparePaths } from "./tree-digest.ts";
 
 /** Shell globs over single path components that are never packed (docs/contract/project-artifact.md). */
@@ -27,6 +27,8 @@ export const NEVER_PACKED = [
   "*.db",
   "*.sqlite",
   "*.sqlite3",
+  // What the scaffold of a plugin writes for this machine only.
+  ".sealift",
 ] as const;
 
 /** One folder or regular file of a source tree. Files carry what tells later that they did not change. */
@@ -37,8 +39,11 @@ export interface SourceMember {
   executable: boolean;
   /** Bytes; 0 for a folder. */
   size: number;
-  stamp: string;
+  stamp: Stamp;
 }
+
+/** The facts of a file that change whenever its content may have changed. Times in milliseconds, to 0.25 µs. */
+export type Stamp = Readonly<Pick<Stats, "dev" | "ino" | "size" | "mtimeMs" | "ctimeMs">>;
 
 export interface SourceTree {
   root: string;
@@ -52,21 +57,38 @@ export interface SourceTree {
 
 const RENAME = "Rename it: agents refuse such names.";
 
-/** Changes whenever a file's content may have changed. */
-export const stampOf = (stats: BigIntStats): string =>
-  `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`;
+const stampOf = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): Stamp => ({ dev, ino, size, mtimeMs, ctimeMs });
+
+/** True when a file is the one that was listed, and nobody has written to it since. */
+export const isUnchanged = (stats: Stats, { dev, ino, size, mtimeMs, ctimeMs }: Stamp): boolean =>
+  stats.size === size &&
+  stats.mtimeMs === mtimeMs &&
+  stats.ctimeMs === ctimeMs &&
+  stats.ino === ino &&
+  stats.dev === dev;
+
+/** Returns a function that finds the first of some patterns that matches a name. Plain names are looked up. */
+function matcherOf(patterns: readonly string[]): (name: string) => string | undefined {
+  const plain = new Set(patterns.filter((pattern) => /^[\w.-]+$/.test(pattern)));
+  const globs = patterns.filter((pattern) => !plain.has(pattern));
+  if (globs.length === 0) return (name) => (plain.has(name) ? name : undefined);
+  const matches = globs.map((pattern) => ({ pattern, is: picomatch(pattern, { dot: true }) }));
+  // One expression for all of them: nearly every name matches none.
+  const any = new RegExp(globs.map((pattern) => picomatch.makeRe(pattern, { dot: true }).source).join("|"));
+  return (name) => (plain.has(name) ? name : any.test(name) ? matches.find(({ is }) => is(name))?.pattern : undefined);
+}
 
 /**
- * Lists what would be packed of `root`, and refuses what an agent would refuse: links, special files, unsafe or colliding names.
- * A `manifest.json` at the root is left out: the publisher makes its own.
+ * Lists what would be packed of `root`, and refuses what an agent would refuse: links, special files, unsafe or
+ * colliding names. A `manifest.json` at the root is left out: the publisher makes its own.
  *
  * @throws UsageError `source_link`, `source_special`, `source_unsafe`, `limit_exceeded`, once, with every fault
  */
 export function listSourceTree(root: string, options: { include?: readonly string[]; limits: Limits }): SourceTree {
   const tree: SourceTree = { root, members: [], leftOut: [], broughtBack: [] };
-  const excluded = NEVER_PACKED.map((pattern) => ({ pattern, matches: picomatch(pattern, { dot: true }) }));
+  const excluding = matcherOf(NEVER_PACKED);
   const included = (options.include ?? []).map((pattern) => ({ pattern, matches: picomatch(pattern, { dot: true }) }));
-  const names = new NameRegistry();
+  const names = { registry: new NameRegistry(), safe: new SafeNames(options.limits) };
   const faults: Fault[] = [];
 
   const visit = (folder: string): void => {
@@ -74,11 +96,11 @@ export function listSourceTree(root: string, options: { include?: readonly strin
     for (const name of entries) {
       const path = folder === "" ? name : `${folder}/${name}`;
       if (path === MANIFEST_FILE) continue;
-      const exclusion = excluded.find(({ matches }) => matches(name));
+      const exclusion = excluding(name);
       if (exclusion !== undefined) {
         const inclusion = included.find(({ matches }) => matches(name));
         if (inclusion === undefined) {
-          tree.leftOut.push({ path, pattern: exclusion.pattern });
+          tree.leftOut.push({ path, pattern: exclusion });
           continue;
         }
         tree.broughtBack.push({ path, pattern: inclusion.pattern });
@@ -90,15 +112,15 @@ export function listSourceTree(root: string, options: { include?: readonly strin
         );
         continue;
       }
-      const stats = lstatSync(join(root, path), { bigint: true });
-      const fault = checkMember(path, stats, names, options.limits);
+      const stats = lstatSync(`${root}/${path}`);
+      const fault = checkMember(path, stats, names);
       if (fault !== undefined) {
         faults.push(fault);
         continue;
       }
       const type = stats.isDirectory() ? "folder" : "file";
-      const size = type === "file" ? Number(stats.size) : 0;
-      tree.members.push({ path, type, executable: (stats.mode & 0o100n) !== 0n, size, stamp: stampOf(stats) });
+      const size = type === "file" ? stats.size : 0;
+      tree.members.push({ path, type, executable: (stats.mode & 0o100) !== 0, size, stamp: stampOf(stats) });
       if (tree.members.length > options.limits.maxEntries) {
         throw usageError("source_unsafe", `${root} holds more than ${options.limits.maxEntries} files and folders.`, {
           hint: "Leave files out, or raise --max-entries here and on every host.",
@@ -119,7 +141,11 @@ export function listSourceTree(root: string, options: { include?: readonly strin
   return tree;
 }
 
-function checkMember(path: string, stats: BigIntStats, names: NameRegistry, limits: Limits): Fault | undefined {
+function checkMember(
+  path: string,
+  stats: Stats,
+  { registry, safe }: { registry: NameRegistry; safe: SafeNames },
+): Fault | undefined {
   if (stats.isSymbolicLink()) {
     return usageError("source_link", `${quoted(path)} is a link.`, {
       hint: "Artifacts hold regular files and folders only: replace the link by what it points to.",
@@ -129,7 +155,7 @@ function checkMember(path: string, stats: BigIntStats, names: NameRegistry, limi
     return usageError("source_special", `${quoted(path)} is neither a regular file nor a folder.`);
   }
   try {
-    names.add(safeComponents(path, limits), stats.isDirectory() ? "folder" : "file");
+    registry.add(safe.components(path), stats.isDirectory() ? "folder" : "file");
   } catch (error) {
     if (error instanceof SealiftError) return usageError("source_unsafe", error.message, { hint: RENAME });
     throw error;

@@ -1,13 +1,23 @@
 import { createHash } from "node:crypto";
 
-/** Compares two strings by code point: UTF-16 order differs beyond the basic plane. */
-function compareCodePoints(a: string, b: string): number {
+const SLASH = 0x2f;
+const BATCH_CHARACTERS = 64 * 1024;
+
+/**
+ * Orders paths by their components compared by code point: `a/b` comes before `a-b/c`
+ * (docs/contract/project-artifact.md).
+ */
+export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
     let x = a.charCodeAt(i);
     let y = b.charCodeAt(i);
     if (x === y) continue;
-    // Surrogates stand for code points above every other unit: lift them over U+E000..U+FFFF.
+    // A component that ends here comes before one that goes on.
+    if (x === SLASH) return -1;
+    if (y === SLASH) return 1;
+    // UTF-16 order differs beyond the basic plane: surrogates stand for code points above every other unit, so they are
+    // lifted over U+E000..U+FFFF.
     if (x >= 0xd800) x = x >= 0xe000 ? x - 0x800 : x + 0x2000;
     if (y >= 0xd800) y = y >= 0xe000 ? y - 0x800 : y + 0x2000;
     return x - y;
@@ -15,20 +25,10 @@ function compareCodePoints(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Orders paths by their components compared by code point: `a/b` comes before `a-b/c` (docs/contract/project-artifact.md). */
-export function comparePaths(a: string, b: string): number {
-  if (a === b) return 0;
-  const left = a.split("/");
-  const right = b.split("/");
-  const length = Math.min(left.length, right.length);
-  for (let i = 0; i < length; i++) {
-    const order = compareCodePoints(left[i]!, right[i]!);
-    if (order !== 0) return order;
-  }
-  return left.length - right.length;
-}
-
-/** The digest of a tree from its files' digests (docs/contract/project-artifact.md#tree-digest). Memory grows with the number of files only. */
+/**
+ * The digest of a tree from its files' digests (docs/contract/project-artifact.md#tree-digest). Memory grows with the
+ * number of files only.
+ */
 export class TreeDigest {
   readonly #files: [path: string, sha256: string][] = [];
 
@@ -66,6 +66,13 @@ export class TreeDigest {
 function digestOf(files: [string, string][]): string {
   const sorted = files.toSorted(([a], [b]) => comparePaths(a, b));
   const hash = createHash("sha256");
-  sorted.forEach(([path, sha256], index) => hash.update(`${index === 0 ? "" : "\n"}${path}:${sha256}`));
-  return hash.digest("hex");
+  // A call of the hash costs more than a line: it gets many at once.
+  let lines = "";
+  for (const [path, sha256] of sorted) {
+    lines += `${path}:${sha256}\n`;
+    if (lines.length < BATCH_CHARACTERS) continue;
+    hash.update(lines.slice(0, -1));
+    lines = "\n";
+  }
+  return hash.update(lines.slice(0, -1)).digest("hex");
 }

@@ -1,8 +1,9 @@
-import { createHash } from "node:crypto";
+import { createHash, type Hash, hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { ChunkThread } from "./chunk-thread.ts";
 import { Chunker, ChunkList, MAX_CHUNK_BYTES } from "./chunks.ts";
 import { MemberReader } from "./member-reader.ts";
-import type { SourceTree } from "./source-tree.ts";
+import type { SourceMember, SourceTree } from "./source-tree.ts";
 
 /** Files larger than this are cut into chunks; smaller ones travel whole when they change. Bytes. */
 export const CHUNKED_FROM_BYTES = MAX_CHUNK_BYTES;
@@ -42,29 +43,22 @@ export interface IndexOptions {
 }
 
 /**
- * Reads a source tree once and lists its files with their digests and chunks, and its empty folders, in canonical order.
+ * Reads a source tree once and lists its files with their digests and chunks, and its empty folders, in canonical
+ * order.
  *
  * @throws PublishError `source_changed` when a file is not what it was when the tree was listed
  */
 export async function indexTree(tree: SourceTree, options: IndexOptions = {}): Promise<TreeEntry[]> {
-  const occupied = foldersInUse(tree);
-  const entries: TreeEntry[] = [];
+  const indexer = new TreeIndexer(tree, options.chunks);
   const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
   let read = 0;
   let sinceTurn = 0;
-  for (const { path, type, executable, size, stamp } of tree.members) {
-    if (type === "folder") {
-      if (!occupied.has(path)) entries.push({ type, path });
-      continue;
-    }
-    using reader = new MemberReader(tree.root, { path, type, executable, size, stamp });
-    const digest = createHash("sha256");
-    const chunks = size > CHUNKED_FROM_BYTES && options.chunks !== false ? new ChunkList() : undefined;
-    const chunker = chunks && new Chunker((length, chunkDigest) => chunks.push(length, chunkDigest));
+  for (const member of tree.members) {
+    if (member.type === "folder") continue;
+    using reader = new MemberReader(tree.root, member);
+    indexer.begin(member);
     for (let bytes = reader.read(buffer); bytes > 0; bytes = reader.read(buffer)) {
-      const block = buffer.subarray(0, bytes);
-      digest.update(block);
-      chunker?.update(block);
+      indexer.update(buffer.subarray(0, bytes));
       read += bytes;
       sinceTurn += bytes;
       if (sinceTurn < TURN_BYTES) continue;
@@ -74,13 +68,102 @@ export async function indexTree(tree: SourceTree, options: IndexOptions = {}): P
       await nextTurn();
       options.signal?.throwIfAborted();
     }
-    chunker?.end();
     reader.finish();
+    indexer.end();
     sinceTurn += 4096;
-    entries.push({ type, path, executable, size, sha256: digest.digest("hex"), ...(chunks && { chunks }) });
   }
   options.onRead?.(read);
-  return entries;
+  return indexer.entries();
+}
+
+/** Bytes of large files from which a thread of its own cuts them: it takes some 40 ms to start. */
+const THREAD_FROM_BYTES = 32 * 1024 * 1024;
+
+/** Returns the thread that cuts the large files of a tree; undefined where they are too small for one. */
+export function chunkThread({ members }: SourceTree): ChunkThread | undefined {
+  const sizes = members.flatMap(({ type, size }) => (type === "file" && size > CHUNKED_FROM_BYTES ? [size] : []));
+  return sizes.reduce((sum, size) => sum + size, 0) < THREAD_FROM_BYTES ? undefined : new ChunkThread(sizes);
+}
+
+/** Makes the index of a tree from the bytes of its files, which the caller reads for this or for something else. */
+export class TreeIndexer {
+  readonly #tree: SourceTree;
+  readonly #chunked: boolean;
+  readonly #thread: ChunkThread | undefined;
+  readonly #files = new Map<string, FileEntry>();
+  /** Files that the thread cuts. */
+  readonly #awaited: FileEntry[] = [];
+  #file: { member: SourceMember; digest: Hash; large: boolean; chunks?: ChunkList; chunker?: Chunker } | undefined;
+
+  /**
+   * @param chunked whether large files are cut into chunks
+   * @param thread that cuts them; {@link complete} awaits it
+   */
+  constructor(tree: SourceTree, chunked = true, thread?: ChunkThread) {
+    this.#tree = tree;
+    this.#chunked = chunked;
+    this.#thread = thread;
+  }
+
+  /** Takes a file whose bytes are all there. */
+  whole(member: SourceMember, bytes: Buffer): void {
+    if (this.#chunked && bytes.length > CHUNKED_FROM_BYTES) {
+      this.begin(member);
+      this.update(bytes);
+      this.end();
+    } else this.#record(member, hash("sha256", bytes, "hex"));
+  }
+
+  /** Begins a file that comes in pieces. */
+  begin(member: SourceMember): void {
+    const large = this.#chunked && member.size > CHUNKED_FROM_BYTES;
+    this.#file = { member, digest: createHash("sha256"), large };
+    if (!large || this.#thread !== undefined) return;
+    const chunks = new ChunkList();
+    this.#file.chunks = chunks;
+    this.#file.chunker = new Chunker((length, chunkDigest) => chunks.push(length, chunkDigest));
+  }
+
+  /** Takes the file's next bytes, which may be overwritten when this returns. */
+  update(block: Buffer): void {
+    const { digest, chunker, large } = this.#file!;
+    if (large) this.#thread?.write(block);
+    digest.update(block);
+    chunker?.update(block);
+  }
+
+  end(): void {
+    const { member, digest, large, chunks, chunker } = this.#file!;
+    chunker?.end();
+    const entry = this.#record(member, digest.digest("hex"));
+    if (chunks !== undefined) entry.chunks = chunks;
+    if (large && this.#thread !== undefined) this.#awaited.push(entry);
+  }
+
+  #record({ path, executable, size }: SourceMember, sha256: string): FileEntry {
+    const entry: FileEntry = { type: "file", path, executable, size, sha256 };
+    this.#files.set(path, entry);
+    return entry;
+  }
+
+  /** Resolves when half a mebibyte of bytes can be taken. */
+  async room(): Promise<void> {
+    await this.#thread?.room();
+  }
+
+  /** Adds the chunks that the thread has found to the entries. */
+  async complete(): Promise<void> {
+    const lists = (await this.#thread?.lists()) ?? [];
+    this.#awaited.forEach((entry, index) => (entry.chunks = lists[index]!));
+  }
+
+  /** Files with their digests and chunks, and empty folders, in canonical order. */
+  entries(): TreeEntry[] {
+    const occupied = foldersInUse(this.#tree);
+    return this.#tree.members.flatMap(({ type, path }): TreeEntry[] =>
+      type === "file" ? [this.#files.get(path)!] : occupied.has(path) ? [] : [{ type, path }],
+    );
+  }
 }
 
 function foldersInUse(tree: SourceTree): ReadonlySet<string> {

@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import * as z from "zod";
 import { artifactError } from "../../contract/errors.ts";
 import { sha256Hex } from "../../contract/identifiers.ts";
@@ -11,13 +10,6 @@ export const entryLine = z.union([
   z.strictObject({ folder: z.string().min(1) }),
 ]);
 
-/** The line of an entry, with its newline. Chunks are not part of it. */
-export function lineOf(entry: TreeEntry): string {
-  if (entry.type === "folder") return `${JSON.stringify({ folder: entry.path })}\n`;
-  const { path, executable, size, sha256 } = entry;
-  return `${JSON.stringify({ file: path, executable, size, sha256 })}\n`;
-}
-
 /** The entry of a parsed line. */
 export const entryOf = (line: z.output<typeof entryLine>): TreeEntry =>
   "folder" in line
@@ -25,19 +17,11 @@ export const entryOf = (line: z.output<typeof entryLine>): TreeEntry =>
     : { type: "file", path: line.file, executable: line.executable, size: line.size, sha256: line.sha256 };
 
 const MAX_LINE_BYTES = 64 * 1024;
-/** Lines that are written with one call. */
-const LINES_PER_WRITE = 500;
-
-/** Writes the list of a tree to a new file. Synchronous: it runs where the tree was written. */
-export function writeTreeList(file: string, entries: readonly TreeEntry[]): void {
-  writeFileSync(file, "", { flag: "wx", mode: 0o644 });
-  for (let from = 0; from < entries.length; from += LINES_PER_WRITE) {
-    const lines = entries.slice(from, from + LINES_PER_WRITE).map(lineOf);
-    writeFileSync(file, lines.join(""), { flag: "a" });
-  }
-}
-
-/** Reads the list of a tree. @throws ArtifactError `delta_base_changed` for a list that is not what we wrote */
+/**
+ * Reads the list of a tree that `write-tree-list.ts` has written.
+ *
+ * @throws ArtifactError `delta_base_changed` for a list that is not what we wrote
+ */
 export async function readTreeList(file: string): Promise<TreeEntry[]> {
   const entries: TreeEntry[] = [];
   for await (const text of readLines(file, MAX_LINE_BYTES)) {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import type { Limits } from "../limits.ts";
 import { NewFile, writeNewFile } from "./new-file.ts";
-import { exceeded, NameRegistry, quoted, safeComponents } from "./safe-path.ts";
+import { exceeded, NameRegistry, quoted, SafeNames } from "./safe-path.ts";
 import { comparePaths, TreeDigest } from "./tree-digest.ts";
 import type { FileEntry, TreeEntry } from "./tree-index.ts";
 
@@ -23,10 +23,10 @@ interface OpenFile {
 }
 
 /**
- * Writes the members of one tar below a staging folder, which must be empty and private, and keeps the digest of each file.
- * Every name passes {@link safeComponents} and {@link NameRegistry}; limits count what really arrives. Writing is synchronous:
- * for many small files a stream or a promise each costs more than the file, and this runs on a worker thread. A file that comes in one
- * piece is written with one call.
+ * Writes the members of one tar below a staging folder, which must be empty and private, and keeps the digest of each
+ * file. Every name passes {@link SafeNames} and {@link NameRegistry}; limits count what really arrives. Writing is
+ * synchronous: for many small files a stream or a promise each costs more than the file, and this runs on a worker
+ * thread. A file that comes in one piece is written with one call.
  */
 export class TreeWriter {
   readonly files = new TreeDigest();
@@ -34,6 +34,7 @@ export class TreeWriter {
   bytes = 0;
   readonly #root: string;
   readonly #limits: Limits;
+  readonly #safe: SafeNames;
   readonly #names = new NameRegistry();
   readonly #folders = new Set<string>();
   readonly #listed: FileEntry[] = [];
@@ -42,12 +43,13 @@ export class TreeWriter {
   constructor(root: string, limits: Limits) {
     this.#root = root;
     this.#limits = limits;
+    this.#safe = new SafeNames(limits);
   }
 
   /** @throws ArtifactError for an unsafe, double or excessive member */
   folder(name: string): void {
     this.#countEntry();
-    const components = safeComponents(name, this.#limits);
+    const components = this.#safe.components(name);
     this.#names.add(components, "folder");
     this.#makeFolder(components);
   }
@@ -97,7 +99,7 @@ export class TreeWriter {
 
   #claim(name: string, size: number): string {
     this.#countEntry();
-    const components = safeComponents(name, this.#limits);
+    const components = this.#safe.components(name);
     if (components.length === 0) throw artifactError("member_unsafe", "The archive's root is a file.");
     if (name.endsWith("/"))
       throw artifactError("member_unsafe", `The archive's file ${quoted(name)} is named as a folder.`);

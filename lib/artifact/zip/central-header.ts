@@ -12,6 +12,8 @@ export const ZIP64_FIELD = 0x0001;
 export const UNSET = 0xffffffff;
 const UNIX = 3;
 const FOLDER_ATTRIBUTE = 0x10;
+/** The newest version of the format; readers leave out entries that say that they need a newer one. */
+const NEWEST_FORMAT = 63;
 
 export const FLAG_ENCRYPTED = 0x0001;
 export const FLAG_STRONG_ENCRYPTION = 0x0040;
@@ -64,6 +66,8 @@ export function readCentralHeader(file: FileWindow, position: number, end: numbe
   if (header.readUInt16LE(34) !== 0) throw badEntry(name, "lies in another volume");
   const flags = header.readUInt16LE(8);
   if ((flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION | FLAG_MASKED)) !== 0) throw badEntry(name, "is encrypted");
+  const needed = header.readUInt8(6);
+  if (needed > NEWEST_FORMAT) throw badEntry(name, `needs version ${needed / 10} of the format, which does not exist`);
   const method = header.readUInt16LE(10);
   if (method !== STORED && method !== DEFLATED)
     throw badEntry(name, `uses the compression method ${method}, which is neither stored nor deflated`);
@@ -119,7 +123,11 @@ function readExtra(
   }
 }
 
-/** The extra fields of a header, one after the other. @throws ArtifactError `zip_invalid` for one that is longer than its place */
+/**
+ * The extra fields of a header, one after the other.
+ *
+ * @throws ArtifactError `zip_invalid` for one that is longer than its place
+ */
 export function* extraFields(extra: Buffer, name: string): Generator<{ id: number; data: Buffer }> {
   for (let at = 0; at + 4 <= extra.length;) {
     const length = extra.readUInt16LE(at + 2);

@@ -18,7 +18,7 @@ export async function checkContents(path: string, { files }: ZipIndex): Promise<
   const descriptor = openSync(path, "r");
   try {
     const archive = new FileWindow(descriptor, WINDOW_BYTES);
-    const pace = paceBuffers({ fullEvery: 1, intervalBytes: 5 * TURN_BYTES });
+    const pace = paceBuffers("inflated");
     let sinceTurn = 0;
     for (const member of files) {
       if (!isSmall(member)) {

@@ -43,11 +43,12 @@ export interface ScanOptions {
 }
 
 /**
- * Checks the whole central directory of a ZIP before a byte is unpacked: names, links, duplicates and collisions, methods, encryption, sizes,
- * ratio, overlaps, and that every local header says the same (docs/architecture.md). One sweep over the directory; synchronous, because a
- * promise for each of many entries takes longer than the disk.
+ * Checks the whole central directory of a ZIP before a byte is unpacked: names, links, duplicates and collisions,
+ * methods, encryption, sizes, ratio, overlaps, and that every local header says the same (docs/architecture.md). One
+ * sweep over the directory; synchronous, because a promise for each of many entries takes longer than the disk.
  *
- * @throws ArtifactError `zip_invalid`, `member_unsafe`, `member_type`, `member_duplicate`, `limit_exceeded`, naming the entry
+ * @throws ArtifactError `zip_invalid`, `member_unsafe`, `member_type`, `member_duplicate`, `limit_exceeded`, naming the
+ *   entry
  */
 export async function scanZip(path: string, { limits, symlinks }: ScanOptions): Promise<ZipIndex> {
   await using file = await openFile(path);

@@ -20,8 +20,9 @@ export interface EndRecord {
 }
 
 /**
- * Reads the end of a ZIP, and only an end that every reader understands in the same way: one end record whose comment ends the file, at the
- * most one ZIP64 record directly before it, no contradiction between the two, and the central directory directly before them.
+ * Reads the end of a ZIP, and only an end that every reader understands in the same way: one end record whose comment
+ * ends the file, at the most one ZIP64 record directly before it, no contradiction between the two, and the central
+ * directory directly before them.
  *
  * @param size of the file, in bytes
  * @throws ArtifactError `zip_invalid`
@@ -47,8 +48,8 @@ export function readEndRecord(file: FileWindow, size: number): EndRecord {
 }
 
 /**
- * Finds the last end record. Some readers take the last signature, others the first one whose comment ends the file: both must find the
- * same.
+ * Finds the last end record. Some readers take the last signature, others the first one whose comment ends the file:
+ * both must find the same.
  */
 function soleEndRecord(tail: Buffer): number {
   // Less than a whole record is no end record.

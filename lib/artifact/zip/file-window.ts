@@ -1,11 +1,14 @@
 import { readSync } from "node:fs";
 
-/** Bytes that are read at a time, unless told: a few small entries of an archive, and little more than is needed at a large one. */
+/**
+ * Bytes that are read at a time, unless told: a few small entries of an archive, and little more than is needed at a
+ * large one.
+ */
 const WINDOW_BYTES = 32 * 1024;
 
 /**
- * Reads small pieces of a file that lie near to each other with few calls of the system. Synchronous: for ten thousand pieces a promise each
- * takes longer than the disk.
+ * Reads small pieces of a file that lie near to each other with few calls of the system. Synchronous: for ten thousand
+ * pieces a promise each takes longer than the disk.
  */
 export class FileWindow {
   readonly #descriptor: number;

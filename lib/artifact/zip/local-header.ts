@@ -69,7 +69,10 @@ export function localName(window: FileWindow, start: number): string {
 const lies = (name: string, what: string): SealiftError =>
   badEntry(name, `has a local header with another ${what} than the central directory`);
 
-/** Length of the data descriptor behind an entry, which has four forms: with and without its signature, with sizes of 4 and of 8 bytes. */
+/**
+ * Length of the data descriptor behind an entry, which has four forms: with and without its signature, with sizes of 4
+ * and of 8 bytes.
+ */
 function descriptorBytes(window: FileWindow, entry: CentralHeader, at: number): number {
   const read = window.read(at, DESCRIPTOR_MAX_BYTES);
   for (const sizeBytes of [4, 8]) {
@@ -89,7 +92,11 @@ function descriptorBytes(window: FileWindow, entry: CentralHeader, at: number): 
   throw badEntry(entry.name, "has a data descriptor that says something else than the central directory");
 }
 
-/** Sizes of a local header, from its ZIP64 field where it has one. @param readExtra returns its extra fields, in the header's place */
+/**
+ * Sizes of a local header, from its ZIP64 field where it has one.
+ *
+ * @param readExtra returns its extra fields, in the header's place
+ */
 function localSizes(
   header: Buffer,
   name: string,

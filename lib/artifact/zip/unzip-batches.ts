@@ -9,11 +9,6 @@ import { smallContent } from "./unzip-member.ts";
 const BATCH_BYTES = 1024 * 1024;
 /** The weight of a small file beside its bytes. */
 const FILE_COST_BYTES = 16 * 1024;
-/**
- * Inflated bytes between two collections, which are full ones: an inflater and its output hang on a handle that a young collection holds to be
- * in use (docs/decisions/0005-buffer-pacing.md).
- */
-const INFLATED_BYTES = 5 * 1024 * 1024;
 /** Bytes that are read from the archive at a time. */
 const WINDOW_BYTES = 256 * 1024;
 
@@ -107,7 +102,7 @@ export function* unpackBatches(
   digests: FileDigest[],
 ): Generator<number> {
   const archive = new FileWindow(descriptor, WINDOW_BYTES);
-  const pace = paceBuffers({ fullEvery: 1, intervalBytes: INFLATED_BYTES });
+  const pace = paceBuffers("inflated");
   for (let batch = queue.take(); batch !== undefined; batch = queue.take()) {
     let bytes = 0;
     for (let index = batch[0]; index < batch[1]; index++) {

@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import type { Code } from "../../contract/codes.ts";
-import { artifactError, type ErrorKind, SealiftError } from "../../contract/errors.ts";
+import { artifactError, asSealiftError, type ErrorKind, SealiftError } from "../../contract/errors.ts";
 import { startThread } from "../../support/thread.ts";
 import type { BatchQueue, FileDigest, UnzipJob } from "./unzip-batches.ts";
 
@@ -36,7 +36,7 @@ export class UnzipHelper implements AsyncDisposable {
       }
     });
     this.#worker.on("error", (error: Error) => {
-      this.#failure ??= artifactError("internal", `Unpacking failed: ${error.message}`, { cause: error });
+      this.#failure ??= asSealiftError(error, "ArtifactError");
     });
     this.#exit = new Promise((resolve) => this.#worker.once("exit", resolve));
   }

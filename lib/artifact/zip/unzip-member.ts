@@ -56,8 +56,8 @@ function inflated(packed: Buffer, member: ZipMember): Buffer {
 }
 
 /**
- * Gives a member's content to `write` piece by piece, with its size and CRC checked on what comes out. Whoever takes the pieces
- * may have written more than is right when it throws.
+ * Gives a member's content to `write` piece by piece, with its size and CRC checked on what comes out. Whoever takes
+ * the pieces may have written more than is right when it throws.
  *
  * @throws ArtifactError `zip_invalid`
  */

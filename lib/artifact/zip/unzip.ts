@@ -31,8 +31,9 @@ export interface Unzipped {
 }
 
 /**
- * Checks an archive as a whole (`scanZip`) and unpacks it into an empty, private folder; a single top folder is flattened. Sizes and CRCs are
- * checked on what comes out. Small files are unpacked in batches, many of them by two threads.
+ * Checks an archive as a whole (`scanZip`) and unpacks it into an empty, private folder; a single top folder is
+ * flattened. Sizes and CRCs are checked on what comes out. Small files are unpacked in batches, many of them by two
+ * threads.
  *
  * @throws ArtifactError what `scanZip` throws, and `zip_invalid` for bytes that are not what the archive says
  */

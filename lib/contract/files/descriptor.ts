@@ -1,11 +1,10 @@
 import * as z from "zod";
 import { envName } from "../identifiers.ts";
 import { executionMode } from "../surfaces/runtime.ts";
+import { network } from "./host-rule.ts";
 import { nearKey } from "./near-keys.ts";
 
 /** `plugin.yaml` (docs/contract/runtime.md#descriptor). */
-
-export const DESCRIPTOR_FILE = "plugin.yaml";
 
 /** A plugin's name: it is a path segment of the runtime and a label of its metrics. */
 export const pluginName = z
@@ -45,6 +44,8 @@ const resources = z.strictObject({
   timeout_seconds: z.number().positive().max(3600).default(10),
   max_memory_mb: z.int().min(16).max(1_048_576).default(128),
   max_disk_mb: z.number().positive().max(1_048_576).default(50),
+  /** The most of the processor that a sandbox takes, in percent of one core, where the runtime may bound it. */
+  cpu_percent: z.int().min(1).max(6400).optional(),
   rate_limit: z
     .strictObject({
       calls: z.int().positive().default(100),
@@ -100,8 +101,11 @@ const described = z.object({
       denied_paths: z.array(relativePath).default(["src/"]),
     })
     .prefault({}),
-  /** `true` only asks; `plugins.grants.<name>.network` of the configuration grants. */
-  network: z.boolean().default(false),
+  /**
+   * Hosts that the plugin asks for, or `true` for all of the network; `plugins.grants.<name>.network` of the
+   * configuration grants.
+   */
+  network: network(z.boolean()).default(false),
 });
 
 const KNOWN = new Set(Object.keys(described.shape));

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { pluginName } from "./descriptor.ts";
+import { addressRange, network } from "./host-rule.ts";
 
 /**
  * `integration.yaml` (docs/contract/runtime.md#configuration). Values have their `${VAR}` replaced before they are
@@ -38,7 +39,12 @@ const app = z.looseObject({
   server: server.prefault({}),
 });
 
-const grant = z.strictObject({ network: flag.default(false) });
+const grant = z.strictObject({
+  /** Hosts that the plugin may reach, of those that it asks for; `true` for all that it asks for. */
+  network: network(flag).default(false),
+  /** Private ranges that names may lead to. An address that `network` itself names needs none. */
+  private_addresses: z.array(addressRange).default([]),
+});
 
 const sandbox = z.strictObject({
   /**
@@ -46,6 +52,13 @@ const sandbox = z.strictObject({
    * Node's permission model alone.
    */
   change_user: flag.default(true),
+  /**
+   * The operating system's wall around each sandbox. Without one, `required` keeps sandboxed plugins from loading and
+   * `preferred` loads them all the same. Default: `required` where `app.env` is production, else `preferred`.
+   */
+  wall: z.enum(["required", "preferred", "off"]).optional(),
+  /** The most of the processor that one sandbox may have, whatever its descriptor says; percent of one core. */
+  cpu_percent: amount.pipe(z.int().min(1).max(6400)).default(100),
   uid: amount.pipe(z.int().min(1)).default(65_534),
   gid: amount.pipe(z.int().min(1)).default(65_534),
   /** Milliseconds that a cancelled call or an unload may take before the process is ended. */
@@ -59,17 +72,36 @@ const sandbox = z.strictObject({
   start_seconds: amount.pipe(z.number().positive().max(600)).default(20),
 });
 
-const plugins = z.looseObject({
-  /** Relative to the folder of the configuration. */
-  directory: z.string().min(1).default("plugins"),
-  /** The key that `plugin.sig` is checked with. */
-  secret_key: z.string().min(1).optional(),
-  strict_trusted: flag.default(true),
-  grants: z.record(pluginName, grant).default({}),
-  sandbox: sandbox.prefault({}),
-  /** Health turns degraded when trusted ES modules hold more source bytes than this; Node never frees them. */
-  max_generation_bytes: amount.pipe(z.int().positive()).default(64 * 1024 * 1024),
+/** Settings of one plugin, under its name in `plugins`. */
+const ofPlugin = z.looseObject({
+  /** Processes of a sandboxed plugin. */
+  instances: amount.pipe(z.int().min(1).max(64)).default(1),
 });
+
+const plugins = z
+  .looseObject({
+    /** Relative to the folder of the configuration. */
+    directory: z.string().min(1).default("plugins"),
+    /** The key that `plugin.sig` is checked with. */
+    secret_key: z.string().min(1).optional(),
+    strict_trusted: flag.default(true),
+    grants: z.record(pluginName, grant).default({}),
+    sandbox: sandbox.prefault({}),
+    /** Health turns degraded when trusted ES modules hold more source bytes than this; Node never frees them. */
+    max_generation_bytes: amount.pipe(z.int().positive()).default(64 * 1024 * 1024),
+  })
+  .superRefine((section, context) => {
+    for (const [name, value] of Object.entries(section)) {
+      if (typeof value !== "object" || value === null || !("instances" in value)) continue;
+      const { error } = ofPlugin.safeParse(value);
+      for (const { message, path } of error?.issues ?? [])
+        context.addIssue({ code: "custom", path: [name, ...path], message });
+    }
+  });
+
+/** Returns in how many processes a sandboxed plugin runs: `plugins.<name>.instances`. */
+export const instancesOf = (section: Integration["plugins"], plugin: string): number =>
+  ofPlugin.safeParse(section[plugin]).data?.instances ?? 1;
 
 const database = z.strictObject({ type: z.enum(["sqlite", "postgresql"]), url: z.string().min(1) });
 

@@ -94,3 +94,6 @@ export const MANIFEST_FILE = "manifest.json";
 export const PLAN_FILE = "deployment/install.yaml";
 /** The optional project configuration that names the plugins folder. */
 export const INTEGRATION_FILE = "integration.yaml";
+
+/** The descriptor of a plugin, in its folder. */
+export const DESCRIPTOR_FILE = "plugin.yaml";

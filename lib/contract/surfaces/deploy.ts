@@ -40,6 +40,9 @@ export const locationAnswer = z.object({
   artifact_sha256: sha256Hex.optional(),
   content_sha256: sha256Hex.optional(),
   size_bytes: z.int().nonnegative().optional(),
+  /** Added by our hub: whether the version was yanked, and why. */
+  is_yanked: z.boolean().optional(),
+  yanked_reason: z.string().nullish(),
   /** Added by our hub: smallest first. */
   deltas: z.array(deltaLocation).max(64).optional(),
 });

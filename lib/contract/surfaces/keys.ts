@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { slug, timestamp } from "../identifiers.ts";
+import { sha256Hex, slug, timestamp } from "../identifiers.ts";
 import { SCOPES } from "../scopes.ts";
 
 /** The key service (docs/contract/keys.md). */
@@ -51,14 +51,56 @@ export const projectRecord = z.object({
   kind: projectKind,
   slug: z.string(),
   created_at: z.string(),
+  /** Added by our hub. */
+  owner: z.string().optional(),
+  /** Null while nothing is published. Added by our hub. */
+  latest_version: z.string().nullable().optional(),
 });
 export type ProjectRecord = z.infer<typeof projectRecord>;
+
+/** Changes of a project, plugin or service by its id. */
+export const projectChanges = z.strictObject({ name: z.string().min(1).max(255) });
+
+export const transferRequest = z.strictObject({
+  owner: z.string().min(1).max(255),
+  /** Whether keys that are bound to the project go on working, as keys of the new owner. They are revoked otherwise. */
+  keep_keys: z.boolean().optional(),
+});
+export type TransferRequest = z.infer<typeof transferRequest>;
+
+/** The project after a transfer, and how many of its keys were revoked. */
+export const transferAnswer = projectRecord.extend({ revoked_keys: z.int().nonnegative() });
+export type TransferAnswer = z.infer<typeof transferAnswer>;
+
+/** A published version of a project, plugin or service, for those who manage it. */
+export const managedVersion = z.object({
+  version: z.string(),
+  created_at: z.string(),
+  /** Of the stored artifact or archive. */
+  size_bytes: z.int().nonnegative(),
+  /** Of the stored bytes. */
+  sha256: sha256Hex,
+  /** Base64 of the Ed25519 key that signed it; null for plugins and services. */
+  signer_public_key: z.string().nullable(),
+  is_latest: z.boolean(),
+  is_yanked: z.boolean(),
+  yanked_reason: z.string().nullable(),
+});
+export type ManagedVersion = z.infer<typeof managedVersion>;
+
+const reason = z.string().min(1).max(1024);
+/** Why a version is yanked; required on no route of surface A, and here optional too. */
+export const versionYankRequest = z.strictObject({ reason: reason.nullish() });
+/** A deletion has a reason, which the audit log keeps and later publishers are told. */
+export const versionDeletion = z.object({ reason });
 
 /** Actions that the audit log tells apart. An action, once released, keeps its name. */
 export const AUDIT_ACTIONS = [
   "key.create",
   "key.revoke",
   "project.create",
+  "project.rename",
+  "project.transfer",
   "target.change",
   "grant.add",
   "grant.remove",
@@ -66,12 +108,15 @@ export const AUDIT_ACTIONS = [
   "version.import",
   "version.yank",
   "version.unyank",
+  "version.delete",
   "delta.publish",
   "index.publish",
   "signing-key.register",
   "signing-key.forget",
   "admin-key.renew",
   "kek.rotate",
+  "quota.set",
+  "quota.remove",
 ] as const;
 export const auditAction = z.enum(AUDIT_ACTIONS);
 export type AuditAction = z.infer<typeof auditAction>;

@@ -4,7 +4,7 @@ import { deploymentStatus, runningVersionField } from "./reports.ts";
 
 /** Surface A on the wire (docs/contract/marketplace.md). */
 
-export const targetKind = z.enum(["plugin", "service"]);
+export const marketplaceKind = z.enum(["plugin", "service"]);
 
 export const visibility = z.enum(["public", "private"]);
 export type Visibility = z.infer<typeof visibility>;
@@ -24,7 +24,7 @@ export const repoReference = z
   )
   .refine((text) => !/(^|[/@])\.{1,2}(\/|@|$)/.test(text), "must not have . or .. as a part");
 
-export const releaseRecord = z.object({
+export const versionRecord = z.object({
   version: z.string(),
   created_at: z.string(),
   size_bytes: z.int().nonnegative(),
@@ -33,13 +33,13 @@ export const releaseRecord = z.object({
   yanked_reason: z.string().nullable(),
   repo: z.string().nullable(),
 });
-export type ReleaseRecord = z.infer<typeof releaseRecord>;
+export type VersionRecord = z.infer<typeof versionRecord>;
 
 export const targetSummary = z.object({
   id: z.string(),
   name: z.string(),
   slug: z.string(),
-  kind: targetKind,
+  kind: marketplaceKind,
   description: z.string().nullable(),
   homepage: z.string().nullable(),
   repository: z.string().nullable(),
@@ -55,7 +55,7 @@ export type TargetSummary = z.infer<typeof targetSummary>;
  * The detail record: its newest versions and its yanked ones, best first, as "latest" ranks them. The others are in the
  * pages of `versions_url`, a path of the hub.
  */
-export const targetDetail = targetSummary.extend({ versions: z.array(releaseRecord), versions_url: z.string() });
+export const targetDetail = targetSummary.extend({ versions: z.array(versionRecord), versions_url: z.string() });
 export type TargetDetail = z.infer<typeof targetDetail>;
 
 /** The fields of a target that its owner may change. */
@@ -75,13 +75,13 @@ export const targetChanges = z.strictObject({
 export type TargetChanges = z.infer<typeof targetChanges>;
 
 /** The text fields of a marketplace publication; the file part is `archive`. */
-export const releaseFields = z.object({
+export const versionFields = z.object({
   version: versionLabel,
   signature: hmacSignature,
   repo: repoReference.optional(),
   visibility: visibility.optional(),
 });
-export type ReleaseFields = z.infer<typeof releaseFields>;
+export type VersionFields = z.infer<typeof versionFields>;
 
 export const ARCHIVE_PART = { name: "archive", contentType: "application/zip" } as const;
 
@@ -106,7 +106,7 @@ export const reportRecord = z.object({
   id: z.string(),
   /** The owner of the key that reported. */
   deployer_id: z.string(),
-  kind: targetKind,
+  kind: marketplaceKind,
   slug,
   version: z.string(),
   host_id: hostId,

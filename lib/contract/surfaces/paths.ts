@@ -13,7 +13,7 @@ export const MOUNTS = {
   devkeysApp: "/app/devkeys",
 } as const;
 
-export type TargetKind = "plugin" | "service";
+export type MarketplaceKind = "plugin" | "service";
 
 const segment = encodeURIComponent;
 
@@ -37,15 +37,22 @@ export const paths = {
   /** The expiring download of a stored artifact; only the hub itself builds it. */
   download: (artifact: string) => `${MOUNTS.deploy}/v1/downloads/${segment(artifact)}`,
 
-  detail: (kind: TargetKind, slug: string) =>
+  detail: (kind: MarketplaceKind, slug: string) =>
     kind === "plugin" ? `${MOUNTS.plugins}/plugins/${segment(slug)}` : `${MOUNTS.services}/services/${segment(slug)}`,
-  install: (kind: TargetKind, slug: string) => `${paths.detail(kind, slug)}/install`,
+  install: (kind: MarketplaceKind, slug: string) => `${paths.detail(kind, slug)}/install`,
+  grants: (kind: MarketplaceKind, slug: string) => `${paths.detail(kind, slug)}/grants`,
+  grant: (kind: MarketplaceKind, slug: string, owner: string) => `${paths.grants(kind, slug)}/${segment(owner)}`,
   report: () => `${MOUNTS.deployments}/deployments/report`,
-  hosts: (kind: TargetKind, slug: string) => `${MOUNTS.deployments}/deployments/${kind}/${segment(slug)}/hosts`,
+  hosts: (kind: MarketplaceKind, slug: string) => `${MOUNTS.deployments}/deployments/${kind}/${segment(slug)}/hosts`,
 
   apiKeys: () => `${MOUNTS.devkeys}/api-keys`,
   apiKey: (id: string) => `${MOUNTS.devkeys}/api-keys/${segment(id)}`,
   projects: () => `${MOUNTS.devkeys}/projects`,
+  project: (id: string) => `${MOUNTS.devkeys}/projects/${segment(id)}`,
+  transfer: (id: string) => `${paths.project(id)}/transfer`,
+  versions: (id: string) => `${paths.project(id)}/versions`,
+  version: (id: string, version: string) => `${paths.versions(id)}/${segment(version)}`,
+  versionYank: (id: string, version: string) => `${paths.version(id, version)}/yank`,
   signingKey: () => `${MOUNTS.devkeys}/signing-key`,
   audit: () => `${MOUNTS.devkeys}/audit`,
 } as const;

@@ -17,6 +17,16 @@ export function runningVersion(record: {
   return record.status === "success" ? record.version : undefined;
 }
 
+/**
+ * The beginning of the error message of a version that asks for more rights than the running one. Hubs keep messages
+ * as they are, so that every hub can show it.
+ */
+export const HELD_RIGHTS = "held: rights: ";
+
+/** True for the record of a host that holds the version until a person consents. */
+export const isHeld = ({ error_message: message }: { error_message?: string | null | undefined }): boolean =>
+  message?.startsWith(HELD_RIGHTS) === true;
+
 /** Request body of surface A's report route (docs/contract/marketplace.md#reports). */
 export const deploymentReport = z.object({
   kind: z.enum(["plugin", "service"]),

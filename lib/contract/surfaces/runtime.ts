@@ -104,6 +104,21 @@ export const pluginStatus = z.object({
   pid: z.int().optional(),
   restarts: z.int().optional(),
   memory_mb: z.number().optional(),
+  /** Sandboxed plugins: what keeps the process in, such as `node`, `uid 65534` and `bubblewrap 0.8.0`. */
+  held_by: z.array(z.string()).optional(),
+  /** Sandboxed plugins that run in more than one process: each of them. */
+  instances: z
+    .array(
+      z.object({
+        pid: z.int().optional(),
+        restarts: z.int(),
+        memory_mb: z.number().optional(),
+        in_flight: z.int(),
+        /** False while it is being restarted. */
+        serving: z.boolean(),
+      }),
+    )
+    .optional(),
   error: z.string().optional(),
   error_code: z.string().optional(),
   /** Trusted ES modules: how many generations of the code Node holds, and their source bytes. */

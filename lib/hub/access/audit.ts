@@ -2,26 +2,40 @@ import type { FastifyRequest } from "fastify";
 import type { AuditAction } from "../../contract/surfaces/keys.ts";
 import type { HubContext } from "../context.ts";
 import { insertAudit } from "../records/audit.ts";
+import type { Transacted } from "../records/port.ts";
+import { inTransaction } from "../records/transaction.ts";
 import type { Principal } from "./principal.ts";
 
-/** What was done to what; never with a secret. */
+/** A deed for the audit log; never with a secret. */
 export interface Deed {
   action: AuditAction;
   subject: string;
   facts?: Record<string, string | number | boolean | null>;
 }
 
-/** Writes down what a request has done. A log that cannot be written is told, and undoes nothing. */
-export async function audit(
-  { database, clock, logger }: HubContext,
-  request: FastifyRequest,
+/** Writes down what a request does, in the transaction that does it: neither is there without the other. */
+export type Witness = (transaction: Transacted, deed: Deed) => Promise<void>;
+
+/** Returns the witness of a request. */
+export function witnessOf(
+  { clock }: Pick<HubContext, "clock">,
+  { ip: address, id: request_id }: FastifyRequest,
   { owner, keyId }: Principal,
-  { action, subject, facts = {} }: Deed,
-): Promise<void> {
-  const entry = { action, actor: owner, key_id: keyId, subject, facts, address: request.ip, request_id: request.id };
-  try {
-    await insertAudit(database.kysely, entry, clock());
-  } catch (error) {
-    logger?.error({ err: error, audit: entry }, "could not write the audit log");
-  }
+): Witness {
+  return (transaction, { action, subject, facts = {} }) =>
+    insertAudit(transaction, { action, actor: owner, key_id: keyId, subject, facts, address, request_id }, clock());
+}
+
+/**
+ * Runs `work` in a transaction with the witness of a request: `tell` writes a deed down. Work that throws has done
+ * nothing.
+ */
+export function audited<T>(
+  hub: Pick<HubContext, "clock" | "database">,
+  request: FastifyRequest,
+  principal: Principal,
+  work: (transaction: Transacted, tell: (deed: Deed) => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const witness = witnessOf(hub, request, principal);
+  return inTransaction(hub.database.kysely, (transaction) => work(transaction, (deed) => witness(transaction, deed)));
 }

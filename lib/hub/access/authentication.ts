@@ -13,7 +13,9 @@ export const MAX_CREDENTIAL_CHARACTERS = 512;
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** SHA-256 of the credential that the request carries, computed once: rate limit, key and session lookup share it. */
+    /**
+     * SHA-256 of the credential that the request carries, computed once: rate limit, key and session lookup share it.
+     */
     credentialHash: string | null;
   }
 }
@@ -40,8 +42,8 @@ export function credentialHash(request: FastifyRequest): string | undefined {
 type SecurityRequirement = Record<string, string[]>;
 
 /**
- * Refuses requests without any credential before their body is looked at, on every route whose documented security asks for one:
- * whoever is nobody is told 401, not what is wrong with their fields.
+ * Refuses requests without any credential before their body is looked at, on every route whose documented security asks
+ * for one: whoever is nobody is told 401, not what is wrong with their fields.
  */
 export function refuseAnonymous(app: FastifyInstance): void {
   app.addHook("onRoute", (route) => {

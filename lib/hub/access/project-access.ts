@@ -38,6 +38,7 @@ export function projectAccess({ hub, authentication }: MountOptions): ProjectAcc
       await requireControl(principal, projectId, "The key is not for this project.");
       const token = hub.sessionTokens.issue();
       await openSession(db, { keyId: principal.keyId, projectId, token }, hub.clock());
+      hub.metrics.sessionOpened();
       return token;
     },
     async session(request, projectId, ...scopes) {

@@ -8,13 +8,16 @@ export const RATE_WINDOW_MS = 60_000;
 
 /** The rate at which the hubs of one database may be asked. */
 export interface RateLimits {
-  /** Of one key, or of one address without a key. */
+  /** Of one key, or of one address without a key. 0: no limit. */
   requestsPerMinute: number;
   /** Failed authentications of one address with keys of one prefix; beyond it the answer is 429 instead of 401. */
   failuresPerMinute: number;
 }
 
-/** Failed authentications of one address with keys of any prefix, as a multiple: a fleet behind one address has many keys. */
+/**
+ * Failed authentications of one address with keys of any prefix, as a multiple: a fleet behind one address has many
+ * keys.
+ */
 export const FAILURES_OF_ADDRESS = 20;
 
 /** The counters in the form in which @fastify/rate-limit takes them. */
@@ -31,7 +34,7 @@ function storeOf(counts: SharedCounts, max: number): FastifyRateLimitStoreCtor {
 
 /** Limits the requests of each key and of each address. */
 export async function limitRates(app: FastifyInstance, { rateLimits, rateCounts }: HubContext): Promise<void> {
-  if (rateLimits === undefined) return;
+  if (rateLimits === undefined || rateLimits.requestsPerMinute === 0) return;
   const silent = { "x-ratelimit-limit": false, "x-ratelimit-remaining": false, "x-ratelimit-reset": false };
   await app.register(rateLimit, {
     global: true,

@@ -5,8 +5,8 @@ const RANDOM_BYTES = 24;
 const MAC_BYTES = 16;
 
 /**
- * Makes access tokens that any hub of one database recognises as its own, also when their session has ended and nothing is stored of
- * it: 192 random bits and a MAC over them. An agent with an ended session is not somebody who guesses.
+ * Makes access tokens that any hub of one database recognises as its own, also when their session has ended and nothing
+ * is stored of it: 192 random bits and a MAC over them. An agent with an ended session is not somebody who guesses.
  */
 export class SessionTokens {
   readonly #key: Buffer;

@@ -18,8 +18,9 @@ interface Counter {
 }
 
 /**
- * Counters of one time window that the hubs of one PostgreSQL add up: a limit holds for all of them together. A request is never kept
- * waiting for it; the counts are exchanged beside the requests. On SQLite there is one hub, and nothing to exchange.
+ * Counters of one time window that the hubs of one PostgreSQL add up: a limit holds for all of them together. A request
+ * is never kept waiting for it; the counts are exchanged beside the requests. On SQLite there is one hub, and nothing
+ * to exchange.
  */
 export class SharedCounts implements Disposable {
   readonly #database: Database;

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { Scope } from "../../contract/surfaces/keys.ts";
-import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { MountOptions } from "../http/documentation.ts";
 import { forbidden, keyMissing, keyRejected, notFound } from "../http/errors.ts";
 import {
-  findVisibleRelease,
   findVisibleTarget,
+  findVisibleVersion,
   type Question,
   type VisibleTarget,
 } from "../records/visible-targets.ts";
@@ -14,10 +14,13 @@ import { credentialHash } from "./authentication.ts";
 import { controls, type Principal, requireScope } from "./principal.ts";
 
 export const targetParams = z.object({ slug: z.string() });
-export const releaseParams = targetParams.extend({ version: z.string() });
+export const versionParams = targetParams.extend({ version: z.string() });
 
-/** The one answer for a hidden target and for one that does not exist. It says nothing of the request, so the bytes are the same. */
-export const noSuchTarget = (kind: TargetKind) =>
+/**
+ * The one answer for a hidden target and for one that does not exist. It says nothing of the request, so the bytes are
+ * the same.
+ */
+export const noSuchTarget = (kind: MarketplaceKind) =>
   notFound(`There is no such ${kind}, or none that the caller may see.`);
 
 /** A target with the key that may change it. */
@@ -27,14 +30,14 @@ export type ControlledTarget = VisibleTarget & { principal: Principal };
 export interface TargetAccess {
   /** The detail record for anyone who may see it; a key is optional, but a bad one is refused. */
   detail(request: FastifyRequest, slug: string): Promise<{ detail: string; etag: string }>;
-  /** A release for a key with one of the scopes. */
-  release(request: FastifyRequest, slug: string, version: string | undefined): ReturnType<typeof findVisibleRelease>;
+  /** A version for a key with one of the scopes. */
+  version(request: FastifyRequest, slug: string, version: string | undefined): ReturnType<typeof findVisibleVersion>;
   /** The target, for a key that may change it. @throws 403 when it may only see it */
   controlled(request: FastifyRequest, slug: string, ...scopes: Scope[]): Promise<ControlledTarget>;
   question(request: FastifyRequest, slug: string): Question;
 }
 
-export function targetAccess(kind: TargetKind, { hub, authentication }: MountOptions): TargetAccess {
+export function targetAccess(kind: MarketplaceKind, { hub, authentication }: MountOptions): TargetAccess {
   const { statements } = hub.database;
   const carriesKey = (request: FastifyRequest) => request.headers["x-api-key"] !== undefined;
 
@@ -54,9 +57,9 @@ export function targetAccess(kind: TargetKind, { hub, authentication }: MountOpt
       if (target === undefined) throw noSuchTarget(kind);
       return target;
     },
-    async release(request, slug, version) {
+    async version(request, slug, version) {
       if (!carriesKey(request)) throw keyMissing();
-      const found = await findVisibleRelease(statements, { ...question(request, slug), version });
+      const found = await findVisibleVersion(statements, { ...question(request, slug), version });
       if (found.principal === undefined) throw authentication.rejected(request, keyRejected());
       requireScope(found.principal, "deploy", "read");
       if (found.target === undefined) throw noSuchTarget(kind);

@@ -11,17 +11,9 @@ import { writeFileAtomic } from "../../support/files.ts";
 import { openBlobs } from "../blobs/open.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { blobOf, type CopiedRow, isCopiedTable, openSnapshot, replaceRows } from "../records/copy.ts";
-import { openDatabase } from "../records/database.ts";
 import { findKeks } from "../records/keks.ts";
-import type { Database } from "../records/port.ts";
+import { type HubStorage, openHubDatabase, openHubStorage } from "../storage.ts";
 import { type CopiedBlobs, copyBlobs, type ExpectedBlob } from "./copy-blobs.ts";
-
-/** Where the records and the artifacts of a hub are. */
-export interface HubStorage {
-  dataDir: string;
-  databaseUrl?: string;
-  blobUrl?: string;
-}
 
 export interface BackupResult extends CopiedBlobs {
   records: number;
@@ -32,9 +24,6 @@ type Progress = (total: CopiedBlobs) => void;
 const RECORDS_FILE = "records.ndjson.gz";
 const MANIFEST_FILE = "backup.json";
 const manifest = z.object({ format: z.literal(1), created_at: z.string(), records: z.int().nonnegative() });
-
-const databaseOf = ({ dataDir, databaseUrl }: HubStorage, mustExist: boolean): Promise<Database> =>
-  openDatabase({ dataDir, mustExist, ...(databaseUrl !== undefined && { url: databaseUrl }) });
 
 async function* blobsOf(rows: AsyncIterable<CopiedRow>): AsyncGenerator<ExpectedBlob> {
   for await (const row of rows) {
@@ -75,17 +64,17 @@ async function* readRows(path: string): AsyncGenerator<CopiedRow> {
 }
 
 /**
- * Backs a hub up to a folder, beside the running hub: first all records as they are at one moment, then the artifacts that they name. What
- * the folder holds from an earlier backup is not copied again. The KEKs are not in it: they are kept apart.
+ * Backs a hub up to a folder, beside the running hub: first all records as they are at one moment, then the artifacts
+ * that they name. What the folder holds from an earlier backup is not copied again. The KEKs are not in it: they are
+ * kept apart.
  */
 export async function backupHub(storage: HubStorage, folder: string, onProgress?: Progress): Promise<BackupResult> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const pending = join(folder, `${RECORDS_FILE}.pending`);
   let records: number;
   {
-    const database = await databaseOf(storage, true);
-    await using _database = { [Symbol.asyncDispose]: () => database.close() };
-    await using snapshot = await openSnapshot(database);
+    await using opened = await openHubDatabase(storage);
+    await using snapshot = await openSnapshot(opened.database);
     records = await writeRows(pending, snapshot.rows());
   }
   const from = await openBlobs(storage.dataDir, storage.blobUrl);
@@ -99,7 +88,8 @@ export async function backupHub(storage: HubStorage, folder: string, onProgress?
 }
 
 /**
- * Restores a backup into a new database and blob storage. The hub that is then started on them needs the KEKs that it had.
+ * Restores a backup into a new database and blob storage. The hub that is then started on them needs the KEKs that it
+ * had.
  *
  * @throws UsageError `usage` when the folder holds no backup, or the database is in use
  */
@@ -113,16 +103,15 @@ export async function restoreHub(folder: string, storage: HubStorage, onProgress
 }
 
 /**
- * Copies a hub to another database and blob storage, beside the running hub. Run again, it brings the copy up to date: once with the hub
- * running, and once more when it has been stopped.
+ * Copies a hub to another database and blob storage, beside the running hub. Run again, it brings the copy up to date:
+ * once with the hub running, and once more when it has been stopped.
  *
  * @throws UsageError `usage` when the target is the database of another hub
  */
 export async function moveHub(source: HubStorage, target: HubStorage, onProgress?: Progress): Promise<BackupResult> {
-  const database = await databaseOf(source, true);
-  await using _database = { [Symbol.asyncDispose]: () => database.close() };
+  await using opened = await openHubStorage(source);
+  const { database, blobs } = opened;
   await using snapshot = await openSnapshot(database);
-  const blobs = await openBlobs(source.dataDir, source.blobUrl);
   const keks = await findKeks(database.kysely);
   return await copyInto(target, { blobs, rows: () => snapshot.rows(), copyOf: keks, onProgress });
 }
@@ -141,8 +130,8 @@ async function copyInto(
   { blobs, rows, copyOf = new Set(), onProgress }: CopySource,
 ): Promise<BackupResult> {
   await mkdir(storage.dataDir, { recursive: true, mode: 0o700 });
-  const database = await databaseOf(storage, false);
-  await using _database = { [Symbol.asyncDispose]: () => database.close() };
+  await using opened = await openHubDatabase(storage, { mustExist: false });
+  const { database } = opened;
   const known = await findKeks(database.kysely);
   if (known.size > 0 && known.isDisjointFrom(copyOf)) {
     throw usageError("usage", "The database that should take the records is that of another hub.", {

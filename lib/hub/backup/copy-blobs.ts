@@ -20,7 +20,8 @@ export interface CopiedBlobs {
 }
 
 /**
- * Copies blobs from one storage to another as streams, and checks each against its record on the way. What is there already stays.
+ * Copies blobs from one storage to another as streams, and checks each against its record on the way. What is there
+ * already stays.
  *
  * @throws ArtifactError `digest_mismatch` for a blob that is gone or is not what its record says
  */

@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
-import { openBlobs } from "../blobs/open.ts";
 import { countBuffered } from "../buffer-collection.ts";
 import { blobRecords, knownBlobs } from "../records/blobs.ts";
-import { openDatabase } from "../records/database.ts";
-import type { HubStorage } from "./backup.ts";
+import { type HubStorage, openHubStorage } from "../storage.ts";
 
-/** What is wrong with a stored artifact. */
+/** A fault of a stored artifact. */
 export interface Finding {
   id: string;
   fault: "missing" | "wrong_size" | "wrong_bytes";
@@ -26,16 +24,11 @@ export interface VerifyResult {
  * @param quick compares sizes only, without reading the bytes
  */
 export async function verifyHub(
-  { dataDir, databaseUrl, blobUrl }: HubStorage,
+  storage: HubStorage,
   { quick, onFinding }: { quick: boolean; onFinding: (finding: Finding) => void },
 ): Promise<VerifyResult> {
-  const database = await openDatabase({
-    dataDir,
-    mustExist: true,
-    ...(databaseUrl !== undefined && { url: databaseUrl }),
-  });
-  await using _database = { [Symbol.asyncDispose]: () => database.close() };
-  const blobs = await openBlobs(dataDir, blobUrl);
+  await using opened = await openHubStorage(storage);
+  const { database, blobs } = opened;
   const result: VerifyResult = { checked: 0, bytes: 0, findings: 0, unrecorded: 0 };
   const found = (id: string, fault: Finding["fault"]): void => {
     result.findings++;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { readChunks } from "../../artifact/signatures/ed25519.ts";
+import { readChunks } from "../../support/read-chunks.ts";
 import type { IncomingBlob } from "./port.ts";
 
 /** Bytes gathered before they are written: fewer, larger writes while the next ones arrive. */

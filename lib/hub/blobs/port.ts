@@ -9,7 +9,10 @@ export interface ByteRange {
   end: number;
 }
 
-/** A blob on its way in: nothing of it is visible before `commit`. Disposing it forgets the bytes, unless they were committed. */
+/**
+ * A blob on its way in: nothing of it is visible before `commit`. Disposing it forgets the bytes, unless they were
+ * committed.
+ */
 export interface IncomingBlob extends AsyncDisposable {
   /** Bytes written so far. */
   readonly size: number;
@@ -46,8 +49,8 @@ export interface Blobs {
   /** Bytes of a blob, or undefined when there is none. */
   size(id: string): Promise<number | undefined>;
   /**
-   * An address that gives the bytes to whoever has it, without the hub, for `lifetimeMs`. Undefined where the hub itself has to serve
-   * them.
+   * An address that gives the bytes to whoever has it, without the hub, for `lifetimeMs`. Undefined where the hub
+   * itself has to serve them.
    */
   directUrl?(id: string, lifetimeMs: number): Promise<string | undefined>;
   remove(id: string): Promise<void>;

@@ -8,9 +8,14 @@ export interface S3Location {
   /** Of another storage than Amazon's. */
   endpoint?: string;
   region?: string;
-  /** The bucket stands in the path rather than in the host name, as most storages with an endpoint of their own want it. */
+  /**
+   * The bucket stands in the path rather than in the host name, as most storages with an endpoint of their own want it.
+   */
   pathStyle: boolean;
-  /** Whether hosts fetch artifacts of projects from the storage itself, through addresses that expire, or through the hub. */
+  /**
+   * Whether hosts fetch artifacts of projects from the storage itself, through addresses that expire, or through the
+   * hub.
+   */
   direct: boolean;
 }
 

@@ -23,13 +23,16 @@ import type { S3Location } from "./s3-location.ts";
 const OWNER_KEY = "sealift-database";
 /** In front of the id of a blob that is in the trash. */
 const TRASH = "trash/";
-/** The smallest part of an upload that S3 takes: parts are held in memory, and two at once need 20 MB more for no gain in time. Bytes. */
+/**
+ * The smallest part of an upload that S3 takes: parts are held in memory, and two at once need 20 MB more for no gain
+ * in time. Bytes.
+ */
 const PART_BYTES = 5 * 1024 * 1024;
 const PARTS_AT_ONCE = 1;
 /** S3 takes no more parts of one object; those of larger ones are larger. */
 const MAX_PARTS = 10_000;
-/** A part is found in use by two young collections while it is sent: only a full one frees it. All uploads share one heap. */
-const countPart = paceBuffers({ fullEvery: 2, intervalBytes: PART_BYTES });
+/** All uploads share one heap. */
+const countPart = paceBuffers("parts");
 const CONNECT_TIMEOUT_MS = 3000;
 const SILENCE_TIMEOUT_MS = 20_000;
 /** A try and one more. */
@@ -45,16 +48,19 @@ async function* counted(body: Readable): AsyncGenerator<Buffer> {
 
 /** Describes a failed call: S3's own name for it, and never its request, which is signed. */
 function failure(doing: string, error: unknown): Error {
-  const { name, message } = error as Error;
-  return new StorageError("away", `The object storage failed at ${doing}: ${name}: ${message}`);
+  const { name, message, $metadata } = error as Error & { $metadata?: { httpStatusCode?: number } };
+  const status = $metadata?.httpStatusCode ?? 0;
+  // The storage has answered, and would answer the same again: wrong or ended credentials, no right, no bucket.
+  const isRefused = status >= 400 && status < 500 && status !== 408 && status !== 429;
+  return new StorageError(isRefused ? "refused" : "away", `The object storage failed at ${doing}: ${name}: ${message}`);
 }
 
 const isMissing = (error: unknown): boolean => ["NoSuchKey", "NotFound"].includes((error as Error).name);
 
 /**
- * Blobs as objects of a bucket, `<prefix><id>`. What arrives is spooled to a folder of this machine first: its signature and its archive are checked
- * before anything leaves. An upload appears as a whole or not at all. Credentials come from where the SDK looks for them: environment, profile,
- * workload identity.
+ * Blobs as objects of a bucket, `<prefix><id>`. What arrives is spooled to a folder of this machine first: its
+ * signature and its archive are checked before anything leaves. An upload appears as a whole or not at all. Credentials
+ * come from where the SDK looks for them: environment, profile, workload identity.
  */
 export class S3Blobs implements Blobs {
   readonly #client: S3Client;

@@ -22,7 +22,7 @@ const MEANINGS: Record<number, string> = {
   422: "A field is missing or has the wrong form; the message names it.",
   429: "Too many requests; Retry-After says when to come back.",
   500: "A defect of the hub; its log says more under the request id.",
-  502: "The source host does not answer as one does.",
+  502: "The source host cannot be reached, or its answer is not an archive.",
   503: "Overloaded or not ready; try again later.",
 };
 

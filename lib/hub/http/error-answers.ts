@@ -2,7 +2,8 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Code } from "../../contract/codes.ts";
-import type { Logger } from "../../support/logging.ts";
+import { traceIdOf } from "../../support/tracing/http-server.ts";
+import type { HubContext } from "../context.ts";
 import { type StorageTrouble, storageTrouble } from "../storage-error.ts";
 import { HubError } from "./errors.ts";
 
@@ -35,6 +36,12 @@ const TROUBLES: Record<StorageTrouble, { status: number; code: Code; message: st
     code: "hub_unavailable",
     message: "The hub's storage can only be read now; try again in a moment.",
     retryAfterSeconds: 5,
+  },
+  refused: {
+    status: 503,
+    code: "hub_unavailable",
+    message: "The hub's storage refuses the hub; its operator has to look at its credentials and rights.",
+    retryAfterSeconds: 60,
   },
   full: {
     status: 507,
@@ -81,11 +88,21 @@ function answerOf(error: FastifyError, request: FastifyRequest): HubError {
   return new HubError(500, "internal", `The hub failed to answer; its log says why under request id ${request.id}.`);
 }
 
+/** The places that hear of errors. */
+type Witnesses = Pick<HubContext, "logger" | "metrics">;
+
 /** Sends an error as every route does. */
-export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply, logger?: Logger): void {
+export function sendError(
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { logger, metrics }: Witnesses,
+): void {
   const answer = error instanceof HubError ? error : answerOf(error, request);
+  metrics.failed(answer.code);
   if (answer.statusCode >= 500) {
-    logger?.error({ requestId: request.id, method: request.method, path: pathOf(request.url), err: error }, "failed");
+    const facts = { requestId: request.id, traceId: traceIdOf(request.raw), method: request.method };
+    logger?.error({ ...facts, path: pathOf(request.url), err: error }, "failed");
   }
   void reply
     .code(answer.statusCode)
@@ -118,8 +135,8 @@ export function onClientError(error: NodeJS.ErrnoException, socket: Socket): voi
 }
 
 /** Gives every error of the app, also those of unknown routes, the one body that the contract's clients read. */
-export function answerErrors(app: FastifyInstance, logger: Logger | undefined): void {
-  app.setErrorHandler<FastifyError>((error, request, reply) => sendError(error, request, reply, logger));
+export function answerErrors(app: FastifyInstance, witnesses: Witnesses): void {
+  app.setErrorHandler<FastifyError>((error, request, reply) => sendError(error, request, reply, witnesses));
   app.setNotFoundHandler((request) => {
     throw new HubError(404, "not_found", `There is no route ${request.method} ${pathOf(request.url)}.`);
   });

@@ -2,14 +2,11 @@ import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { countBuffered } from "../buffer-collection.ts";
+import { countRows } from "../buffer-collection.ts";
 import { countChanges, hostPages, type HostRow, type View } from "../records/fleet.ts";
 import type { Statements } from "../records/port.ts";
 import { unprocessable } from "./errors.ts";
 import { matchesEtag } from "./ranges.ts";
-
-/** Characters of rows, members and text that are made for each one of the answer, roughly: they are collected before they gather. */
-const GARBAGE_PER_CHARACTER = 6;
 
 /** The header that carries the cursor for the next `?since=`. */
 export const CURSOR_HEADER = "X-Cursor";
@@ -34,7 +31,7 @@ async function* fleetText(statements: Statements, view: View, since: number): As
     yield text;
     // A client that reads as fast as we write would otherwise keep every other request waiting until the last host.
     await setImmediate();
-    countBuffered(text.length * GARBAGE_PER_CHARACTER);
+    countRows(text.length);
   }
   yield opening === "{" ? "{}" : "}";
 }

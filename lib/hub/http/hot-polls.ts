@@ -1,7 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { MOUNTS, type TargetKind } from "../../contract/surfaces/paths.ts";
+import { type MarketplaceKind, MOUNTS } from "../../contract/surfaces/paths.ts";
+import { nameRequest, traceIdOf } from "../../support/tracing/http-server.ts";
 import { bearerIn, MAX_CREDENTIAL_CHARACTERS } from "../access/authentication.ts";
 import { hashOf } from "../access/credentials.ts";
 import { may } from "../access/principal.ts";
@@ -14,17 +15,20 @@ import { requestId } from "./request-id.ts";
 import { levelOf, logAnswered } from "./request-log.ts";
 
 /**
- * The two requests that a fleet repeats, detail and latest, answered below the framework: its hooks and header objects cost more than the
- * statement does. Only a plain success is answered here, from the routes' own statements, so that a key that is revoked is refused by the next
- * poll; everything else is left to the routes, untouched (docs/decisions/0014-hot-polls.md).
+ * The two requests that a fleet repeats, detail and latest, answered below the framework: its hooks and header objects
+ * cost more than the statement does. Only a plain success is answered here, from the routes' own statements, so that a
+ * key that is revoked is refused by the next poll; everything else is left to the routes, untouched
+ * (docs/decisions/0014-hot-polls.md).
  */
 
 /** A request that may be one of the two, with nothing about it that only the routes know how to treat. */
 type Poll =
-  | { of: "detail"; kind: TargetKind; slug: string; secret: string | undefined }
+  | { of: "detail"; kind: MarketplaceKind; slug: string; secret: string | undefined }
   | { of: "latest"; projectId: string; secret: string };
 
 interface Success {
+  /** The pattern of the route that it is the answer of. */
+  route: string;
   etag: string;
   body: string;
   /** Further headers in the order of the routes, and those that a 304 leaves out. */
@@ -34,6 +38,11 @@ interface Success {
 
 const DETAIL = new RegExp(`^(?:${MOUNTS.plugins}/plugins|(${MOUNTS.services}/services))/([A-Za-z0-9_.-]+)$`);
 const LATEST = new RegExp(`^${MOUNTS.deploy}/v1/projects/([A-Za-z0-9_]+)/versions/latest$`);
+const ROUTES = {
+  plugin: `${MOUNTS.plugins}/plugins/:slug`,
+  service: `${MOUNTS.services}/services/:slug`,
+  latest: `${MOUNTS.deploy}/v1/projects/:project_id/versions/latest`,
+} as const;
 const API_KEY = HEADERS.apiKey.toLowerCase();
 const REQUEST_ID = HEADERS.requestId.toLowerCase();
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -74,6 +83,7 @@ async function successOf(
     const { principal, target } = await findVisibleTarget(statements, question);
     if (target === undefined || (principal === undefined && credentialHash !== undefined)) return undefined;
     return {
+      route: ROUTES[kind],
       etag: `"sha256-${target.etag}"`,
       body: target.detail,
       headers: ["accept-ranges", "bytes", "vary", HEADERS.apiKey],
@@ -84,10 +94,17 @@ async function successOf(
   if (session?.projectId !== poll.projectId || !may(session.principal, "deploy", "read")) return undefined;
   if (session.latestVersion === null) return undefined;
   const body = JSON.stringify({ version: session.latestVersion });
-  return { etag: `"${session.latestVersion}"`, body, headers: [], headersOfBody: ["content-type", JSON_TYPE] };
+  return {
+    route: ROUTES.latest,
+    etag: `"${session.latestVersion}"`,
+    body,
+    headers: [],
+    headersOfBody: ["content-type", JSON_TYPE],
+  };
 }
 
-function send(request: IncomingMessage, response: ServerResponse, id: string, success: Success): void {
+/** @returns bytes of the answer's body */
+function send(request: IncomingMessage, response: ServerResponse, id: string, success: Success): number {
   const { etag, body, headers, headersOfBody } = success;
   const common = [
     REQUEST_ID,
@@ -102,11 +119,16 @@ function send(request: IncomingMessage, response: ServerResponse, id: string, su
   if (matchesEtag(request.headers["if-none-match"], etag)) {
     response.writeHead(304, [...common, ...headers]);
     response.end();
-    return;
+    return 0;
   }
-  response.writeHead(200, [...common, ...headersOfBody, "content-length", String(Buffer.byteLength(body))]);
-  if (request.method === "HEAD") response.end();
-  else response.end(body);
+  const length = Buffer.byteLength(body);
+  response.writeHead(200, [...common, ...headersOfBody, "content-length", String(length)]);
+  if (request.method === "HEAD") {
+    response.end();
+    return 0;
+  }
+  response.end(body);
+  return length;
 }
 
 /** Stands before an app's routes. */
@@ -141,31 +163,37 @@ export class HotPolls {
     });
   }
 
-  /** @returns whether the poll was answered; if not, nothing was written, and nothing counted that is within the limits */
+  /**
+   * @returns whether the poll was answered; if not, nothing was written, and nothing counted that is within the limits
+   */
   async #answer(poll: Poll, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const { rateLimits, rateCounts, logger } = this.#hub;
+    const { rateLimits, rateCounts, logger, metrics } = this.#hub;
     const started = performance.now();
     const isLogged = logger?.isLevelEnabled(levelOf(request.method!, 200)) === true;
     if (this.#trustsProxies && (isLogged || poll.secret === undefined)) return false;
     const address = request.socket.remoteAddress ?? "";
     const credentialHash = poll.secret === undefined ? undefined : hashOf(poll.secret);
     const counter = credentialHash ?? address;
-    const max = rateLimits?.requestsPerMinute ?? Infinity;
-    if (rateLimits !== undefined && !rateCounts.isBelow(counter, RATE_WINDOW_MS, max)) return false;
+    const max = rateLimits?.requestsPerMinute || Infinity;
+    if (max !== Infinity && !rateCounts.isBelow(counter, RATE_WINDOW_MS, max)) return false;
 
     const success = await successOf(this.#hub, poll, credentialHash);
     if (success === undefined) return false;
     // Others may have been counted meanwhile.
-    if (rateLimits !== undefined && rateCounts.count(counter, RATE_WINDOW_MS, max).current > max) return false;
+    if (max !== Infinity && rateCounts.count(counter, RATE_WINDOW_MS, max).current > max) return false;
     const id = requestId(request);
+    const { method = "", url: path = "" } = request;
     if (isLogged) {
-      const { method = "", url: path = "" } = request;
       response.once("finish", () => {
         const durationMs = performance.now() - started;
-        logAnswered(logger, { requestId: id, method, path, status: response.statusCode, address, durationMs });
+        const traceId = traceIdOf(request);
+        logAnswered(logger, { requestId: id, traceId, method, path, status: response.statusCode, address, durationMs });
       });
     }
-    send(request, response, id, success);
+    const sentBytes = send(request, response, id, success);
+    nameRequest(request, success.route, id);
+    const { statusCode: status } = response;
+    metrics.answered({ method, route: success.route, status, durationMs: performance.now() - started, sentBytes });
     return true;
   }
 }

@@ -36,7 +36,10 @@ export const blobBytes = (
   },
 });
 
-/** A text in memory as a representation. It stays a text: Node writes one together with the headers, and bytes after them. */
+/**
+ * A text in memory as a representation. It stays a text: Node writes one together with the headers, and bytes after
+ * them.
+ */
 export function textBytes(text: string, sha256: string): Representation {
   return {
     size: Buffer.byteLength(text),
@@ -76,8 +79,8 @@ export function rangeOf(headers: FastifyRequest["headers"], size: number, etag: 
 }
 
 /**
- * Answers GET and HEAD with bytes: conditional requests, one range, strong ETag, exact length. Every route that serves artifacts or
- * detail records goes through here.
+ * Answers GET and HEAD with bytes: conditional requests, one range, strong ETag, exact length. Every route that serves
+ * artifacts or detail records goes through here.
  *
  * @param headers further headers of the representation, Content-Type among them
  */

@@ -7,6 +7,7 @@ export interface Answered {
   /** Without the query, which can carry signatures. */
   path: string;
   status: number;
+  traceId: string | undefined;
   durationMs: number;
   address: string;
 }

@@ -21,8 +21,8 @@ export async function storeSecret(
 }
 
 /**
- * The hub's own secret, made at its first start and sealed like any other, so that it survives a rotation and every hub of one
- * database signs download URLs with the same key.
+ * The hub's own secret, made at its first start and sealed like any other, so that it survives a rotation and every hub
+ * of one database signs download URLs with the same key.
  *
  * @returns a 32-byte key derived from it for one purpose
  */

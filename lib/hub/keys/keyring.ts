@@ -9,8 +9,8 @@ import { seal, unseal } from "./sealing.ts";
 const CHECK_INTERVAL_MS = 1000;
 
 /**
- * The KEKs of a running hub. The file is read again when it has changed, or when a row names a KEK that is not known, so that
- * `sealift hub rotate-kek` works beside the hub.
+ * The KEKs of a running hub. The file is read again when it has changed, or when a row names a KEK that is not known,
+ * so that `sealift hub rotate-kek` works beside the hub.
  */
 export class Keyring {
   readonly #source: KekSource;
@@ -61,8 +61,8 @@ export class Keyring {
   }
 
   /**
-   * Opens what `read` finds. When its KEK is unknown the file is read again; when it is still unknown, a rotation has rewrapped
-   * the row in between, and the row is read once more.
+   * Opens what `read` finds. When its KEK is unknown the file is read again; when it is still unknown, a rotation has
+   * rewrapped the row in between, and the row is read once more.
    *
    * @returns undefined when there is no such row
    */
@@ -85,8 +85,8 @@ export class Keyring {
 const RETRIES = 5;
 
 /**
- * Runs `work` in a transaction that may store a secret sealed under the newest KEK, see {@link underKek}. When the KEK was
- * retired already, the file is read again and the secret sealed anew.
+ * Runs `work` in a transaction that may store a secret sealed under the newest KEK, see {@link underKek}. When the KEK
+ * was retired already, the file is read again and the secret sealed anew.
  */
 export async function sealInTransaction<T>(
   { db, keyring, now }: { db: Queries; keyring: Keyring; now: string },
@@ -100,5 +100,5 @@ export async function sealInTransaction<T>(
     const outcome = await underKek(db, sealed.kekId, (transaction) => work(transaction, sealed));
     if (outcome !== undefined) return outcome.result;
   }
-  throw new Error("the newest KEK of the KEK file is retired");
+  throw new Error("the newest of the hub's KEKs is retired");
 }

@@ -54,11 +54,11 @@ async function rewrap(database: Database, table: SealedTable, keks: Map<string, 
 }
 
 /**
- * Adds a KEK, seals every secret anew under it, and drops the KEKs that no row names any more. Keys that are managed elsewhere (a command,
- * a credential) are neither added nor dropped here: everything is sealed under the newest of them. Safe beside running hubs: once
- * the old KEKs are retired in the database, no transaction of a hub can store a secret under one of them (`underKek`), and a hub
- * that reads a row naming an unknown KEK reads the keys, then the row, again. A rotation that was interrupted is completed by the
- * next one.
+ * Adds a KEK, seals every secret anew under it, and drops the KEKs that no row names any more. Keys that are managed
+ * elsewhere (a command, a credential) are neither added nor dropped here: everything is sealed under the newest of
+ * them. Safe beside running hubs: once the old KEKs are retired in the database, no transaction of a hub can store a
+ * secret under one of them (`underKek`), and a hub that reads a row naming an unknown KEK reads the keys, then the row,
+ * again. A rotation that was interrupted is completed by the next one.
  */
 export async function rotateKek(options: RotateKekOptions): Promise<RotateKekResult> {
   const clock = options.clock ?? Date.now;

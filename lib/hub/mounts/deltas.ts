@@ -9,6 +9,7 @@ import {
   indexesAnswer,
   indexResult,
 } from "../../contract/surfaces/deploy.ts";
+import { witnessOf } from "../access/audit.ts";
 import { projectAccess } from "../access/project-access.ts";
 import { bytes, errors, type MountOptions, security } from "../http/documentation.ts";
 import { notFound } from "../http/errors.ts";
@@ -23,7 +24,9 @@ const versionParams = projectParams.extend({ version: z.string() });
 /** Versions that a publisher is offered as bases. */
 const MAX_BASES = 20;
 
-/** Deltas between versions of a project, and the sealed indexes that publishers make them from (docs/contract/delta.md). */
+/**
+ * Deltas between versions of a project, and the sealed indexes that publishers make them from (docs/contract/delta.md).
+ */
 export const deltas: FastifyPluginAsyncZod<MountOptions> = async (app, options) => {
   const { hub } = options;
   const access = projectAccess(options);
@@ -48,8 +51,18 @@ export const deltas: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
     },
     async handler(request, reply) {
       const { project_id: projectId, version } = request.params;
-      await access.publishable(request, projectId);
-      const { record, created } = await publishDelta(hub, { projectId, version }, request);
+      const witness = witnessOf(hub, request, await access.publishable(request, projectId));
+      const { record, created } = await publishDelta(
+        hub,
+        { projectId, version },
+        request,
+        (transaction, { base_version, artifact_sha256: sha256 }) =>
+          witness(transaction, {
+            action: "delta.publish",
+            subject: projectId,
+            facts: { version, base_version, sha256 },
+          }),
+      );
       const { id, base_version, size_bytes } = record;
       return reply
         .code(created ? 201 : 200)
@@ -74,8 +87,10 @@ export const deltas: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
     },
     async handler(request, reply) {
       const { project_id: projectId, version } = request.params;
-      await access.publishable(request, projectId);
-      const { record, created } = await publishIndex(hub, { projectId, version }, request);
+      const witness = witnessOf(hub, request, await access.publishable(request, projectId));
+      const { record, created } = await publishIndex(hub, { projectId, version }, request, (transaction, { sha256 }) =>
+        witness(transaction, { action: "index.publish", subject: projectId, facts: { version, sha256 } }),
+      );
       return reply.code(created ? 201 : 200).send({ version, size_bytes: Number(record.size_bytes) });
     },
   });

@@ -11,7 +11,7 @@ import {
   projectReport,
   projectReportAnswer,
 } from "../../contract/surfaces/deploy.ts";
-import { releaseDek } from "../access/dek-release.ts";
+import { authorizeDek } from "../access/authorize-dek.ts";
 import { projectAccess } from "../access/project-access.ts";
 import { errors, type MountOptions, notModified, security } from "../http/documentation.ts";
 import { HubError, notFound } from "../http/errors.ts";
@@ -89,6 +89,7 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
         artifact_sha256: artifact.artifact_sha256,
         content_sha256: artifact.content_sha256,
         size_bytes: artifact.size_bytes,
+        ...(artifact.is_yanked !== 0 && { is_yanked: true, yanked_reason: artifact.yanked_reason }),
         ...(deltas.length > 0 && {
           deltas: await Promise.all(
             deltas.map(async (delta) => ({
@@ -115,7 +116,7 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
     },
     async handler(request) {
       const { deployment_credential: deploymentCredential, artifact_signature: artifactSignature } = request.body;
-      const dek = await releaseDek(options, request, { deploymentCredential, artifactSignature });
+      const dek = await authorizeDek(options, request, { deploymentCredential, artifactSignature });
       return { dek: dek.toString("base64") };
     },
   });

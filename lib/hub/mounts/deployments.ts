@@ -2,18 +2,18 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { timestamp } from "../../contract/identifiers.ts";
 import { page } from "../../contract/surfaces/keys.ts";
-import { type ReportRecord, reportRecord, targetKind } from "../../contract/surfaces/marketplace.ts";
+import { marketplaceKind, type ReportRecord, reportRecord } from "../../contract/surfaces/marketplace.ts";
 import { deploymentReport, deploymentStatus } from "../../contract/surfaces/reports.ts";
 import { requireScope } from "../access/principal.ts";
 import { noSuchTarget, targetAccess } from "../access/target-access.ts";
 import { errors, type MountOptions, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { fleetQuery, sendFleetView } from "../http/fleet-view.ts";
 import { listReports } from "../records/report-history.ts";
-import { storeTargetReport, targetName } from "../records/reports.ts";
+import { loggedTarget, storeTargetReport } from "../records/reports.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
 
 const tags = ["deployments"];
-const params = z.object({ kind: targetKind, slug: z.string() });
+const params = z.object({ kind: marketplaceKind, slug: z.string() });
 
 const historyQuery = pageQuery.extend({
   host_id: z.string().max(255).optional(),
@@ -64,7 +64,7 @@ export const deployments: FastifyPluginAsyncZod<MountOptions> = async (app, opti
       const principal = await authentication.key(request);
       requireScope(principal, "read");
       const { kind, slug } = request.params;
-      const view = { holder: principal.owner, target: targetName(kind, slug) };
+      const view = { holder: principal.owner, target: loggedTarget(kind, slug) };
       return sendFleetView(request, reply, statements, view, {
         since: request.query.since,
         // A target that nobody reported on is an empty fleet where it can be seen, and a mistyped slug elsewhere.
@@ -92,7 +92,7 @@ export const deployments: FastifyPluginAsyncZod<MountOptions> = async (app, opti
       const { limit, cursor, host_id: hostId, status, version, from, to } = request.query;
       const reports = await listReports(
         db,
-        { holder: principal.owner, target: targetName(kind, slug) },
+        { holder: principal.owner, target: loggedTarget(kind, slug) },
         { hostId, status, version, from: instant(from), to: instant(to) },
         { before: cursor, limit: limit + 1 },
       );

@@ -8,7 +8,7 @@ import {
   page,
   projectRecord as projectSchema,
 } from "../../contract/surfaces/keys.ts";
-import { audit } from "../access/audit.ts";
+import { audited } from "../access/audit.ts";
 import { grantableKey } from "../access/key-rights.ts";
 import { newProject } from "../access/new-project.ts";
 import { controls, isAdministrator, may, type Principal, requireScope } from "../access/principal.ts";
@@ -19,7 +19,7 @@ import { findProject, insertProject, listProjects, projectRecord } from "../reco
 
 const tags = ["key service"];
 
-/** Whose records a key sees: its owner's, its project's when it is bound, everyone's for an administrator. */
+/** The records that a key sees: its owner's, its project's when it is bound, everyone's for an administrator. */
 const viewOf = (principal: Principal): KeyView => ({
   owner: isAdministrator(principal) ? undefined : principal.owner,
   projectId: principal.projectId,
@@ -46,10 +46,13 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
         throw notFound("There is no such project.");
       }
       const withCredential = project?.kind === "project";
-      const { record, key, credential } = await issueKey(db, { ...wanted, withCredential }, hub.clock());
-      const { id: subject, owner, project_id, expires_at } = record;
-      const facts = { owner, scopes: record.scopes.join(" "), project_id, expires_at };
-      await audit(hub, request, principal, { action: "key.create", subject, facts });
+      const { record, key, credential } = await audited(hub, request, principal, async (transaction, tell) => {
+        const issued = await issueKey(transaction, { ...wanted, withCredential }, hub.clock());
+        const { id: subject, owner, scopes, project_id, expires_at } = issued.record;
+        const facts = { owner, scopes: scopes.join(" "), project_id, expires_at };
+        await tell({ action: "key.create", subject, facts });
+        return issued;
+      });
       return reply
         .code(201)
         .send({ ...record, key, ...(credential !== undefined && { deployment_credential: credential }) });
@@ -91,8 +94,10 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
       if (id !== principal.keyId && !key.scopes.every((scope) => may(principal, scope))) {
         throw forbidden("The key has scopes that yours lacks.");
       }
-      await revokeKey(db, id, hub.now());
-      await audit(hub, request, principal, { action: "key.revoke", subject: id, facts: { owner: key.owner } });
+      await audited(hub, request, principal, async (transaction, tell) => {
+        await revokeKey(transaction, id, hub.now());
+        await tell({ action: "key.revoke", subject: id, facts: { owner: key.owner } });
+      });
       return reply.code(204).send(null);
     },
   });
@@ -110,9 +115,11 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
       requireScope(principal, "projects");
       if (principal.projectId !== null) throw forbidden("A key that is bound to a project creates no others.");
       const project = newProject(request.body, principal.owner, hub.clock());
-      if (!(await insertProject(db, project))) throw conflict(`The ${project.kind} slug ${project.slug} is taken.`);
-      const facts = { kind: project.kind, slug: project.slug };
-      await audit(hub, request, principal, { action: "project.create", subject: project.id, facts });
+      const { id: subject, kind, slug } = project;
+      await audited(hub, request, principal, async (transaction, tell) => {
+        if (!(await insertProject(transaction, project))) throw conflict(`The ${kind} slug ${slug} is taken.`);
+        await tell({ action: "project.create", subject, facts: { kind, slug } });
+      });
       return reply.code(201).send(projectRecord(project));
     },
   });

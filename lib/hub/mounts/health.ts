@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { errors, type MountOptions } from "../http/documentation.ts";
 import { HubError } from "../http/errors.ts";
-import { type Part, ReadinessCheck } from "../upkeep/readiness.ts";
+import type { Part, ReadinessCheck } from "../upkeep/readiness.ts";
 import type { Upkeep } from "../upkeep/upkeep.ts";
 
 const tags = ["health"];
@@ -11,7 +11,7 @@ const live = z.object({ status: z.literal("ok") });
 const part = z.object({
   ok: z.boolean(),
   duration_ms: z.int(),
-  trouble: z.enum(["away", "full", "read-only", "failed"]).optional(),
+  trouble: z.enum(["away", "full", "read-only", "refused", "failed"]).optional(),
 });
 const ready = z.object({
   status: z.enum(["ok", "degraded", "unavailable"]),
@@ -22,13 +22,16 @@ const ready = z.object({
   unexplained_blobs: z.int().optional().describe("Blobs without a record, too many to be what crashes left"),
 });
 
-/**
- * `/healthz`: the process answers. `/readyz`: the database can be read, so that agents can be answered; `?verbose` tells each part.
- * A hub that can be read but not written stays ready: what it cannot do, it refuses with 503 or 507.
- */
-export const health: FastifyPluginAsyncZod<MountOptions & { upkeep: Upkeep }> = async (app, { hub, upkeep }) => {
-  const check = new ReadinessCheck(hub);
+interface HealthOptions extends MountOptions {
+  upkeep: Upkeep;
+  readiness: ReadinessCheck;
+}
 
+/**
+ * `/healthz`: the process answers. `/readyz`: the database can be read, so that agents can be answered; `?verbose`
+ * tells each part. A hub that can be read but not written stays ready: what it cannot do, it refuses with 503 or 507.
+ */
+export const health: FastifyPluginAsyncZod<HealthOptions> = async (app, { upkeep, readiness }) => {
   app.get("/healthz", {
     config: { rateLimit: false },
     schema: { tags, summary: "Whether the process answers", response: { 200: live, ...errors() } },
@@ -44,7 +47,7 @@ export const health: FastifyPluginAsyncZod<MountOptions & { upkeep: Upkeep }> = 
       response: { 200: ready, ...errors() },
     },
     async handler(request) {
-      const { ready: isReady, status, parts } = await check.now();
+      const { ready: isReady, status, parts } = await readiness.now();
       const { lost, unexplained } = upkeep.lastSweep ?? { lost: [], unexplained: 0 };
       const details =
         request.query.verbose === undefined ? {} : { parts, lost_blobs: lost.length, unexplained_blobs: unexplained };

@@ -5,28 +5,32 @@ import {
   grantRecord,
   grantRequest,
   importRequest,
-  releaseRecord as releaseSchema,
   targetChanges,
   type TargetDetail,
   targetDetail,
+  versionRecord as versionSchema,
   yankRequest,
 } from "../../contract/surfaces/marketplace.ts";
-import type { TargetKind } from "../../contract/surfaces/paths.ts";
-import { audit } from "../access/audit.ts";
-import { releaseParams, targetAccess, targetParams } from "../access/target-access.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { audited, witnessOf } from "../access/audit.ts";
+import { targetAccess, targetParams, versionParams } from "../access/target-access.ts";
 import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { notFound } from "../http/errors.ts";
-import { importRelease } from "../publications/import/import-release.ts";
+import { importVersion } from "../publications/import/import-version.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
-import { describeTarget, releaseRecord, setYanked } from "../records/targets.ts";
+import { loggedTarget } from "../records/reports.ts";
+import { describeTarget, setYanked, versionRecord } from "../records/targets.ts";
 import { archiveExists } from "./marketplace-publish.ts";
 
 /** Routes of an owner for a plugin or service beside publishing: import, yank, describe, hide, grant. */
-export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: TargetKind }> = async (app, options) => {
+export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: MarketplaceKind }> = async (
+  app,
+  options,
+) => {
   const { hub, kind } = options;
   const db = hub.database.kysely;
   const access = targetAccess(kind, options);
-  const subjectOf = (slug: string) => `${kind}/${slug}`;
+  const subjectOf = (slug: string) => loggedTarget(kind, slug);
   const shared = { tags: [kind === "plugin" ? "plugins" : "services"], security: security.key };
 
   app.post("/:slug/import", {
@@ -36,8 +40,8 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
       params: targetParams,
       body: importRequest,
       response: {
-        200: releaseSchema.describe("The very same archive is published already."),
-        201: releaseSchema,
+        200: versionSchema.describe("The very same archive is published already."),
+        201: versionSchema,
         ...errors(400, 401, 403, 404, 413, 415, 422, 502),
         409: archiveExists,
       },
@@ -46,11 +50,19 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
       const target = await access.controlled(request, request.params.slug, "publish");
       // The source host has its own time-outs; on this connection nothing moves until it is done.
       request.raw.socket.setTimeout(0);
-      const { record, created } = await importRelease(hub, { ...target, kind }, request.body);
-      const facts = { version: record.version, sha256: record.sha256, repo: record.repo, created };
-      const subject = subjectOf(request.params.slug);
-      await audit(hub, request, target.principal, { action: "version.import", subject, facts });
-      return reply.code(created ? 201 : 200).send(releaseRecord(record));
+      const witness = witnessOf(hub, request, target.principal);
+      const { record, created } = await importVersion(
+        hub,
+        { ...target, kind },
+        request.body,
+        (transaction, { version, sha256, repo }) =>
+          witness(transaction, {
+            action: "version.import",
+            subject: subjectOf(request.params.slug),
+            facts: { version, sha256, repo },
+          }),
+      );
+      return reply.code(created ? 201 : 200).send(versionRecord(record));
     },
   });
 
@@ -58,19 +70,20 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
     schema: {
       ...shared,
       summary: "Yank a version: it stays installable by its label, and is no longer the latest",
-      params: releaseParams,
+      params: versionParams,
       body: yankRequest.nullish(),
-      response: { 200: releaseSchema, ...errors(401, 403, 404, 415, 422) },
+      response: { 200: versionSchema, ...errors(401, 403, 404, 415, 422) },
     },
     async handler(request) {
       const { slug, version } = request.params;
       const { id, principal } = await access.controlled(request, slug, "publish");
       const reason = request.body?.reason ?? null;
-      const release = await setYanked(db, { targetId: id, version, yanked: true, reason });
-      if (release === undefined) throw notFound(`The ${kind} has no such version.`);
-      const facts = { version, reason };
-      await audit(hub, request, principal, { action: "version.yank", subject: subjectOf(slug), facts });
-      return releaseRecord(release);
+      return audited(hub, request, principal, async (transaction, tell) => {
+        const row = await setYanked(transaction, { targetId: id, version, yanked: true, reason });
+        if (row === undefined) throw notFound(`The ${kind} has no such version.`);
+        await tell({ action: "version.yank", subject: subjectOf(slug), facts: { version, reason } });
+        return versionRecord(row);
+      });
     },
   });
 
@@ -78,16 +91,18 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
     schema: {
       ...shared,
       summary: "Take a yank back",
-      params: releaseParams,
-      response: { 200: releaseSchema, ...errors(401, 403, 404) },
+      params: versionParams,
+      response: { 200: versionSchema, ...errors(401, 403, 404) },
     },
     async handler(request) {
       const { slug, version } = request.params;
       const { id, principal } = await access.controlled(request, slug, "publish");
-      const release = await setYanked(db, { targetId: id, version, yanked: false, reason: null });
-      if (release === undefined) throw notFound(`The ${kind} has no such version.`);
-      await audit(hub, request, principal, { action: "version.unyank", subject: subjectOf(slug), facts: { version } });
-      return releaseRecord(release);
+      return audited(hub, request, principal, async (transaction, tell) => {
+        const row = await setYanked(transaction, { targetId: id, version, yanked: false, reason: null });
+        if (row === undefined) throw notFound(`The ${kind} has no such version.`);
+        await tell({ action: "version.unyank", subject: subjectOf(slug), facts: { version } });
+        return versionRecord(row);
+      });
     },
   });
 
@@ -102,9 +117,11 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
     async handler(request) {
       const { slug } = request.params;
       const { id, principal } = await access.controlled(request, slug, "publish", "projects");
-      await describeTarget(db, id, request.body);
       const facts = { changed: Object.keys(request.body).join(" "), visibility: request.body.visibility ?? null };
-      await audit(hub, request, principal, { action: "target.change", subject: subjectOf(slug), facts });
+      await audited(hub, request, principal, async (transaction, tell) => {
+        await describeTarget(transaction, id, request.body);
+        await tell({ action: "target.change", subject: subjectOf(slug), facts });
+      });
       const { detail } = await access.detail(request, slug);
       return JSON.parse(detail) as TargetDetail;
     },
@@ -136,9 +153,11 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
     async handler(request, reply) {
       const { slug } = request.params;
       const { id, principal } = await access.controlled(request, slug, "publish", "projects");
-      const grant = await addGrant(db, id, request.body.owner, hub.now());
-      const facts = { owner: grant.owner };
-      await audit(hub, request, principal, { action: "grant.add", subject: subjectOf(slug), facts });
+      const grant = await audited(hub, request, principal, async (transaction, tell) => {
+        const added = await addGrant(transaction, id, request.body.owner, hub.now());
+        await tell({ action: "grant.add", subject: subjectOf(slug), facts: { owner: added.owner } });
+        return added;
+      });
       return reply.code(201).send(grant);
     },
   });
@@ -153,8 +172,10 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Tar
     async handler(request, reply) {
       const { slug, owner } = request.params;
       const { id, principal } = await access.controlled(request, slug, "publish", "projects");
-      if (!(await removeGrant(db, id, owner))) throw notFound("There is no such grant.");
-      await audit(hub, request, principal, { action: "grant.remove", subject: subjectOf(slug), facts: { owner } });
+      await audited(hub, request, principal, async (transaction, tell) => {
+        if (!(await removeGrant(transaction, id, owner))) throw notFound("There is no such grant.");
+        await tell({ action: "grant.remove", subject: subjectOf(slug), facts: { owner } });
+      });
       return reply.code(204).send(null);
     },
   });

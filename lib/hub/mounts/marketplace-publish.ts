@@ -2,14 +2,15 @@ import multipart from "@fastify/multipart";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { errorBody } from "../../contract/surfaces/keys.ts";
-import { ARCHIVE_PART, releaseFields, releaseRecord as releaseSchema } from "../../contract/surfaces/marketplace.ts";
-import type { TargetKind } from "../../contract/surfaces/paths.ts";
-import { audit } from "../access/audit.ts";
+import { ARCHIVE_PART, versionFields, versionRecord as versionSchema } from "../../contract/surfaces/marketplace.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { witnessOf } from "../access/audit.ts";
 import { targetAccess, targetParams } from "../access/target-access.ts";
 import { errors, type MountOptions, security } from "../http/documentation.ts";
 import { unvalidated } from "../http/validation.ts";
 import { uploadArchive } from "../publications/archive.ts";
-import { releaseRecord } from "../records/targets.ts";
+import { loggedTarget } from "../records/reports.ts";
+import { versionRecord } from "../records/targets.ts";
 
 export const archiveExists = errorBody
   .extend({ content_sha256: z.string() })
@@ -19,7 +20,10 @@ export const archiveExists = errorBody
  * Publishing of plugins and services: the developer signed the archive, the hub stores it as it is and never sees
  * the secret.
  */
-export const marketplacePublish: FastifyPluginAsyncZod<MountOptions & { kind: TargetKind }> = async (app, options) => {
+export const marketplacePublish: FastifyPluginAsyncZod<MountOptions & { kind: MarketplaceKind }> = async (
+  app,
+  options,
+) => {
   const { hub, kind } = options;
   const access = targetAccess(kind, options);
   app.removeAllContentTypeParsers();
@@ -33,21 +37,26 @@ export const marketplacePublish: FastifyPluginAsyncZod<MountOptions & { kind: Ta
       security: security.key,
       consumes: ["multipart/form-data"],
       params: targetParams,
-      body: releaseFields.extend({ [ARCHIVE_PART.name]: z.file() }),
+      body: versionFields.extend({ [ARCHIVE_PART.name]: z.file() }),
       response: {
-        200: releaseSchema.describe("The very same archive is published already."),
-        201: releaseSchema,
+        200: versionSchema.describe("The very same archive is published already."),
+        201: versionSchema,
         ...errors(400, 401, 403, 404, 413, 415, 422),
         409: archiveExists,
       },
     },
     async handler(request, reply) {
       const target = await access.controlled(request, request.params.slug, "publish");
-      const { record, created } = await uploadArchive(hub, { id: target.id, kind }, request);
-      const facts = { version: record.version, sha256: record.sha256, created };
-      const subject = `${kind}/${request.params.slug}`;
-      await audit(hub, request, target.principal, { action: "version.publish", subject, facts });
-      return reply.code(created ? 201 : 200).send(releaseRecord(record));
+      const witness = witnessOf(hub, request, target.principal);
+      const subject = loggedTarget(kind, request.params.slug);
+      const { record, created } = await uploadArchive(
+        hub,
+        { id: target.id, kind },
+        request,
+        (transaction, { version, sha256 }) =>
+          witness(transaction, { action: "version.publish", subject, facts: { version, sha256 } }),
+      );
+      return reply.code(created ? 201 : 200).send(versionRecord(record));
     },
   });
 };

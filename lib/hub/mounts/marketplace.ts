@@ -2,18 +2,18 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { page } from "../../contract/surfaces/keys.ts";
-import { releaseRecord as releaseSchema, targetDetail, targetSummary } from "../../contract/surfaces/marketplace.ts";
-import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import { targetDetail, targetSummary, versionRecord as versionSchema } from "../../contract/surfaces/marketplace.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { noSuchTarget, targetAccess, targetParams } from "../access/target-access.ts";
 import { bytes, errors, type MountOptions, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { HubError, keyRejected, notFound } from "../http/errors.ts";
 import { blobBytes, sendBytes, textBytes } from "../http/ranges.ts";
 import { findKey } from "../records/access.ts";
-import { listReleases, releaseRecord } from "../records/targets.ts";
+import { listVersions, versionRecord } from "../records/targets.ts";
 import { findVisibleTarget, listVisibleTargets } from "../records/visible-targets.ts";
 
 /** The marketplace's reading side for one kind: detail, install, search, versions. */
-export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: TargetKind }> = async (app, options) => {
+export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: MarketplaceKind }> = async (app, options) => {
   const { hub, kind } = options;
   const { statements, kysely: db } = hub.database;
   const access = targetAccess(kind, options);
@@ -62,20 +62,24 @@ export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: TargetKin
     async handler(request, reply) {
       const { slug } = request.params;
       const { version: asked } = request.query;
-      const { release } = await access.release(request, slug, asked === "latest" || asked === "" ? undefined : asked);
-      if (release === undefined) {
+      const { version: found } = await access.version(
+        request,
+        slug,
+        asked === "latest" || asked === "" ? undefined : asked,
+      );
+      if (found === undefined) {
         throw asked === "latest" || asked === ""
           ? new HubError(404, "no_version", "No version has been published yet.")
           : notFound(`The ${kind} has no such version.`);
       }
-      const { id, sizeBytes: size, sha256 } = release;
+      const { id, sizeBytes: size, sha256 } = found;
       return sendBytes(request, reply, blobBytes(hub.blobs, { id, size, sha256 }), {
         "content-type": "application/zip",
         "cache-control": "private, no-cache",
         vary: HEADERS.apiKey,
-        [HEADERS.signature.toLowerCase()]: release.signature,
-        [nameHeader]: `${slug}@${release.version}`,
-        ...(release.repo !== null && { [HEADERS.repo.toLowerCase()]: release.repo }),
+        [HEADERS.signature.toLowerCase()]: found.signature,
+        [nameHeader]: `${slug}@${found.version}`,
+        ...(found.repo !== null && { [HEADERS.repo.toLowerCase()]: found.repo }),
       });
     },
   });
@@ -109,7 +113,7 @@ export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: TargetKin
       security: security.optionalKey,
       params: targetParams,
       querystring: pageQuery,
-      response: { 200: page(releaseSchema), ...errors(401, 404, 422) },
+      response: { 200: page(versionSchema), ...errors(401, 404, 422) },
     },
     async handler(request) {
       const { limit, cursor } = request.query;
@@ -119,9 +123,9 @@ export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: TargetKin
         throw options.authentication.rejected(request, keyRejected());
       }
       if (target === undefined) throw noSuchTarget(kind);
-      const releases = await listReleases(db, target.id, { before: cursor, limit: limit + 1 });
-      const { items, next } = pageOf(releases, limit, ({ id }) => id);
-      return { items: items.map(releaseRecord), next };
+      const rows = await listVersions(db, target.id, { before: cursor, limit: limit + 1 });
+      const { items, next } = pageOf(rows, limit, ({ id }) => id);
+      return { items: items.map(versionRecord), next };
     },
   });
 };

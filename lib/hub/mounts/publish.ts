@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { ARTIFACT_PART, publishFields, type PublishResult, publishResult } from "../../contract/surfaces/deploy.ts";
 import { errorBody } from "../../contract/surfaces/keys.ts";
-import { audit } from "../access/audit.ts";
+import { witnessOf } from "../access/audit.ts";
 import { projectAccess } from "../access/project-access.ts";
 import { errors, type MountOptions, security } from "../http/documentation.ts";
 import { unvalidated } from "../http/validation.ts";
@@ -52,10 +52,18 @@ export const publish: FastifyPluginAsyncZod<MountOptions> = async (app, options)
     async handler(request, reply) {
       const { project_id: projectId } = request.params;
       const principal = await access.publishable(request, projectId);
-      const { record, created } = await publishArtifact(hub, projectId, request);
-      const { version, artifact_sha256: sha256, signer_public_key: signer } = record;
-      const facts = { version, sha256, signer, created };
-      await audit(hub, request, principal, { action: "version.publish", subject: projectId, facts });
+      const witness = witnessOf(hub, request, principal);
+      const { record, created } = await publishArtifact(
+        hub,
+        projectId,
+        request,
+        (transaction, { version, artifact_sha256: sha256, signer_public_key: signer }) =>
+          witness(transaction, {
+            action: "version.publish",
+            subject: projectId,
+            facts: { version, sha256, signer },
+          }),
+      );
       return reply.code(created ? 201 : 200).send(resultOf(record));
     },
   });

@@ -1,14 +1,17 @@
 import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { signingKeyRecord, signingKeyRequest } from "../../contract/surfaces/marketplace.ts";
-import { audit } from "../access/audit.ts";
+import { audited } from "../access/audit.ts";
 import { type Principal, requireScope } from "../access/principal.ts";
 import { errors, type MountOptions, noContent, security } from "../http/documentation.ts";
 import { forbidden, notFound } from "../http/errors.ts";
 import { storeSecret } from "../keys/hub-secret.ts";
 import { removeSecret, secretSince, signingSecretName } from "../records/secrets.ts";
 
-/** A developer's signing secret, sealed under the KEK, for archives that the hub imports itself. It never comes out again. */
+/**
+ * A developer's signing secret, sealed under the KEK, for archives that the hub imports itself. It never comes out
+ * again.
+ */
 export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
   const db = hub.database.kysely;
   const shared = { tags: ["key service"], security: security.key };
@@ -17,7 +20,7 @@ export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub
     const principal = await authentication.key(request);
     requireScope(principal, "publish");
     if (principal.projectId !== null)
-      throw forbidden("A key that is bound to a project has no hand in its owner's secret.");
+      throw forbidden("A key that is bound to a project may not change or see its owner's secret.");
     return principal;
   }
 
@@ -32,13 +35,15 @@ export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub
       const principal = await principalOf(request);
       const { owner } = principal;
       const now = hub.now();
-      await storeSecret(db, hub.keyring, {
-        name: signingSecretName(owner),
-        secret: Buffer.from(request.body.secret),
-        now,
-        replace: true,
+      await audited(hub, request, principal, async (transaction, tell) => {
+        await storeSecret(transaction, hub.keyring, {
+          name: signingSecretName(owner),
+          secret: Buffer.from(request.body.secret),
+          now,
+          replace: true,
+        });
+        await tell({ action: "signing-key.register", subject: owner });
       });
-      await audit(hub, request, principal, { action: "signing-key.register", subject: owner });
       return reply.code(201).send({ owner, created_at: now });
     },
   });
@@ -63,8 +68,11 @@ export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub
     async handler(request, reply) {
       const principal = await principalOf(request);
       const { owner } = principal;
-      if (!(await removeSecret(db, signingSecretName(owner)))) throw notFound("No signing secret is registered.");
-      await audit(hub, request, principal, { action: "signing-key.forget", subject: owner });
+      await audited(hub, request, principal, async (transaction, tell) => {
+        const isForgotten = await removeSecret(transaction, signingSecretName(owner));
+        if (!isForgotten) throw notFound("No signing secret is registered.");
+        await tell({ action: "signing-key.forget", subject: owner });
+      });
       return reply.code(204).send(null);
     },
   });

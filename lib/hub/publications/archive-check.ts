@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
 import { artifactError, SealiftError } from "../../contract/errors.ts";
-import { DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
-import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { HubError } from "../http/errors.ts";
 
 /**
@@ -10,7 +10,7 @@ import { HubError } from "../http/errors.ts";
  * @param path a file that holds the whole archive
  * @throws SealiftError with the code of what is wrong
  */
-export type CheckArchive = (path: string, kind: TargetKind) => Promise<void>;
+export type CheckArchive = (path: string, kind: MarketplaceKind) => Promise<void>;
 
 /**
  * Runs the agent's own checks: the scan of the directory, then every file's bytes. Links are left to the agent's
@@ -30,7 +30,7 @@ export const checkArchive: CheckArchive = async (path, kind) => {
 };
 
 /** Runs the check. @throws 422 with the check's own code and message */
-export async function requireSoundArchive(check: CheckArchive, path: string, kind: TargetKind): Promise<void> {
+export async function requireSoundArchive(check: CheckArchive, path: string, kind: MarketplaceKind): Promise<void> {
   try {
     await check(path, kind);
   } catch (error) {

@@ -1,19 +1,20 @@
 import type { FastifyRequest } from "fastify";
 import * as z from "zod";
-import { ARCHIVE_PART, type ReleaseFields, releaseFields } from "../../contract/surfaces/marketplace.ts";
-import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import { ARCHIVE_PART, type VersionFields, versionFields } from "../../contract/surfaces/marketplace.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { recordId } from "../access/credentials.ts";
 import type { HubContext } from "../context.ts";
 import { faultsAnswer, parseOrRefuse } from "../http/validation.ts";
-import { findReleaseById, insertRelease, type Release } from "../records/targets.ts";
+import { findVersionById, insertVersion, type Version } from "../records/targets.ts";
+import { inTransaction } from "../records/transaction.ts";
 import { requireSoundArchive } from "./archive-check.ts";
-import { publish, type Published } from "./publication.ts";
+import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { receiveUpload, type UploadedFile } from "./receive.ts";
 
-/** What an archive is published under. */
+/** The target under which an archive is published. */
 export interface PublishedTarget {
   id: string;
-  kind: TargetKind;
+  kind: MarketplaceKind;
 }
 
 /**
@@ -25,11 +26,12 @@ export interface PublishedTarget {
 export async function publishArchive(
   hub: HubContext,
   target: PublishedTarget,
-  fields: ReleaseFields,
+  fields: VersionFields,
   { blob, sha256 }: UploadedFile,
-): Promise<Published<Release>> {
+  told: Told<Version>,
+): Promise<Published<Version>> {
   await requireSoundArchive(hub.checkArchive, blob.path, target.kind);
-  const release: Release = {
+  const row: Version = {
     id: recordId("rel", hub.clock()),
     target_id: target.id,
     version: fields.version,
@@ -41,14 +43,22 @@ export async function publishArchive(
     yanked_reason: null,
     created_at: hub.now(),
   };
-  return publish<Release>(hub, {
-    id: release.id,
+  return publish<Version>(hub, {
+    kind: target.kind,
+    id: row.id,
     blob,
-    find: () => findReleaseById(hub.database.kysely, release.id),
-    insert: (lost) => insertRelease(hub.database.kysely, release, { visibility: fields.visibility, lost }),
-    isSame: (existing) => existing.sha256 === sha256 && existing.signature === fields.signature,
+    find: () => findVersionById(hub.database.kysely, row.id),
+    insert: (lost) =>
+      inTransaction(hub.database.kysely, async (transaction) => {
+        const record = await insertVersion(transaction, row, { visibility: fields.visibility, lost });
+        if (record.id === row.id) await told(transaction, record);
+        return record;
+      }),
     isSameContent: (existing) => existing.sha256 === sha256,
-    differs: (existing) => ({ what: `another ${ARCHIVE_PART.name}`, contentSha256: existing.sha256 }),
+    refusal: ({ version, sha256: stored, signature }) =>
+      stored === sha256 && signature === fields.signature
+        ? undefined
+        : versionExists(version, `another ${ARCHIVE_PART.name}`, stored),
   });
 }
 
@@ -61,19 +71,20 @@ export async function uploadArchive(
   hub: HubContext,
   target: PublishedTarget,
   request: FastifyRequest,
-): Promise<Published<Release>> {
+  told: Told<Version>,
+): Promise<Published<Version>> {
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
     part: ARCHIVE_PART.name,
     maxBytes: hub.maxArtifactBytes,
     onFile(fields) {
-      const parsed = releaseFields.partial().safeParse(fields, { reportInput: true });
+      const parsed = versionFields.partial().safeParse(fields, { reportInput: true });
       if (!parsed.success) throw faultsAnswer(parsed.error);
       return undefined;
     },
   });
   const form = { ...upload.fields, [ARCHIVE_PART.name]: upload.file };
-  const schema = releaseFields.extend({ [ARCHIVE_PART.name]: z.object({}, "must be a file part") });
+  const schema = versionFields.extend({ [ARCHIVE_PART.name]: z.object({}, "must be a file part") });
   const fields = parseOrRefuse(schema, form);
-  return await publishArchive(hub, target, fields, upload.file!);
+  return await publishArchive(hub, target, fields, upload.file!, told);
 }

@@ -9,7 +9,16 @@ import { parseOrRefuse } from "../http/validation.ts";
 import { sealInTransaction } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
 import { type Artifact, findArtifact } from "../records/artifacts.ts";
-import { type Delta, insertDelta, insertIndex, type StoredIndex } from "../records/deltas.ts";
+import {
+  type Delta,
+  findDeltaById,
+  findIndexById,
+  insertDelta,
+  insertIndex,
+  type StoredIndex,
+} from "../records/deltas.ts";
+import { inTransaction } from "../records/transaction.ts";
+import { publish, type Published, type Told } from "./publication.ts";
 import { receiveUpload } from "./receive.ts";
 
 const decode = (base64: string) => Buffer.from(base64, "base64");
@@ -22,17 +31,18 @@ async function publishedArtifact(hub: HubContext, projectId: string, version: st
 }
 
 /**
- * Receives a delta that leads to a published version, verifies its signature and makes it visible. Only the signer of the version
- * itself may add one: hosts that pin the signer would refuse any other.
+ * Receives a delta that leads to a published version, verifies its signature and makes it visible. Only the signer of
+ * the version itself may add one: hosts that pin the signer would refuse any other.
  *
- * @throws HubError 400 for a signature that does not verify, 403 for another signer, 404 for an unknown version, 409 when the version
- *   has another delta from this base, or as many as it may have
+ * @throws HubError 400 for a signature that does not verify, 403 for another signer, 404 for an unknown version, 409
+ *   when the version has another delta from this base, or as many as it may have
  */
 export async function publishDelta(
   hub: HubContext,
   { projectId, version }: { projectId: string; version: string },
   request: FastifyRequest,
-): Promise<{ record: Delta; created: boolean }> {
+  told: Told<Delta>,
+): Promise<Published<Delta>> {
   const artifact = await publishedArtifact(hub, projectId, version);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
@@ -54,31 +64,41 @@ export async function publishDelta(
 
   const id = recordId("dlt", hub.clock());
   const now = hub.now();
-  await blob.commit(id);
-  const record = await sealInTransaction(
-    { db: hub.database.kysely, keyring: hub.keyring, now },
-    decode(fields.dek),
-    dekContext(projectId, id),
-    (transaction, { kekId, sealed }) =>
-      insertDelta(transaction, {
-        id,
-        artifact_id: artifact.id,
-        project_id: projectId,
-        base_version: fields.base_version,
-        base_content_sha256: fields.base_content_sha256,
-        artifact_sha256: sha256,
-        size_bytes: blob.size,
-        signature: canonical(fields.signature),
-        signer_public_key: canonical(fields.signer_public_key),
-        kek_id: kekId,
-        sealed_dek: sealed,
-        created_at: now,
-      }),
-  );
-  if (record?.id === id) return { record, created: true };
-  await hub.blobs.remove(id);
-  if (record === undefined) throw conflict("The version has as many deltas as it may have.");
-  return { record, created: false };
+  const db = hub.database.kysely;
+  const facts = {
+    id,
+    artifact_id: artifact.id,
+    project_id: projectId,
+    base_version: fields.base_version,
+    base_content_sha256: fields.base_content_sha256,
+    artifact_sha256: sha256,
+    size_bytes: blob.size,
+    signature: canonical(fields.signature),
+    signer_public_key: canonical(fields.signer_public_key),
+    created_at: now,
+  };
+  return await publish<Delta>(hub, {
+    kind: "delta",
+    id,
+    blob,
+    find: () => findDeltaById(db, id),
+    insert: (lost) =>
+      sealInTransaction(
+        { db, keyring: hub.keyring, now },
+        decode(fields.dek),
+        dekContext(projectId, id),
+        async (transaction, { kekId, sealed }) => {
+          const delta = { ...facts, kek_id: kekId, sealed_dek: sealed };
+          const record = await insertDelta(transaction, delta, lost);
+          if (record === undefined) throw conflict("The version has as many deltas as it may have.");
+          if (record.id === id) await told(transaction, record);
+          return record;
+        },
+      ),
+    // Whichever delta leads from this base to this version does what another one would.
+    isSameContent: () => true,
+    refusal: () => undefined,
+  });
 }
 
 /** Largest index: 500,000 files, sealed. Bytes. */
@@ -93,7 +113,8 @@ export async function publishIndex(
   hub: HubContext,
   { projectId, version }: { projectId: string; version: string },
   request: FastifyRequest,
-): Promise<{ record: StoredIndex; created: boolean }> {
+  told: Told<StoredIndex>,
+): Promise<Published<StoredIndex>> {
   const artifact = await publishedArtifact(hub, projectId, version);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
@@ -105,10 +126,21 @@ export async function publishIndex(
   });
   const { blob, sha256 } = upload.file!;
   const id = recordId("idx", hub.clock());
-  await blob.commit(id);
-  const stored = { id, artifact_id: artifact.id, sha256, size_bytes: blob.size, created_at: hub.now() };
-  const record = await insertIndex(hub.database.kysely, stored);
-  if (record.id === id) return { record, created: true };
-  await hub.blobs.remove(id);
-  return { record, created: false };
+  const db = hub.database.kysely;
+  const index = { id, artifact_id: artifact.id, sha256, size_bytes: blob.size, created_at: hub.now() };
+  return await publish<StoredIndex>(hub, {
+    kind: "index",
+    id,
+    blob,
+    find: () => findIndexById(db, id),
+    insert: (lost) =>
+      inTransaction(db, async (transaction) => {
+        const record = await insertIndex(transaction, index, lost);
+        if (record.id === id) await told(transaction, record);
+        return record;
+      }),
+    // An index tells of the version's tree, and that is the same whoever made it.
+    isSameContent: () => true,
+    refusal: () => undefined,
+  });
 }

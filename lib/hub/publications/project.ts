@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import * as z from "zod";
-import { Ed25519Verifier } from "../../artifact/signatures/ed25519.ts";
+import { Ed25519Verifier, publicKeyOf } from "../../artifact/signatures/ed25519.ts";
 import { ARTIFACT_PART, type PublishFields, publishFields } from "../../contract/surfaces/deploy.ts";
 import { recordId } from "../access/credentials.ts";
 import type { IncomingBlob } from "../blobs/port.ts";
@@ -9,15 +9,18 @@ import { HubError } from "../http/errors.ts";
 import { faultsAnswer, parseOrRefuse } from "../http/validation.ts";
 import { sealInTransaction } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
-import { type Artifact, findArtifactById, insertArtifact } from "../records/artifacts.ts";
-import { publish, type Published } from "./publication.ts";
+import { type Artifact, findArtifactById, insertArtifact, signersOf } from "../records/artifacts.ts";
+import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { receiveUpload, type Upload, type UploadedFile } from "./receive.ts";
 
 const decode = (base64: string) => Buffer.from(base64, "base64");
 /** The one form of a base64 text in which it is stored, compared and looked up. */
 const canonical = (base64: string) => decode(base64).toString("base64");
 
-/** Fields that came before the file are checked before the file is read; with key and signature, it is verified as it passes. */
+/**
+ * Fields that came before the file are checked before the file is read; with key and signature, it is verified as it
+ * passes.
+ */
 function verifierFor(fields: Record<string, string>): Ed25519Verifier | undefined {
   const parsed = publishFields.partial().safeParse(fields, { reportInput: true });
   if (!parsed.success) throw faultsAnswer(parsed.error);
@@ -49,6 +52,7 @@ function store(
   projectId: string,
   fields: PublishFields,
   { blob, sha256 }: UploadedFile,
+  told: Told<Artifact>,
 ): Promise<Published<Artifact>> {
   const id = recordId("art", hub.clock());
   const now = hub.now();
@@ -62,9 +66,12 @@ function store(
     size_bytes: blob.size,
     signature: canonical(fields.signature),
     signer_public_key: canonical(fields.signer_public_key),
+    is_yanked: 0,
+    yanked_reason: null,
     created_at: now,
   };
   return publish<Artifact>(hub, {
+    kind: "project",
     id,
     blob,
     find: () => findArtifactById(hub.database.kysely, id),
@@ -73,24 +80,46 @@ function store(
         { db: hub.database.kysely, keyring: hub.keyring, now },
         decode(fields.dek),
         dekContext(projectId, id),
-        (transaction, { kekId, sealed }) =>
-          insertArtifact(transaction, { ...facts, kek_id: kekId, sealed_dek: sealed }, lost),
+        async (transaction, { kekId, sealed }) => {
+          const record = await insertArtifact(transaction, { ...facts, kek_id: kekId, sealed_dek: sealed }, lost);
+          if (record.id === id) await told(transaction, record);
+          return record;
+        },
       ),
-    isSame: (existing) => existing.artifact_sha256 === sha256,
     isSameContent: (existing) => existing.content_sha256 === fields.content_sha256,
-    differs: (existing) => ({ what: "other bytes", contentSha256: existing.content_sha256 }),
+    refusal: ({ version, content_sha256, artifact_sha256 }) =>
+      artifact_sha256 === sha256 ? undefined : versionExists(version, "other bytes", content_sha256),
   });
+}
+
+/**
+ * Refuses a signer whose private key is the public key of an earlier one: `signer.pub` was given for `signer.key`, and
+ * everybody who has it could sign.
+ *
+ * @throws HubError 400
+ */
+async function refusePublicSeed({ database }: HubContext, projectId: string, signer: Buffer): Promise<void> {
+  for await (const earlier of signersOf(database.kysely, projectId)) {
+    if (!signer.equals(publicKeyOf(decode(earlier)))) continue;
+    throw new HubError(
+      400,
+      "signature_rejected",
+      "The artifact was signed with a public key in the place of the private one: everybody could sign with it. Sign with signer.key.",
+    );
+  }
 }
 
 /**
  * Receives a project's artifact, verifies its signature and publishes it.
  *
- * @throws HubError 400 for a signature that does not verify, 409 when the version exists with other bytes, and as {@link receiveUpload}
+ * @throws HubError 400 for a signature that does not verify, 409 when the version exists with other bytes, and as
+ *   {@link receiveUpload}
  */
 export async function publishArtifact(
   hub: HubContext,
   projectId: string,
   request: FastifyRequest,
+  told: Told<Artifact>,
 ): Promise<Published<Artifact>> {
   let verifier: Ed25519Verifier | undefined;
   await using upload = await receiveUpload(request, {
@@ -106,5 +135,6 @@ export async function publishArtifact(
   if (!(await verifies(file.blob, fields, verifier))) {
     throw new HubError(400, "signature_rejected", "The signature does not verify over the bytes received.");
   }
-  return await store(hub, projectId, fields, file);
+  await refusePublicSeed(hub, projectId, decode(fields.signer_public_key));
+  return await store(hub, projectId, fields, file, told);
 }

@@ -1,7 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { IncomingBlob } from "../blobs/port.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import type { Blobs, IncomingBlob } from "../blobs/port.ts";
 import type { HubContext } from "../context.ts";
 import { HubError } from "../http/errors.ts";
+import { VersionDeleted } from "../records/deleted-versions.ts";
+import type { Transacted } from "../records/port.ts";
+import { QuotaExceeded } from "../records/quotas.ts";
 import { concernsConnection } from "../storage-error.ts";
 
 /** Pause and number of times that the database is asked what became of a commit that it did not answer. */
@@ -9,7 +13,9 @@ const UNCLEAR_COMMIT_MS = 5000;
 const UNCLEAR_COMMIT_POLL_MS = 250;
 
 /** An upload or import that was received whole and found sound, on its way to become a version. */
-export interface Publication<Version extends { id: string; version: string }> {
+export interface Publication<Version extends { id: string }> {
+  /** The kind of upload, as the metrics count it. */
+  kind: MarketplaceKind | "project" | "delta" | "index";
   /** Id of the new record, and of its blob. */
   id: string;
   blob: IncomingBlob;
@@ -22,13 +28,20 @@ export interface Publication<Version extends { id: string; version: string }> {
   insert: (lost?: string) => Promise<Version>;
   /** The record of the new id, when there is one. */
   find: () => Promise<Version | undefined>;
-  /** Whether an earlier record is of the very same bytes. */
-  isSame: (existing: Version) => boolean;
   /** Whether an earlier record is of the same content, so that the new bytes can stand for it. */
   isSameContent: (existing: Version) => boolean;
-  /** The words of a refusal because of an earlier record with other bytes. */
-  differs: (existing: Version) => { what: string; contentSha256: string };
+  /** The refusal because of an earlier record; undefined when that is of the very same bytes. */
+  refusal: (existing: Version) => HubError | undefined;
 }
+
+/** Writes down what was published, in the transaction that does it. */
+export type Told<Version> = (transaction: Transacted, record: Version) => Promise<void>;
+
+/** The refusal of a version that exists with other bytes. */
+export const versionExists = (version: string, what: string, contentSha256: string): HubError =>
+  new HubError(409, "version_exists", `Version ${version} is published already, with ${what}.`, {
+    fields: { content_sha256: contentSha256 },
+  });
 
 /** A version with whether this publication made it. */
 export interface Published<Version> {
@@ -37,16 +50,33 @@ export interface Published<Version> {
 }
 
 /**
- * Publishes what was received and verified: the bytes first, durably, then the record that makes them visible. Of two publishers of
- * one version, one wins. A version whose bytes the hub has lost can be published again. The caller discards the blob.
+ * Publishes what was received and verified: the bytes first, durably, then the record that makes them visible. Of two
+ * publishers of one version, one wins. A version whose bytes the hub has lost can be published again. The caller
+ * discards the blob.
  *
- * @throws HubError 409 when the version exists with other bytes
+ * @throws HubError 409 when the version exists with other bytes, or was deleted
  */
-export async function publish<Version extends { id: string; version: string }>(
-  { blobs }: HubContext,
+export async function publish<Version extends { id: string }>(
+  { blobs, metrics }: HubContext,
   publication: Publication<Version>,
 ): Promise<Published<Version>> {
-  const { id, blob, isSame, isSameContent, differs } = publication;
+  const { kind, blob } = publication;
+  try {
+    const published = await store(blobs, publication);
+    if (published.created) metrics.published(kind, "created", blob.size);
+    else metrics.published(kind, "unchanged", 0);
+    return published;
+  } catch (error) {
+    metrics.published(kind, "refused", 0);
+    throw error;
+  }
+}
+
+async function store<Version extends { id: string }>(
+  blobs: Blobs,
+  publication: Publication<Version>,
+): Promise<Published<Version>> {
+  const { id, blob, isSameContent, refusal } = publication;
   await blob.commit(id);
   const insert = async (lost?: string): Promise<Version> => {
     try {
@@ -54,7 +84,9 @@ export async function publish<Version extends { id: string; version: string }>(
     } catch (error) {
       // An answer that was lost may be that of a commit: the sweep removes what nobody has recorded.
       if (!concernsConnection(error)) await blobs.remove(id);
-      throw error;
+      if (error instanceof VersionDeleted) throw labelTaken(error);
+      // Not 507, which is for a while: the same publication would be refused again.
+      throw error instanceof QuotaExceeded ? new HubError(413, "quota_exceeded", error.message) : error;
     }
   };
   let record = await insert();
@@ -63,15 +95,20 @@ export async function publish<Version extends { id: string; version: string }>(
   }
   if (record.id === id) return { record, created: true };
   await blobs.remove(id);
-  if (isSame(record)) return { record, created: false };
-  const { what, contentSha256 } = differs(record);
-  throw new HubError(409, "version_exists", `Version ${record.version} is published already, with ${what}.`, {
-    fields: { content_sha256: contentSha256 },
-  });
+  const refused = refusal(record);
+  if (refused !== undefined) throw refused;
+  return { record, created: false };
 }
 
+const labelTaken = ({ version, reason, deletedAt }: VersionDeleted): HubError =>
+  new HubError(
+    409,
+    "version_deleted",
+    `Version ${version} was deleted on ${deletedAt.slice(0, 10)}: ${reason}. Publish under another label.`,
+  );
+
 /** Inserts the record. When the connection was lost meanwhile, the database is asked whether it has committed. */
-async function insertOrAsk<Version extends { id: string; version: string }>(
+async function insertOrAsk<Version extends { id: string }>(
   { insert, find }: Publication<Version>,
   lost: string | undefined,
 ): Promise<Version> {

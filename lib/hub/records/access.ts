@@ -51,7 +51,8 @@ export async function findKey(statements: Statements, hash: string, now: string)
 }
 
 /**
- * The live session of this hash, its key, and its project's latest version: one indexed statement. A session dies with its key.
+ * The live session of this hash, its key, and its project's latest version: one indexed statement. A session dies with
+ * its key.
  */
 export async function findSession(statements: Statements, hash: string, now: string): Promise<Session | undefined> {
   const row = (await statements.first(SESSION, [hash])) as (SessionRow & Row) | undefined;

@@ -1,9 +1,12 @@
 import type { Selectable } from "kysely";
 import { latestOf } from "../../contract/versions.ts";
+import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
 import type { Queries, Statements, Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";
+import { requireRoom } from "./quotas.ts";
 import type { ArtifactsTable } from "./schema.ts";
 import type { Sealed } from "./secrets.ts";
+import { inTransaction } from "./transaction.ts";
 
 export type Artifact = Selectable<ArtifactsTable>;
 
@@ -70,8 +73,8 @@ export function findArtifactById(db: Queries, id: string): Promise<Artifact | un
 }
 
 /**
- * Makes an artifact visible and recomputes the project's latest version. The project's row is locked first: two publishers of
- * different versions would otherwise each compute "latest" without the other's.
+ * Makes an artifact visible and recomputes the project's latest version. The project's row is locked first: two
+ * publishers of different versions would otherwise each compute "latest" without the other's.
  *
  * @param lost id of an artifact whose bytes are gone: the new one takes its place
  * @returns the artifact that has this version: the new one, or an earlier one
@@ -79,7 +82,6 @@ export function findArtifactById(db: Queries, id: string): Promise<Artifact | un
 export async function insertArtifact(transaction: Transacted, artifact: Artifact, lost?: string): Promise<Artifact> {
   const { project_id: projectId, version } = artifact;
   const { latest_version: latestVersion } = await lockProject(transaction, projectId);
-  if (lost !== undefined) await transaction.deleteFrom("artifacts").where("id", "=", lost).execute();
   const find = (wanted: string) =>
     transaction
       .selectFrom("artifacts")
@@ -88,15 +90,130 @@ export async function insertArtifact(transaction: Transacted, artifact: Artifact
       .where("version", "=", wanted)
       .executeTakeFirst();
   const existing = await find(version);
-  if (existing !== undefined) return existing;
-  await transaction.insertInto("artifacts").values(artifact).execute();
-  // Nothing is ever yanked here, so the best of all is the best of the best so far and the new one.
+  if (existing !== undefined && existing.id !== lost) return existing;
+  await requireNotDeleted(transaction, projectId, version);
+  if (lost !== undefined) await transaction.deleteFrom("artifacts").where("id", "=", lost).execute();
+  await requireRoom(transaction, projectId, { bytes: artifact.size_bytes, versions: 1 });
+  // A version that is published again is as yanked as it was.
+  const stored = { ...artifact, is_yanked: existing?.is_yanked ?? 0, yanked_reason: existing?.yanked_reason ?? null };
+  await transaction.insertInto("artifacts").values(stored).execute();
+  // Only a lost version takes one away, and that has come back: the best of all is the best so far, or the new one.
   const best = latestVersion === null ? undefined : await find(latestVersion);
-  const latest = latestOf(best === undefined ? [artifact] : [best, artifact]);
-  await transaction
-    .updateTable("projects")
-    .set({ latest_version: latest?.version ?? null })
-    .where("id", "=", projectId)
+  const candidates = [best, stored].filter((each) => each !== undefined).map(versionFacts);
+  await setLatest(transaction, projectId, latestOf(candidates)?.version ?? null);
+  return stored;
+}
+
+const versionFacts = ({ version, created_at, is_yanked }: Pick<Artifact, "version" | "created_at" | "is_yanked">) => ({
+  version,
+  created_at,
+  is_yanked: is_yanked !== 0,
+});
+
+async function setLatest(transaction: Transacted, projectId: string, version: string | null): Promise<void> {
+  await transaction.updateTable("projects").set({ latest_version: version }).where("id", "=", projectId).execute();
+}
+
+/** Recomputes the latest version of a project, after a change that may have taken it away. */
+async function renewLatest(transaction: Transacted, projectId: string): Promise<void> {
+  const versions = await transaction
+    .selectFrom("artifacts")
+    .select(["version", "created_at", "is_yanked"])
+    .where("project_id", "=", projectId)
     .execute();
-  return artifact;
+  await setLatest(transaction, projectId, latestOf(versions.map(versionFacts))?.version ?? null);
+}
+
+/** Yanks a version or takes that back. @returns undefined when there is no such version */
+export function yankArtifact(
+  db: Queries,
+  {
+    projectId,
+    version,
+    yanked,
+    reason,
+  }: { projectId: string; version: string; yanked: boolean; reason: string | null },
+): Promise<Artifact | undefined> {
+  return inTransaction(db, async (transaction) => {
+    await lockProject(transaction, projectId);
+    const artifact = await transaction
+      .updateTable("artifacts")
+      .set({ is_yanked: yanked ? 1 : 0, yanked_reason: reason })
+      .where("project_id", "=", projectId)
+      .where("version", "=", version)
+      .returningAll()
+      .executeTakeFirst();
+    await renewLatest(transaction, projectId);
+    return artifact;
+  });
+}
+
+/**
+ * Deletes a version with its deltas and its index.
+ *
+ * @returns the ids of the blobs that nobody needs now; undefined when there is none
+ */
+export function deleteArtifact(db: Queries, deletion: Deletion): Promise<string[] | undefined> {
+  return inTransaction(db, async (transaction) => {
+    await lockProject(transaction, deletion.projectId);
+    const blobs = await removeArtifact(transaction, deletion);
+    if (blobs !== undefined) await renewLatest(transaction, deletion.projectId);
+    return blobs;
+  });
+}
+
+/**
+ * The keys that versions of a project were signed with, in base64. They are few: from one the index leads to the next,
+ * past all versions of the first, which `distinct` would read.
+ */
+export async function* signersOf(db: Queries, projectId: string): AsyncGenerator<string> {
+  for (let last = ""; ;) {
+    const next = await db
+      .selectFrom("artifacts")
+      .select("signer_public_key")
+      .where("project_id", "=", projectId)
+      .where("signer_public_key", ">", last)
+      .orderBy("signer_public_key")
+      .limit(1)
+      .executeTakeFirst();
+    if (next === undefined) return;
+    yield (last = next.signer_public_key);
+  }
+}
+
+/** Deletes a version that is not the latest, or whose project gets another latest one in this transaction. */
+export async function removeArtifact(transaction: Transacted, deletion: Deletion): Promise<string[] | undefined> {
+  const { projectId, version } = deletion;
+  const artifact = await transaction
+    .selectFrom("artifacts")
+    .select(["id", "artifact_sha256"])
+    .where("project_id", "=", projectId)
+    .where("version", "=", version)
+    .executeTakeFirst();
+  if (artifact === undefined) return undefined;
+  const { id, artifact_sha256: sha256 } = artifact;
+  const blobs = [id];
+  for (const table of ["deltas", "indexes"] as const) {
+    const parts = await transaction.deleteFrom(table).where("artifact_id", "=", id).returning("id").execute();
+    blobs.push(...parts.map((part) => part.id));
+  }
+  await transaction.deleteFrom("artifacts").where("id", "=", id).execute();
+  await recordDeletion(transaction, deletion, sha256);
+  return blobs;
+}
+
+/** Newest first; pages by id, which sorts by creation. */
+export function listArtifacts(
+  db: Queries,
+  projectId: string,
+  { before, limit }: { before: string; limit: number },
+): Promise<Artifact[]> {
+  return db
+    .selectFrom("artifacts")
+    .selectAll()
+    .where("project_id", "=", projectId)
+    .$if(before !== "", (query) => query.where("id", "<", before))
+    .orderBy("id", "desc")
+    .limit(limit)
+    .execute();
 }

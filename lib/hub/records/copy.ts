@@ -5,8 +5,8 @@ import type { Schema } from "./schema.ts";
 import { openSqliteReader } from "./sqlite.ts";
 
 /**
- * Every table that is worth keeping, with its key, in an order in which each row finds what it refers to. Sessions and rate counts are
- * left behind: agents open new ones.
+ * Every table that is worth keeping, with its key, in an order in which each row finds what it refers to. Sessions and
+ * rate counts are left behind: agents open new ones.
  */
 const TABLES = {
   projects: ["id"],
@@ -16,12 +16,14 @@ const TABLES = {
   deltas: ["id"],
   indexes: ["id"],
   releases: ["id"],
+  deleted_versions: ["project_id", "version"],
   grants: ["target_id", "grantee"],
   reports: ["id"],
   hosts: ["holder", "target", "host_id"],
   views: ["holder", "target"],
   keks: ["id"],
   sealed_secrets: ["name"],
+  quotas: ["subject"],
   audit: ["id"],
   hub_state: ["name"],
 } as const satisfies Partial<Record<keyof Schema, readonly string[]>>;

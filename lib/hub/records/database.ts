@@ -17,7 +17,7 @@ export interface DatabaseOptions {
   /** `postgres://…`, `postgresql://…`, `sqlite:PATH`, `file:` URL or a path. */
   url?: string;
   /** Hears every statement with its duration; tests count them. */
-  onStatement?: ((text: string, durationMs: number) => void) | undefined;
+  onStatement?: ((text: string, durationMs: number, failed: boolean) => void) | undefined;
   /** Refuses to create an SQLite file that is not there. */
   mustExist?: boolean;
   /** Most connections of this process to PostgreSQL. */
@@ -41,11 +41,32 @@ function sqlitePath({ dataDir, url }: DatabaseOptions): string {
 }
 
 /** Passes each constant statement on to `hear`, as kysely's own log does for its queries. */
-const heard = (statements: Statements, hear: (text: string) => void): Statements => ({
-  first: (text, parameters) => (hear(text), statements.first(text, parameters)),
-  all: (text, parameters) => (hear(text), statements.all(text, parameters)),
-  close: () => statements.close(),
-});
+function heard(statements: Statements, hear: NonNullable<DatabaseOptions["onStatement"]>): Statements {
+  const timed = <T>(text: string, ask: () => T | Promise<T>): T | Promise<T> => {
+    const started = performance.now();
+    const told = (failed: boolean): void => hear(text, performance.now() - started, failed);
+    let answer: T | Promise<T>;
+    try {
+      answer = ask();
+    } catch (error) {
+      told(true);
+      throw error;
+    }
+    // SQLite answers at once.
+    if (answer instanceof Promise) {
+      answer.then(
+        () => told(false),
+        () => told(true),
+      );
+    } else told(false);
+    return answer;
+  };
+  return {
+    first: (text, parameters) => timed(text, () => statements.first(text, parameters)),
+    all: (text, parameters) => timed(text, () => statements.all(text, parameters)),
+    close: () => statements.close(),
+  };
+}
 
 /** @throws UsageError `usage` when the file must exist and does not */
 async function existingPath(options: DatabaseOptions): Promise<string> {
@@ -92,7 +113,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const kysely = new Kysely<Schema>({
     dialect: opened.dialect,
     ...(onStatement !== undefined && {
-      log: (event: LogEvent) => onStatement(event.query.sql, event.queryDurationMillis),
+      log: ({ level, query, queryDurationMillis }: LogEvent) =>
+        onStatement(query.sql, queryDurationMillis, level === "error"),
     }),
   });
   try {
@@ -102,7 +124,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       dialect: isPostgres ? "postgres" : "sqlite",
       location: isPostgres ? postgres.url : sqlitePath(options),
       kysely,
-      statements: onStatement === undefined ? constant : heard(constant, (text) => onStatement(text, 0)),
+      statements: onStatement === undefined ? constant : heard(constant, onStatement),
       ...(isPostgres && { now: () => postgresNow(kysely) }),
       checkRead: async () => void (await sql`select 1 from hub_state limit 1`.execute(kysely)),
       checkWrite: (now) => writeState(kysely, "checked-at", now),

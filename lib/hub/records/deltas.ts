@@ -1,5 +1,7 @@
 import type { Selectable } from "kysely";
 import type { Queries, Statements, Transacted } from "./port.ts";
+import { lockProject } from "./projects.ts";
+import { requireRoom } from "./quotas.ts";
 import type { DeltasTable, IndexesTable } from "./schema.ts";
 
 export type Delta = Selectable<DeltasTable>;
@@ -16,12 +18,15 @@ export async function deltasOf(statements: Statements, artifactId: string): Prom
 }
 
 /**
- * Makes a delta visible.
+ * Makes a delta visible. The version's row is held meanwhile: two publishers at once see each other's.
  *
- * @returns the delta that leads from this base to this version: the new one or an earlier one; undefined when the version has as many
- *   as it may have
+ * @param lost id of a delta whose bytes are gone: the new one takes its place
+ * @returns the delta that leads from this base to this version: the new one or an earlier one; undefined when the
+ *   version has as many as it may have
  */
-export async function insertDelta(transaction: Transacted, delta: Delta): Promise<Delta | undefined> {
+export async function insertDelta(transaction: Transacted, delta: Delta, lost?: string): Promise<Delta | undefined> {
+  await lockProject(transaction, delta.project_id);
+  if (lost !== undefined) await transaction.deleteFrom("deltas").where("id", "=", lost).execute();
   const existing = await transaction
     .selectFrom("deltas")
     .selectAll()
@@ -30,18 +35,37 @@ export async function insertDelta(transaction: Transacted, delta: Delta): Promis
   const same = existing.find(({ base_version }) => base_version === delta.base_version);
   if (same !== undefined) return same;
   if (existing.length >= MAX_DELTAS) return undefined;
+  await requireRoom(transaction, delta.project_id, { bytes: delta.size_bytes, versions: 0 });
   await transaction.insertInto("deltas").values(delta).execute();
   return delta;
 }
 
-/** Stores the index of a version. @returns the index that the version has now: the new one or an earlier one */
-export async function insertIndex(db: Queries, index: StoredIndex): Promise<StoredIndex> {
-  await db
+export function findDeltaById(db: Queries, id: string): Promise<Delta | undefined> {
+  return db.selectFrom("deltas").selectAll().where("id", "=", id).executeTakeFirst();
+}
+
+export function findIndexById(db: Queries, id: string): Promise<StoredIndex | undefined> {
+  return db.selectFrom("indexes").selectAll().where("id", "=", id).executeTakeFirst();
+}
+
+/**
+ * Stores the index of a version.
+ *
+ * @param lost id of an index whose bytes are gone: the new one takes its place
+ * @returns the index that the version has now: the new one or an earlier one
+ */
+export async function insertIndex(transaction: Transacted, index: StoredIndex, lost?: string): Promise<StoredIndex> {
+  if (lost !== undefined) await transaction.deleteFrom("indexes").where("id", "=", lost).execute();
+  await transaction
     .insertInto("indexes")
     .values(index)
     .onConflict((conflict) => conflict.column("artifact_id").doNothing())
     .execute();
-  return db.selectFrom("indexes").selectAll().where("artifact_id", "=", index.artifact_id).executeTakeFirstOrThrow();
+  return transaction
+    .selectFrom("indexes")
+    .selectAll()
+    .where("artifact_id", "=", index.artifact_id)
+    .executeTakeFirstOrThrow();
 }
 
 export async function findIndex(db: Queries, projectId: string, version: string): Promise<StoredIndex | undefined> {

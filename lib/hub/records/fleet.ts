@@ -17,7 +17,7 @@ export interface HostRow {
   record: string;
 }
 
-/** Whose fleet of what: a holder is an owner on surface A, and empty on surface B. */
+/** One fleet: a holder is an owner on surface A, and empty on surface B. */
 export interface View {
   holder: string;
   target: string;
@@ -33,8 +33,8 @@ export async function countChanges(statements: Statements, { holder, target }: V
 const inHostOrder = (a: HostRow, b: HostRow) => Buffer.compare(Buffer.from(a.host_id), Buffer.from(b.host_id));
 
 /**
- * Reads a view's hosts in host-id order, page by page. The next page starts after the last host of the one before, so nothing stays
- * open while the client reads.
+ * Reads a view's hosts in host-id order, page by page. The next page starts after the last host of the one before, so
+ * nothing stays open while the client reads.
  *
  * @param since only hosts that changed after this change; 0 for all
  */

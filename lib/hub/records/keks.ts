@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Database, Queries, Transacted } from "./port.ts";
+import { inTransaction } from "./transaction.ts";
 
 /** Names the KEKs that the database has ever been used with; none for a new one. */
 export async function findKeks(db: Queries): Promise<Set<string>> {
@@ -39,8 +40,9 @@ export async function retireKeksExcept(db: Queries, id: string, now: string): Pr
 }
 
 /**
- * Runs `work` in a transaction that may store a secret sealed under the KEK. The KEK's row is held until the commit, so that a
- * rotation cannot retire it in between: a secret sealed a moment too early would name a KEK that is then dropped.
+ * Runs `work` in a transaction that may store a secret sealed under the KEK. The KEK's row is held until the commit, so
+ * that a rotation cannot retire it in between: a secret sealed a moment too early would name a KEK that is then
+ * dropped.
  *
  * @returns undefined when the KEK is retired or not registered; nothing was written then
  */
@@ -49,7 +51,7 @@ export function underKek<T>(
   kekId: string,
   work: (transaction: Transacted) => Promise<T>,
 ): Promise<{ result: T } | undefined> {
-  return db.transaction().execute(async (transaction) => {
+  return inTransaction(db, async (transaction) => {
     const { numUpdatedRows } = await transaction
       .updateTable("keks")
       .set({ retired_at: null })

@@ -3,6 +3,7 @@ import type { ApiKeyRecord, Scope } from "../../contract/surfaces/keys.ts";
 import { hashOf, issue, recordId, shownPrefix } from "../access/credentials.ts";
 import type { Queries } from "./port.ts";
 import type { ApiKeysTable } from "./schema.ts";
+import { inTransaction } from "./transaction.ts";
 
 export interface NewKey {
   name: string;
@@ -50,7 +51,7 @@ export async function issueKey(db: Queries, wanted: NewKey, now: number): Promis
     revoked_at: null,
     created_at: createdAt,
   };
-  await db.transaction().execute(async (transaction) => {
+  await inTransaction(db, async (transaction) => {
     await transaction.insertInto("api_keys").values(row).execute();
     if (credential !== undefined && wanted.projectId !== null) {
       await transaction
@@ -91,7 +92,7 @@ export async function findVisibleKey(db: Queries, view: KeyView, id: string): Pr
 
 /** Revokes a key and with it its sessions and its deployment credential, which are looked up through the key. */
 export async function revokeKey(db: Queries, id: string, now: string): Promise<void> {
-  await db.transaction().execute(async (transaction) => {
+  await inTransaction(db, async (transaction) => {
     await transaction
       .updateTable("api_keys")
       .set({ revoked_at: now })
@@ -137,7 +138,7 @@ export async function insertAdminKey(db: Queries, key: string, now: string): Pro
 /** Gives the first start's administrator key another secret; its sessions end. */
 export async function replaceAdminKey(db: Queries, key: string, now: string): Promise<void> {
   const { id, ...fields } = adminRow(key, now);
-  await db.transaction().execute(async (transaction) => {
+  await inTransaction(db, async (transaction) => {
     await transaction
       .insertInto("api_keys")
       .values({ id, ...fields })

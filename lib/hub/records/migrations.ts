@@ -8,7 +8,8 @@ type Text = ColumnDataType | ReturnType<typeof sql>;
 const textOf = (dialect: Dialect): Text => (dialect === "postgres" ? sql`text collate "C"` : "text");
 
 /**
- * Migrations in order; a released one never changes. They are written for both databases: text, bigint, indexes, nothing else.
+ * Migrations in order; a released one never changes. They are written for both databases: text, bigint, indexes,
+ * nothing else.
  */
 const migrations = (dialect: Dialect): Record<string, Migration> => {
   const text = textOf(dialect);
@@ -215,6 +216,45 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
           .addColumn("request_id", text, (column) => column.notNull())
           .execute();
         await db.schema.createIndex("audit_age").on("audit").column("created_at").execute();
+      },
+    },
+
+    "0110-version-management": {
+      async up(db: Kysely<unknown>) {
+        await db.schema
+          .alterTable("artifacts")
+          .addColumn("is_yanked", "integer", (column) => column.notNull().defaultTo(0))
+          .execute();
+        await db.schema.alterTable("artifacts").addColumn("yanked_reason", text).execute();
+        // The newest versions of a project, for lists.
+        await db.schema.createIndex("artifacts_newest").on("artifacts").columns(["project_id", "id"]).execute();
+        await db.schema
+          .createTable("deleted_versions")
+          .addColumn("project_id", text, (column) => column.notNull().references("projects.id"))
+          .addColumn("version", text, (column) => column.notNull())
+          .addColumn("sha256", text, (column) => column.notNull())
+          .addColumn("reason", text, (column) => column.notNull())
+          .addColumn("deleted_at", text, (column) => column.notNull())
+          .addPrimaryKeyConstraint("deleted_versions_key", ["project_id", "version"])
+          .execute();
+      },
+    },
+
+    "0111-quotas": {
+      async up(db: Kysely<unknown>) {
+        await db.schema
+          .createTable("quotas")
+          .addColumn("subject", text, (column) => column.primaryKey().notNull())
+          .addColumn("max_bytes", "bigint")
+          .addColumn("max_versions", "bigint")
+          .execute();
+      },
+    },
+
+    "0112-signers": {
+      async up(db: Kysely<unknown>) {
+        const columns = ["project_id", "signer_public_key"];
+        await db.schema.createIndex("artifacts_signer").on("artifacts").columns(columns).execute();
       },
     },
 

@@ -10,8 +10,8 @@ export type Queries = Kysely<Schema>;
 export type Transacted = Transaction<Schema>;
 
 /**
- * Constant statements for the routes that every agent polls: prepared once, without the cost of building a query. Placeholders
- * are `?` in both databases. They read committed rows only.
+ * Constant statements for the routes that every agent polls: prepared once, without the cost of building a query.
+ * Placeholders are `?` in both databases. They read committed rows only.
  */
 export interface Statements {
   first(text: string, parameters: readonly Value[]): Row | undefined | Promise<Row | undefined>;

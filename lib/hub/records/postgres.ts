@@ -49,7 +49,10 @@ export interface PostgresOptions {
   url: string;
   /** Most connections of this hub. */
   poolSize: number;
-  /** A statement that takes longer is cancelled by the server; a server that does not even say so is given up a second later. 0: never. */
+  /**
+   * A statement that takes longer is cancelled by the server; a server that does not even say so is given up a second
+   * later. 0: never.
+   */
   statementTimeoutMs: number;
   /** For making a connection, and for waiting until one is free. */
   connectTimeoutMs: number;
@@ -65,8 +68,8 @@ const IDLE_TRANSACTION_MS = 60_000;
 const READ_ONLY = "25006";
 
 /**
- * A client whose connection ends with an answer that is overdue, and with one that says that the server can only be read: the first
- * would answer the next question late, the second would go to a standby for ever after a failover.
+ * A client whose connection ends with an answer that is overdue, and with one that says that the server can only be
+ * read: the first would answer the next question late, the second would go to a standby for ever after a failover.
  */
 function boundedClient(Client: typeof pg.Client): typeof pg.Client {
   const giveUp = (client: pg.Client, error: unknown): never => {

@@ -5,13 +5,10 @@ import type { ProjectsTable } from "./schema.ts";
 
 export type Project = Selectable<ProjectsTable>;
 
-export const projectRecord = ({ id, name, kind, slug, created_at }: Project): ProjectRecord => ({
-  id,
-  name,
-  kind,
-  slug,
-  created_at,
-});
+export const projectRecord = (project: Project): ProjectRecord => {
+  const { id, name, kind, slug, created_at, owner, latest_version } = project;
+  return { id, name, kind, slug, created_at, owner, latest_version };
+};
 
 /** @returns false when a project of this kind has the slug already */
 export async function insertProject(db: Queries, project: Project): Promise<boolean> {
@@ -53,4 +50,12 @@ export async function listProjects(
     .limit(limit)
     .execute();
   return rows.map(projectRecord);
+}
+
+/**
+ * Gives a project of surface B another name. Plugins and services are described, for their detail record has the name
+ * too.
+ */
+export async function renameProject(db: Queries, id: string, name: string): Promise<void> {
+  await db.updateTable("projects").set({ name }).where("id", "=", id).execute();
 }

@@ -29,7 +29,7 @@ interface IncomingReport {
  * Returns the name of a target in the log and the views, of surface A; surface B's is the project's id, which has no
  * slash.
  */
-export const targetName = (kind: "plugin" | "service", slug: string) => `${kind}/${slug}`;
+export const loggedTarget = (kind: "plugin" | "service", slug: string) => `${kind}/${slug}`;
 
 /**
  * Appends a report to the log and makes it its host's newest record, in one transaction. The view's counter is
@@ -79,7 +79,10 @@ function storeReport(db: Queries, report: IncomingReport): Promise<boolean> {
   });
 }
 
-/** What a host runs after a report. One that failed and does not tell has changed nothing about it, as far as anybody knows. */
+/**
+ * The version that a host runs after a report. One that failed and does not tell has changed nothing about it, as far
+ * as anybody knows.
+ */
 async function runningAfter(
   db: Queries,
   { holder, target, hostId, hostRecord }: IncomingReport,
@@ -123,7 +126,7 @@ export async function storeTargetReport(
   await storeReport(db, {
     id: record.id,
     holder: deployerId,
-    target: targetName(report.kind, report.slug),
+    target: loggedTarget(report.kind, report.slug),
     hostId: report.host_id,
     version: report.version,
     status: report.status,

@@ -1,6 +1,7 @@
 /**
- * The tables, as kysely sees them. Everything is text or an integer, so that one schema serves SQLite and PostgreSQL: times are
- * ISO 8601 in UTC with milliseconds (they sort as text), binary values are base64, lists and records are JSON.
+ * The tables, as kysely sees them. Everything is text or an integer, so that one schema serves SQLite and PostgreSQL:
+ * times are ISO 8601 in UTC with milliseconds (they sort as text), binary values are base64, lists and records are
+ * JSON.
  */
 
 export interface ProjectsTable {
@@ -65,7 +66,19 @@ export interface ArtifactsTable {
   signer_public_key: string;
   kek_id: string;
   sealed_dek: string;
+  is_yanked: number;
+  yanked_reason: string | null;
   created_at: string;
+}
+
+/** The label of a version that somebody has deleted: it never names other bytes. */
+export interface DeletedVersionsTable {
+  project_id: string;
+  version: string;
+  /** Of the bytes that it named. */
+  sha256: string;
+  reason: string;
+  deleted_at: string;
 }
 
 /** A delta that leads to an artifact's version from an earlier one. */
@@ -97,7 +110,7 @@ export interface IndexesTable {
 }
 
 /** A published version of a plugin or service. */
-export interface ReleasesTable {
+export interface VersionsTable {
   id: string;
   target_id: string;
   version: string;
@@ -121,7 +134,10 @@ export interface GrantsTable {
 /** The append-only log of both surfaces. */
 export interface ReportsTable {
   id: string;
-  /** Whose view the report belongs to: on surface A the key's owner, on surface B empty (the project is the view). */
+  /**
+   * The holder of the view that the report belongs to: on surface A the key's owner, on surface B empty (the project is
+   * the view).
+   */
   holder: string;
   /** `plugin/<slug>`, `service/<slug>` or a project id. */
   target: string;
@@ -183,7 +199,7 @@ export interface RateCountsTable {
   count: number;
 }
 
-/** Who did what to what, kept for a time of its own. Never with a secret. */
+/** The audit log: who did what to what, kept for a time of its own. Never with a secret. */
 export interface AuditTable {
   id: string;
   created_at: string;
@@ -192,12 +208,20 @@ export interface AuditTable {
   /** The owner and the id of the key that did it. */
   actor: string;
   key_id: string;
-  /** What it was done to: a key, project, target, version, grant. */
+  /** The thing it was done to: a key, project, target, version, grant. */
   subject: string;
   /** JSON object with further facts. */
   facts: string;
   address: string;
   request_id: string;
+}
+
+/** The most that an owner or project may store. */
+export interface QuotasTable {
+  /** `owner/NAME` or `project/ID`. */
+  subject: string;
+  max_bytes: number | null;
+  max_versions: number | null;
 }
 
 export interface Schema {
@@ -208,7 +232,8 @@ export interface Schema {
   artifacts: ArtifactsTable;
   deltas: DeltasTable;
   indexes: IndexesTable;
-  releases: ReleasesTable;
+  releases: VersionsTable;
+  deleted_versions: DeletedVersionsTable;
   grants: GrantsTable;
   reports: ReportsTable;
   hosts: HostsTable;
@@ -218,4 +243,5 @@ export interface Schema {
   hub_state: HubStateTable;
   audit: AuditTable;
   rate_counts: RateCountsTable;
+  quotas: QuotasTable;
 }

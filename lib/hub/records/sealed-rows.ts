@@ -11,7 +11,9 @@ export interface SealedRow extends Sealed {
   projectId?: string;
 }
 
-/** A table of sealed secrets, as a rotation walks it: in key order, each row replaced only if it is still what was read. */
+/**
+ * A table of sealed secrets, as a rotation walks it: in key order, each row replaced only if it is still what was read.
+ */
 export interface SealedTable {
   page(db: Queries, after: string): Promise<SealedRow[]>;
   replace(transaction: Queries, old: SealedRow, sealed: Sealed): Promise<void>;

@@ -28,8 +28,8 @@ class KyselyDatabase {
   }
 
   prepare(text: string): PreparedStatement {
-    // A transaction that reads first and writes later fails at once when another process wrote in between; taking the write
-    // lock at its start waits instead (busy_timeout).
+    // A transaction that reads first and writes later fails at once when another process wrote in between; taking the
+    // write lock at its start waits instead (busy_timeout).
     const query = text === "begin" ? "begin immediate" : text;
     const known = this.#prepared.get(query);
     if (known !== undefined) return known;
@@ -50,7 +50,10 @@ class KyselyDatabase {
   }
 }
 
-/** Constant statements on a connection of their own: a reader in WAL mode sees committed rows only, also during a transaction. */
+/**
+ * Constant statements on a connection of their own: a reader in WAL mode sees committed rows only, also during a
+ * transaction.
+ */
 class SqliteStatements implements Statements {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<string, StatementSync>();
@@ -81,8 +84,8 @@ class SqliteStatements implements Statements {
 }
 
 /**
- * Opens the hub's SQLite file, creating it with mode 0600: WAL, full synchronisation (what was answered with 201 survives a power
- * cut), foreign keys, and five seconds of patience with other processes (`sealift hub rotate-kek`).
+ * Opens the hub's SQLite file, creating it with mode 0600: WAL, full synchronisation (what was answered with 201
+ * survives a power cut), foreign keys, and five seconds of patience with other processes (`sealift hub rotate-kek`).
  */
 export function openSqlite(path: string): OpenDialect {
   // SQLite would create it for everyone to read; its WAL takes the mode over.
@@ -95,7 +98,10 @@ export function openSqlite(path: string): OpenDialect {
   };
 }
 
-/** Opens an SQLite file to be read only, on one connection: a transaction of it sees one moment, and keeps nobody from writing. */
+/**
+ * Opens an SQLite file to be read only, on one connection: a transaction of it sees one moment, and keeps nobody from
+ * writing.
+ */
 export function openSqliteReader(path: string): KyselyDialect {
   return new SqliteDialect({ database: new KyselyDatabase(new DatabaseSync(path, { readOnly: true, timeout: 5000 })) });
 }

@@ -1,29 +1,32 @@
 import { createHash } from "node:crypto";
 import type { Selectable } from "kysely";
-import type { ReleaseRecord, TargetChanges, TargetDetail, TargetSummary } from "../../contract/surfaces/marketplace.ts";
-import { paths, type TargetKind } from "../../contract/surfaces/paths.ts";
+import type { TargetChanges, TargetDetail, TargetSummary, VersionRecord } from "../../contract/surfaces/marketplace.ts";
+import { type MarketplaceKind, paths } from "../../contract/surfaces/paths.ts";
 import { byPrecedence, latestOf } from "../../contract/versions.ts";
+import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
 import type { Queries, Transacted } from "./port.ts";
 import { lockProject, type Project } from "./projects.ts";
-import type { ReleasesTable } from "./schema.ts";
+import { requireRoom } from "./quotas.ts";
+import type { VersionsTable } from "./schema.ts";
+import { inTransaction } from "./transaction.ts";
 
-export type Release = Selectable<ReleasesTable>;
+export type Version = Selectable<VersionsTable>;
 
-export const releaseRecord = (release: Release): ReleaseRecord => ({
-  version: release.version,
-  created_at: release.created_at,
-  size_bytes: release.size_bytes,
-  sha256: release.sha256,
-  is_yanked: release.is_yanked !== 0,
-  yanked_reason: release.yanked_reason,
-  repo: release.repo,
+export const versionRecord = (row: Version): VersionRecord => ({
+  version: row.version,
+  created_at: row.created_at,
+  size_bytes: row.size_bytes,
+  sha256: row.sha256,
+  is_yanked: row.is_yanked !== 0,
+  yanked_reason: row.yanked_reason,
+  repo: row.repo,
 });
 
 export const targetSummary = (target: Project): TargetSummary => ({
   id: target.id,
   name: target.name,
   slug: target.slug,
-  kind: target.kind as TargetKind,
+  kind: target.kind as MarketplaceKind,
   description: target.description,
   homepage: target.homepage,
   repository: target.repository,
@@ -39,40 +42,41 @@ const DETAIL_VERSIONS = 20;
 const DETAIL_YANKED = 100;
 
 /** The detail record as it is stored and served: its text is made once per change, not once per request. */
-export function detailOf(target: Project, releases: readonly Release[]): { detail: string; detail_etag: string } {
-  const versions = releases.map(releaseRecord).sort(byPrecedence);
-  const versionsUrl = `${paths.detail(target.kind as TargetKind, target.slug)}/versions`;
+export function detailOf(target: Project, rows: readonly Version[]): { detail: string; detail_etag: string } {
+  const versions = rows.map(versionRecord).sort(byPrecedence);
+  const versionsUrl = `${paths.detail(target.kind as MarketplaceKind, target.slug)}/versions`;
   const record: TargetDetail = { ...targetSummary(target), versions, versions_url: versionsUrl };
   const detail = JSON.stringify(record);
   return { detail, detail_etag: createHash("sha256").update(detail).digest("hex") };
 }
 
 /** The newest versions, the newest yanked ones, and the latest one; each once. */
-async function shownReleases(transaction: Transacted, targetId: string, latest: string | null): Promise<Release[]> {
-  const releases = () => transaction.selectFrom("releases").selectAll().where("target_id", "=", targetId);
-  const newest = await releases().orderBy("id", "desc").limit(DETAIL_VERSIONS).execute();
-  const yanked = await releases().where("is_yanked", "=", 1).orderBy("id", "desc").limit(DETAIL_YANKED).execute();
-  const best = latest === null ? [] : await releases().where("version", "=", latest).execute();
-  return [...new Map([...newest, ...yanked, ...best].map((release) => [release.id, release])).values()];
+async function shownVersions(transaction: Transacted, targetId: string, latest: string | null): Promise<Version[]> {
+  const stored = () => transaction.selectFrom("releases").selectAll().where("target_id", "=", targetId);
+  const newest = await stored().orderBy("id", "desc").limit(DETAIL_VERSIONS).execute();
+  const yanked = await stored().where("is_yanked", "=", 1).orderBy("id", "desc").limit(DETAIL_YANKED).execute();
+  const best = latest === null ? [] : await stored().where("version", "=", latest).execute();
+  return [...new Map([...newest, ...yanked, ...best].map((row) => [row.id, row])).values()];
 }
 
 /** The latest version of all, for a change that may take the latest one away. */
 async function latestOfAll(transaction: Transacted, targetId: string): Promise<string | null> {
-  const releases = await transaction
+  const rows = await transaction
     .selectFrom("releases")
     .select(["version", "created_at", "is_yanked"])
     .where("target_id", "=", targetId)
     .execute();
-  return latestOf(releases.map((release) => ({ ...release, is_yanked: release.is_yanked !== 0 })))?.version ?? null;
+  return latestOf(rows.map((row) => ({ ...row, is_yanked: row.is_yanked !== 0 })))?.version ?? null;
 }
 
 /**
- * Changes a target within a transaction and brings `latest_version` and the detail record up to date. The target's row is locked
- * before its releases are read, so that two changes at once see each other. What it costs does not grow with the number of versions.
+ * Changes a target within a transaction and brings `latest_version` and the detail record up to date. The target's row
+ * is locked before its versions are read, so that two changes at once see each other. What it costs does not grow with
+ * the number of versions.
  *
  * @param change what else to write; it runs under the lock @returns the latest version afterwards, and what it is for
  */
-async function changeTarget<T>(
+export async function changeTarget<T>(
   transaction: Transacted,
   targetId: string,
   change: (latest: string | null) => Promise<{ result: T; latest: string | null }>,
@@ -84,7 +88,7 @@ async function changeTarget<T>(
     .selectAll()
     .where("id", "=", targetId)
     .executeTakeFirstOrThrow();
-  const shown = await shownReleases(transaction, targetId, latest);
+  const shown = await shownVersions(transaction, targetId, latest);
   await transaction
     .updateTable("projects")
     .set({ latest_version: latest, ...detailOf({ ...target, latest_version: latest }, shown) })
@@ -96,7 +100,7 @@ async function changeTarget<T>(
 /** Changes what an owner says of a target; what `changes` leaves out stays. */
 export async function describeTarget(db: Queries, targetId: string, changes: TargetChanges): Promise<void> {
   const given = Object.entries(changes).filter(([, value]) => value !== undefined);
-  await db.transaction().execute((transaction) =>
+  await inTransaction(db, (transaction) =>
     changeTarget(transaction, targetId, async (latest) => {
       if (given.length > 0) {
         await transaction.updateTable("projects").set(Object.fromEntries(given)).where("id", "=", targetId).execute();
@@ -106,7 +110,7 @@ export async function describeTarget(db: Queries, targetId: string, changes: Tar
   );
 }
 
-function findRelease(db: Queries, targetId: string, version: string): Promise<Release | undefined> {
+function findVersion(db: Queries, targetId: string, version: string): Promise<Version | undefined> {
   return db
     .selectFrom("releases")
     .selectAll()
@@ -115,30 +119,32 @@ function findRelease(db: Queries, targetId: string, version: string): Promise<Re
     .executeTakeFirst();
 }
 
-export function findReleaseById(db: Queries, id: string): Promise<Release | undefined> {
+export function findVersionById(db: Queries, id: string): Promise<Version | undefined> {
   return db.selectFrom("releases").selectAll().where("id", "=", id).executeTakeFirst();
 }
 
 /**
- * Makes a release visible.
+ * Makes a version visible.
  *
- * @param lost id of a release whose bytes are gone: the new one takes its place
- * @returns the release that has this version: the new one, or an earlier one
+ * @param lost id of a version whose bytes are gone: the new one takes its place
+ * @returns what is stored of this version: the new record, or an earlier one
  */
-export function insertRelease(
+export function insertVersion(
   db: Queries,
-  release: Release,
+  added: Version,
   { visibility, lost }: { visibility: Project["visibility"] | undefined; lost: string | undefined },
-): Promise<Release> {
-  const { target_id: targetId, version } = release;
-  return db.transaction().execute((transaction) =>
+): Promise<Version> {
+  const { target_id: targetId, version } = added;
+  return inTransaction(db, (transaction) =>
     changeTarget(transaction, targetId, async (latest) => {
-      const existing = await findRelease(transaction, targetId, version);
+      const existing = await findVersion(transaction, targetId, version);
       if (existing !== undefined && existing.id !== lost) return { result: existing, latest };
+      await requireNotDeleted(transaction, targetId, version);
       if (lost !== undefined) await transaction.deleteFrom("releases").where("id", "=", lost).execute();
+      await requireRoom(transaction, targetId, { bytes: added.size_bytes, versions: 1 });
       // A version that is published again is as yanked as it was.
       const stored = {
-        ...release,
+        ...added,
         is_yanked: existing?.is_yanked ?? 0,
         yanked_reason: existing?.yanked_reason ?? null,
       };
@@ -147,19 +153,19 @@ export function insertRelease(
         await transaction.updateTable("projects").set({ visibility }).where("id", "=", targetId).execute();
       }
       if (lost !== undefined) return { result: stored, latest: await latestOfAll(transaction, targetId) };
-      const best = latest === null ? undefined : await findRelease(transaction, targetId, latest);
-      const candidates = [best, stored].filter((each) => each !== undefined).map(releaseRecord);
+      const best = latest === null ? undefined : await findVersion(transaction, targetId, latest);
+      const candidates = [best, stored].filter((each) => each !== undefined).map(versionRecord);
       return { result: stored, latest: latestOf(candidates)?.version ?? null };
     }),
   );
 }
 
-/** Yanks a release or takes that back. @returns undefined when there is no such release */
+/** Yanks a version or takes that back. @returns undefined when there is no such version */
 export function setYanked(
   db: Queries,
   { targetId, version, yanked, reason }: { targetId: string; version: string; yanked: boolean; reason: string | null },
-): Promise<Release | undefined> {
-  return db.transaction().execute((transaction) =>
+): Promise<Version | undefined> {
+  return inTransaction(db, (transaction) =>
     changeTarget(transaction, targetId, async () => {
       const result = await transaction
         .updateTable("releases")
@@ -173,12 +179,36 @@ export function setYanked(
   );
 }
 
+/** Deletes a version. @returns the ids of the blobs that nobody needs now; undefined when there is no such version */
+export function deleteVersion(db: Queries, deletion: Deletion): Promise<string[] | undefined> {
+  const { projectId } = deletion;
+  return inTransaction(db, (transaction) =>
+    changeTarget(transaction, projectId, async () => {
+      const result = await removeVersion(transaction, deletion);
+      return { result, latest: await latestOfAll(transaction, projectId) };
+    }),
+  );
+}
+
+/** Deletes a version; its target's latest version and detail record are for the caller to bring up to date. */
+export async function removeVersion(transaction: Transacted, deletion: Deletion): Promise<string[] | undefined> {
+  const row = await transaction
+    .deleteFrom("releases")
+    .where("target_id", "=", deletion.projectId)
+    .where("version", "=", deletion.version)
+    .returning(["id", "sha256"])
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  await recordDeletion(transaction, deletion, row.sha256);
+  return [row.id];
+}
+
 /** Newest first; pages by id, which sorts by creation. */
-export async function listReleases(
+export async function listVersions(
   db: Queries,
   targetId: string,
   { before, limit }: { before: string; limit: number },
-): Promise<Release[]> {
+): Promise<Version[]> {
   return db
     .selectFrom("releases")
     .selectAll()

@@ -1,5 +1,5 @@
 import type { TargetSummary } from "../../contract/surfaces/marketplace.ts";
-import type { TargetKind } from "../../contract/surfaces/paths.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../access/principal.ts";
 import { type KeyRow, principalOf } from "./access.ts";
 import type { Row, Statements } from "./port.ts";
@@ -7,9 +7,10 @@ import type { Project } from "./projects.ts";
 import { targetSummary } from "./targets.ts";
 
 /**
- * The rule of visibility, once: a public target, or a private one for its owner's keys, for granted owners, and for administrators.
- * A key that is bound to another plugin or service sees only that one; one that is bound to a project sees what its owner sees, for
- * a project's plugins may come from the marketplace. `k` is the live key or nothing, `p` the target.
+ * The rule of visibility, once: a public target, or a private one for its owner's keys, for granted owners, and for
+ * administrators. A key that is bound to another plugin or service sees only that one; one that is bound to a project
+ * sees what its owner sees, for a project's plugins may come from the marketplace. `k` is the live key or nothing, `p`
+ * the target.
  */
 const VISIBLE = `(p.visibility = 'public' OR (k.id IS NOT NULL AND (
     k.project_id = p.id
@@ -28,8 +29,8 @@ const TARGET = `LEFT JOIN projects p ON p.kind = ? AND p.slug = ? AND ${VISIBLE}
 const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.detail, p.detail_etag
   FROM ${CALLER} ${TARGET}`;
 
-const FIND_RELEASE = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.latest_version,
-    r.id AS release_id, r.version, r.size_bytes, r.sha256, r.signature, r.repo
+const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.latest_version,
+    r.id AS version_id, r.version, r.size_bytes, r.sha256, r.signature, r.repo
   FROM ${CALLER} ${TARGET}
   LEFT JOIN releases r ON r.target_id = p.id AND r.version = COALESCE(CAST(? AS text), p.latest_version)`;
 
@@ -40,7 +41,7 @@ const LIST = `SELECT p.* FROM ${CALLER} JOIN projects p ON p.kind = ? AND p.slug
 
 /** The caller, and the target that is asked for. */
 export interface Question {
-  kind: TargetKind;
+  kind: MarketplaceKind;
   slug: string;
   /** SHA-256 of the key, or undefined for nobody. */
   credentialHash: string | undefined;
@@ -66,8 +67,8 @@ const targetOf = (row: Row): VisibleTarget | undefined =>
   row["target_id"] === null ? undefined : { id: row["target_id"] as string, owner: row["target_owner"] as string };
 
 /**
- * The caller's key and the target with its detail record: one statement. A target that is hidden and one that does not exist give
- * the same row.
+ * The caller's key and the target with its detail record: one statement. A target that is hidden and one that does not
+ * exist give the same row.
  */
 export async function findVisibleTarget(
   statements: Statements,
@@ -81,7 +82,7 @@ export async function findVisibleTarget(
   };
 }
 
-export interface VisibleRelease {
+export interface VisibleVersion {
   id: string;
   version: string;
   sizeBytes: number;
@@ -90,20 +91,20 @@ export interface VisibleRelease {
   repo: string | null;
 }
 
-/** The caller's key, the target, and one of its releases (`version` undefined for the latest): one statement. */
-export async function findVisibleRelease(
+/** The caller's key, the target, and one of its versions (`version` undefined for the latest): one statement. */
+export async function findVisibleVersion(
   statements: Statements,
   { kind, slug, credentialHash, now, version }: Question & { version: string | undefined },
-): Promise<Asked & { target: VisibleTarget | undefined; release: VisibleRelease | undefined }> {
-  const row = (await statements.first(FIND_RELEASE, [credentialHash ?? null, now, kind, slug, version ?? null]))!;
+): Promise<Asked & { target: VisibleTarget | undefined; version: VisibleVersion | undefined }> {
+  const row = (await statements.first(FIND_VERSION, [credentialHash ?? null, now, kind, slug, version ?? null]))!;
   return {
     ...askedBy(row, now),
     target: targetOf(row),
-    release:
-      row["release_id"] === null
+    version:
+      row["version_id"] === null
         ? undefined
         : {
-            id: row["release_id"] as string,
+            id: row["version_id"] as string,
             version: row["version"] as string,
             sizeBytes: row["size_bytes"] as number,
             sha256: row["sha256"] as string,

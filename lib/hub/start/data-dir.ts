@@ -4,8 +4,8 @@ import { usageError } from "../../contract/errors.ts";
 import { tryLock } from "../../support/process-lock.ts";
 
 /**
- * Creates the data folder, private to the hub's user, and makes this process its only hub: a second one would take the first one's
- * uploads for what a crash left.
+ * Creates the data folder, private to the hub's user, and makes this process its only hub: a second one would take the
+ * first one's uploads for what a crash left.
  *
  * @throws UsageError `usage` when another hub runs on it
  */

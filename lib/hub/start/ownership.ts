@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { statsOf, writeFileAtomic } from "../../support/files.ts";
+import { ifThere, statsOf, writeFileAtomic } from "../../support/files.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { knownBlobs } from "../records/blobs.ts";
 import { findKeks } from "../records/keks.ts";
@@ -16,14 +16,8 @@ const SAMPLE_BLOBS = 500;
 /** Names a database without telling anything of its secrets. @param key a secret key of the database */
 export const databaseId = (key: Buffer): string => createHash("sha256").update("blobs").update(key).digest("hex");
 
-const claimOf = (dataDir: string): Promise<string | undefined> =>
-  readFile(join(dataDir, CLAIM_FILE), "utf8").then(
-    (text) => text.trim(),
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return undefined;
-      throw error;
-    },
-  );
+const claimOf = async (dataDir: string): Promise<string | undefined> =>
+  (await ifThere(readFile(join(dataDir, CLAIM_FILE), "utf8")))?.trim();
 
 const HINT =
   "Check --database-url, that every volume is mounted, and --data-dir and --blob-url. A new hub gets a new data folder and blob storage.";
@@ -38,8 +32,8 @@ async function sampleOf(blobs: Blobs): Promise<string[]> {
 }
 
 /**
- * Refuses a new database where an older one has been at work, before anything is created in it: a wrong `--database-url` or a volume
- * that is not mounted must not become an empty hub.
+ * Refuses a new database where an older one has been at work, before anything is created in it: a wrong
+ * `--database-url` or a volume that is not mounted must not become an empty hub.
  *
  * @throws UsageError `usage`
  */
@@ -68,7 +62,8 @@ export async function claimStorage(dataDir: string, database: Database, blobs: B
     throw usageError("usage", `The data folder ${dataDir} belongs to another database.`, { hint: HINT });
   }
   if ((await blobs.owner()) === undefined) {
-    // Storages of earlier versions are not claimed. One that holds only blobs that this database does not know is another's.
+    // Storages of earlier versions are not claimed. One that holds only blobs that this database does not know is
+    // another's.
     const sample = await sampleOf(blobs);
     const known = sample.length === 0 ? undefined : await knownBlobs(database.kysely, sample);
     if (known?.size === 0) {

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { BY_HAND, insertAudit } from "../records/audit.ts";
-import { openDatabase } from "../records/database.ts";
 import { adminKeyHash } from "../records/keys.ts";
+import { type DatabasePlace, openHubDatabase } from "../storage.ts";
 import { renewAdminKey } from "./admin-key.ts";
 
 /**
@@ -11,14 +11,10 @@ import { renewAdminKey } from "./admin-key.ts";
  * @returns the path of the file that holds the new key
  * @throws UsageError `usage` when there is no hub
  */
-export async function renewAdminKeyOf(options: { dataDir: string; databaseUrl?: string }): Promise<string> {
+export async function renewAdminKeyOf(options: DatabasePlace): Promise<string> {
   const dataDir = resolve(options.dataDir);
-  const database = await openDatabase({
-    dataDir,
-    mustExist: true,
-    ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
-  });
-  await using _database = { [Symbol.asyncDispose]: () => database.close() };
+  await using opened = await openHubDatabase({ ...options, dataDir });
+  const { database } = opened;
   if ((await adminKeyHash(database.kysely)) === undefined) {
     throw usageError("usage", "The database is not one of a hub that has been started.", {
       hint: "Check --data-dir and --database-url.",

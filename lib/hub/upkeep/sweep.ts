@@ -5,8 +5,8 @@ import type { Database } from "../records/port.ts";
 /** Blobs that are looked up in the database at once. */
 const BATCH_BLOBS = 500;
 /**
- * More blobs without a record than this, and than this part of all, are no leftovers of crashes: something else is wrong, such as a
- * database that was restored from an older backup. They stay where they are.
+ * More blobs without a record than this, and than this part of all, are no leftovers of crashes: something else is
+ * wrong, such as a database that was restored from an older backup. They stay where they are.
  */
 const EXPLAINED_BLOBS = 20;
 const EXPLAINED_PART = 0.01;
@@ -53,8 +53,8 @@ async function* inBatches<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
 const idsOf = (entries: readonly BlobEntry[]) => entries.map(({ id }) => id);
 
 /**
- * Compares what is stored with what is recorded. Blobs without a record go to the trash, from where they come back when they get one,
- * and disappear after days.
+ * Compares what is stored with what is recorded. Blobs without a record go to the trash, from where they come back when
+ * they get one, and disappear after days.
  */
 export async function sweepBlobs(
   { database, blobs }: { database: Database; blobs: Blobs },

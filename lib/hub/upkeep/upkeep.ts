@@ -4,7 +4,10 @@ import { removeReports } from "../records/report-history.ts";
 import { sweepBlobs, type SweepResult } from "./sweep.ts";
 
 const INTERVAL_MS = 60 * 60 * 1000;
-/** Uploads and blobs that are older than this belong to nobody: an upload that goes on grows, and a commit takes seconds. */
+/**
+ * Uploads and blobs that are older than this belong to nobody: an upload that goes on grows, and a commit takes
+ * seconds.
+ */
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 /** The time that the trash keeps a blob without a record. */
 const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;
@@ -14,7 +17,7 @@ export interface UpkeepOptions {
   isAlone: boolean;
   /** The time that deployment reports are kept; undefined for ever. */
   keepReportsMs: number | undefined;
-  /** How long the audit log is kept; undefined for ever. */
+  /** Milliseconds for which the audit log is kept; undefined for ever. */
   keepAuditMs: number | undefined;
 }
 
@@ -25,6 +28,7 @@ export class Upkeep implements AsyncDisposable {
   readonly #timer: NodeJS.Timeout;
   #running: Promise<unknown> = Promise.resolve();
   #last: SweepResult | undefined;
+  #lastAt: number | undefined;
 
   constructor(hub: HubContext, options: UpkeepOptions) {
     this.#hub = hub;
@@ -35,6 +39,11 @@ export class Upkeep implements AsyncDisposable {
   /** The last comparison of blobs and records; undefined before the first one. */
   get lastSweep(): SweepResult | undefined {
     return this.#last;
+  }
+
+  /** When it ended, in milliseconds since 1970. */
+  get lastSweepAt(): number | undefined {
+    return this.#lastAt;
   }
 
   /** Does everything once, after what is running. What fails is told in the log, and is tried again in an hour. */
@@ -58,6 +67,7 @@ export class Upkeep implements AsyncDisposable {
     try {
       await work();
     } catch (error) {
+      this.#hub.metrics.upkeepFailed(what);
       this.#hub.logger?.error({ err: error }, `could not look for ${what}`);
     }
   }
@@ -69,7 +79,7 @@ export class Upkeep implements AsyncDisposable {
   }
 
   async #sweep(): Promise<void> {
-    const { logger } = this.#hub;
+    const { logger, metrics } = this.#hub;
     // The clock of the storage, which is closer to this machine's than to the database's.
     const result = await sweepBlobs(this.#hub, {
       minAgeMs: LEFTOVER_AGE_MS,
@@ -77,7 +87,11 @@ export class Upkeep implements AsyncDisposable {
       now: Date.now(),
     });
     this.#last = result;
+    this.#lastAt = Date.now();
     const { known, trashed, takenBack, removed, unexplained, lost } = result;
+    metrics.swept("trash", trashed);
+    metrics.swept("place", takenBack);
+    metrics.swept("nowhere", removed);
     if (trashed + takenBack + removed > 0) {
       logger?.warn({ known, trashed, taken_back: takenBack, removed }, "moved blobs without a record to the trash");
     }

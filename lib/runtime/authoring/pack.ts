@@ -6,11 +6,11 @@ import yazl from "yazl";
 import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
 import { listSourceTree } from "../../artifact/tree/source-tree.ts";
 import { usageError } from "../../contract/errors.ts";
-import { type Descriptor, descriptor, DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
+import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
+import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { readYamlFile } from "../../support/yaml-file.ts";
-import { LOCAL_FOLDER } from "./type-paths.ts";
 
-/** Where a plugin keeps what it writes: never part of a release. */
+/** The folder in which a plugin keeps what it writes: never part of a release. */
 const DATA = "data";
 /** All members have one time, so that the same files make the same archive. */
 const TIME = new Date("2000-01-01T00:00:00Z");
@@ -29,7 +29,7 @@ export interface PackedPlugin {
   file: string;
   sizeBytes: number;
   files: number;
-  /** What was left out, as a rule. */
+  /** Rules for the paths that were left out. */
   leftOut: string[];
 }
 
@@ -57,8 +57,7 @@ export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
   const file = resolve(options.output ?? `${name}-${version}.zip`);
   const { members, leftOut } = listSourceTree(folder, { include: options.include ?? [], limits: DEFAULT_LIMITS });
   const packed = members.filter(
-    ({ path, type }) =>
-      type === "file" && ![DATA, LOCAL_FOLDER].includes(path.split("/")[0] ?? "") && join(folder, path) !== file,
+    ({ path, type }) => type === "file" && path.split("/")[0] !== DATA && join(folder, path) !== file,
   );
   if (!packed.some(({ path }) => path === entry_point)) {
     throw usageError("usage", `The entry point ${entry_point} is left out of the archive.`, {

@@ -1,7 +1,8 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { DESCRIPTOR_FILE, pluginName } from "../../contract/files/descriptor.ts";
+import { pluginName } from "../../contract/files/descriptor.ts";
+import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import type { ExecutionMode } from "../../contract/surfaces/runtime.ts";
 import { TRIAL_FILE } from "./trial.ts";
 import { LOCAL_FOLDER, TYPES_FILE, writeTypePaths } from "./type-paths.ts";

@@ -5,15 +5,19 @@ import { basename, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { deploymentError, usageError } from "../../contract/errors.ts";
-import { DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
+import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { type HealthCheck, RUNTIME_CODES, runtimePaths } from "../../contract/surfaces/runtime.ts";
+import { ifThere } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
 import { parseYaml, readYamlFile } from "../../support/yaml-file.ts";
+import type { Auditor } from "../audit.ts";
 import { stackOf } from "../guest/fault.ts";
 import { createRuntime } from "../runtime.ts";
 import { writeTypePaths } from "./type-paths.ts";
 
-/** Runs one plugin in a throw-away runtime, over HTTP like every caller, and makes the calls of its `plugin.test.yaml`. */
+/**
+ * Runs one plugin in a throw-away runtime, over HTTP like every caller, and makes the calls of its `plugin.test.yaml`.
+ */
 
 export const TRIAL_FILE = "plugin.test.yaml";
 
@@ -22,7 +26,7 @@ const trialCase = z
     name: z.string().min(1).optional(),
     action: z.string().min(1),
     payload: z.unknown().optional(),
-    /** What the call must return. */
+    /** The result that the call must return. */
     result: z.unknown().optional(),
     /** The code that the call must fail with. */
     code: z.enum(Object.keys(RUNTIME_CODES) as [string, ...string[]]).optional(),
@@ -37,22 +41,24 @@ export interface TrialOptions {
   cases?: readonly TrialCase[];
   /** `integration.yaml` whose services and grants the plugin gets. */
   configFile?: string;
+  /** Hears what the plugin uses; nothing is refused then that permissions and Node's model decide about. */
+  auditor?: Auditor;
   logger: Logger;
 }
 
 export interface TrialOutcome {
   name: string;
   passed: boolean;
-  /** What the call answered: its result, or its error body. */
+  /** The answer of the call: its result, or its error body. */
   answer: unknown;
   /** Why it did not pass. */
   reason?: string;
-  /** Where the action threw, when it did not pass. */
+  /** The stack of the error that the action threw, when it did not pass. */
   stack?: string;
   duration_ms: number;
 }
 
-export interface TrialReport {
+export interface TrialResult {
   plugin: string;
   version: string;
   mode: string;
@@ -67,12 +73,8 @@ const COPIED = (path: string): boolean => ![".git", "data"].includes(basename(pa
 async function casesOf({ cases, folder }: TrialOptions): Promise<z.output<typeof trialCase>[]> {
   if (cases) return z.array(trialCase).parse(cases);
   const file = join(folder, TRIAL_FILE);
-  try {
-    return parseYaml(await readFile(file, "utf8"), z.array(trialCase), file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
+  const text = await ifThere(readFile(file, "utf8"));
+  return text === undefined ? [] : parseYaml(text, z.array(trialCase), file);
 }
 
 /**
@@ -87,7 +89,12 @@ export async function trialConfiguration(configFile: string | undefined, key: st
   return {
     ...given,
     app: { name: "trial", secret_key: key, server: { port: 0, drain_seconds: 1 } },
-    plugins: { ...plugins, directory: "plugins", strict_trusted: false, sandbox: { ...sandbox, change_user: false } },
+    plugins: {
+      ...plugins,
+      directory: "plugins",
+      strict_trusted: false,
+      sandbox: { ...sandbox, change_user: false },
+    },
   };
 }
 
@@ -104,7 +111,7 @@ function judge(entry: z.output<typeof trialCase>, status: number, body: Record<s
  * @returns what every call gave; whoever runs the trial decides what a failed one means
  * @throws UsageError for a folder without a descriptor; DeploymentError `unhealthy` for a plugin that does not load
  */
-export async function tryPlugin(options: TrialOptions): Promise<TrialReport> {
+export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
   const folder = resolve(options.folder);
   const { name } = await readYamlFile(join(folder, DESCRIPTOR_FILE), described, (message, faults) =>
     usageError("usage", message, { faults }),
@@ -121,6 +128,7 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialReport> {
       configuration,
       root,
       logger: options.logger,
+      ...(options.auditor && { auditor: options.auditor, permissionModel: "audited" }),
       onCall: ({ fault }) => (stack = fault && stackOf(fault)),
     });
     try {

@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SDK_URL, ZOD_FOLDER } from "../guest/sdk-resolution.ts";
 
-/** What a TypeScript plugin's `tsconfig.json` extends: made for this machine, and no part of the plugin. */
+/**
+ * The folder of the file that a TypeScript plugin's `tsconfig.json` extends: made for this machine, and no part of the
+ * plugin.
+ */
 export const LOCAL_FOLDER = ".sealift";
 export const TYPES_FILE = `${LOCAL_FOLDER}/tsconfig.json`;
 

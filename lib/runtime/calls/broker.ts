@@ -1,4 +1,5 @@
 import type { Descriptor } from "../../contract/files/descriptor.ts";
+import type { Auditor } from "../audit.ts";
 import { messageOf, RequestFault, RuntimeFault } from "../guest/fault.ts";
 import { parseJson } from "../guest/json.ts";
 import type { PluginPort } from "../guest/plugin-port.ts";
@@ -7,10 +8,10 @@ import type { Service } from "../services/service.ts";
 import type { Calls } from "./calls.ts";
 import { isPermitted } from "./permissions.ts";
 
-/** How many plugins may call each other in one chain. */
+/** The largest number of plugins that call each other in one chain. */
 const MAX_CALL_DEPTH = 16;
 
-/** How many events one plugin may listen to. */
+/** The largest number of events that one plugin listens to. */
 const MAX_EVENTS = 256;
 
 /** One instance of a plugin, from before it is loaded until after it is gone. */
@@ -21,17 +22,22 @@ export interface Caller {
 }
 
 /**
- * Everything that a plugin asks of the runtime, of either mode, comes through here: services, events and other plugins. Permissions
- * are checked in this one place.
+ * Everything that a plugin asks of the runtime, of either mode, comes through here: services, events and other plugins.
+ * Permissions are checked in this one place.
  */
 export class Broker {
   readonly #services: ReadonlyMap<string, Service>;
   readonly #calls: Calls;
+  readonly #auditor: Auditor | undefined;
   readonly #heard = new WeakMap<Caller, number>();
   readonly #listeners = new Map<string, Set<Caller>>();
 
-  /** @param services by target: `cache`, `database:<name>`, `extension:<name>` */
-  constructor(services: ReadonlyMap<string, Service>, calls: Calls) {
+  /**
+   * @param services by target: `cache`, `database:<name>`, `extension:<name>`
+   * @param auditor hears of every request; permissions refuse none then
+   */
+  constructor(services: ReadonlyMap<string, Service>, calls: Calls, auditor?: Auditor) {
+    this.#auditor = auditor;
     this.#services = services;
     this.#calls = calls;
   }
@@ -50,7 +56,10 @@ export class Broker {
     }
   }
 
-  /** @throws RequestFault `permission_denied`, `service_unavailable`, `call_too_deep`, or with the code that a call failed with */
+  /**
+   * @throws RequestFault `permission_denied`, `service_unavailable`, `call_too_deep`, or with the code that a call
+   *   failed with
+   */
   async #request(
     caller: Caller,
     target: string,
@@ -75,7 +84,8 @@ export class Broker {
     call: CallFacts | undefined,
   ): Promise<unknown> {
     const { name, permissions, execution_mode } = caller.descriptor;
-    if (!isPermitted(permissions, execution_mode, target, actionOf(target, method))) {
+    this.#auditor?.(name, { what: "service", target, action: actionOf(target, method) });
+    if (!this.#auditor && !isPermitted(permissions, execution_mode, target, actionOf(target, method))) {
       const rule = `{ resource: "${target}", actions: [${actionOf(target, method)}] }`;
       throw new RuntimeFault(
         "permission_denied",
@@ -100,7 +110,8 @@ export class Broker {
     }
     // A copy: the called plugin must not hold on to what the caller goes on changing.
     const copy: unknown = payload === undefined ? {} : parseJson(JSON.stringify(payload) ?? "{}");
-    return parseJson(await this.#calls.call(plugin, action, copy, { requestId: call?.requestId, depth }));
+    const facts = { requestId: call?.requestId, depth, trace: call?.trace };
+    return parseJson(await this.#calls.call(plugin, action, copy, facts));
   }
 
   #event(caller: Caller, event: string, method: string, payload: unknown): null {

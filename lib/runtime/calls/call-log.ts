@@ -8,6 +8,7 @@ export interface EndedCall {
   plugin: string;
   action: string;
   requestId: string | undefined;
+  traceId: string | undefined;
   durationMs: number;
   /** Absent when the call went well. */
   fault: RuntimeFault | undefined;
@@ -30,13 +31,13 @@ export class CallLog {
 
   ended(call: EndedCall): void {
     this.#onCall?.(call);
-    const { plugin, action, requestId, fault } = call;
+    const { plugin, action, requestId, traceId, fault } = call;
     if (fault === undefined || CALLERS.has(fault.code)) return;
     const stack = stackOf(fault);
     if (!this.#budgetOf(plugin).take(fault.message.length + (stack?.length ?? 0))) return;
     const durationMs = Math.round(call.durationMs * 10) / 10;
     this.#logger.warn(
-      { plugin, action, requestId, code: fault.code, durationMs, ...(stack !== undefined && { stack }) },
+      { plugin, action, requestId, traceId, code: fault.code, durationMs, ...(stack !== undefined && { stack }) },
       `the action ${action} failed: ${fault.message}`,
     );
   }

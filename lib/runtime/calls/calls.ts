@@ -1,4 +1,5 @@
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
+import { tracer } from "../../support/tracing/tracing.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Retry } from "../catalogue/plugin-slot.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
@@ -6,7 +7,9 @@ import type { CallFacts } from "../lifecycle/instance.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { CallLog } from "./call-log.ts";
 
-/** Failures that another attempt may cure (descriptor, `runtime.retry`); a time-out has used up the caller's patience. */
+/**
+ * Failures that another attempt may cure (descriptor, `runtime.retry`); a time-out has used up the caller's patience.
+ */
 const RETRIED: ReadonlySet<RuntimeCode> = new Set([
   "action_failed",
   "plugin_crashed",
@@ -46,6 +49,23 @@ export class Calls {
    * @throws RuntimeFault, at once or as the promise's rejection
    */
   call(plugin: string, action: string, payload: unknown, facts: CallFacts): string | Promise<string> {
+    return tracer() === undefined
+      ? this.#call(plugin, action, payload, facts)
+      : this.#traced(plugin, action, payload, facts);
+  }
+
+  #traced(plugin: string, action: string, payload: unknown, facts: CallFacts): Promise<string> {
+    const options = {
+      // What a sandbox asks for comes without the asynchronous context of the call.
+      parent: facts.trace ?? tracer()!.active?.context ?? null,
+      attributes: { "sealift.plugin": plugin, "sealift.action": action, "sealift.request_id": facts.requestId },
+    };
+    return tracer()!.traced(`call ${plugin} ${action}`, options, async ({ context }) =>
+      this.#call(plugin, action, payload, { ...facts, trace: context }),
+    );
+  }
+
+  #call(plugin: string, action: string, payload: unknown, facts: CallFacts): string | Promise<string> {
     const slot = this.#catalogue.find(plugin);
     if (slot === undefined) throw new RuntimeFault("plugin_not_found", `There is no plugin ${plugin}.`);
     const { instance } = slot;
@@ -96,18 +116,19 @@ export class Calls {
     }
   }
 
-  #done(plugin: string, action: string, { requestId }: CallFacts, started: number): void {
+  #done(plugin: string, action: string, { requestId, trace }: CallFacts, started: number): void {
     const durationMs = performance.now() - started;
     this.#metrics.called(plugin, action, "ok", durationMs);
-    this.#log.ended({ plugin, action, requestId, durationMs, fault: undefined });
+    this.#log.ended({ plugin, action, requestId, traceId: trace?.traceId, durationMs, fault: undefined });
   }
 
-  #note(plugin: string, action: string, { requestId }: CallFacts, error: unknown, started: number): RuntimeFault {
+  #note(plugin: string, action: string, facts: CallFacts, error: unknown, started: number): RuntimeFault {
+    const { requestId, trace } = facts;
     const fault =
       error instanceof RuntimeFault ? error : new RuntimeFault("internal", messageOf(error), { cause: error });
     const durationMs = performance.now() - started;
     this.#metrics.called(plugin, action, fault.code, durationMs);
-    this.#log.ended({ plugin, action, requestId, durationMs, fault });
+    this.#log.ended({ plugin, action, requestId, traceId: trace?.traceId, durationMs, fault });
     return fault;
   }
 

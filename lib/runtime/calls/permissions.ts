@@ -55,8 +55,8 @@ function coversAction({ actions }: PermissionRule, kind: string, action: string)
 }
 
 /**
- * Whether a plugin may do this. A rule that denies wins. A sandboxed plugin needs a rule that allows; a trusted one only where its
- * descriptor has rules for that kind of resource at all, because its code is not confined anyway.
+ * Whether a plugin may do this. A rule that denies wins. A sandboxed plugin needs a rule that allows; a trusted one
+ * only where its descriptor has rules for that kind of resource at all, because its code is not confined anyway.
  */
 export function isPermitted(
   rules: readonly PermissionRule[],

@@ -38,7 +38,9 @@ export class Catalogue {
     return slot;
   }
 
-  /** Notes folders that came and, unless they are loaded, those that went; reads the descriptors of what is not loaded. */
+  /**
+   * Notes folders that came and, unless they are loaded, those that went; reads the descriptors of what is not loaded.
+   */
   async scan(): Promise<void> {
     const found = await discoverPlugins(this.directory);
     const ids = new Set(found.map(({ id }) => id));

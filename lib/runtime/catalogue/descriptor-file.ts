@@ -1,7 +1,8 @@
 import { realpath, stat } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { artifactError } from "../../contract/errors.ts";
-import { type Descriptor, descriptor, DESCRIPTOR_FILE } from "../../contract/files/descriptor.ts";
+import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
+import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
 import { readYamlFile } from "../../support/yaml-file.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
@@ -15,8 +16,14 @@ const clean = (path: string): string => posix.normalize(path).replace(/\/+$/, ""
 /** Node has no list of denied paths: what is allowed must not touch what is denied (docs/contract/runtime.md). */
 function checkFilesystem({ filesystem }: Descriptor): void {
   for (const allowed of filesystem.allowed_paths.map(clean)) {
+    if (allowed === "." || allowed === DESCRIPTOR_FILE) {
+      throw new RuntimeFault(
+        "descriptor_invalid",
+        `filesystem: the allowed path ${allowed} would let the plugin write its own ${DESCRIPTOR_FILE}, and so its rights.`,
+      );
+    }
     for (const denied of filesystem.denied_paths.map(clean)) {
-      const contains = allowed === "." || denied === allowed || denied.startsWith(`${allowed}/`);
+      const contains = denied === allowed || denied.startsWith(`${allowed}/`);
       if (contains || allowed.startsWith(`${denied}/`) || denied === ".") {
         throw new RuntimeFault(
           "descriptor_invalid",

@@ -36,7 +36,9 @@ export function missingRequirement(
   return undefined;
 }
 
-/** Orders plugins by `requires`: what lacks a requirement, or is part of a cycle, fails alone with those that need it. */
+/**
+ * Orders plugins by `requires`: what lacks a requirement, or is part of a cycle, fails alone with those that need it.
+ */
 export function loadOrder(plugins: readonly Facts[]): LoadOrder {
   const failed = new Map<string, RuntimeFault>();
   const waiting = new Map(plugins.map((plugin) => [plugin.name, plugin]));

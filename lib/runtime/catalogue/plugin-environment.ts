@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
+import { ifThere } from "../../support/files.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { PluginLocation } from "./plugin-location.ts";
 
@@ -10,12 +11,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 async function readEnvFile(path: string): Promise<Environment> {
-  try {
-    return parseEnv(await readFile(path, "utf8"));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
-    throw error;
-  }
+  return parseEnv((await ifThere(readFile(path, "utf8"))) ?? "");
 }
 
 /** The host's `plugins/<id>.env`, which upgrades keep, over the file that the plugin itself names. */
@@ -27,8 +23,8 @@ async function readEnvFiles(location: PluginLocation, { envconfiguration }: Desc
 }
 
 /**
- * The variables that a plugin sees: those that its descriptor declares, and no others. A value comes from the process environment,
- * else from the plugin's env files.
+ * The variables that a plugin sees: those that its descriptor declares, and no others. A value comes from the process
+ * environment, else from the plugin's env files.
  *
  * @param reserved names of the runtime's own secrets, which no plugin gets
  * @throws RuntimeFault `environment_missing` with every variable that is not set

@@ -1,4 +1,4 @@
-/** Where a plugin stands on this host. */
+/** The place of a plugin on this host. */
 export interface PluginLocation {
   /** The folder's name under the plugins folder: the id that it was deployed under. */
   id: string;
@@ -6,6 +6,9 @@ export interface PluginLocation {
   path: string;
   /** Its real path: the release. */
   folder: string;
-  /** The real path of the host's store for its data, which `data/` of every release links to; absent outside of that layout. */
+  /**
+   * The real path of the host's store for its data, which `data/` of every release links to; absent outside of that
+   * layout.
+   */
   hostData: string | undefined;
 }

@@ -3,41 +3,53 @@ import { pathToFileURL } from "node:url";
 import { type CallScope, ContextFactory, type GuestFacts } from "./context.ts";
 import { askHealth, type LoadedPlugin, readPlugin } from "./definition.ts";
 import { faultOfAction, messageOf, RequestFault, RuntimeFault, stackOf } from "./fault.ts";
-import { encodeFrame, type Frame, FrameReader } from "./frames.ts";
+import { encodeFrame, type Frame, FrameReader, frameWriter } from "./frames.ts";
 import { MAX_RESULT_BYTES, parseJson, serialiseResult } from "./json.ts";
 import { lockDown } from "./lockdown.ts";
 import type { PluginLog, PluginPort } from "./plugin-port.ts";
+import { GuestRoute, routeKey, runRoute } from "./routes.ts";
 import { installSdkResolution } from "./sdk-resolution.ts";
 import { describeLoadError } from "./syntax-error.ts";
+import { reportUses } from "./uses.ts";
+import { openWayOut } from "./way-out.ts";
+import { replaceProc } from "./without-proc.ts";
 
 /**
- * The main module of a sandbox's process: it locks the process down, loads one plugin, and serves calls that come in frames on file
- * descriptor 3. The plugin shares this process, so nothing here protects the runtime: the runtime distrusts every frame.
+ * The main module of a sandbox's process: it locks the process down, loads one plugin, and serves calls that come in
+ * frames on file descriptor 3. The plugin shares this process, so nothing here protects the runtime: the runtime
+ * distrusts every frame.
  */
 
-/** What the runtime tells a process first. */
+/** The first frame that the runtime sends to a process. */
 export interface InitFrame {
   facts: GuestFacts;
   /** Real path of the entry point. */
   entry: string;
   /** This instance takes the place of an older one. */
   replaces: boolean;
+  /** The network is reached through the runtime's proxy. */
+  proxied: boolean;
+  /** The runtime wants to hear what the plugin does that a sandbox is refused. */
+  audited: boolean;
 }
 
 const CHANNEL = 3;
 const MAX_STACK_CHARACTERS = 8192;
 const MAX_DESCRIBED_CHARACTERS = 512 * 1024;
 
-lockDown();
+// Where tests leave the permission model out, its holes stay open as well: the wall has to hold alone.
+if (process.permission as unknown) lockDown();
 installSdkResolution();
+replaceProc();
 // Stacks of compiled plugins name the lines that were written.
 process.setSourceMapsEnabled(true);
 
 // Kept from the plugin's hands: it may replace what hangs on `process`.
 const exit = process.exit.bind(process);
 const channel = new Socket({ fd: CHANNEL, readable: true, writable: true });
-const send = (header: { t: string; [key: string]: unknown }, body?: string): void => {
-  channel.write(encodeFrame(header, body));
+const write = frameWriter(channel);
+const send = (header: { t: string; [key: string]: unknown }, body?: string | Uint8Array): void => {
+  write(encodeFrame(header, body));
 };
 
 // The runtime is gone: a sandbox never outlives it.
@@ -48,7 +60,7 @@ channel.on("error", () => exit(0));
 class GuestCall implements CallScope {
   readonly id: string;
   readonly requestId: string | undefined;
-  readonly controller = new AbortController();
+  readonly #controller = new AbortController();
 
   constructor({ id, requestId }: Frame["header"]) {
     this.id = String(id);
@@ -56,17 +68,24 @@ class GuestCall implements CallScope {
   }
 
   signal(): AbortSignal {
-    return this.controller.signal;
+    return this.#controller.signal;
+  }
+
+  abort(reason: Error): void {
+    this.#controller.abort(reason);
   }
 }
 
-const calls = new Map<string, GuestCall>();
+type Scope = GuestCall | GuestRoute;
+
+const calls = new Map<string, Scope>();
+const routes = new Map<string, GuestRoute>();
 const requests = new Map<number, PromiseWithResolvers<unknown>>();
 let lastRequest = 0;
 let plugin: LoadedPlugin | undefined;
-let contexts: ContextFactory<GuestCall> | undefined;
+let contexts: ContextFactory<Scope> | undefined;
 
-const port: PluginPort<GuestCall> = {
+const port: PluginPort<Scope> = {
   async request(target, method, parameters, call) {
     const body = serialiseResult(parameters);
     if (body.length > MAX_RESULT_BYTES) {
@@ -85,32 +104,52 @@ const log: PluginLog = (level, message, fields) => {
   send({ t: "log", level, message: String(message).slice(0, 8192) }, body);
 };
 
-async function initialise({ facts, entry, replaces }: InitFrame): Promise<void> {
+async function initialise({ facts, entry, replaces, proxied, audited }: InitFrame): Promise<void> {
   try {
     // The declared variables, and nothing that the process was started with.
     for (const name of Object.keys(process.env)) delete process.env[name];
     Object.assign(process.env, facts.env);
+    if (audited) reportUses((use) => send({ t: "used", ...use }));
+    if (proxied) await openWayOut();
     contexts = new ContextFactory(facts, port, log);
     plugin = await readPlugin((await import(pathToFileURL(entry).href)) as Record<string, unknown>);
     await plugin.onLoad?.(contexts.base);
     if (replaces) await plugin.onReload?.(contexts.base);
-    const routes = plugin.routes.length + (plugin.router === undefined ? 0 : 1);
-    send({ t: "ready", actions: [...plugin.actions.keys()], routes }, describedActions(plugin));
+    const hasRouter = plugin.router !== undefined;
+    send({ t: "ready", actions: [...plugin.actions.keys()], hasRouter }, described(plugin));
   } catch (error) {
     const code = error instanceof RuntimeFault ? error.code : "load_failed";
     send({ t: "failed", code, message: describeLoadError(error, process.cwd()).slice(0, 4096) });
   }
 }
 
-/** What the runtime shows of the actions, as JSON; nothing when that is too much, or not JSON. */
-function describedActions({ actions }: LoadedPlugin): string {
+/** The routes, and the actions as the runtime shows them, as JSON. What is too much, or not JSON, is left out. */
+function described({ actions, routes: declared }: LoadedPlugin): string {
+  const facts = [...actions].map(([name, { description, payload }]) => [name, { description, payload }] as const);
+  const served = declared.map(({ method, path, permissions }) => ({
+    methods: ([] as string[]).concat(method),
+    path,
+    permissions,
+  }));
   try {
-    const facts = [...actions].map(([name, { description, payload }]) => [name, { description, payload }]);
-    const text = JSON.stringify(Object.fromEntries(facts));
-    return text.length > MAX_DESCRIBED_CHARACTERS ? "" : text;
+    const text = JSON.stringify({ actions: Object.fromEntries(facts), routes: served });
+    if (text.length <= MAX_DESCRIBED_CHARACTERS) return text;
   } catch {
-    return "";
+    // The schema of a payload is no JSON.
   }
+  return JSON.stringify({ routes: served });
+}
+
+async function answerRoute(frame: Frame): Promise<void> {
+  if (plugin === undefined || contexts === undefined) return;
+  const route = new GuestRoute(frame, send);
+  calls.set(route.id, route);
+  routes.set(route.id, route);
+  const key = String(frame.header["route"]);
+  const definition = plugin.routes.find((candidate) => routeKey(candidate) === key);
+  await runRoute(route, definition, contexts.forCall(route), send);
+  calls.delete(route.id);
+  routes.delete(route.id);
 }
 
 async function runCall({ header, body }: Frame): Promise<void> {
@@ -169,12 +208,24 @@ function receive(frame: Frame): void {
       break;
     case "cancel": {
       const id = String(header["id"]);
-      calls
-        .get(id)
-        ?.controller.abort(new RuntimeFault("timed_out", "The call took longer than the plugin's time-out."));
+      const late = new RuntimeFault("timed_out", "The call took longer than the plugin's time-out.");
+      const gone = new RuntimeFault("timed_out", "Whoever asked has gone.");
+      calls.get(id)?.abort(header["gone"] === true ? gone : late);
       send({ t: "cancelled", id });
       break;
     }
+    case "route":
+      void answerRoute(frame);
+      break;
+    case "body":
+      routes.get(String(header["id"]))?.take(frame.bytes ?? Buffer.alloc(0));
+      break;
+    case "ended":
+      routes.get(String(header["id"]))?.ended();
+      break;
+    case "passed":
+      routes.get(String(header["id"]))?.passed(header["bytes"]);
+      break;
     case "health":
       void reportHealth(header["id"]);
       break;

@@ -23,7 +23,7 @@ export interface GuestFacts {
   extensions: string[];
 }
 
-/** What a call adds to the plugin's context; the signal is made only when the action asks for it. */
+/** The part of a plugin's context that a call adds; the signal is made only when the action asks for it. */
 export interface CallScope {
   signal(): AbortSignal;
   readonly requestId: string | undefined;
@@ -168,7 +168,9 @@ export class ContextFactory<Call extends CallScope> {
   }
 }
 
-/** A class, because it is made for every call: its fields are the call's own, the rest comes from the plugin's context. */
+/**
+ * A class, because it is made for every call: its fields are the call's own, the rest comes from the plugin's context.
+ */
 function callContextClass<Call extends CallScope>(
   base: PluginContext,
   port: PluginPort<Call>,

@@ -6,7 +6,7 @@ import { jsonSchemaOf, type PayloadCheck, payloadCheck } from "./payload-schema.
 
 /** A plugin's module, read into one form: functions bound, schemas ready. Runs wherever the plugin's code runs. */
 
-/** What can be told about an action. */
+/** The facts of an action. */
 export interface ActionFacts {
   description?: string | undefined;
   /** As JSON Schema, where the plugin's schema can say it. */
@@ -39,7 +39,10 @@ type AnyFunction = (...parameters: unknown[]) => unknown;
 const isFunction = (value: unknown): value is AnyFunction => typeof value === "function";
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
-/** A CommonJS module arrives as `default`, transpiled ones as `default.default`, and a module may export its parts by name. */
+/**
+ * A CommonJS module arrives as `default`, transpiled ones as `default.default`, and a module may export its parts by
+ * name.
+ */
 function exportedPlugin(namespace: Record<string, unknown>): unknown {
   let exported: unknown = "default" in namespace ? namespace["default"] : namespace;
   if (isObject(exported) && "default" in exported && !("actions" in exported)) exported = exported["default"];
@@ -109,7 +112,8 @@ async function readAction(name: string, declared: unknown): Promise<PluginAction
 }
 
 /**
- * Reads what a plugin's entry point exports: `definePlugin({…})`, a plain object of that form, or a class with decorated methods.
+ * Reads what a plugin's entry point exports: `definePlugin({…})`, a plain object of that form, or a class with
+ * decorated methods.
  * @throws RuntimeFault `load_failed`
  */
 export async function readPlugin(namespace: Record<string, unknown>): Promise<LoadedPlugin> {

@@ -11,7 +11,10 @@ export class RuntimeFault extends Error {
   }
 }
 
-/** What a plugin's own request to the runtime failed with: the plugin sees its code; its caller does not take it for the plugin's. */
+/**
+ * The failure of a plugin's own request to the runtime: the plugin sees its code; its caller does not take it for the
+ * plugin's.
+ */
 export class RequestFault extends RuntimeFault {}
 
 /** Codes of such a fault that say the same to the caller of a plugin that lets it pass. */
@@ -35,7 +38,10 @@ export function stackOf({ cause }: RuntimeFault): string | undefined {
 export const asLoadFault = (error: unknown): RuntimeFault =>
   error instanceof RuntimeFault ? error : new RuntimeFault("load_failed", messageOf(error), { cause: error });
 
-/** What a plugin threw, as a fault: its own 400, a fault of a service that it passed on, or `action_failed`. */
+/**
+ * Makes a fault of anything that a plugin threw: its own 400, a fault of a service that it passed on, or
+ * `action_failed`.
+ */
 export function faultOfAction(error: unknown): RuntimeFault {
   if (error instanceof RequestFault && !PASSED_ON.has(error.code)) {
     return new RuntimeFault("action_failed", error.message, { cause: error });

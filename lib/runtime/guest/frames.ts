@@ -1,8 +1,10 @@
+import type { Writable } from "node:stream";
+import { setImmediate } from "node:timers";
 import { MAX_FRAME_BYTES } from "./json.ts";
 
 /**
- * Frames of a sandbox's channel: `length (4 bytes, big endian) ‖ header length (4 bytes) ‖ header (JSON) ‖ body (JSON text)`.
- * The body of a call or reply passes through as text, so that it is serialised once. Both ends use this file.
+ * Frames of a sandbox's channel: `length (4 bytes, big endian) ‖ header length (4 bytes) ‖ header (JSON) ‖ body (JSON
+ * text)`. The body of a call or reply passes through as text, so that it is serialised once. Both ends use this file.
  */
 
 const PREFIX = 8;
@@ -12,6 +14,8 @@ export interface Frame {
   header: Record<string, unknown> & { t: string };
   /** JSON text, or empty. */
   body: string;
+  /** The body of a frame whose header has `b: 1`: bytes of a request or an answer, as they are. */
+  bytes?: Buffer;
 }
 
 /** The other side sent what is not a frame; the channel cannot be read any further. */
@@ -19,16 +23,37 @@ export class FrameError extends Error {
   override name = "FrameError";
 }
 
-export function encodeFrame(header: { t: string; [key: string]: unknown }, body = ""): Buffer {
+/** @throws RangeError for a header that the other end would refuse */
+export function encodeFrame(header: { t: string; [key: string]: unknown }, body: string | Uint8Array = ""): Buffer {
   const head = JSON.stringify(header);
   const headLength = Buffer.byteLength(head);
-  const bodyLength = Buffer.byteLength(body);
+  if (headLength > MAX_HEADER_BYTES) throw new RangeError(`a header of ${headLength} bytes`);
+  const bodyLength = typeof body === "string" ? Buffer.byteLength(body) : body.length;
   const frame = Buffer.allocUnsafe(PREFIX + headLength + bodyLength);
   frame.writeUInt32BE(4 + headLength + bodyLength, 0);
   frame.writeUInt32BE(headLength, 4);
   frame.write(head, PREFIX, "utf8");
-  frame.write(body, PREFIX + headLength, "utf8");
+  if (typeof body === "string") frame.write(body, PREFIX + headLength, "utf8");
+  else frame.set(body, PREFIX + headLength);
   return frame;
+}
+
+/**
+ * Returns a function that writes frames. The first one of a turn of the event loop leaves at once, the others together
+ * at its end: under load a system call carries many.
+ */
+export function frameWriter(socket: Writable): (frame: Buffer) => void {
+  let isCorked = false;
+  return (frame) => {
+    socket.write(frame);
+    if (isCorked) return;
+    isCorked = true;
+    socket.cork();
+    setImmediate(() => {
+      isCorked = false;
+      socket.uncork();
+    });
+  };
 }
 
 function decode(frame: Buffer): Frame {
@@ -44,7 +69,9 @@ function decode(frame: Buffer): Frame {
   if (typeof header !== "object" || header === null || typeof (header as { t?: unknown }).t !== "string") {
     throw new FrameError("a header has no type");
   }
-  return { header: header as Frame["header"], body: frame.toString("utf8", PREFIX + headLength) };
+  const known = header as Frame["header"];
+  if (known["b"] === 1) return { header: known, body: "", bytes: frame.subarray(PREFIX + headLength) };
+  return { header: known, body: frame.toString("utf8", PREFIX + headLength) };
 }
 
 /** Cuts a stream of chunks into frames. Memory is bounded by the largest frame. */

@@ -2,9 +2,11 @@ import { syncBuiltinESMExports } from "node:module";
 
 /**
  * Closes what Node's permission model leaves open, before any code of the plugin is loaded:
- * - signals: Node restricts neither `process.kill` nor `_debugProcess`, so a sandbox could end or debug the runtime and siblings;
+ * - signals: Node restricts neither `process.kill` nor `_debugProcess`, so a sandbox could end or debug the runtime and
+ *   siblings;
  * - `os.setPriority` works on any process of the same user;
- * - `node:sqlite` opens, creates and attaches files anywhere (seen with 26.10: `new DatabaseSync("/tmp/x")` and `VACUUM INTO`);
+ * - `node:sqlite` opens, creates and attaches files anywhere (seen with 26.10: `new DatabaseSync("/tmp/x")` and `VACUUM
+ *   INTO`);
  * - a `ChildProcess` that was never spawned still has a handle with `kill`;
  * - `fs.cpSync` makes links, see below;
  * - `v8.setFlagsFromString` can lift the heap's limit.
@@ -54,8 +56,8 @@ const fixed = (value: unknown): PropertyDescriptor => ({
 });
 
 /**
- * `fs.cpSync` copies links, which the permission model otherwise keeps a plugin from making, in native code that does not
- * ask. With a filter it takes the way that does.
+ * `fs.cpSync` copies links, which the permission model otherwise keeps a plugin from making, in native code that does
+ * not ask. With a filter it takes the way that does.
  */
 function closeCpSync(): void {
   const fs = process.getBuiltinModule("fs");

@@ -2,7 +2,10 @@ import { createRequire, registerHooks, type RegisterHooksOptions } from "node:mo
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-/** Lets a deployed plugin import `sealift/sdk`, and zod when it has none of its own, without anything installed beside it. */
+/**
+ * Lets a deployed plugin import `sealift/sdk`, and zod when it has none of its own, without anything installed beside
+ * it.
+ */
 
 /** The product runs from `.ts` sources and from compiled `.js`: siblings have the extension of this file. */
 export const OWN_EXTENSION = extname(fileURLToPath(import.meta.url));

@@ -1,14 +1,19 @@
-import type { Integration } from "../../contract/files/integration.ts";
+import { instancesOf, type Integration } from "../../contract/files/integration.ts";
+import type { PermissionModel } from "../audit.ts";
+import { RuntimeFault } from "../guest/fault.ts";
+import { accessOf } from "../network/access.ts";
 import type { Inspect } from "../sandbox/launch.ts";
 import type { MemorySampler } from "../sandbox/memory-sampler.ts";
 import type { Reaper } from "../sandbox/reaper.ts";
 import { SandboxInstance } from "../sandbox/sandbox-instance.ts";
 import type { TokenVerifier } from "../trusted/bearer-token.ts";
 import { TrustedInstance } from "../trusted/trusted-instance.ts";
+import type { ControlGroups } from "../walls/control-group.ts";
+import { type FoundWall, wallPolicyOf } from "../walls/find-wall.ts";
 import type { Watchdog } from "../watchdog/watchdog.ts";
 import type { InstanceFactory } from "./instance.ts";
 
-/** What the instances of one runtime share. */
+/** The parts that the instances of one runtime share. */
 export interface FactoryOptions {
   settings: Integration;
   verifyToken: TokenVerifier;
@@ -16,6 +21,9 @@ export interface FactoryOptions {
   reaper: Reaper;
   sampler: MemorySampler;
   inspect: Inspect | undefined;
+  wall: FoundWall;
+  groups: ControlGroups | undefined;
+  permissionModel: PermissionModel;
 }
 
 /** Returns a function that makes instances of either mode from one configuration. */
@@ -26,6 +34,9 @@ export function instanceFactory({
   reaper,
   sampler,
   inspect,
+  wall,
+  groups,
+  permissionModel,
 }: FactoryOptions): InstanceFactory {
   const { plugins, services, app } = settings;
   const offered = {
@@ -42,15 +53,31 @@ export function instanceFactory({
     startTimeoutMs: plugins.sandbox.start_seconds * 1000,
     guardOf: (plugin: string) => watchdog.guardOf(plugin),
   };
-  const sandboxed = { ...offered, limits: plugins.sandbox, sampler, reaper, inspect };
-  return (options, loader) => {
+  const sandboxed = {
+    ...offered,
+    ...{ limits: plugins.sandbox, sampler, reaper, inspect, permissionModel, groups },
+    wall: wall.wall,
+    ...{ verifyToken, prefix: app.plugin_prefix, bodyLimit: app.server.body_limit },
+  };
+  const wallIsMissing = wallPolicyOf(settings) === "required" && wall.wall === undefined && wall.waived !== true;
+  return async (options, loader) => {
     const { name, network, execution_mode } = options.descriptor;
     if (execution_mode === "trusted") return TrustedInstance.load(options, trusted, loader);
+    if (wallIsMissing) throw new RuntimeFault("sandbox_unavailable", noWallMessage(wall));
     // The descriptor asks, the operator grants: it takes both.
-    const networkGranted = network && plugins.grants[name]?.network === true;
-    if (network && !networkGranted) {
+    const access = accessOf(network, plugins.grants[name]);
+    if (network !== false && access.kind === "none" && permissionModel !== "audited") {
       options.logger.warn(`the plugin asks for the network; plugins.grants.${name}.network does not grant it`);
     }
-    return SandboxInstance.load(options, { ...sandboxed, networkGranted });
+    return SandboxInstance.load(options, {
+      ...sandboxed,
+      network: access,
+      // A debugger attaches to one process.
+      instances: inspect ? 1 : instancesOf(plugins, name),
+    });
   };
 }
+
+const noWallMessage = (found: FoundWall): string =>
+  `A sandboxed plugin needs a second wall here (plugins.sandbox.wall, or app.env: production): ` +
+  `${found.wall ? "" : found.reason}. plugins.sandbox.wall: preferred does without.`;

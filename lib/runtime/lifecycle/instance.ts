@@ -1,23 +1,27 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
-import type { ExecutionMode, RuntimeCode } from "../../contract/surfaces/runtime.ts";
+import type { ExecutionMode, PluginStatus, RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
 import type { Logger } from "../../support/logging.ts";
+import type { TraceContext } from "../../support/tracing/trace-context.ts";
+import type { Use } from "../audit.ts";
 import type { PluginLocation } from "../catalogue/plugin-location.ts";
 import type { ActionFacts } from "../guest/definition.ts";
 import type { PluginPort } from "../guest/plugin-port.ts";
 import type { ModuleLoader } from "../trusted/module-loader.ts";
 
-/** One generation of a plugin in memory, whichever way it runs. The lifecycle swaps instances; callers see only this. */
+/**
+ * One generation of a plugin in memory, whichever way it runs. The lifecycle swaps instances; callers see only this.
+ */
 export interface PluginInstance {
   readonly mode: ExecutionMode;
   readonly actions: ReadonlySet<string>;
   /** Calls that have not ended. */
   readonly inFlight: number;
-  /** What the plugin offers, for those who read it. */
+  /** The plugin's actions, routes and events, for those who read them. */
   describe(): InstanceDescription;
   /** For status: what is particular to the mode. */
-  facts(): { pid?: number; restarts?: number; memory_mb?: number };
+  facts(): Pick<PluginStatus, "pid" | "restarts" | "memory_mb" | "held_by" | "instances">;
   /**
    * Runs an action and returns its result as JSON text: at once when the action needs no promise.
    * @throws RuntimeFault, at once or as the promise's rejection
@@ -50,11 +54,13 @@ export interface RouteFacts {
 
 export interface CallFacts {
   requestId: string | undefined;
-  /** How many plugins called each other up to here; a caller from outside is 0. */
+  /** The number of plugins that called each other up to here; a caller from outside is 0. */
   depth: number;
+  /** The span that the call is below. */
+  trace?: TraceContext | undefined;
 }
 
-/** What an instance is made from. */
+/** The parts that an instance is made from. */
 export interface InstanceOptions {
   location: PluginLocation;
   descriptor: Descriptor;
@@ -73,6 +79,10 @@ export interface InstanceOptions {
 export interface InstanceObserver {
   /** A frame of a sandbox was dropped: `unknown_id`, `late` or `malformed`. */
   dropped(reason: string): void;
+  /** An audited plugin did something that a sandbox is refused. */
+  used(use: Use): void;
+  /** The network was refused to a sandbox. */
+  denied(host: string): void;
   /** The instance restarted its process. */
   restarted(): void;
   /** The instance has given up; it serves no call any more. */

@@ -1,6 +1,7 @@
 import PQueue from "p-queue";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import type { Logger } from "../../support/logging.ts";
+import type { Auditor } from "../audit.ts";
 import type { Broker, Caller } from "../calls/broker.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { entryOf, readDescriptor } from "../catalogue/descriptor-file.ts";
@@ -18,14 +19,15 @@ export interface LifecycleOptions {
   broker: Broker;
   instantiate: InstanceFactory;
   metrics: Metrics;
+  auditor?: Auditor | undefined;
   logger: Logger;
-  /** Where the plugins' variables come from. */
+  /** The source of the plugins' variables. */
   env: Readonly<Record<string, string | undefined>>;
   /** Names of variables that hold the runtime's own secrets. */
   reserved: ReadonlySet<string>;
 }
 
-/** How many plugins of one wave load at the same time. */
+/** The number of plugins of one wave that load at the same time. */
 const PARALLEL_LOADS = 8;
 /** On top of a plugin's own time-out, what a replaced instance gets to finish. */
 const DRAIN_MARGIN_MS = 1000;
@@ -189,6 +191,8 @@ export class Lifecycle {
     const { name } = descriptor;
     const observer: InstanceObserver = {
       dropped: (reason) => metrics.dropped(name, reason),
+      used: (use) => this.#options.auditor?.(name, use),
+      denied: (host) => metrics.denied(name, host),
       restarted: () => metrics.restarted(name),
       failed: (code, message) => this.#gaveUp(slot, caller, new RuntimeFault(code, message)),
     };

@@ -2,8 +2,8 @@ import type { Logger } from "../../support/logging.ts";
 import type { Metrics } from "../observability/metrics.ts";
 
 /**
- * Keeps the runtime running when a trusted plugin throws where nobody catches: a plugin must never hurt another. Such an error is
- * logged and counted. Dispose of the guard to remove the handlers.
+ * Keeps the runtime running when a trusted plugin throws where nobody catches: a plugin must never hurt another. Such
+ * an error is logged and counted. Dispose of the guard to remove the handlers.
  */
 export function guardProcess(logger: Logger, metrics: Metrics): Disposable {
   const note = (kind: string) => (error: unknown) => {

@@ -4,19 +4,23 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { PluginSlot } from "../catalogue/plugin-slot.ts";
 import { messageOf } from "../guest/fault.ts";
 import type { Service } from "../services/service.ts";
+import { describeGroups, type FoundGroups } from "../walls/find-groups.ts";
+import type { FoundWall } from "../walls/find-wall.ts";
 import type { Watchdog } from "../watchdog/watchdog.ts";
 
-/** How long a database or the cache has to answer. */
+/** Milliseconds in which a database or the cache must answer. */
 const SERVICE_TIMEOUT_MS = 3000;
-/** How long a past blockage of the event loop degrades health. */
+/** Milliseconds for which a past blockage of the event loop degrades health. */
 const BLOCKED_FOR_MS = 60_000;
 const SYNC_TOLERANCE_MS = 1;
 
-export interface HealthSources {
+export interface HealthParts {
   services: ReadonlyMap<string, Service>;
   catalogue: Catalogue;
   watchdog: Watchdog;
   maxGenerationBytes: number;
+  wall: FoundWall;
+  groups: FoundGroups;
 }
 
 type Finding = Omit<HealthCheck, "duration_ms">;
@@ -78,7 +82,16 @@ function checkModules(slots: PluginSlot[], limit: number): Finding {
   return { status: "degraded", message: `${held}, more than the limit of ${limit}. ${advice}` };
 }
 
-/** A failed database or cache makes the runtime unhealthy; a failed plugin only degrades it, because the others serve. */
+/** A missing wall degrades nothing by itself: whoever asks for one has plugins that do not load. */
+function checkSandbox(found: FoundWall, bounds: FoundGroups, slots: PluginSlot[]): Finding {
+  const sandboxes = slots.filter(({ instance }) => instance?.mode === "sandboxed").length;
+  const held = found.wall ? `${found.wall.name}: ${found.wall.parts.join(", ")}` : `no second wall: ${found.reason}`;
+  return { status: "healthy", message: `${sandboxes} sandboxed plugins run; ${held}; ${describeGroups(bounds)}` };
+}
+
+/**
+ * A failed database or cache makes the runtime unhealthy; a failed plugin only degrades it, because the others serve.
+ */
 function overall(checks: Record<string, HealthCheck>): HealthStatus {
   if (checks["database"]?.status === "unhealthy" || checks["cache"]?.status === "unhealthy") return "unhealthy";
   return Object.values(checks).every(({ status }) => status === "healthy") ? "healthy" : "degraded";
@@ -90,7 +103,9 @@ export async function diagnose({
   catalogue,
   watchdog,
   maxGenerationBytes,
-}: HealthSources): Promise<HealthAnswer> {
+  wall,
+  groups,
+}: HealthParts): Promise<HealthAnswer> {
   const all = [...services];
   const plugins = catalogue.all;
   const checks: [string, () => Finding | Promise<Finding>][] = [
@@ -98,6 +113,7 @@ export async function diagnose({
     ["cache", () => checkServices(all.filter(([target]) => target === "cache"))],
     ["event_loop", () => checkLoop(watchdog)],
     ["modules", () => checkModules(plugins, maxGenerationBytes)],
+    ["sandbox", () => checkSandbox(wall, groups, plugins)],
     ...all
       .filter(([target]) => target.startsWith("extension:"))
       .map((extension): [string, () => Promise<Finding>] => [extension[0], () => checkServices([extension])]),

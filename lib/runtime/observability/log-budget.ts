@@ -1,4 +1,4 @@
-/** What one plugin may put into the log in each second, all its ways of writing together. */
+/** The limits of one plugin's log in each second, all its ways of writing together. */
 export const LOG_LIMITS = { lines: 200, characters: 256 * 1024 } as const;
 
 const SECOND_MS = 1000;

@@ -4,11 +4,22 @@ import { CallStatistics } from "./call-statistics.ts";
 
 /** The runtime's numbers: one registry, read as Prometheus text and as the JSON snapshot of surface C. */
 
-/** What is measured when somebody looks, not when it changes. */
+/** Figures that are measured when somebody looks, not when they change. */
 export interface Observed {
-  plugins: { name: string; state: string; memoryBytes?: number; generations?: number; generationBytes?: number }[];
+  plugins: {
+    name: string;
+    state: string;
+    memoryBytes?: number;
+    generations?: number;
+    generationBytes?: number;
+    /** Of a plugin that runs in more than one process. */
+    instances?: readonly { memoryBytes: number; inFlight: number; serving: boolean }[];
+  }[];
   callsInFlight: number;
 }
+
+/** Hosts of one plugin that refusals are counted by. */
+const MAX_DENIED_HOSTS = 50;
 
 export class Metrics {
   readonly #registry = new Registry();
@@ -23,6 +34,11 @@ export class Metrics {
     "plugin",
     "reason",
   ]);
+  readonly #denied = this.#counter("sealift_network_denied_total", "Connections that were refused to sandboxes", [
+    "plugin",
+    "host",
+  ]);
+  readonly #deniedHosts = new Map<string, Set<string>>();
   readonly #blocked = this.#counter("sealift_event_loop_blocked_total", "How often the event loop was blocked", []);
   readonly #uncaught = this.#counter("sealift_uncaught_errors_total", "Errors that trusted plugins did not catch", []);
   readonly #blockedSeconds = this.#gauge("sealift_event_loop_blocked_seconds", "How long the last blockage took", []);
@@ -40,6 +56,10 @@ export class Metrics {
       "plugin",
     ]);
     const held = this.#gauge("sealift_plugin_generation_bytes", "Source bytes of those generations", ["plugin"]);
+    const ofInstance = ["plugin", "instance"];
+    const instanceUp = this.#gauge("sealift_plugin_instance_up", "1 for an instance that serves", ofInstance);
+    const instanceMemory = this.#gauge("sealift_plugin_instance_memory_bytes", "Its resident memory", ofInstance);
+    const instanceCalls = this.#gauge("sealift_plugin_instance_calls_in_flight", "Its open calls", ofInstance);
     const inFlight = this.#gauge("sealift_calls_in_flight", "Calls that have not ended", []);
     const resident = this.#gauge("sealift_process_resident_memory_bytes", "Resident memory of the runtime", []);
     new Gauge({
@@ -49,9 +69,18 @@ export class Metrics {
       collect() {
         this.set(process.uptime());
         const { plugins, callsInFlight } = observe();
-        for (const gauge of [states, up, memory, generations, held]) gauge.reset();
+        for (const gauge of [states, up, memory, generations, held, instanceUp, instanceMemory, instanceCalls])
+          gauge.reset();
         for (const state of ["loaded", "idle", "error"]) {
           states.set({ state }, plugins.filter((plugin) => plugin.state === state).length);
+        }
+        for (const { name, instances = [] } of plugins) {
+          for (const [index, { serving, memoryBytes, inFlight: open }] of instances.entries()) {
+            const labels = { plugin: name, instance: String(index) };
+            instanceUp.set(labels, serving ? 1 : 0);
+            instanceMemory.set(labels, memoryBytes);
+            instanceCalls.set(labels, open);
+          }
         }
         for (const { name, state, memoryBytes, generations: count, generationBytes } of plugins) {
           up.set({ plugin: name }, state === "loaded" ? 1 : 0);
@@ -80,6 +109,14 @@ export class Metrics {
 
   dropped(plugin: string, reason: string): void {
     this.#dropped.inc({ plugin, reason });
+  }
+
+  /** Counts a refusal of the network. A plugin chooses the names: only the first ones get a label of their own. */
+  denied(plugin: string, host: string): void {
+    const hosts = this.#deniedHosts.get(plugin) ?? new Set();
+    this.#deniedHosts.set(plugin, hosts);
+    if (hosts.size < MAX_DENIED_HOSTS) hosts.add(host);
+    this.#denied.inc({ plugin, host: hosts.has(host) ? host : "others" });
   }
 
   loopBlocked(seconds: number): void {

@@ -1,6 +1,7 @@
 import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
+import { traceRequests } from "../../support/tracing/http-server.ts";
 import { DOCS_POLICY, docsPage } from "./docs-page.ts";
 import { answerErrors, sendFault } from "./error-answer.ts";
 import { addIpcRoutes, type IpcOptions } from "./ipc.ts";
@@ -54,5 +55,6 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     prefix: `${prefix}/${IPC_SEGMENT}`,
   });
   await app.register(async (scope) => addPluginRoutes(scope, catalogue), { prefix });
+  traceRequests(app.server);
   return app;
 }

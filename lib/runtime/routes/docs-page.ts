@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 
-/** A page to read and try a runtime's actions. It holds nothing of the runtime: the key that a person types fetches that. */
+/**
+ * A page to read and try a runtime's actions. It holds nothing of the runtime: the key that a person types fetches
+ * that.
+ */
 
 const STYLE = `
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }

@@ -14,7 +14,8 @@ export function asFault(error: FastifyError | RuntimeFault | Error): RuntimeFaul
   if (error instanceof RuntimeFault) return error;
   const { code, statusCode } = error as FastifyError;
   if (statusCode === 413) return new RuntimeFault("payload_too_large", "The body is larger than the runtime accepts.");
-  // Fastify's reader: malformed JSON, an empty body that says it is JSON, a content length that does not fit, a forbidden key.
+  // Fastify's reader: malformed JSON, an empty body that says it is JSON, a content length that does not fit, a
+  // forbidden key.
   if (error instanceof SyntaxError || code === "FST_ERR_CTP_INVALID_JSON_BODY") {
     return new RuntimeFault("bad_json", `The body is not valid JSON: ${error.message}`);
   }

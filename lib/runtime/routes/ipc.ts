@@ -11,6 +11,7 @@ import {
   metricsAnswer,
   statusAnswer,
 } from "../../contract/surfaces/runtime.ts";
+import { nameRequest } from "../../support/tracing/http-server.ts";
 import { type Calls, RateFault } from "../calls/calls.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
@@ -33,6 +34,8 @@ export interface IpcOptions {
   checkKey: (request: FastifyRequest) => RuntimeFault | undefined;
   isClosing: () => boolean;
 }
+
+const CALL_ROUTE = "/:plugin/:action";
 
 interface CallParameters {
   plugin: string;
@@ -61,9 +64,10 @@ export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void
     sendFault(reply, fault);
   };
   // Without async: an action that needs no promise is answered in the same turn of the loop.
-  parent.post("/:plugin/:action", (request: FastifyRequest<{ Params: CallParameters }>, reply): void => {
+  parent.post(CALL_ROUTE, (request: FastifyRequest<{ Params: CallParameters }>, reply): void => {
     const { plugin, action } = request.params;
     try {
+      nameRequest(request.raw, CALL_ROUTE, request.id);
       const result = calls.call(plugin, action, payloadOf(request.body), { requestId: request.id, depth: 0 });
       if (typeof result === "string") return answer(reply, plugin, action, result);
       result.then(

@@ -5,8 +5,8 @@ import { RuntimeFault } from "../guest/fault.ts";
 import { sendFault } from "./error-answer.ts";
 
 /**
- * The one wildcard route that hands requests to the routers of trusted plugins. It runs before the body is read, because the
- * plugin's own Fastify instance reads it.
+ * The one wildcard route that hands requests to the routers of trusted plugins. It runs before the body is read,
+ * because the plugin's own Fastify instance reads it.
  */
 export function addPluginRoutes(app: FastifyInstance, catalogue: Catalogue): void {
   const handOver = (request: FastifyRequest, reply: FastifyReply, next: () => void): void => {

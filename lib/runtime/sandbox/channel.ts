@@ -1,8 +1,10 @@
 import type { Socket } from "node:net";
-import { encodeFrame, type Frame, FrameError, FrameReader } from "../guest/frames.ts";
+import { encodeFrame, type Frame, FrameError, FrameReader, frameWriter } from "../guest/frames.ts";
 
 /** Bytes that may wait for a process that does not read its channel. */
 const MAX_BACKLOG_BYTES = 64 * 1024 * 1024;
+/** Bytes that wait for the process, from which on no more of a request's body is sent. */
+const CONGESTED_BYTES = 4 * 1024 * 1024;
 /** Forged, unknown and malformed frames, and log records; a process that sends more is ended. */
 const MAX_NOISE_PER_SECOND = 5000;
 /** Characters of one needless frame that count as one more. */
@@ -23,19 +25,36 @@ export class Channel {
   readonly #socket: Socket;
   readonly #handler: ChannelHandler;
   readonly #reader = new FrameReader();
+  readonly #write: (frame: Buffer) => void;
   #noise = 0;
   #noiseSecond = 0;
 
   constructor(socket: Socket, handler: ChannelHandler) {
     this.#socket = socket;
+    this.#write = frameWriter(socket);
     this.#handler = handler;
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     socket.on("error", () => undefined);
   }
 
-  send(header: Header, body?: string): void {
+  /** Resolves when the process reads what it was sent; absent while it does. */
+  get congestion(): Promise<unknown> | undefined {
+    if (this.#socket.writableLength < CONGESTED_BYTES) return undefined;
+    return new Promise((resolve) => {
+      this.#socket.once("drain", resolve);
+      this.#socket.once("close", resolve);
+    });
+  }
+
+  /** Ends a process that breaks the protocol. */
+  violated(message: string): void {
+    this.#handler.violated(message);
+  }
+
+  /** @throws RangeError for a header that is too large */
+  send(header: Header, body?: string | Uint8Array): void {
     if (!this.#socket.writable) return;
-    this.#socket.write(encodeFrame(header, body));
+    this.#write(encodeFrame(header, body));
     if (this.#socket.writableLength > MAX_BACKLOG_BYTES) {
       this.#handler.violated("The plugin's process does not read its channel.");
     }

@@ -5,6 +5,8 @@ import { diskUsage, unlinkedUsage } from "./disk-usage.ts";
 const MEGABYTE = 1024 * 1024;
 /** Between two looks at what is on disk, at least; a slow look makes the next one later. */
 const INTERVAL_MS = 250;
+/** Between two looks while the plugin's processes do nothing. */
+const IDLE_INTERVAL_MS = 15_000;
 /** A look may take this part of the time. */
 const SHARE = 1 / 10;
 
@@ -30,6 +32,12 @@ export async function checkDiskLimit(
   );
 }
 
+/** A process that writes; `activity` grows when it has worked, and is undefined where that cannot be seen. */
+interface Writer {
+  readonly pid: number;
+  readonly activity: number | undefined;
+}
+
 /** Holds a plugin to its `max_disk_mb` while it runs. */
 export class DiskLimit implements Disposable {
   readonly #folders: readonly string[];
@@ -37,6 +45,8 @@ export class DiskLimit implements Disposable {
   readonly #logger: Logger;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
+  #lastLook = 0;
+  #lastActivity: number | undefined;
 
   constructor(folders: readonly string[], maxMb: number, logger: Logger) {
     this.#folders = folders;
@@ -45,23 +55,34 @@ export class DiskLimit implements Disposable {
   }
 
   /**
-   * Checks again and again until it is disposed of.
-   * @param pids the plugin's processes
+   * Checks again and again until it is disposed of; seldom while nobody works.
+   * @param processes the plugin's own
    * @param onExceeded hears of every check that finds too much
    */
-  watch(pids: () => number[], onExceeded: (fault: RuntimeFault) => void, delayMs = INTERVAL_MS): void {
+  watch(processes: () => readonly Writer[], onExceeded: (fault: RuntimeFault) => void, delayMs = INTERVAL_MS): void {
     if (this.#closed) return;
     this.#timer = setTimeout(() => {
-      const started = performance.now();
-      checkDiskLimit(this.#folders, this.#maxMb, pids())
+      const writers = processes();
+      if (this.#isIdle(writers)) return this.watch(processes, onExceeded);
+      const started = (this.#lastLook = performance.now());
+      const pids = writers.map(({ pid }) => pid);
+      checkDiskLimit(this.#folders, this.#maxMb, pids)
         .catch((error: unknown) => {
           if (error instanceof RuntimeFault) onExceeded(error);
           else this.#logger.warn({ err: error }, "data/ cannot be measured");
         })
         .finally(() => {
-          this.watch(pids, onExceeded, Math.max(INTERVAL_MS, (performance.now() - started) / SHARE));
+          this.watch(processes, onExceeded, Math.max(INTERVAL_MS, (performance.now() - started) / SHARE));
         });
     }, delayMs).unref();
+  }
+
+  /** True when no process has used the processor since the last look: then none has written much. */
+  #isIdle(writers: readonly Writer[]): boolean {
+    const activity = writers.reduce((sum, { activity = Number.NaN }) => sum + activity, 0);
+    const isIdle = activity === this.#lastActivity && performance.now() - this.#lastLook < IDLE_INTERVAL_MS;
+    this.#lastActivity = activity;
+    return isIdle;
   }
 
   [Symbol.dispose](): void {

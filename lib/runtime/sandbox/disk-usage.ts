@@ -1,8 +1,12 @@
-import { lstatSync, opendirSync, readdirSync, statSync } from "node:fs";
+import { lstatSync, opendirSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { missing } from "../../support/files.ts";
 
-/** What an entry takes besides its content: a file system's own record of it, as a plugin may make files without end. */
+/**
+ * The cost of an entry besides its content, in bytes: a file system's own record of it, as a plugin may make files
+ * without end.
+ */
 const ENTRY_BYTES = 1024;
 /** Entries after which the event loop turns. */
 const BATCH = 200;
@@ -29,18 +33,32 @@ export async function diskUsage(folder: string, stopAt: number): Promise<number>
         if (bytes > stopAt) return bytes;
       }
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      if (!missing(error)) throw error;
     }
   }
   return bytes;
 }
 
-/** Returns the bytes of files that a process holds open although they have no name any more. 0 where there is no `/proc`. */
+/** A link's text is cheaper to read than its file's facts, and the kernel ends it with this word. */
+function hasNoName(fd: string): boolean {
+  try {
+    return readlinkSync(fd).endsWith(" (deleted)");
+  } catch {
+    return false; // It was closed meanwhile.
+  }
+}
+
+/**
+ * Returns the bytes of files that a process holds open although they have no name any more. 0 where there is no
+ * `/proc`.
+ */
 export function unlinkedUsage(pid: number): number {
   let bytes = 0;
   try {
     for (const fd of readdirSync(`/proc/${pid}/fd`)) {
-      const stats = statSync(`/proc/${pid}/fd/${fd}`, { throwIfNoEntry: false });
+      const file = `/proc/${pid}/fd/${fd}`;
+      if (!hasNoName(file)) continue;
+      const stats = statSync(file, { throwIfNoEntry: false });
       if (stats?.isFile() === true && stats.nlink === 0) bytes += stats.blocks * 512;
     }
   } catch {

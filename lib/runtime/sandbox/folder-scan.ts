@@ -4,7 +4,7 @@ import { dirname, join, sep } from "node:path";
 import { RuntimeFault } from "../guest/fault.ts";
 
 /**
- * What must hold of a folder before a sandbox may read it. Node's permission model follows links: one that leads out of a granted
+ * Checks a folder before a sandbox may read it. Node's permission model follows links: one that leads out of a granted
  * folder opens what it leads to.
  */
 

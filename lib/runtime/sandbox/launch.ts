@@ -1,16 +1,18 @@
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import type { PermissionModel } from "../audit.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { OWN_EXTENSION, ZOD_FOLDER } from "../guest/sdk-resolution.ts";
+import type { Enclosed, Program, View, Wall } from "../walls/wall.ts";
 
-/** How a sandbox's process is started: which Node flags shut it in. */
+/** The start of a sandbox's process, with the Node flags and the wall that shut it in. */
 
 const guestFolder = realpathSync(fileURLToPath(new URL("../guest", import.meta.url)));
 const sdkFolder = realpathSync(fileURLToPath(new URL("../../sdk", import.meta.url)));
 
 export const BOOTSTRAP = `${guestFolder}/bootstrap${OWN_EXTENSION}`;
 
-/** What every sandbox reads besides its plugin. */
+/** The paths that every sandbox reads besides its plugin. */
 export const SHARED_READS: readonly string[] = [guestFolder, sdkFolder, realpathSync(ZOD_FOLDER)];
 
 /** Node ≥ 25 denies the network under `--permission`; 24 knows no such rule. */
@@ -20,64 +22,82 @@ const NETWORK_IS_DENIABLE = process.allowedNodeEnvironmentFlags.has("--allow-net
 const INSPECTOR_FLAGS = process.allowedNodeEnvironmentFlags.has("--allow-inspector") ? ["--allow-inspector"] : [];
 
 export interface Confinement {
-  /** Real paths. */
+  /** Real paths; the process starts in the first one. */
   reads: readonly string[];
   writes: readonly string[];
-  network: boolean;
+  wall: Wall | undefined;
+  /** The process waits until it is in its control group. */
+  grouped: boolean;
+  permissionModel: PermissionModel;
+  network: View["network"];
   maxMemoryMb: number;
   maxDiskMb: number;
   inspect?: Inspect | undefined;
 }
 
-/** Where Node's inspector listens. */
+/** The address of Node's inspector. */
 export interface Inspect {
   host: string;
   port: number;
 }
 
 /**
- * Takes away what whoever patches `spawn` may have put into the environment (test runners and tracing agents do), forbids core
- * dumps, which would write memory to disk, and has the kernel refuse files larger than the disk limit. `exec` keeps the process id.
+ * Takes away what whoever patches `spawn` may have put into the environment (test runners and tracing agents do),
+ * forbids core dumps, which would write memory to disk, and has the kernel refuse files larger than the disk limit.
+ * `exec` keeps the process id. A grouped process first waits for the line that says it is in its control group.
  */
 const SHELL = "/bin/sh";
-const script = (maxDiskMb: number): string =>
-  `unset NODE_OPTIONS NODE_V8_COVERAGE NODE_EXTRA_CA_CERTS NODE_PATH; ulimit -c 0 || :; ulimit -f ${Math.ceil(maxDiskMb * 2048)} || :; exec "$0" "$@"`;
-
-export interface Launch {
-  file: string;
-  arguments: string[];
-}
+const WAIT = "read -r line || exit 125; exec </dev/null; ";
+const script = (maxDiskMb: number, grouped: boolean): string =>
+  `${grouped ? WAIT : ""}unset NODE_OPTIONS NODE_V8_COVERAGE NODE_EXTRA_CA_CERTS NODE_PATH; ulimit -c 0 || :; ulimit -f ${Math.ceil(maxDiskMb * 2048)} || :; exec "$0" "$@"`;
 
 /**
- * The program and arguments that start a sandbox.
+ * Returns the program and arguments that start a sandbox.
  * @param networkIsDeniable whether this Node can deny a sandbox the network
  * @throws RuntimeFault `sandbox_unavailable`
  */
-export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETWORK_IS_DENIABLE): Launch {
-  const forNode = nodeArguments(confinement, networkIsDeniable);
-  if (process.platform === "win32") return { file: process.execPath, arguments: forNode };
-  return { file: SHELL, arguments: ["-c", script(confinement.maxDiskMb), process.execPath, ...forNode] };
+export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETWORK_IS_DENIABLE): Program | Enclosed {
+  const { wall, reads, writes, network, maxDiskMb, grouped } = confinement;
+  const node = { file: process.execPath, arguments: nodeArguments(confinement, networkIsDeniable) };
+  if (process.platform === "win32") return node;
+  const program = wall
+    ? wall.enclose(node, {
+        reads: [...SHARED_READS, ...reads],
+        writes,
+        cwd: reads[0] ?? "/",
+        network,
+      })
+    : node;
+  return {
+    ...program,
+    file: SHELL,
+    arguments: ["-c", script(maxDiskMb, grouped), program.file, ...program.arguments],
+  };
 }
 
 function nodeArguments(
-  { reads, writes, network, maxMemoryMb, inspect }: Confinement,
+  { reads, writes, network, wall, permissionModel, maxMemoryMb, inspect }: Confinement,
   networkIsDeniable: boolean,
 ): string[] {
-  if (!network && !networkIsDeniable) {
+  if (network === "none" && !networkIsDeniable && !wall) {
     throw new RuntimeFault(
       "sandbox_unavailable",
-      `Node ${process.versions.node} cannot deny a sandbox the network: run the runtime on Node 25 or newer, or grant the plugin the network.`,
+      `Node ${process.versions.node} cannot deny a sandbox the network: run the runtime on Node 25 or newer, install bubblewrap, or grant the plugin the network.`,
     );
   }
   for (const path of [...reads, ...writes]) {
     // Node reads a `*` in these flags as a wildcard.
     if (path.includes("*")) throw new RuntimeFault("sandbox_unavailable", `The path ${path} has a * in it.`);
   }
-  return [
-    "--permission",
+  const permissions = [
+    permissionModel === "audited" ? "--permission-audit" : "--permission",
     ...[...SHARED_READS, ...reads].map((path) => `--allow-fs-read=${path}`),
     ...writes.flatMap((path) => [`--allow-fs-read=${path}`, `--allow-fs-write=${path}`]),
-    ...(network && networkIsDeniable ? ["--allow-net"] : []),
+    ...(network !== "none" && networkIsDeniable ? ["--allow-net"] : []),
+  ];
+  return [
+    // Without the model an attack may use any means that Node has.
+    ...(permissionModel === "absent" ? ["--experimental-ffi"] : permissions),
     ...(inspect ? [...INSPECTOR_FLAGS, `--inspect=${inspect.host}:${inspect.port}`] : []),
     `--max-old-space-size=${maxMemoryMb}`,
     "--disable-sigusr1",

@@ -4,15 +4,13 @@ import { parseJson, serialiseResult } from "../guest/json.ts";
 import type { PluginPort } from "../guest/plugin-port.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
 import type { Channel } from "./channel.ts";
+import { text } from "./frame-fields.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
 /** Requests to services that one process may have open. */
 const MAX_REQUESTS = 256;
 const MAX_TARGET_CHARACTERS = 512;
 const MAX_METHOD_CHARACTERS = 256;
-
-const text = (value: unknown, maxCharacters: number): string =>
-  (typeof value === "string" ? value : "").slice(0, maxCharacters);
 
 /** Answers what a sandboxed plugin asks of the runtime: frames of the type `request`. */
 export class PluginRequests {
@@ -28,7 +26,7 @@ export class PluginRequests {
   }
 
   async answer({ header, body }: Frame): Promise<void> {
-    const id = Number(header["id"]);
+    const id = typeof header["id"] === "number" ? header["id"] : null;
     const refuse = ({ code, message }: RuntimeFault): void =>
       this.#channel.send({ t: "answer", id, ok: false, code, message });
     if (this.#open >= MAX_REQUESTS) {

@@ -1,13 +1,18 @@
 import type { ActionFacts } from "../guest/definition.ts";
+import { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { parseJson } from "../guest/json.ts";
+import type { RouteFacts } from "../lifecycle/instance.ts";
 
 const MAX_ACTIONS = 10_000;
+const MAX_ROUTES = 1000;
 
-/** What a sandbox's process says of its plugin once it is loaded. Hostile, so every part is checked. */
+/** The description that a sandbox's process sends of its loaded plugin. Hostile, so every part is checked. */
 export interface Ready {
   actions: ReadonlySet<string>;
-  routes: number;
+  routes: readonly RouteFacts[];
+  /** Whether it has a router of its own, which only trusted plugins can have. */
+  hasRouter: boolean;
   described: ReadonlyMap<string, ActionFacts>;
 }
 
@@ -23,22 +28,56 @@ function factsOf(value: unknown): ActionFacts {
   };
 }
 
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+/** No regular expressions: they would run in the runtime. */
+const PATH = /^(?:\/[\w.~!$&'+,;=@%:/*-]{0,511})?$/;
+
+const isTexts = (value: unknown, maxCount: number): value is string[] =>
+  Array.isArray(value) &&
+  value.length <= maxCount &&
+  value.every((text) => typeof text === "string" && text.length <= 256);
+
+/** @throws RuntimeFault `load_failed` */
+function routeOf(value: unknown): RouteFacts {
+  const { methods, path, permissions } = isObject(value) ? value : {};
+  const shown = JSON.stringify(path)?.slice(0, 100) ?? "without a path";
+  const invalid = (why: string): RuntimeFault => new RuntimeFault("load_failed", `The route ${shown} ${why}.`);
+  if (typeof path !== "string" || !PATH.test(path)) {
+    throw invalid("is not served in a sandbox: a path has no regular expression, and at most 512 plain characters");
+  }
+  if (!isTexts(methods, METHODS.size) || methods.length === 0 || !methods.every((method) => METHODS.has(method))) {
+    throw invalid(`has another method than ${[...METHODS].join(", ")}`);
+  }
+  // Whatever is no list must not make the route a public one.
+  if (permissions !== undefined && !isTexts(permissions, 64))
+    throw invalid("has permissions that are no list of names");
+  return { methods, path, permissions };
+}
+
+/** @throws RuntimeFault `load_failed` for a route that cannot be served */
 export function readReady({ header, body }: Frame): Ready {
-  const { actions, routes } = header;
+  const { actions } = header;
   const names = Array.isArray(actions) ? actions.filter((name) => typeof name === "string") : [];
   const known = new Set(names.slice(0, MAX_ACTIONS));
-  let facts: unknown;
-  try {
-    facts = body === "" ? {} : parseJson(body);
-  } catch {
-    facts = {};
-  }
-  const described = isObject(facts) ? facts : {};
+  const facts = objectOf(body);
+  const described = isObject(facts["actions"]) ? facts["actions"] : {};
+  const routes = Array.isArray(facts["routes"]) ? facts["routes"] : [];
+  if (routes.length > MAX_ROUTES) throw new RuntimeFault("load_failed", `A plugin has at most ${MAX_ROUTES} routes.`);
   return {
     actions: known,
-    routes: typeof routes === "number" ? routes : 0,
+    routes: routes.map(routeOf),
+    hasRouter: header["hasRouter"] === true,
     described: new Map(
       [...known].map((name) => [name, Object.hasOwn(described, name) ? factsOf(described[name]) : {}]),
     ),
   };
+}
+
+function objectOf(text: string): Record<string, unknown> {
+  try {
+    const value = text === "" ? {} : parseJson(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
 }

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 
 /**
- * Ends the sandboxes of a runtime that was killed. A sandbox leaves when its channel closes, but not while its plugin loops; so a
- * tiny shell waits for the runtime's end of a pipe to close, then kills what is still on its list.
+ * Ends the sandboxes of a runtime that was killed. A sandbox leaves when its channel closes, but not while its plugin
+ * loops; so a tiny shell waits for the runtime's end of a pipe to close, then kills what is still on its list.
  */
 
 /** Lines are `+ PID` and `- PID`. Signals to the terminal's group pass it by: it is in a session of its own. */

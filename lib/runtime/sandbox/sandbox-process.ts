@@ -1,76 +1,45 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
 import { settledWithin, within } from "../../support/within.ts";
-import type { InitFrame } from "../guest/bootstrap.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
-import { parseJson } from "../guest/json.ts";
-import type { PluginLog, PluginPort } from "../guest/plugin-port.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
+import type { ControlGroup } from "../walls/control-group.ts";
+import { enclosedPid, signalOf, spawnEnclosed } from "../walls/spawn.ts";
 import { Channel } from "./channel.ts";
-import type { SandboxUser } from "./folder-scan.ts";
-import type { Launch } from "./launch.ts";
-import type { MemorySampler, Sampled } from "./memory-sampler.ts";
+import { type ExitReason, memoryExceeded, reasonOfEnd } from "./exit-reason.ts";
+import { MAX_ID_CHARACTERS, recordOf, startFault, text, useOf } from "./frame-fields.ts";
+import type { Sampled } from "./memory-sampler.ts";
 import { type CallLimits, OpenCalls } from "./open-calls.ts";
 import { captureOutput } from "./output-capture.ts";
 import { PluginRequests } from "./plugin-requests.ts";
+import type { ProcessOptions } from "./process-options.ts";
 import { readReady, type Ready } from "./ready-frame.ts";
-import type { Reaper } from "./reaper.ts";
+import type { RouteExchange } from "./route-exchange.ts";
 
 /** One process of one sandboxed plugin, from its start to its end. What comes out of it is hostile until checked. */
 
-export interface ProcessOptions {
-  launch: Launch;
-  cwd: string;
-  user: SandboxUser | undefined;
-  init: InitFrame;
-  startTimeoutMs: number;
-  memoryLimitMb: number;
-  sampler: MemorySampler;
-  reaper: Reaper;
-  port: PluginPort<CallFacts>;
-  log: PluginLog;
-  /** Takes a line of standard output or error. */
-  onLine(stream: "stdout" | "stderr", line: string): void;
-  /** A frame was dropped: `unknown_id`, `late`, `malformed`. */
-  onDropped(reason: string): void;
-  /** A cancelled call has not ended within its grace. */
-  onStuck(process: SandboxProcess, loopAnswers: boolean): void;
-}
-
-export interface ExitReason {
-  code: RuntimeCode;
-  message: string;
-}
-
-const START_CODES: ReadonlySet<string> = new Set<RuntimeCode>([
-  "load_failed",
-  "permission_denied",
-  "service_unavailable",
-]);
-
-/** How V8 ends a process whose heap is full. */
-const HEAP_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set(["SIGABRT", "SIGTRAP", "SIGILL"]);
-
 /** In which a process that says it ends has to. */
 const LAST_WORDS_MS = 1000;
-/** How long frames of a process that has ended may still be on their way. */
+/** Milliseconds for which frames of a process that has ended may still be on their way. */
 const LAST_FRAMES_MS = 200;
-
-const text = (value: unknown, maxCharacters: number): string =>
-  (typeof value === "string" ? value : "").slice(0, maxCharacters);
 
 export class SandboxProcess {
   /** Known once `start` has resolved. */
-  plugin: Ready = { actions: new Set(), routes: 0, described: new Map() };
-  readonly pid: number;
+  plugin: Ready = { actions: new Set(), routes: [], hasRouter: false, described: new Map() };
   readonly exited: Promise<ExitReason>;
   readonly calls: OpenCalls;
+  /** The leader of the process group: the plugin's process, or the wall around it. */
+  readonly #leader: number;
+  /** Resolves when `pid` is that of the plugin's process. */
+  readonly #located: Promise<void>;
   readonly #sampled: Sampled;
   readonly #child: ChildProcess;
+  readonly #group: ControlGroup | undefined;
   readonly #channel: Channel;
   readonly #requests: PluginRequests;
   readonly #options: ProcessOptions;
@@ -81,10 +50,11 @@ export class SandboxProcess {
   #presumed: ExitReason | undefined;
   #over = false;
 
-  private constructor(options: ProcessOptions, child: ChildProcess, pid: number) {
+  private constructor(options: ProcessOptions, child: ChildProcess, leader: number, group: ControlGroup | undefined) {
     this.#options = options;
     this.#child = child;
-    this.pid = pid;
+    this.#group = group;
+    this.#leader = leader;
     this.#channel = new Channel(child.stdio[3] as Socket, {
       frame: (frame) => this.#handle(frame),
       dropped: (reason) => options.onDropped(reason),
@@ -96,18 +66,21 @@ export class SandboxProcess {
     this.#requests = new PluginRequests(this.#channel, this.calls, options.port);
     if (child.stdout) captureOutput(child.stdout, (line) => options.onLine("stdout", line));
     if (child.stderr) captureOutput(child.stderr, (line) => options.onLine("stderr", line));
-    child.on("error", () => undefined);
     const megabytes = options.memoryLimitMb;
     this.#sampled = {
-      pid,
+      pid: leader,
       limitBytes: megabytes * 1024 * 1024,
       residentBytes: 0,
-      onExceeded: () => this.kill("memory_exceeded", `The plugin's process used more than ${megabytes} MB of memory.`),
+      onExceeded: () => {
+        const { code, message } = memoryExceeded(megabytes);
+        this.kill(code, message);
+      },
     };
+    this.#located = "filter" in options.launch ? this.#locate() : Promise.resolve();
     const unwatch = options.sampler.watch(this.#sampled);
     this.exited = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
-        options.reaper.remove(pid);
+        options.reaper.remove(leader);
         unwatch();
         // A sandbox has no children that could hold the channel open.
         void this.#channel.ended(LAST_FRAMES_MS).then(() => resolve(this.#end(code, signal)));
@@ -117,27 +90,25 @@ export class SandboxProcess {
 
   /** Starts a process and waits until its plugin is loaded. @throws RuntimeFault with the reason that it is not */
   static async start(options: ProcessOptions): Promise<SandboxProcess> {
-    const child = spawn(options.launch.file, options.launch.arguments, {
-      stdio: ["ignore", "pipe", "pipe", "pipe"],
-      // The plugin's variables come with the first frame: what is here shows in /proc, and others may have added to it.
-      env: {},
-      cwd: options.cwd,
-      // A process group of its own: it is ended as a whole, and the terminal's signals do not reach it.
-      detached: true,
-      ...(options.user && { uid: options.user.uid, gid: options.user.gid }),
-    });
-    const { pid } = child;
-    if (pid === undefined) {
-      const error = await new Promise<Error>((resolve) => child.once("error", resolve));
-      throw new RuntimeFault("sandbox_unavailable", `The sandbox's process cannot be started: ${error.message}`);
+    const { launch, cwd, user, bounds } = options;
+    let group: ControlGroup | undefined;
+    let child: ChildProcess;
+    let pid: number;
+    try {
+      group = await bounds?.groups.create(bounds.limits);
+      child = spawnEnclosed(launch, { cwd, user, group });
+      pid = child.pid ?? (await Promise.reject<number>((await once(child, "error"))[0] as Error));
+    } catch (error) {
+      group?.end();
+      throw new RuntimeFault("sandbox_unavailable", `The sandbox's process cannot be started: ${messageOf(error)}`);
     }
     options.reaper.add(pid);
-    const started = new SandboxProcess(options, child, pid);
+    const started = new SandboxProcess(options, child, pid, group);
     const ready = started.#ready as PromiseWithResolvers<void>;
     const { startTimeoutMs } = options;
     try {
       started.#send({ t: "init", ...options.init });
-      await within(ready.promise, startTimeoutMs, () => {
+      await within(Promise.all([ready.promise, started.#located]), startTimeoutMs, () => {
         return new RuntimeFault("load_failed", `The plugin was not ready after ${startTimeoutMs} ms.`);
       });
       return started;
@@ -152,6 +123,16 @@ export class SandboxProcess {
     return !this.#over && this.#reason === undefined;
   }
 
+  /** The plugin's process, as this host numbers it. */
+  get pid(): number {
+    return this.#sampled.pid;
+  }
+
+  /** Grows when the process has worked; undefined where that cannot be seen. */
+  get activity(): number | undefined {
+    return this.#sampled.activity;
+  }
+
   /** Resident memory, as last sampled. */
   get residentBytes(): number {
     return this.#sampled.residentBytes;
@@ -163,6 +144,12 @@ export class SandboxProcess {
    */
   call(action: string, payload: string, facts: CallFacts & CallLimits): Promise<string> {
     return this.alive ? this.calls.open(action, payload, facts) : Promise.reject(this.#fault());
+  }
+
+  /** Hands a request over to a route of the plugin. */
+  serve(exchange: RouteExchange, facts: CallFacts & CallLimits): void {
+    if (this.alive) exchange.begin(this.calls, this.#channel, facts);
+    else exchange.reject(this.#fault());
   }
 
   /** Resolves with the plugin's own report. @throws RuntimeFault `unhealthy` when none comes within `timeoutMs` */
@@ -196,12 +183,19 @@ export class SandboxProcess {
   kill(code: RuntimeCode, message: string): void {
     if (this.#over) return;
     this.#reason ??= { code, message };
+    this.#group?.kill();
     try {
-      process.kill(-this.pid, "SIGKILL");
+      process.kill(-this.#leader, "SIGKILL");
     } catch {
       // It had no group of its own yet, or is gone.
       this.#child.kill("SIGKILL");
     }
+  }
+
+  async #locate(): Promise<void> {
+    const pid = await enclosedPid(this.#child);
+    if (pid !== undefined) this.#sampled.pid = pid;
+    else this.#reason ??= { code: "sandbox_unavailable", message: "The wall around the plugin could not be built." };
   }
 
   #send(header: Frame["header"], body?: string): void {
@@ -219,23 +213,27 @@ export class SandboxProcess {
     const { header } = frame;
     switch (header.t) {
       case "reply":
-        if (!this.calls.reply(header, frame.body)) this.#channel.drop("unknown_id");
+        if (!this.calls.reply(frame)) this.#channel.drop("unknown_id");
+        return;
+      case "head":
+      case "data":
+      case "taken":
+        if (!this.calls.take(frame)) this.#channel.drop("unknown_id");
         return;
       case "request":
         return void this.#requests.answer(frame);
       case "cancelled":
-        return this.calls.tookNote(String(header["id"]));
+        return this.calls.tookNote(text(header["id"], MAX_ID_CHARACTERS));
       case "log":
         return this.#log(frame);
       case "health":
         return this.#reported(header);
       case "ready":
         return this.#isReady(frame);
-      case "failed": {
-        const code = START_CODES.has(String(header["code"])) ? (header["code"] as RuntimeCode) : "load_failed";
-        this.#ready?.reject(new RuntimeFault(code, text(header["message"], 4096)));
-        return;
-      }
+      case "failed":
+        return this.#ready?.reject(startFault(header));
+      case "used":
+        return this.#options.onUsed ? this.#options.onUsed(useOf(header)) : this.#channel.drop("malformed");
       case "crash":
         return this.#presume(`The plugin failed: ${text(header["message"], 4096)}`);
       case "stopped":
@@ -246,7 +244,7 @@ export class SandboxProcess {
   }
 
   #reported({ id, status, message }: Frame["header"]): void {
-    const pending = this.#health.get(String(id));
+    const pending = this.#health.get(text(id, MAX_ID_CHARACTERS));
     if (pending === undefined) return this.#channel.drop("unknown_id");
     const known = status === "healthy" || status === "degraded" ? status : "unhealthy";
     pending.resolve({ status: known, message: text(message, 1024) });
@@ -254,22 +252,20 @@ export class SandboxProcess {
 
   #isReady(frame: Frame): void {
     if (this.#ready === undefined) return this.#channel.drop("unknown_id");
-    this.plugin = readReady(frame);
-    this.#ready.resolve();
+    try {
+      this.plugin = readReady(frame);
+      this.#ready.resolve();
+    } catch (error) {
+      this.#ready.reject(error);
+    }
     this.#ready = undefined;
   }
 
-  #log({ header, body }: Frame): void {
-    if (this.#channel.isNoisy(body.length)) return;
-    const { level } = header;
-    const known = level === "debug" || level === "warn" || level === "error" ? level : "info";
-    let fields: unknown;
-    try {
-      fields = body === "" || body.length > 64 * 1024 ? undefined : parseJson(body);
-    } catch {
-      return this.#channel.drop("malformed");
-    }
-    this.#options.log(known, text(header["message"], 8192), fields);
+  #log(frame: Frame): void {
+    if (this.#channel.isNoisy(frame.body.length)) return;
+    const record = recordOf(frame);
+    if (record === undefined) return this.#channel.drop("malformed");
+    this.#options.log(record.level, record.message, record.fields);
   }
 
   #fault(): RuntimeFault {
@@ -280,10 +276,14 @@ export class SandboxProcess {
 
   #end(code: number | null, signal: NodeJS.Signals | null): ExitReason {
     this.#over = true;
-    const how = signal === null ? `exit code ${code ?? "unknown"}` : signal;
-    const outOfMemory = { code: "memory_exceeded", message: "The plugin exceeded its heap limit." } as const;
-    const ended = { code: "plugin_crashed", message: `The plugin's process ended (${how}).` } as const;
-    this.#reason ??= signal !== null && HEAP_SIGNALS.has(signal) ? outOfMemory : (this.#presumed ?? ended);
+    const enclosed = "filter" in this.#options.launch;
+    if (this.#group?.outOfMemory === true) this.#reason ??= memoryExceeded(this.#options.memoryLimitMb);
+    this.#group?.end();
+    this.#reason ??= reasonOfEnd(
+      enclosed ? (signal ?? signalOf(code) ?? code) : (signal ?? code),
+      enclosed,
+      this.#presumed,
+    );
     this.calls.abandon(() => this.#fault());
     for (const { reject } of this.#health.values()) reject(this.#fault());
     this.#ready?.reject(this.#fault());

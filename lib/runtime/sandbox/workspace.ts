@@ -17,7 +17,8 @@ export interface Workspace {
 }
 
 /**
- * `data/` may be a link into the host's own store (docs/contract/host.md), where it survives upgrades; a link anywhere else is refused.
+ * `data/` may be a link into the host's own store (docs/contract/host.md), where it survives upgrades; a link anywhere
+ * else is refused.
  * @returns the real path, after the folder was made when it was missing
  */
 async function writableFolder(location: PluginLocation, relative: string): Promise<string> {

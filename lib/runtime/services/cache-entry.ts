@@ -9,8 +9,8 @@ export type CacheRequest =
   | { method: "set"; key: string; text: string; ttlSeconds: number };
 
 /**
- * What a plugin asks of the cache, checked. Keys carry the plugin's name: plugins do not see each other's entries.
- * @param defaultTtlSeconds how long an entry lives when the plugin does not say
+ * Checks what a plugin asks of the cache. Keys carry the plugin's name: plugins do not see each other's entries.
+ * @param defaultTtlSeconds seconds that an entry lives when the plugin does not say
  * @throws RuntimeFault `service_unavailable`
  */
 export function cacheRequest(

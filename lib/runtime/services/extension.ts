@@ -11,7 +11,7 @@ const ENTRIES = ["src/main", "main", "src/index", "index"].flatMap((stem) =>
   [".js", ".mjs", ".cjs", ".ts"].map((extension) => stem + extension),
 );
 
-/** What an extension's module exports: its functions, or a function that makes them from its configuration. */
+/** The exports of an extension's module: its functions, or a function that makes them from its configuration. */
 type Functions = Record<string, unknown> & { check?: () => unknown; close?: () => unknown };
 
 export interface ExtensionOptions {

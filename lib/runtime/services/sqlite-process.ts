@@ -5,9 +5,9 @@ import type { DatabaseRequest, Statement } from "./statement.ts";
 
 /**
  * The process of one plugin at one SQLite database: statements are synchronous, may take for ever, and SQLite's
- * interrupt is not within reach of JavaScript, so that only a process of its own can be given up. Plugins write the SQL:
- * what reaches beyond this database (other files, pragmas, extensions) is refused, and so is what would stay in the
- * connection after the statement (transactions, temporary objects) outside of a transaction of its own.
+ * interrupt is not within reach of JavaScript, so that only a process of its own can be given up. Plugins write the
+ * SQL: what reaches beyond this database (other files, pragmas, extensions) is refused, and so is what would stay in
+ * the connection after the statement (transactions, temporary objects) outside of a transaction of its own.
  */
 
 export interface SqliteRequest {
@@ -19,7 +19,7 @@ export type SqliteAnswer =
   | { id: number; transaction: string }
   | { id: number; error: string };
 
-/** How long a statement waits for another process that writes. */
+/** Milliseconds that a statement waits for another process that writes. */
 const BUSY_TIMEOUT_MS = 8000;
 /** Bytes of one value inside of the database's own work. */
 const MAX_VALUE_BYTES = 64 * 1024 * 1024;
@@ -104,7 +104,7 @@ const writer = new Connection("writer");
 // A database in memory belongs to one connection: its reader is the writer, which forgets what a reading one has done.
 const reader = isInMemory ? writer : new Connection("reader");
 
-/** Whoever writes waits for the transaction before it: this process has one thread. */
+/** The transaction that writers wait for: this process has one thread. */
 let turn: Promise<void> = Promise.resolve();
 
 async function takeTurn(): Promise<() => void> {

@@ -8,9 +8,9 @@ import type { Reaper } from "../sandbox/reaper.ts";
 import type { SqliteAnswer, SqliteRequest } from "./sqlite-process.ts";
 import type { DatabaseRequest } from "./statement.ts";
 
-/** How long one statement may take, waiting included; then its process is ended and a new one takes over. */
+/** Milliseconds that one statement may take, waiting included; then its process is ended and a new one takes over. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** How long the process has to close its files. */
+/** Milliseconds in which the process must close its files. */
 const CLOSE_TIMEOUT_MS = 2000;
 /** A process that was asked for nothing for so long ends; the next statement starts another. */
 const IDLE_MS = 60_000;

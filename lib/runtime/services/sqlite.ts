@@ -14,8 +14,8 @@ export function sqlitePath(url: string, root: string): string {
 const RUNTIME = "";
 
 /**
- * An embedded database. Each plugin has a process of its own at it: no plugin sees the state of another's session, and a
- * statement that never ends, or takes too much memory, ends the process of the plugin that wrote it.
+ * An embedded database. Each plugin has a process of its own at it: no plugin sees the state of another's session, and
+ * a statement that never ends, or takes too much memory, ends the process of the plugin that wrote it.
  */
 export class SqliteDatabase implements Service {
   readonly #path: string;

@@ -1,7 +1,7 @@
 import { RuntimeFault } from "../guest/fault.ts";
 import { MAX_TRANSACTION_MS } from "./result-limit.ts";
 
-/** What a plugin asks of a database. */
+/** A request of a plugin to a database. */
 export type DatabaseRequest =
   | { method: "begin"; timeoutMs: number }
   | { method: "commit"; transaction: string }

@@ -6,7 +6,10 @@ import { usageError } from "../../contract/errors.ts";
 import type { JwtConfiguration } from "../../contract/files/integration.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 
-/** The bearer tokens of plugin routes (docs/contract/runtime.md): pinned algorithms, issuer, audience and expiry, always all of them. */
+/**
+ * The bearer tokens of plugin routes (docs/contract/runtime.md): pinned algorithms, issuer, audience and expiry, always
+ * all of them.
+ */
 
 export type Claims = JWTPayload;
 

@@ -5,15 +5,15 @@ import { installSdkResolution } from "../guest/sdk-resolution.ts";
 import { moduleFormat } from "./module-format.ts";
 
 /**
- * Loads a trusted plugin's code anew for each generation. Node never forgets an ES module, so each generation has URLs of its own:
- * its entry point is imported with a query, and the resolve hook hands the query on to the plugin's own relative imports.
- * CommonJS modules can be forgotten: they leave `require.cache`.
+ * Loads a trusted plugin's code anew for each generation. Node never forgets an ES module, so each generation has URLs
+ * of its own: its entry point is imported with a query, and the resolve hook hands the query on to the plugin's own
+ * relative imports. CommonJS modules can be forgotten: they leave `require.cache`.
  */
 
 const PARAMETER = "sealift-generation";
 const GENERATION = new RegExp(`[?&]${PARAMETER}=(\\d+)`);
 
-/** What Node holds of one plugin's ES modules, of all its generations together. */
+/** The ES modules of one plugin that Node holds, of all its generations together. */
 export interface HeldModules {
   generations: number;
   /** Of source text. */

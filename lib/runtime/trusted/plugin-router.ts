@@ -1,17 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from "fastify";
-import type { PluginContext } from "../../sdk/context.ts";
 import type { Logger } from "../../support/logging.ts";
 import type { LoadedPlugin } from "../guest/definition.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { answerErrors } from "../routes/error-answer.ts";
 import { nextRequestId } from "../routes/request-id.ts";
-import type { Guard } from "../watchdog/watchdog.ts";
 import { type Claims, missingPermissions, type TokenVerifier } from "./bearer-token.ts";
 
 /**
- * The HTTP routes of one generation of a trusted plugin: a Fastify instance of its own, because Fastify takes no routes after
- * listen and gives none back. The runtime's wildcard route hands requests over; dropping the instance drops the routes.
+ * The HTTP routes of one generation of a plugin: a Fastify instance of its own, because Fastify takes no routes
+ * after listen and gives none back. The runtime's wildcard route hands requests over; dropping the instance drops the
+ * routes.
  */
 
 declare module "fastify" {
@@ -30,16 +29,25 @@ export interface PluginRouter {
   close(): Promise<void>;
 }
 
+/** A route as the runtime serves it, whichever way its plugin runs. */
+export interface ServedRoute {
+  methods: readonly string[];
+  path: string;
+  permissions: readonly string[] | undefined;
+  handler: (request: FastifyRequest, reply: FastifyReply) => unknown;
+}
+
 export interface RouterOptions {
-  plugin: LoadedPlugin;
-  context: PluginContext;
+  routes: readonly ServedRoute[];
+  /** The plugin's own, for more than `routes` can say. */
+  router?: LoadedPlugin["router"];
+  /** Leaves bodies to the handlers, as they arrive. */
+  rawBodies?: boolean;
   /** `/plugin/<name>`. */
   prefix: string;
   logger: Logger;
   verifyToken: TokenVerifier;
   bodyLimit: number;
-  /** Wraps the plugin's synchronous work, for the watchdog. */
-  guard: Guard;
 }
 
 /** Before anything of the plugin's, and before the body is read. */
@@ -56,24 +64,17 @@ function checkPermissions(verifyToken: TokenVerifier) {
   };
 }
 
-function addRoutes(app: FastifyInstance, { plugin, context, guard }: RouterOptions): void {
-  for (const { method, path, permissions, handler } of plugin.routes) {
-    app.route({
-      method,
-      url: path,
-      config: permissions === undefined ? {} : { permissions },
-      handler: (request: FastifyRequest, reply: FastifyReply) => {
-        const own = Object.create(context, { requestId: { value: request.id, enumerable: true } }) as PluginContext;
-        return guard(() => handler(request, reply, own));
-      },
-    });
+function addRoutes(app: FastifyInstance, routes: readonly ServedRoute[]): void {
+  for (const { methods, path, permissions, handler } of routes) {
+    const config = permissions === undefined ? {} : { permissions };
+    app.route({ method: [...methods], url: path, config, handler });
   }
 }
 
 /** @returns undefined for a plugin without routes. @throws what registering the plugin's routes throws */
 export async function createPluginRouter(options: RouterOptions): Promise<PluginRouter | undefined> {
-  const { plugin, prefix, logger, verifyToken, bodyLimit } = options;
-  if (plugin.routes.length === 0 && plugin.router === undefined) return undefined;
+  const { routes, router, rawBodies, prefix, logger, verifyToken, bodyLimit } = options;
+  if (routes.length === 0 && router === undefined) return undefined;
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -88,9 +89,13 @@ export async function createPluginRouter(options: RouterOptions): Promise<Plugin
   });
   app.addHook("onRequest", checkPermissions(verifyToken));
   answerErrors(app as unknown as FastifyInstance);
+  if (rawBodies) {
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser("*", (_request, _body, done) => done(null));
+  }
   const mount = async (scope: FastifyInstance): Promise<void> => {
-    addRoutes(scope, options);
-    if (plugin.router) await scope.register(plugin.router);
+    addRoutes(scope, routes);
+    if (router) await scope.register(router);
   };
   await app.register(mount as never, { prefix });
   await app.ready();

@@ -14,9 +14,9 @@ import type { CallFacts, InstanceDescription, InstanceOptions, PluginInstance } 
 import type { Guard } from "../watchdog/watchdog.ts";
 import type { TokenVerifier } from "./bearer-token.ts";
 import type { ModuleLoader } from "./module-loader.ts";
-import { createPluginRouter, type PluginRouter } from "./plugin-router.ts";
+import { createPluginRouter, type PluginRouter, type ServedRoute } from "./plugin-router.ts";
 
-/** What all trusted plugins of a runtime share. */
+/** The parts that all trusted plugins of a runtime share. */
 export interface TrustedSetting {
   strict: boolean;
   signatureKey: string | undefined;
@@ -24,7 +24,7 @@ export interface TrustedSetting {
   /** `/plugin`. */
   prefix: string;
   bodyLimit: number;
-  /** How long loading one plugin may take. */
+  /** Milliseconds that loading one plugin may take. */
   startTimeoutMs: number;
   databases: string[];
   extensions: string[];
@@ -45,18 +45,30 @@ async function checkSignature({ location, descriptor }: InstanceOptions, setting
   if (!verdict.valid) throw new RuntimeFault(verdict.code, `strict_trusted: ${verdict.reason}.`);
 }
 
+/** The plugin's routes with handlers that run under the watchdog, each request with a context of its own. */
+const servedRoutes = ({ routes }: LoadedPlugin, context: PluginContext, guard: Guard): ServedRoute[] =>
+  routes.map(({ method, path, permissions, handler }) => ({
+    ...{ methods: [method].flat(), path, permissions },
+    handler: (request, reply) => {
+      const own = Object.create(context, { requestId: { value: request.id, enumerable: true } }) as PluginContext;
+      return guard(() => handler(request, reply, own));
+    },
+  }));
+
 const isPromise = (value: unknown): value is Promise<unknown> =>
   typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 
-/** What one call adds to the plugin's context. Most calls need no signal, so it is made when it is asked for. */
+/** The part of a plugin's context that one call adds. Most calls need no signal, so it is made when it is asked for. */
 class TrustedCall implements CallScope, CallFacts {
   readonly requestId: string | undefined;
   readonly depth: number;
+  readonly trace: CallFacts["trace"];
   #controller: AbortController | undefined;
 
-  constructor({ requestId, depth }: CallFacts) {
+  constructor({ requestId, depth, trace }: CallFacts) {
     this.requestId = requestId;
     this.depth = depth;
+    this.trace = trace;
   }
 
   signal(): AbortSignal {
@@ -127,13 +139,12 @@ export class TrustedInstance implements PluginInstance {
         const plugin = await readPlugin(await guard(() => loader.load(entry, location.folder)));
         await guard(() => plugin.onLoad?.(contexts.base));
         router = await createPluginRouter({
-          plugin,
-          context: contexts.base,
+          routes: servedRoutes(plugin, contexts.base, guard),
+          router: plugin.router,
           prefix: `${setting.prefix}/${name}`,
           logger,
           verifyToken: setting.verifyToken,
           bodyLimit: setting.bodyLimit,
-          guard,
         });
         if (replaces) await guard(() => plugin.onReload?.(contexts.base));
         return plugin;

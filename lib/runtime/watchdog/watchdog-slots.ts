@@ -1,12 +1,12 @@
-/** What the watchdog's two threads share, in a SharedArrayBuffer of 32-bit slots. */
+/** The memory that the watchdog's two threads share, in a SharedArrayBuffer of 32-bit slots. */
 export const SLOT = {
   /** Counts up while the main thread's loop turns. */
   pulse: 0,
   /** The number of the plugin whose synchronous code runs, or 0. */
   running: 1,
-  /** How many blockages are over. */
+  /** The number of blockages that are over. */
   count: 2,
-  /** How long the last one took. */
+  /** Milliseconds that the last one took. */
   lastMs: 3,
   /** Which plugin ran when it was noticed, or 0. */
   culprit: 4,

@@ -1,8 +1,9 @@
-import { Worker } from "node:worker_threads";
-import { OWN_EXTENSION } from "../guest/sdk-resolution.ts";
+import type { Worker } from "node:worker_threads";
+import { startThread } from "../../support/thread.ts";
 import { NAME_SIZE, NAMES, SLOT, SLOTS, type WatchdogData } from "./watchdog-slots.ts";
 
-const PERIOD_MS = 50;
+/** Each tick wakes two threads: no more of them than the threshold asks for. Milliseconds. */
+const periodOf = (thresholdMs: number): number => Math.min(250, Math.max(20, thresholdMs / 8));
 
 export interface Blockage {
   seconds: number;
@@ -15,8 +16,8 @@ export interface Blockage {
 export type Guard = <T>(work: () => T) => T;
 
 /**
- * Notices that trusted code blocks the event loop. It cannot stop that code: it names it, in the log at once and in health and
- * metrics as soon as the loop turns again.
+ * Notices that trusted code blocks the event loop. It cannot stop that code: it names it, in the log at once and in
+ * health and metrics as soon as the loop turns again.
  */
 export class Watchdog implements AsyncDisposable {
   last: Blockage | undefined;
@@ -28,21 +29,20 @@ export class Watchdog implements AsyncDisposable {
   #seen = 0;
 
   constructor(options: { thresholdMs: number; announce: boolean; onBlocked: (blockage: Blockage) => void }) {
+    const periodMs = periodOf(options.thresholdMs);
     const data: WatchdogData = {
       shared: this.#slots.buffer,
       names: this.#names.buffer,
-      periodMs: PERIOD_MS,
+      periodMs,
       thresholdMs: options.thresholdMs,
       announce: options.announce,
     };
-    const url = new URL(`./watchdog-worker${OWN_EXTENSION}`, import.meta.url);
-    // Nothing of the parent's flags or NODE_OPTIONS concerns this thread.
-    this.#worker = new Worker(url, { workerData: data, execArgv: ["--disable-warning=ExperimentalWarning"], env: {} });
+    this.#worker = startThread(import.meta.url, "watchdog-worker", data);
     this.#worker.unref();
     this.#timer = setInterval(() => {
       Atomics.add(this.#slots, SLOT.pulse, 1);
       this.#notice(options.onBlocked);
-    }, PERIOD_MS).unref();
+    }, periodMs).unref();
   }
 
   /** Returns a runner that attributes any block of the event loop to `plugin`. */

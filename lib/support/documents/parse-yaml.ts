@@ -42,7 +42,7 @@ export function parseYamlText(text: string): Parsed {
     };
     return { value: document.toJS({ maxAliasCount: 100 }), lineOf };
   } catch (error) {
-    return { faults: [(error as Error).message] };
+    return { faults: cutFaults([error as Error], ({ message }) => message) };
   }
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
+import { missing } from "../files.ts";
 
 /**
  * A secret that the unit got with `LoadCredential=NAME:…`, without its final newline; undefined where there is none.
@@ -16,7 +17,7 @@ export function systemdCredential(
   try {
     return readFileSync(join(folder, name), "utf8").replace(/\r?\n$/, "");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (missing(error)) return undefined;
     throw usageError("credential_unreadable", `The credential ${name} cannot be read: ${(error as Error).message}.`, {
       cause: error,
     });

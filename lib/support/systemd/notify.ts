@@ -7,9 +7,9 @@ const PROGRAM_TIMEOUT_MS = 10_000;
 /** Pings per watchdog interval: one may come late or fail, and the service still lives. */
 const PINGS_PER_INTERVAL = 3;
 /** systemd ignores messages of more than 4096 bytes; a character takes up to three. */
-const LONGEST_STATUS = 1000;
+const MAX_STATUS = 1000;
 /** The longest delay that a timer takes. Milliseconds. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export interface NotifierOptions {
   /**
@@ -62,7 +62,7 @@ function watchdogInterval({ WATCHDOG_USEC, WATCHDOG_PID }: NodeJS.ProcessEnv): n
   if (!Number.isFinite(microseconds) || microseconds <= 0) return undefined;
   // The parent is the unit's process when an old Node has started this one (bin/launch.ts).
   if (WATCHDOG_PID && ![process.pid, process.ppid].includes(Number(WATCHDOG_PID))) return undefined;
-  return Math.min(microseconds / 1000 / PINGS_PER_INTERVAL, LONGEST_TIMER_MS);
+  return Math.min(microseconds / 1000 / PINGS_PER_INTERVAL, MAX_TIMER_MS);
 }
 
 class NoNotifier implements Notifier {
@@ -190,5 +190,5 @@ class SystemdNotifier implements Notifier {
 
 /** One line: a line break would begin another variable of the protocol. */
 function statusLine(text: string): string {
-  return `STATUS=${text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").slice(0, LONGEST_STATUS)}`;
+  return `STATUS=${text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").slice(0, MAX_STATUS)}`;
 }

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { lstat, mkdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { writeFileAtomic } from "../files.ts";
+import { missing, writeFileAtomic } from "../files.ts";
 
 export const SYSTEMD_SERVICES = ["hub", "runtime", "watch"] as const;
 export type SystemdService = (typeof SYSTEMD_SERVICES)[number];
@@ -175,7 +175,7 @@ async function stateOf(path: string, content: string): Promise<UnitFile["state"]
     const seal = SEAL.exec(found);
     return seal !== null && digest(found.slice(seal[0].length)) === seal[1] ? "outdated" : "edited";
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "new";
+    if (missing(error)) return "new";
     throw error;
   }
 }

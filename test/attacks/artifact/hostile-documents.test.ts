@@ -1,4 +1,6 @@
-/** YAML and JSON of a signed archive that ended the agent: 4 GiB of memory, or 40 s without a turn of the event loop. */
+/**
+ * YAML and JSON of a signed archive that ended the agent: 4 GiB of memory, or 40 s without a turn of the event loop.
+ */
 import t from "tap";
 import { planText, projectTar } from "../../support/forged/artifact.ts";
 import { forgedZip } from "../../support/forged/zip.ts";

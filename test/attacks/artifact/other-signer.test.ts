@@ -1,4 +1,7 @@
+import { createPrivateKey, createPublicKey } from "node:crypto";
 import t from "tap";
+import { trustedSigner } from "../../../lib/agent/sources/trust.ts";
+import { layoutOf } from "../../../lib/releases/layout.ts";
 import { forgedArtifact, forgedFrame, forgedSigner, projectTar } from "../../support/forged/artifact.ts";
 import { attackedHost } from "../../support/host/attacked-host.ts";
 
@@ -9,6 +12,17 @@ t.test("an artifact of another signer is refused, however genuine", async (t) =>
 
   await t.test("when it comes with the stranger's own key", async (t) => {
     await host.refusesArtifact(t, artifact, { code: "signer_untrusted" });
+  });
+
+  await t.test("when everybody could have signed it: with the pinned public key as the private one", async (t) => {
+    const seed = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), host.signer.publicKey]);
+    const privateKey = createPrivateKey({ key: seed, format: "der", type: "pkcs8" });
+    const publicKey = createPublicKey(privateKey).export({ format: "der", type: "spki" }).subarray(-32);
+    const pinned = { pinned: host.signer.publicKey };
+    await t.rejects(trustedSigner(layoutOf(host.root), "project-prj_0123456789", pinned, publicKey), {
+      code: "signer_untrusted",
+      message: /signed with the pinned public key as a private one/,
+    });
   });
 
   await t.test("when a signer was trusted on first use", async (t) => {

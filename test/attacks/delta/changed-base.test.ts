@@ -35,3 +35,23 @@ t.test("a base file that is not what was installed is never taken over", async (
     await t.rejects(complete(folder, delta, base, "1.1.0"), { code: "delta_base_changed", message: /kept/ }, what);
   }
 });
+
+t.test("a changed file is found among many, whichever thread copies it", async (t) => {
+  const many = Object.fromEntries(
+    Array.from({ length: 400 }, (_, index) => [`plugins/demo/${index}`, `file ${index}`]),
+  );
+  const folder = temporaryFolder(t);
+  const { from, to, tree, base } = await twoVersions(folder, many, { ...many, "plugins/demo/0": "edited" });
+  const delta = await deltaBetween(folder, from, to);
+  // The first files of a tree go to the second thread, the last ones stay with the first.
+  for (const name of ["1", "99"]) {
+    const file = join(tree, "plugins/demo", name);
+    writeFileSync(file, `FILE ${name}`);
+    const refused = { code: "delta_base_changed", message: new RegExp(`"plugins/demo/${name}"`) };
+    await t.rejects(complete(temporaryFolder(t), delta, base, "1.1.0"), refused);
+    writeFileSync(file, `file ${name}`);
+  }
+  const completed = await complete(temporaryFolder(t), delta, base, "1.1.0");
+  for (const [path, content] of Object.entries(many))
+    t.equal(readFileSync(join(completed, path), "utf8"), path === "plugins/demo/0" ? "edited" : content);
+});

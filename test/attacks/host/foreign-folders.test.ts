@@ -1,9 +1,9 @@
 /** Folders that another user can change: a plugin's live data, and a project root that root is asked to deploy into. */
-import { chown, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { chown, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import { INSTALL, sourceOf } from "../../support/host/given-source.ts";
+import { GIVEN_TARGET, INSTALL, sourceOf } from "../../support/host/given-source.ts";
 import { plant } from "../../support/host/project-root.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -39,8 +39,18 @@ t.test(
     await chown(root, 65534, 65534);
     const run = (allowForeignRoot: boolean) =>
       deploy(sourceOf("1.0.0", INSTALL), { ...options(root), allowForeignRoot }, () => {});
-    t.match(await run(false), { error: { code: "root_foreign", exitCode: 1 } });
+    const victim = temporaryFolder(t);
+    await mkdir(join(root, ".sealift"));
+    for (const name of ["reports", "outbox", "state"]) await symlink(victim, join(root, ".sealift", name));
+    t.match(await run(false), { report: null, error: { code: "root_foreign", exitCode: 1 } });
+    t.same(await readdir(victim), [], "the report of that is not written where their links lead");
+    await rm(join(root, ".sealift"), { recursive: true });
+
+    await mkdir(join(root, ".sealift/state"), { recursive: true });
+    await writeFile(join(victim, "file"), "the victim's");
+    await symlink(join(victim, "file"), join(root, `.sealift/state/${GIVEN_TARGET}.lock.holder`));
     t.match(await run(true), { outcome: "deployed" });
     t.equal(await readFile(join(root, "plugins/a/version"), "utf8"), "1.0.0");
+    t.equal(await readFile(join(victim, "file"), "utf8"), "the victim's", "the lock's note follows no link");
   },
 );

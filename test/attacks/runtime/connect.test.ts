@@ -1,6 +1,5 @@
 import { type AddressInfo, createServer } from "node:net";
-import t from "tap";
-import { allRefused, startAttacker } from "../../support/runtime/attacker.ts";
+import { allRefused, inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 
 const ATTACKS = {
   tcp: `const { connect } = await load("node:net"); return await new Promise((done, fail) => connect(parameters.port, "127.0.0.1").on("connect", () => done(1)).on("error", fail))`,
@@ -15,15 +14,15 @@ const ATTACKS = {
   "the channel's own handle": `const { Socket } = await load("node:net"); const Pipe = new Socket({ fd: 3 })._handle.constructor; const error = new Pipe(0).connect({ oncomplete() {} }, parameters.socket); if (error) throw error; return 1`,
 };
 
-t.test(
+inEachSetting(
   "a sandboxed plugin without a grant reaches nothing on the network, even where its descriptor asks for it",
-  async (t) => {
+  async (t, setting) => {
     let connections = 0;
     const server = createServer((socket) => {
       connections++;
       socket.end();
     });
-    const host = await startAttacker(t, { descriptor: { network: true } });
+    const host = await startAttacker(t, { setting, descriptor: { network: true } });
     const unix = createServer(() => connections++);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     await new Promise<void>((resolve) => unix.listen("/tmp/sealift-attack.sock", resolve));
@@ -35,15 +34,19 @@ t.test(
   },
 );
 
-t.test("with the operator's grant it does, and only the plugin that asked", async (t) => {
+inEachSetting("with the operator's grant it does, and only the plugin that asked", async (t, setting) => {
   const server = createServer((socket) => socket.end());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.teardown(() => server.close());
   const host = await startAttacker(t, {
+    setting,
     descriptor: { network: true },
     configuration: { plugins: { grants: { evil: { network: true }, victim: { network: true } } } },
   });
   const parameters = { port: (server.address() as AddressInfo).port };
   t.match(await host.attack(ATTACKS.tcp, parameters), { done: 1 });
-  t.match(await host.attack(ATTACKS.tcp, parameters, "victim"), { refused: "ERR_ACCESS_DENIED" });
+  t.match(await host.attack(ATTACKS.dns), { done: /^(127|::1)/ }, "names are found as on the host");
+  t.match(await host.attack(ATTACKS.tcp, parameters, "victim"), {
+    refused: setting === "wall" ? "EACCES" : "ERR_ACCESS_DENIED",
+  });
 });

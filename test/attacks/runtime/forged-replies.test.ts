@@ -1,5 +1,4 @@
-import t from "tap";
-import { startAttacker } from "../../support/runtime/attacker.ts";
+import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 import { isAlive, until } from "../../support/runtime/host.ts";
 
 /** Writes frames of its own on the channel, past the bootstrap. */
@@ -16,61 +15,6 @@ const FORGE = `
   const send = (header, body) => writeSync(3, frame(header, body));
 `;
 
-t.test("replies with unknown, guessed or repeated ids reach no caller and are counted", async (t) => {
-  const host = await startAttacker(t);
-  const waiting = host.call("evil", "run", {
-    code: `await new Promise((done) => setTimeout(done, 500)); return "genuine"`,
-  });
-  const answer = await host.attack(`${FORGE}
-    for (const id of ["", "0", "1", "undefined", null, {}, "00000000-0000-4000-8000-000000000000"]) send({ t: "reply", id, ok: true }, '"forged"');
-    // The ids of its own replies can be overheard: a repeated reply must find nobody.
-    const { stringify } = JSON;
-    JSON.stringify = (value, ...rest) => {
-      if (value?.t === "reply") {
-        JSON.stringify = stringify;
-        setImmediate(() => send(value, '"repeated"'));
-      }
-      return stringify(value, ...rest);
-    };
-    return "first"`);
-  t.same(answer, { done: "first" });
-  t.match(await waiting, { status: 200, body: { result: { done: "genuine" } } });
-  t.equal(await host.result("victim", "alive"), "alive");
-  const dropped = await host.counter('sealift_frames_dropped_total{plugin="evil",reason="unknown_id"}');
-  t.ok(dropped >= 8, `${dropped} dropped`);
-  t.match(await host.status("evil"), { state: "loaded", restarts: 0 });
-});
-
-t.test("a forged second start, an unknown kind and forged answers change nothing", async (t) => {
-  const host = await startAttacker(t);
-  await host.attack(`${FORGE}
-    send({ t: "ready", actions: ["injected"] });
-    send({ t: "failed", code: "internal", message: "x" });
-    send({ t: "health", id: "1", status: "unhealthy" });
-    send({ t: "cancelled", id: "1" });
-    send({ t: "toString" });
-    send({ t: "request", id: 1, target: "plugin:victim", method: "alive" }, "[]");
-    send({ t: "request", id: 2, target: "cache", method: "get" }, "{}");
-    send({ t: "request", id: 3, target: "__proto__", method: "constructor" }, "[]");
-    send({ t: "log", level: "fatal", message: {} }, "not json");`);
-  t.match(await host.call("evil", "injected"), { status: 404 });
-  t.equal(await host.result("evil", "alive"), "alive");
-  t.match(await host.status("evil"), { state: "loaded", restarts: 0 });
-});
-
-for (const last of ["stopped", "crash"]) {
-  t.test(`a plugin that says it has ended (${last}) and does not is ended, and comes back`, async (t) => {
-    const host = await startAttacker(t);
-    const { pid } = (await host.status("evil")) as { pid: number };
-    await host.attack(
-      `${FORGE} process.stderr.write("FATAL ERROR: heap out of memory\\n"); send({ t: "${last}", message: "so long" });`,
-    );
-    await until(() => !isAlive(pid), 5000);
-    t.equal(await host.result("evil", "alive"), "alive");
-    t.match(await host.status("evil"), { state: "loaded", restarts: 1 });
-  });
-}
-
 const BROKEN = {
   "a length of four gigabytes": `writeSync(3, Buffer.from([255, 255, 255, 255, 0, 0, 0, 1]));`,
   "a length of nothing": `writeSync(3, Buffer.alloc(8));`,
@@ -81,19 +25,74 @@ const BROKEN = {
   "a flood of log records": `for (;;) { for (let i = 0; i < 1000; i++) context.logger.info("x"); await new Promise(setImmediate); }`,
 };
 
-for (const [name, code] of Object.entries(BROKEN)) {
-  t.test(`${name} costs the plugin its process and nobody else anything`, async (t) => {
-    const host = await startAttacker(t);
-    const broken = host.call("evil", "run", { code: `${FORGE} ${code} await new Promise(() => {});` });
-    const other = await host.result("victim", "alive");
-    t.equal(other, "alive");
-    t.match(await broken, { status: 500, body: { code: "channel_violated" } });
-    t.equal(await host.result("evil", "alive"), "alive");
-  });
-}
+inEachSetting("nothing that a plugin writes on its channel costs more than its own process", async (t, setting) => {
+  const host = await startAttacker(t, { setting });
 
-t.test("a plugin asks only for what its permissions allow, whatever it writes into its request", async (t) => {
+  await t.test("replies with unknown, guessed or repeated ids reach no caller and are counted", async (t) => {
+    const waiting = host.call("evil", "run", {
+      code: `await new Promise((done) => setTimeout(done, 500)); return "genuine"`,
+    });
+    const answer = await host.attack(`${FORGE}
+      for (const id of ["", "0", "1", "undefined", null, {}, "00000000-0000-4000-8000-000000000000"]) send({ t: "reply", id, ok: true }, '"forged"');
+      // The ids of its own replies can be overheard: a repeated reply must find nobody.
+      const { stringify } = JSON;
+      JSON.stringify = (value, ...rest) => {
+        if (value?.t === "reply") {
+          JSON.stringify = stringify;
+          setImmediate(() => send(value, '"repeated"'));
+        }
+        return stringify(value, ...rest);
+      };
+      return "first"`);
+    t.same(answer, { done: "first" });
+    t.match(await waiting, { status: 200, body: { result: { done: "genuine" } } });
+    t.equal(await host.result("victim", "alive"), "alive");
+    const dropped = await host.counter('sealift_frames_dropped_total{plugin="evil",reason="unknown_id"}');
+    t.ok(dropped >= 8, `${dropped} dropped`);
+    t.match(await host.status("evil"), { state: "loaded", restarts: 0 });
+  });
+
+  await t.test("a forged second start, an unknown kind and forged answers change nothing", async (t) => {
+    await host.attack(`${FORGE}
+      send({ t: "ready", actions: ["injected"] });
+      send({ t: "failed", code: "internal", message: "x" });
+      send({ t: "health", id: "1", status: "unhealthy" });
+      send({ t: "cancelled", id: "1" });
+      send({ t: "toString" });
+      send({ t: "request", id: 1, target: "plugin:victim", method: "alive" }, "[]");
+      send({ t: "request", id: 2, target: "cache", method: "get" }, "{}");
+      send({ t: "request", id: 3, target: "__proto__", method: "constructor" }, "[]");
+      send({ t: "log", level: "fatal", message: {} }, "not json");`);
+    t.match(await host.call("evil", "injected"), { status: 404 });
+    t.equal(await host.result("evil", "alive"), "alive");
+    t.match(await host.status("evil"), { state: "loaded", restarts: 0 });
+  });
+
+  for (const last of ["stopped", "crash"]) {
+    await t.test(`a plugin that says it has ended (${last}) and does not is ended, and comes back`, async (t) => {
+      const { pid, restarts } = (await host.status("evil")) as { pid: number; restarts: number };
+      await host.attack(
+        `${FORGE} process.stderr.write("FATAL ERROR: heap out of memory\\n"); send({ t: "${last}", message: "so long" });`,
+      );
+      await until(() => !isAlive(pid));
+      t.equal(await host.result("evil", "alive"), "alive");
+      t.match(await host.status("evil"), { state: "loaded", restarts: restarts + 1 });
+    });
+  }
+
+  for (const [name, code] of Object.entries(BROKEN)) {
+    await t.test(`${name} costs the plugin its process and nobody else anything`, async (t) => {
+      const broken = host.call("evil", "run", { code: `${FORGE} ${code} await new Promise(() => {});` });
+      t.equal(await host.result("victim", "alive"), "alive");
+      t.match(await broken, { status: 500, body: { code: "channel_violated" } });
+      t.equal(await host.result("evil", "alive"), "alive");
+    });
+  }
+});
+
+inEachSetting("a plugin asks only for what its permissions allow", async (t, setting) => {
   const host = await startAttacker(t, {
+    setting,
     descriptor: {
       permissions: [
         { resource: "cache", actions: ["get"] },

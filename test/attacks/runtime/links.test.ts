@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import t from "tap";
-import { allRefused, startAttacker } from "../../support/runtime/attacker.ts";
+import { allRefused, inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 
 t.test("a plugin's folder with a link that leads out of it is refused, wherever the link is", async (t) => {
   const host = await startAttacker(t, { files: { secret: "secret", "folder/file": "x" } });
@@ -50,8 +50,8 @@ t.test("a link that stays inside is no fault", async (t) => {
   t.match(await host.reload("evil"), { status: 200 });
 });
 
-t.test("a sandboxed plugin makes no links of its own", async (t) => {
-  const host = await startAttacker(t, { files: { secret: "secret" } });
+inEachSetting("a sandboxed plugin makes no links of its own", async (t, setting) => {
+  const host = await startAttacker(t, { setting, files: { secret: "secret" } });
   await allRefused(
     t,
     host,
@@ -63,5 +63,8 @@ t.test("a sandboxed plugin makes no links of its own", async (t) => {
       "copied link": `return (await load("node:fs")).cpSync("/proc/self/exe", context.dataDir + "/link", { verbatimSymlinks: true })`,
     },
     { secret: host.path("secret") },
+    // Behind the wall a link leads nowhere, and on the host the plugin's next load is refused.
+    setting === "wall" ? ["symlink", "relative symlink", "symlink with promises", "copied link"] : [],
   );
+  if (setting === "wall") t.match(await host.reload("evil"), { status: 500, body: { code: "link_outside" } });
 });

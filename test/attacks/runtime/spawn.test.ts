@@ -1,9 +1,19 @@
-import t from "tap";
-import { allRefused, startAttacker } from "../../support/runtime/attacker.ts";
+import { allRefused, inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 
-t.test("a sandboxed plugin starts no process, thread, native code or inspector", async (t) => {
-  const host = await startAttacker(t);
-  await allRefused(t, host, {
+inEachSetting("a sandboxed plugin starts no process, thread, native code or inspector", async (t, setting) => {
+  const host = await startAttacker(t, { setting });
+  // Threads, bindings and WASI stay inside of the process, the inspector finds no network, and the failed spawns return
+  // a number.
+  const own = [
+    "worker",
+    "binding",
+    "spawnBinding",
+    "wasi",
+    "inspector",
+    "inspector session",
+    "a ChildProcess of its own",
+  ];
+  const attacks = {
     execFileSync: `return (await load("node:child_process")).execFileSync("/bin/sh", ["-c", "id"]).toString()`,
     spawn: `const { spawn } = await load("node:child_process"); return await new Promise((done, fail) => spawn("/bin/true").on("exit", done).on("error", fail))`,
     fork: `return (await load("node:child_process")).fork("/tmp/x.js").pid`,
@@ -18,6 +28,13 @@ t.test("a sandboxed plugin starts no process, thread, native code or inspector",
     wasi: `const { WASI } = await load("node:wasi"); return new WASI({ version: "preview1", preopens: { "/": "/" } }) && 1`,
     inspector: `const inspector = await load("node:inspector"); inspector.open(0); return inspector.url()`,
     "inspector session": `const { Session } = await load("node:inspector"); new Session().connect(); return 1`,
-  });
+  };
+  await allRefused(t, host, attacks, {}, setting === "wall" ? own : []);
+  if (setting === "wall") {
+    const started = await host.attack(
+      `const { spawnSync } = process.getBuiltinModule("child_process"); const { error, status } = spawnSync(process.execPath, ["--version"]); return [error?.code, status]`,
+    );
+    t.same(started, { done: ["EPERM", null] });
+  }
   t.match(await host.attack(`return 1`), { done: 1 });
 });

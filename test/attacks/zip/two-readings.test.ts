@@ -1,4 +1,6 @@
-/** Archives that two readers read in two ways: each was installed once, and unzip, bsdtar or Python saw another tree. */
+/**
+ * Archives that two readers read in two ways: each was installed once, and unzip, bsdtar or Python saw another tree.
+ */
 import t from "tap";
 import { descriptorEntry, type ForgedZip, forgedZip } from "../../support/forged/zip.ts";
 import { marketplaceHost, pluginZip, SLUG } from "../../support/host/marketplace-host.ts";

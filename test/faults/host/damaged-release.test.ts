@@ -1,4 +1,4 @@
-/** What a power cut may leave of a release that is current: files that are empty, cut short, missing, or links that are gone. */
+/** Remains of a current release after a power cut: files that are empty, cut short, missing, or links that are gone. */
 import { appendFile, chmod, readFile, rm, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";

@@ -3,6 +3,11 @@ import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import { bootId } from "../../../lib/agent/deployment/interrupted.ts";
+import { readReports } from "../../../lib/agent/reports/report.ts";
+import { type Attempt, Journal } from "../../../lib/releases/journal.ts";
+import { writeJsonFile } from "../../../lib/releases/json-file.ts";
+import { readQuarantine } from "../../../lib/releases/quarantine.ts";
 import { switchRelease } from "../../../lib/releases/switch.ts";
 import { statsOf } from "../../../lib/support/files.ts";
 import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../support/host/given-source.ts";
@@ -24,7 +29,13 @@ t.test("the next deployment removes the temporary names of killed runs, and noth
   t.match(await deploy(sourceOf("1.0.0", INSTALL), options(root), () => {}), { outcome: "deployed" });
   await mkdir(join(root, "extensions"), { recursive: true });
 
-  const files = [join(sealift, `.journal.json.${HEX}.tmp`)];
+  const files = [
+    join(sealift, `.journal.json.${HEX}.tmp`),
+    join(sealift, "lock.holder"),
+    join(sealift, "state", `.${TARGET}.json.${HEX}.tmp`),
+    join(sealift, "reports", TARGET, `.20260101T000000000Z-1.json.${HEX}.tmp`),
+    join(sealift, "reports", TARGET, "archive.ndjson.gz.tmp"),
+  ];
   const links = [join(root, "plugins"), join(root, "extensions"), join(sealift, "current")].map((folder) =>
     join(folder, `.link-${HEX}`),
   );
@@ -37,7 +48,7 @@ t.test("the next deployment removes the temporary names of killed runs, and noth
   ];
   for (const path of others) await writeFile(path, "kept");
 
-  t.match(await deploy(sourceOf("1.1.0", INSTALL), options(root), () => {}), { outcome: "deployed" });
+  t.match(await deploy(sourceOf("1.0.0", INSTALL), options(root), () => {}), { outcome: "unchanged" });
   t.same(await left([...files, ...links]), []);
   t.same(await left(others), others);
 });
@@ -73,3 +84,33 @@ t.test("seeds of a killed switch are removed from the plugin's data, and no link
   ];
   t.same(await left(kept), kept);
 });
+
+t.test(
+  "a run that was killed between its journal and its release has one report, and condemns no version",
+  async (t) => {
+    const root = temporaryFolder(t);
+    const layout = layoutOf(root);
+    const killed: Attempt = {
+      v: 1,
+      deployment_id: "11111111-2222-3333-4444-555555555555",
+      target: TARGET,
+      ...{ kind: "project", slug: "prj_0123456789", host_id: "host", requested_version: "latest", identity: null },
+      ...{ resolved_version: "1.0.0", started_at: "2026-01-01T00:00:00.000Z", release: "1.0.0-abcdef01" },
+      boot_id: await bootId(),
+    };
+    const staging = layout.staging(TARGET, killed.release);
+    await mkdir(staging, { recursive: true });
+    await writeJsonFile(join(staging, "attempt.json"), killed);
+    await Journal.begin(layout, killed, null);
+
+    t.match(await deploy(sourceOf("1.1.0", INSTALL), options(root), () => {}), { outcome: "deployed" });
+    const reports = await readReports(layout, TARGET, 10);
+    t.match(
+      reports.filter(({ deployment_id: id }) => id === killed.deployment_id),
+      [{ status: "failed", code: "interrupted" }],
+    );
+    t.equal(reports.length, 2);
+    t.same(await readQuarantine(layout, TARGET), []);
+    t.same(await left([staging]), []);
+  },
+);

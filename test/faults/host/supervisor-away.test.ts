@@ -1,5 +1,8 @@
 /** Trouble of the host condemns no version: a supervisor that is not there, or stops; a key that was typed wrong. */
+import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
@@ -81,6 +84,27 @@ t.test("a supervisor that stops in the middle condemns nothing; one that works d
     t.match(await h.run(RESTART), { error: { code: "supervisor_failed" } });
     t.match(await h.held(), [{ version: "1.0.0", code: "supervisor_failed" }]);
   });
+});
+
+t.test("a runtime that cannot load the new version condemns it, one that has no sandbox for it does not", async (t) => {
+  for (const [code, isHeld] of [
+    ["load_failed", true],
+    ["sandbox_unavailable", false],
+  ] as const) {
+    const said = { error: `the reason of ${code}`, detail: `the reason of ${code}`, code };
+    await using server = createServer((request, response) => {
+      const [status, body] = request.url === "/plugin/ipc/status" ? [200, { plugins: [] }] : [500, said];
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const runtimeUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const options = { runtimeUrl, pluginKey: "key", timeoutMs: 5000 };
+    const h = host(t, { name: "runtime", make: (installed) => runtimeSupervisor(options, installed) });
+    const { error } = await h.run(RESTART);
+    t.match(error?.message, `the reason of ${code}`);
+    t.equal((await h.held()).length, isHeld ? 1 : 0, code);
+    server.closeAllConnections();
+  }
 });
 
 t.test("a pinned key that is not the signer's condemns no version", async (t) => {

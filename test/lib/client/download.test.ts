@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from "node:crypto";
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import t, { type Test } from "tap";
 import { DeployClient } from "../../../lib/client/deploy-client.ts";
@@ -287,8 +286,8 @@ concurrently("a reader that stops ends the transfer", async (t) => {
   });
   const client = new DeployClient(PROJECT, { hubUrl: hub.url, apiKey: API_KEY, timeoutMs: 5000 });
   const stream = client.download("1.0.0", await client.locate("1.0.0"), { maxBytes: 2e9 });
-  await once(stream, "readable");
-  stream.destroy();
+  await stream.next();
+  await stream.return(undefined);
   await closed.promise;
   t.pass("the connection is closed");
 });

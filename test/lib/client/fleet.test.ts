@@ -206,7 +206,7 @@ t.test("a record without an end is refused before it fills the memory", async (t
   t.equal((await hostsOf(hub)).length, 2, "large ones may come, one after the other");
 });
 
-/** What a process of its own says that reads a fleet and prints it: hosts and peak resident MB. */
+/** The output of a process of its own that reads a fleet and prints it: hosts and peak resident MB. */
 async function readApart(
   hub: MarketplaceHub,
   count: number,

@@ -2,7 +2,7 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { type InstallHeaders, MarketplaceClient } from "../../../lib/client/marketplace-client.ts";
-import type { TargetKind } from "../../../lib/contract/surfaces/paths.ts";
+import type { MarketplaceKind } from "../../../lib/contract/surfaces/paths.ts";
 import { marketplaceHost, SLUG } from "../../support/host/marketplace-host.ts";
 import {
   honestInstall,
@@ -20,7 +20,7 @@ type Name = (typeof OPERATIONS)[number];
 
 const startHub = (t: Test): Promise<MarketplaceHub> => startMarketplaceHub(t, RELEASE);
 
-function clientOf(hub: { url: string }, kind: TargetKind = "plugin", timeoutMs = 10_000, signal?: AbortSignal) {
+function clientOf(hub: { url: string }, kind: MarketplaceKind = "plugin", timeoutMs = 10_000, signal?: AbortSignal) {
   const options = { hubUrl: hub.url, apiKey: MARKETPLACE_KEY, timeoutMs, ...(signal && { signal }) };
   return new MarketplaceClient(kind, SLUG, options);
 }

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import t from "tap";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { renewAdminKeyOf } from "../../../lib/hub/start/renew-admin-key.ts";
@@ -74,7 +75,7 @@ t.test("the audit log says who did what to what, from where, and nothing that is
       "operator kek.rotate kek_",
     ],
   );
-  t.match(entries[5], { request_id: "publish-1", address: "127.0.0.1", facts: { version: "1.0.0", created: true } });
+  t.match(entries[5], { request_id: "publish-1", address: "127.0.0.1", facts: { version: "1.0.0" } });
   const text = JSON.stringify(entries);
   for (const secret of [hub.adminKey, key, project.key, project.credential, what.dek.toString("base64"), "own secret"])
     t.notOk(text.includes(secret));
@@ -84,6 +85,29 @@ t.test("the audit log says who did what to what, from where, and nothing that is
   t.equal((yanks.body.items as Entry[]).length, 1);
   isErrorBody(t, await hub.call("GET", "/devkeys/audit", { key: project.key }), 403, "forbidden");
   isErrorBody(t, await hub.call("GET", "/devkeys/audit", { key: null }), 401, "key_missing");
+});
+
+t.test("a deed whose entry cannot be written is not done, and one that changes nothing has no entry", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  const what = publication("1.0.0");
+  await project.publish(what);
+  t.equal((await project.publish(what)).status, 200, "the very same bytes once more");
+  const { items } = (await hub.call("GET", "/devkeys/audit?action=version.publish")).body as { items: Entry[] };
+  t.equal(items.length, 1);
+
+  const database = new DatabaseSync(join(hub.dataDir, "hub.sqlite"));
+  t.teardown(() => database.close());
+  database.exec("CREATE TRIGGER refuse BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no entry'); END");
+  t.equal((await project.publish(publication("1.1.0"))).status, 500);
+  const tide = { name: "Tide", kind: "plugin", slug: "tide" };
+  t.equal((await hub.call("POST", "/devkeys/projects", { json: tide })).status, 500);
+  t.equal((await hub.call("DELETE", `/devkeys/api-keys/${project.keyId}`)).status, 500);
+  database.exec("DROP TRIGGER refuse");
+  const bearer = await project.session();
+  const latest = await hub.call("GET", `/app/deploy/v1/projects/${project.id}/versions/latest`, { bearer });
+  t.equal(latest.body.version, "1.0.0", "the key is alive, and the version was not published");
+  t.equal((await hub.call("POST", "/devkeys/projects", { json: tide })).status, 201, "the slug is free");
 });
 
 t.test(

@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import t, { type Test } from "tap";
 import {
   createProject,
@@ -57,6 +59,9 @@ t.test("a delta is listed with its version, downloaded and opened by a key of it
   const again = await hub.call("POST", at(project, "1.1.0", "deltas"), { key: project.key, form: form() });
   t.equal(again.status, 200, "the second time it is there already");
   t.equal(again.body.delta_id, sent.body.delta_id);
+  const entries = (await hub.call("GET", "/devkeys/audit?action=delta.publish")).body.items as unknown[];
+  t.match(entries, [{ subject: project.id, facts: { version: "1.1.0", base_version: "1.0.0" } }]);
+  t.equal(entries.length, 1, "what was there already is no deed");
 
   const { deltas } = (await hub.call("GET", location, { bearer })).body;
   t.match(deltas, [{ base_version: "1.0.0", base_content_sha256: first.contentSha256, size_bytes: 300 }]);
@@ -169,4 +174,49 @@ t.test("a key-encryption key that is rotated opens deltas as before", async (t) 
     json: { deployment_credential: project.credential, artifact_signature: base64(delta.signature) },
   });
   t.equal(answer.body.dek, base64(delta.dek));
+});
+
+t.test("a delta or an index whose bytes are lost can be published again", async (t) => {
+  const hub = await startHub(t);
+  const { project, first, delta } = await twoVersions(t, hub);
+  const publishDelta = () =>
+    hub.call("POST", at(project, "1.1.0", "deltas"), { key: project.key, form: deltaForm(first, delta) });
+  const index = () => {
+    const form = new FormData();
+    form.set("index", new Blob([new Uint8Array(randomBytes(100))]), "index");
+    return form;
+  };
+  const publishIndex = () => hub.call("POST", at(project, "1.1.0", "index"), { key: project.key, form: index() });
+  const sent = await publishDelta();
+  t.equal(sent.status, 201);
+  t.equal((await publishIndex()).status, 201);
+  t.equal((await publishIndex()).status, 200);
+
+  const stored = join(hub.dataDir, "blobs");
+  const kept = (await readdir(stored, { recursive: true })).filter((name) => /(dlt|idx)_[^/]*$/.test(name));
+  t.equal(kept.length, 2);
+  for (const name of kept) await rm(join(stored, name));
+  const again = await publishDelta();
+  t.equal(again.status, 201, "the new bytes take the place of the lost ones");
+  t.not(again.body.delta_id, sent.body.delta_id);
+  t.equal((await publishDelta()).status, 200);
+  t.equal((await publishIndex()).status, 201);
+  t.equal((await publishIndex()).status, 200);
+});
+
+t.test("the audit log has deltas and indexes", async (t) => {
+  const hub = await startHub(t);
+  const { project, first, delta } = await twoVersions(t, hub);
+  await hub.call("POST", at(project, "1.1.0", "deltas"), { key: project.key, form: deltaForm(first, delta) });
+  const form = new FormData();
+  form.set("index", new Blob([new Uint8Array(randomBytes(100))]), "index");
+  await hub.call("POST", at(project, "1.1.0", "index"), { key: project.key, form });
+  const { items } = (await hub.call("GET", "/devkeys/audit")).body as { items: { action: string; facts: object }[] };
+  const found = items
+    .filter(({ action }) => /^(delta|index)\./.test(action))
+    .map(({ action, facts }) => [action, facts]);
+  t.match(found, [
+    ["index.publish", { version: "1.1.0" }],
+    ["delta.publish", { version: "1.1.0", base_version: "1.0.0" }],
+  ]);
 });

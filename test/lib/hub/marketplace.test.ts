@@ -13,14 +13,14 @@ async function createPlugin(hub: RunningHub, slug: string, kind = "plugin", key 
   return created.body.id as string;
 }
 
-interface ReleaseOptions {
+interface VersionOptions {
   key?: string;
   base?: string;
   archive?: Buffer;
   changes?: Record<string, string | undefined>;
 }
 
-function publish(hub: RunningHub, slug: string, version: string, options: ReleaseOptions = {}): Promise<Answer> {
+function publish(hub: RunningHub, slug: string, version: string, options: VersionOptions = {}): Promise<Answer> {
   const { archive = zipOf({ "plugin.yaml": `version: ${version}\n` }), base = PLUGINS, changes = {} } = options;
   const form = new FormData();
   const fields = { version, signature: hmacOf(archive, SECRET), ...changes };
@@ -145,7 +145,7 @@ t.test("install asks for a key with the scope, detail reads one when it is there
   t.equal((await hub.call("GET", `${PLUGINS}/p`, { key: reporter })).status, 200);
 });
 
-/** What two answers have in common; request ids and dates differ between any two. */
+/** The part that two answers have in common; request ids and dates differ between any two. */
 const essence = ({ status, headers, bytes }: Answer) => ({
   status,
   body: bytes.toString(),

@@ -186,3 +186,31 @@ t.test(
     );
   },
 );
+
+t.test("a bucket that refuses the hub is not away: its operator has to look at the credentials", async (t) => {
+  await place(t);
+  let stored: string | undefined;
+  let isDenied = false;
+  const xml = (response: Parameters<Answer>[0], status: number, code: string): void => {
+    response.writeHead(status, { "content-type": "application/xml" });
+    response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`);
+  };
+  const object: Answer = (response, request) => {
+    if (isDenied) return xml(response, 403, "AccessDenied");
+    if (request.path.includes("list-type")) return void response.end("<ListBucketResult></ListBucketResult>");
+    if (request.method === "PUT") stored = request.body.toString();
+    if (stored === undefined) return xml(response, 404, "NoSuchKey");
+    response.end(request.method === "PUT" ? "" : stored);
+  };
+  const server = await startScripted(t, { routes: [[/./, "object"]], truth: () => object });
+  const blobUrl = `s3://${BUCKET}?endpoint=${encodeURIComponent(server.url)}`;
+  const hub = await startHub(t, { dataDir: join(t.testdirName, "hub"), blobUrl });
+  const project = await createProject(hub);
+  isDenied = true;
+  const { body } = await hub.call("GET", "/readyz?verbose");
+  t.match(body, { status: "degraded", parts: { blobs: { ok: false, trouble: "refused" } } });
+  const refused = await project.publish(publication("1.0.0"));
+  isErrorBody(t, refused, 503, "hub_unavailable");
+  t.match(refused.body.error, /refuses the hub/);
+  t.equal(refused.headers.get("retry-after"), "60");
+});

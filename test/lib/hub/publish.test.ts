@@ -1,3 +1,4 @@
+import { createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
@@ -185,4 +186,22 @@ t.test("a publisher that dies in the middle leaves nothing", async (t) => {
   }
   t.strictSame(left, []);
   t.equal((await project.publish(publication("1.0.0"))).status, 201, "the hub goes on");
+});
+
+t.test("a signer whose private key is an earlier signer's public key is refused", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  const signer = newSigner();
+  t.equal((await project.publish(publication("1.0.0", { signer }))).status, 201);
+  const mistaken = createPrivateKey({
+    key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), signer.publicKey]),
+    format: "der",
+    type: "pkcs8",
+  });
+  const publicKey = createPublicKey(mistaken).export({ format: "der", type: "spki" }).subarray(-32);
+  const everybody = { publicKey, sign: (bytes: Uint8Array) => sign(null, bytes, mistaken) };
+  const refused = await project.publish(publication("1.1.0", { signer: everybody }));
+  isErrorBody(t, refused, 400, "signature_rejected");
+  t.match(refused.body.error, /public key in the place of the private one/);
+  t.equal((await project.publish(publication("1.1.0", { signer: newSigner() }))).status, 201, "a new key is fine");
 });

@@ -121,3 +121,22 @@ t.test("an error's text cannot drive the terminal, nor fill the memory", async (
   t.match(row?.error, /^boom x+$/);
   t.equal(row?.error?.length, 300);
 });
+
+t.test("hosts are ordered by name, version or last report when that is asked for", async (t) => {
+  const model = new FleetModel();
+  const given = [host("a", "1.10.0"), host("b", "1.9.0", "failed"), host("c", "1.10.0"), host("d", "1.9.0")];
+  model.apply(given.map((each, index) => ({ ...each, completed_at: `2026-11-2${index}T12:00:00Z` })));
+  const ids = (order: FleetQuery["order"]): string =>
+    model
+      .rows({ ...ALL, ...(order !== undefined && { order }) })
+      .map(({ id }) => id)
+      .join("");
+  t.equal(ids(undefined), "bacd");
+  t.equal(ids("failing"), "bacd");
+  t.equal(ids("name"), "abcd");
+  t.equal(ids("report"), "dcba");
+  t.same(
+    model.rows({ ...ALL, order: "version" }).map(({ version }) => version),
+    ["1.9.0", "1.9.0 (failed)", "1.10.0", "1.10.0"],
+  );
+});

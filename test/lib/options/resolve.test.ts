@@ -162,3 +162,14 @@ t.test("a file of options has known keys and plain values", async (t) => {
   await t.rejects(read("- hub_url\n"), { code: "config_invalid" });
   await t.rejects(optionsFile(join(file, "nowhere")), { code: "config_invalid" });
 });
+
+t.test("a public key by its name is no secret", async (t) => {
+  const { key } = group("Keys", { key: secretBytes({ help: "a key" }) });
+  const file = join(t.testdir(), "signer.pub");
+  await writeFile(file, "ab".repeat(32));
+  await t.rejects(resolveOptions({ key }, [flagsLayer({ "key-file": file })]), {
+    code: "key_file_invalid",
+    message: /^--key-file \S+signer\.pub is a public key by its name/,
+    hint: /signer\.key/,
+  });
+});

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -162,6 +162,54 @@ t.test("an upload is repeated after a hub that is away or an answer that is lost
   t.equal(door.passages.length, 5, "a refusal is final");
 });
 
+t.test(
+  "the artifact is sent while it is packed, its signature last; a server that wants a length gets one",
+  async (t) => {
+    const folder = t.testdir({});
+    const record = { artifact_id: "a", project_id: "p", version: "v", content_sha256: "c", size_bytes: 1 };
+    const answers: [number, unknown][] = [
+      [411, { error: "say how long it is" }],
+      [201, { ...record, created_at: "n" }],
+      [401, { error: "no such key" }],
+    ];
+    const bodies: { headers: IncomingHttpHeaders; body: string }[] = [];
+    const server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on("data", (chunk: Buffer) => chunks.push(chunk));
+      request.on("error", () => {});
+      const answer = (): void => {
+        bodies.push({ headers: request.headers, body: Buffer.concat(chunks).toString("latin1") });
+        const [status, body] = answers.shift()!;
+        response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+      };
+      // The key is refused at once, everything else when it is whole.
+      if (answers[0]?.[0] === 401) answer();
+      else request.on("end", answer);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.teardown(() => server.close());
+    const projectId = "prj_0123456789abcdef";
+    const options = {
+      sourceRoot: source(folder, projectId, { "plugins/demo/data.bin": large.file }),
+      ...{ projectId, projectName: "Demo", version: "1.0.0", include: [], limits: DEFAULT_LIMITS, level: 3 },
+      ...{ signal: new AbortController().signal, emit: () => {}, seed: randomBytes(32) },
+      hub: { hubUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey: API_KEY, timeoutMs: 10_000 },
+    };
+    t.match(await publishProject(options), { outcome: "published" });
+    const [first, second] = bodies;
+    t.match(first!.headers, { "transfer-encoding": "chunked" });
+    t.ok(first!.body.indexOf('"version"') < first!.body.indexOf('"artifact"'));
+    t.ok(first!.body.indexOf('"artifact"') < first!.body.indexOf('"signature"'), "behind the file");
+    t.equal(Number(second!.headers["content-length"]), second!.body.length);
+    t.ok(second!.body.indexOf('"signature"') < second!.body.indexOf('"artifact"'), "before the file");
+
+    const output = join(folder, "kept.xdeploy");
+    await t.rejects(publishProject({ ...options, output }), { code: "key_rejected" });
+    t.ok(existsSync(`${output}.json`), "what was to be kept is whole, although the upload was refused");
+    await t.rejects(publishProject({ ...options, output }), { code: "usage" }, "a file that exists ends the upload");
+  },
+);
+
 const temporaries = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("sealift-publish-"));
 
 t.test("a project is published, is unchanged the second time, and is refused with other content", async (t) => {
@@ -195,7 +243,7 @@ t.test("a project is published, is unchanged the second time, and is refused wit
     );
   const progress = events.filter((event) => event.event === "upload.progress");
   t.ok(
-    progress.every(({ bytes, total_bytes }) => bytes <= total_bytes),
+    progress.every(({ bytes, total_bytes }) => total_bytes === null || bytes <= total_bytes),
     "never more than all",
   );
   t.strictSame(first.project.tree.leftOut, [{ path: "plugins/demo/.env", pattern: ".env" }]);

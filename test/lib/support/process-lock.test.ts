@@ -8,7 +8,7 @@ import { tryLock } from "../../../lib/support/process-lock.ts";
 
 const MODULE = fileURLToPath(new URL("../../../lib/support/process-lock.ts", import.meta.url));
 
-/** What another process answers when it tries the lock. */
+/** The answer of another process that tries the lock. */
 async function triedElsewhere(path: string): Promise<string> {
   const code = `import { tryLock } from ${JSON.stringify(MODULE)};
     console.log(tryLock(${JSON.stringify(path)}) === undefined ? "refused" : "taken");`;

@@ -92,6 +92,22 @@ t.test("a redeployment asks first", async (t) => {
   t.match(press(nav, "n", {}, SHOWN), { effect: undefined, nav: { confirming: undefined } });
 });
 
+t.test("going back asks first, and so for all marked targets", async (t) => {
+  const { nav, effect } = press({ ...HERE, marked: new Set(["b", "c"]) }, "b", {}, SHOWN);
+  t.equal(effect, undefined);
+  t.equal(nav.confirming, "rollback");
+  t.strictSame(press(nav, "y", {}, SHOWN).effect, { act: "rollback", targets: ["b", "c"] });
+  t.match(press(nav, "b", {}, SHOWN), { effect: undefined, nav: { confirming: undefined } });
+});
+
+t.test("o changes the order of the hosts, from their first row on", async (t) => {
+  const nav = press({ ...HERE, scroll: { ...HERE.scroll, fleet: 9 } }, "o", {}, SHOWN).nav;
+  t.match(nav, { tab: "fleet", hosts: "name", scroll: { fleet: 0 } });
+  let last = nav;
+  for (let times = 0; times < 3; times++) last = press(last, "o", {}, { ...SHOWN, watching: false }).nav;
+  t.equal(last.hosts, "failing");
+});
+
 t.test("q quits at once, but asks while something is being deployed", async (t) => {
   t.strictSame(press(HERE, "q", {}, SHOWN).effect, { quit: true });
   const asked = press(HERE, "q", {}, { ...SHOWN, deploying: true });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import { printable } from "../../../lib/support/printable.ts";
-import { bar, clock, columns, count, fit, moment, percent, span, widthOf, wrap } from "../../../lib/tui/text.ts";
+import { bar, clock, columns, count, fit, moment, percent, span, spark, widthOf, wrap } from "../../../lib/tui/text.ts";
 
 t.test("a cell has exactly its width, whatever the text is", async (t) => {
   fc.assert(
@@ -57,12 +57,31 @@ t.test("numbers and times read as people say them", async (t) => {
   t.equal(columns(["a", 3], ["bcdef", 3]), "a   bc…");
 });
 
+const SIGNS = new Intl.Segmenter();
+
 t.test("wrapped lines fit, and hold all of the text", async () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), fc.integer({ min: 2, max: 40 }), (text, width) => {
       const lines = wrap(text, width);
       const bare = (all: string): string => all.replaceAll(/[ \n]/g, "");
-      return lines.every((line) => widthOf(line) <= width) && bare(lines.join("")) === bare(text);
+      // A single sign that is wider than the line is left whole.
+      const fits = (line: string): boolean => widthOf(line) <= width || [...SIGNS.segment(line)].length === 1;
+      return lines.every(fits) && bare(lines.join("")) === bare(text);
     }),
   );
+});
+
+t.test("texts of others reach the terminal without characters that end a line", (t) => {
+  for (const sign of ["\u2028", "\u2029", "\u0085", "\n", "\u001b"]) {
+    const shown = fit(`host${sign}name`, 12);
+    t.notOk(shown.includes(sign), sign.codePointAt(0)!.toString(16));
+    t.equal(widthOf(shown), 12);
+  }
+  t.end();
+});
+
+t.test("a small picture of numbers is as high as the largest of them", async (t) => {
+  t.equal(spark([0, 50, 100, 25]), "▁▅█▃");
+  t.equal(spark([0, 0]), "▁▁");
+  t.equal(widthOf(spark([1, 2, 3])), 3);
 });

@@ -4,8 +4,8 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chmodSync, constants, copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { repository } from "./pages.ts";
 
@@ -15,22 +15,41 @@ export interface Printed {
   code: number | undefined;
 }
 
-/** Puts the built programs into a folder under the names that an installation gives them. */
-export function installPrograms(folder: string): void {
+/** A user and a group by their numbers. */
+export interface User {
+  uid: number;
+  gid: number;
+}
+
+/** Puts the built programs into a folder under the names that an installation gives them, and Node.js beside them. */
+export function installPrograms(folder: string, checkout = repository, node = process.execPath): void {
   mkdirSync(folder, { recursive: true });
   const { bin } = JSON.parse(readFileSync(join(repository, "package.json"), "utf8")) as { bin: Record<string, string> };
-  for (const [name, file] of Object.entries(bin)) {
+  for (const [name, file] of Object.entries({ ...bin, node: "" })) {
     const path = join(folder, name);
-    writeFileSync(path, `#!/bin/sh\nexec ${process.execPath} ${join(repository, file)} "$@"\n`);
+    const program = file === "" ? node : `${node} ${join(checkout, file)}`;
+    writeFileSync(path, `#!/bin/sh\nexec ${program} "$@"\n`);
     chmodSync(path, 0o755);
   }
 }
 
+/**
+ * Copies what the pages use of a checkout to a place that every user can read, and Node.js.
+ *
+ * @returns the path of Node.js
+ */
+export function copyCheckout(folder: string): string {
+  mkdirSync(folder, { recursive: true });
+  for (const part of ["dist", "examples", "test/docs", "package.json"])
+    cpSync(join(repository, part), join(folder, part), { recursive: true });
+  const node = join(folder, "node");
+  copyFileSync(process.execPath, node, constants.COPYFILE_FICLONE);
+  return node;
+}
+
 /** The environment of a reader's programs: nothing of this process's own settings. */
 export function readerEnvironment(home: string, programs: string): NodeJS.ProcessEnv {
-  const path = [programs, dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"].join(
-    ":",
-  );
+  const path = [programs, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"].join(":");
   return { PATH: path, HOME: home, TMPDIR: process.env["TMPDIR"] ?? "/tmp", LANG: "C.UTF-8", USER: "reader" };
 }
 
@@ -44,8 +63,9 @@ class AbortScope extends AbortController implements Disposable {
 /**
  * Reads the names of files from descriptor 3 and runs them one after the other, as if typed. Job control for `kill %1`;
  * the first command that fails ends the shell. Programs do not see the descriptor: some would change how it is read.
+ * Nor do they see the options of Node.js by which a test runner follows its children.
  */
-const LOOP = `exec 2>&1; set -m -e -o pipefail
+const LOOP = `exec 2>&1; unset NODE_OPTIONS; set -m -e -o pipefail
 while IFS=" " read -r -u 3 mark file; do . "$file" 3<&-; printf '%s\\n' "$mark"; done`;
 
 export class Shell implements AsyncDisposable {
@@ -54,8 +74,11 @@ export class Shell implements AsyncDisposable {
   #count = 0;
   #text = "";
 
-  /** @param folder where the shell starts; what is typed is kept beside it */
-  constructor(folder: string, environment: NodeJS.ProcessEnv) {
+  /**
+   * @param folder where the shell starts; what is typed is kept beside it
+   * @param user who types; only root can be somebody else
+   */
+  constructor(folder: string, environment: NodeJS.ProcessEnv, user?: User) {
     this.#folder = folder;
     // A session of its own, so that whatever a page leaves running ends with it.
     this.#bash = spawn("bash", ["--noprofile", "--norc", "-c", LOOP], {
@@ -63,6 +86,7 @@ export class Shell implements AsyncDisposable {
       env: environment,
       stdio: ["ignore", "pipe", "ignore", "pipe"],
       detached: true,
+      ...user,
     });
     // A shell that has ended is found out when it is waited for.
     this.#input.on("error", () => {});

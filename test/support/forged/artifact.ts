@@ -1,6 +1,6 @@
 /**
- * Artifacts made by hand, for attacks: a tar writer that writes whatever it is told, a zstd frame of raw and run-length blocks, and a seal
- * of node:crypto alone. None of it is the product's code, so a mistake there is not repeated here.
+ * Artifacts made by hand, for attacks: a tar writer that writes whatever it is told, a zstd frame of raw and run-length
+ * blocks, and a seal of node:crypto alone. None of it is the product's code, so a mistake there is not repeated here.
  */
 import { createCipheriv, createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
@@ -14,7 +14,7 @@ export interface ForgedMember {
   type?: string;
   mode?: number;
   linkname?: string;
-  /** What the header says instead of the content's length. */
+  /** The header's length instead of the content's. */
   declaredSize?: number;
   /** The twelve bytes of the size field, as they are. */
   rawSize?: Buffer;

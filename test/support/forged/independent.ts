@@ -1,4 +1,7 @@
-/** Programs and public test data that share none of our code. A test that lacks a program says so and skips, but never in CI. */
+/**
+ * Programs and public test data that share none of our code. A test that lacks a program says so and skips, but never
+ * in CI.
+ */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 

@@ -1,10 +1,10 @@
 /**
- * ZIP archives made by hand, for attacks: every field of every header can be told to lie. None of it is the product's code, so a mistake there
- * is not repeated here.
+ * ZIP archives made by hand, for attacks: every field of every header can be told to lie. None of it is the product's
+ * code, so a mistake there is not repeated here.
  */
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** What one header says, where it should not be the truth. */
+/** The values of one header, where they should not be the truth. */
 export interface ZipHeader {
   signature?: number;
   name?: string | Buffer;
@@ -36,15 +36,15 @@ export interface ForgedEntry {
   flags?: number;
   /** The whole Unix mode with its type. Default: a file 0644, or a folder 0755 for names that end with a slash. */
   mode?: number;
-  /** Who made it: 3 is Unix (default), 0 is DOS. */
+  /** The system that made it: 3 is Unix (default), 0 is DOS. */
   madeBy?: number;
   /** A data descriptor behind the bytes, with zeros in the local header. */
   descriptor?: true | ZipDescriptor;
   /** Sizes in ZIP64 fields. */
   zip64?: boolean;
-  /** What both headers say. */
+  /** The values of both headers. */
   declared?: ZipHeader;
-  /** What only one of them says. */
+  /** The values of one of them alone. */
   local?: ZipHeader;
   central?: ZipHeader & { offset?: number };
   /** False: no local header and no bytes, `central.offset` points somewhere else. */
@@ -59,7 +59,7 @@ export interface ForgedZip {
   comment?: string | Buffer;
   /** Bytes in front of the first entry. */
   prefix?: Uint8Array;
-  /** What the end record says instead of the truth. */
+  /** The end record's count instead of the truth. */
   count?: number;
   directorySize?: number;
   directoryOffset?: number;
@@ -189,7 +189,7 @@ export function forgedZip(options: ForgedZip | readonly ForgedEntry[]): Buffer {
   return Buffer.concat([...parts, listing, end64, end, comment]);
 }
 
-/** What makes a plugin of an archive. */
+/** The entry that makes a plugin of an archive. */
 export const descriptorEntry = (slug: string, version = "1.0.0", top = ""): ForgedEntry => ({
   name: `${top}plugin.yaml`,
   content: `name: ${slug}\nversion: ${version}\n`,

@@ -45,7 +45,7 @@ export function snapshot(folder: string, skip: (path: string) => boolean = () =>
   return found;
 }
 
-/** What a failed deployment may change: its report, the quarantine, the lock's own file. */
+/** The paths that a failed deployment may change: its report, the quarantine, the lock's own file. */
 export const mayChange = (path: string): boolean => /(^|\/)\.sealift\/(reports|outbox|state|lock)(\/|$)/.test(path);
 
 export interface Refusal {
@@ -89,7 +89,10 @@ export interface AttackedHost {
   wire: { tamper?: ((bytes: Buffer) => Buffer) | undefined };
 }
 
-/** Stands between hub and host, as whoever owns the wire: everything passes, the artifact's bytes as `wire.tamper` leaves them. */
+/**
+ * Stands between hub and host, as whoever owns the wire: everything passes, the artifact's bytes as `wire.tamper`
+ * leaves them.
+ */
 async function startWire(t: Test, wire: AttackedHost["wire"], hubUrl: () => string): Promise<string> {
   const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const answer = await fetch(hubUrl() + request.url!, { redirect: "manual" });

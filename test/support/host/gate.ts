@@ -1,4 +1,4 @@
-/** Where something waits in the middle of its work until a test lets it go on. */
+/** A gate at which something waits in the middle of its work until a test lets it go on. */
 export interface Gate {
   /** Resolves when somebody stands before it. */
   reached: Promise<void>;

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { parsePlan } from "../../../lib/agent/deployment/plan.ts";
+import { parsePlan } from "../../../lib/agent/deployment/plan-file.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "../../../lib/agent/sources/source.ts";
 import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";
 import { plant } from "./project-root.ts";

@@ -19,7 +19,7 @@ export interface HubFault {
   code: string;
   exitCode: number;
   status?: number;
-  /** What the message holds, for example the hub's own text. */
+  /** A part of the message, for example the hub's own text. */
   says?: string;
 }
 

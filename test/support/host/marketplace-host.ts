@@ -10,7 +10,7 @@ import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/
 import { marketplaceSource, type MarketplaceSourceOptions } from "../../../lib/agent/sources/marketplace.ts";
 import type { Code } from "../../../lib/contract/codes.ts";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
-import type { TargetKind } from "../../../lib/contract/surfaces/paths.ts";
+import type { MarketplaceKind } from "../../../lib/contract/surfaces/paths.ts";
 import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";
 import { descriptorEntry, type ForgedEntry, type ForgedZip, forgedZip } from "../forged/zip.ts";
 import { DEVELOPER_SECRET, MARKETPLACE_KEY, type MarketplaceHub, startMarketplaceHub } from "../hub/marketplace-hub.ts";
@@ -22,7 +22,7 @@ export interface Refused {
   code: Code;
   kind?: ErrorKind;
   exitCode?: number;
-  /** What the message must hold. */
+  /** A part that the message must hold. */
   says?: string;
 }
 
@@ -33,7 +33,7 @@ export interface Variant {
 
 export interface MarketplaceHost {
   hub: MarketplaceHub;
-  kind: TargetKind;
+  kind: MarketplaceKind;
   /** The folder around the project root, where nothing may appear. */
   outside: string;
   root: string;
@@ -64,7 +64,7 @@ export const pluginZip = (entries: readonly ForgedEntry[], facts: Omit<ForgedZip
   forgedZip({ ...facts, entries: [descriptorEntry(SLUG), ...entries] });
 
 /** Runs 1.0.0 already. Not in `t.testdir()`, so that many can stand side by side in one test. */
-export async function marketplaceHost(t: Test, kind: TargetKind = "plugin"): Promise<MarketplaceHost> {
+export async function marketplaceHost(t: Test, kind: MarketplaceKind = "plugin"): Promise<MarketplaceHost> {
   const outside = await mkdtemp(join(tmpdir(), "sealift-marketplace-"));
   t.teardown(() => rm(outside, { recursive: true, force: true }));
   const root = join(outside, "host");

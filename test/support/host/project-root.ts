@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { TargetName } from "../../../lib/contract/target.ts";
 import { reserveData } from "../../../lib/releases/data-folders.ts";
 import { Journal } from "../../../lib/releases/journal.ts";
-import { type Item, type Layout, layoutOf, type Target } from "../../../lib/releases/layout.ts";
+import { type Item, type Layout, layoutOf } from "../../../lib/releases/layout.ts";
 import { currentRelease, newReleaseName, writeRelease } from "../../../lib/releases/release.ts";
 import { finishSwitch, type NewRelease, switchRelease } from "../../../lib/releases/switch.ts";
 
@@ -26,7 +27,7 @@ export interface Prepared extends NewRelease {
 /** A whole release on disk that nothing points to yet, with its journal in phase `staging`. */
 export async function prepareRelease(
   layout: Layout,
-  target: Target,
+  target: TargetName,
   version: string,
   files: Record<string, string>,
 ): Promise<Prepared> {

@@ -20,11 +20,11 @@ export interface GivenTarget extends WatchTarget {
   slug: string;
 }
 
-export interface GivenOptions extends Partial<Pick<WatchTarget, "name" | "intervalMs">> {
+export interface GivenOptions extends Partial<Pick<WatchTarget, "name" | "intervalMs" | "hub">> {
   slug?: string;
   plugin?: string;
   steps?: string;
-  /** What is special about the source of a version. */
+  /** The special facts of the source of a version. */
   given?: (version: string) => Given;
   deploy?: Partial<WatchTarget["options"]>;
 }
@@ -42,6 +42,7 @@ export function givenTarget(projectRoot: string, options: GivenOptions = {}): Gi
   const target: GivenTarget = {
     name: options.name ?? `project:${slug}`,
     slug,
+    hub: options.hub ?? "https://hub.example",
     intervalMs,
     polls: [],
     failing: [],

@@ -13,7 +13,9 @@ export interface CreatedKey {
   deployment_credential: string;
 }
 
-/** A hub, a project with its keys and a source tree: what every end-to-end test starts from. All of it real programs. */
+/**
+ * A hub, a project with its keys and a source tree: what every end-to-end test starts from. All of it real programs.
+ */
 export class World implements AsyncDisposable {
   readonly folder: string;
   readonly programs: Programs;
@@ -113,7 +115,10 @@ export class World implements AsyncDisposable {
   }
 }
 
-/** Every file that a host's plugins see, by path, with a digest of its bytes; `data/` belongs to the host and is left out. */
+/**
+ * Every file that a host's plugins see, by path, with a digest of its bytes; `data/` belongs to the host and is left
+ * out.
+ */
 export async function installedFiles(root: string): Promise<Record<string, string>> {
   const files: Record<string, string> = {};
   const walk = async (folder: string, shown: string): Promise<void> => {

@@ -8,11 +8,11 @@ export interface Passage {
   method: string;
   path: string;
   headers: IncomingMessage["headers"];
-  /** What was answered; undefined when nothing was. */
+  /** The status of the answer; undefined when there was none. */
   status?: number;
 }
 
-/** What may happen at the door. */
+/** The troubles that may happen at the door. */
 export type Trouble =
   | { kind: "none" }
   /** The connection is lost, before the hub hears of the request or before its answer is there. */
@@ -25,7 +25,7 @@ export type Trouble =
 export interface Door {
   url: string;
   passages: Passage[];
-  /** Where the hub is. */
+  /** The address of the hub. */
   hub: string;
   /** Decides about each request. */
   trouble: (passage: Passage) => Trouble;

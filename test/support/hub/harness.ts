@@ -59,10 +59,13 @@ export async function startHub(t: Test, options: Partial<HubOptions> = {}): Prom
   t.teardown(() => hub.close());
   const url = await hub.listen();
   const adminKey = (await readFile(join(dataDir, "admin.key"), "utf8")).trim();
+  return { hub, dataDir, ...hubAt(url, adminKey) };
+}
+
+/** A hub that runs already, with the calls of one that a test has started. */
+export function hubAt(url: string, adminKey: string): Pick<RunningHub, "url" | "adminKey" | "call"> {
   return {
-    hub,
     url,
-    dataDir,
     adminKey,
     call: (method, path, { key = adminKey, ...rest } = {}) => {
       const credential = rest.bearer === undefined ? key : null;
@@ -96,7 +99,7 @@ export interface Publication {
   publicKey: Buffer;
 }
 
-/** What a publisher sends; the hub never looks inside the artifact, so any bytes will do. */
+/** The form of a publisher; the hub never looks inside the artifact, so any bytes will do. */
 export function publication(version: string, { size = 1000, signer = newSigner() } = {}): Publication {
   const bytes = randomBytes(size);
   return {
@@ -143,7 +146,7 @@ export interface ProjectAccess {
 }
 
 /** A project with one key for everything a publisher and a host do. */
-export async function createProject(hub: RunningHub, scopes?: string[]): Promise<ProjectAccess> {
+export async function createProject(hub: Pick<RunningHub, "call">, scopes?: string[]): Promise<ProjectAccess> {
   const project = await hub.call("POST", "/devkeys/projects", { json: { name: "Demo", kind: "project" } });
   const id = project.body.id as string;
   const issued = await hub.call("POST", "/devkeys/api-keys", {

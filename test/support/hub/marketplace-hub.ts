@@ -1,11 +1,14 @@
-/** A hub of surface A that can lie: it answers properly until a route is told to misbehave, and signs whatever bytes it is given. */
+/**
+ * A hub of surface A that can lie: it answers properly until a route is told to misbehave, and signs whatever bytes it
+ * is given.
+ */
 import { createHmac } from "node:crypto";
 import type { Test } from "tap";
 import { type Answer, json, type ScriptedServer, startScripted } from "./scripted-server.ts";
 
 export type MarketplaceRoute = "detail" | "install" | "report" | "hosts" | "other";
 
-export interface ServedRelease {
+export interface ServedVersion {
   version: string;
   bytes: Buffer;
   /** Headers instead of the true ones; null leaves one out. */
@@ -13,8 +16,8 @@ export interface ServedRelease {
 }
 
 export interface MarketplaceHub extends ScriptedServer<MarketplaceRoute> {
-  /** What is installed and what the detail route calls the latest version. */
-  release: ServedRelease;
+  /** The version that is installed, and that the detail route calls the latest. */
+  release: ServedVersion;
   /** The record's name, which is not the slug. */
   name: string;
 }
@@ -33,7 +36,7 @@ const ROUTES: [RegExp, Exclude<MarketplaceRoute, "other">][] = [
 ];
 
 /** The artifact as an honest hub sends it. */
-export function honestInstall({ version, bytes, headers = {} }: ServedRelease): Answer {
+export function honestInstall({ version, bytes, headers = {} }: ServedVersion): Answer {
   return (response, { path }) => {
     const [, mount, , slug] = /^\/app\/(marketplace|services)\/(plugins|services)\/([^/]+)\//.exec(path) ?? [];
     const named = mount === "services" ? "x-service" : "x-plugin";
@@ -50,7 +53,7 @@ export function honestInstall({ version, bytes, headers = {} }: ServedRelease): 
   };
 }
 
-export async function startMarketplaceHub(t: Test, release: ServedRelease): Promise<MarketplaceHub> {
+export async function startMarketplaceHub(t: Test, release: ServedVersion): Promise<MarketplaceHub> {
   const truth = (route: MarketplaceRoute): Answer => {
     switch (route) {
       case "detail":

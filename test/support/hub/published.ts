@@ -13,7 +13,7 @@ export interface PublishedTarget {
   /** As the command line names it. */
   name: string;
   slug: string;
-  /** What is installed of it, below the project root. */
+  /** The folder that is installed of it, below the project root. */
   folder: string;
   /** Its options in watch.yaml, beside its project root and supervisor. */
   options: Record<string, string>;

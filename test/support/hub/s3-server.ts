@@ -13,7 +13,10 @@ export interface S3Server {
   close: () => Promise<void>;
 }
 
-/** Starts a server with one bucket in `folder`, and puts its credentials into this process's environment; both end with the test. */
+/**
+ * Starts a server with one bucket in `folder`, and puts its credentials into this process's environment; both end with
+ * the test.
+ */
 export async function startS3(t: Test, folder: string): Promise<S3Server> {
   const server = await openObjectStore(folder);
   const { endpoint } = server;

@@ -68,7 +68,7 @@ export const hangUp: Answer = (response) => response.destroy();
 export interface Script<Route extends string> {
   /** Which route a path without its query belongs to; the others are "other". */
   routes: readonly (readonly [pattern: RegExp, route: Route])[];
-  /** How a route is answered when nothing else is said. */
+  /** The answer of a route when nothing else is said. */
   truth: (route: Route | "other") => Answer;
   tls?: { key: Buffer; cert: Buffer };
 }

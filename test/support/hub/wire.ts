@@ -8,7 +8,10 @@ export interface Wire {
   mode: "open" | "silent" | "cut";
   /** Ends all connections that are open. */
   cut(): void;
-  /** Hears what clients send. What it returns true for is passed on, and its connection lost before the answer comes back. */
+  /**
+   * Hears what clients send. What it returns true for is passed on, and its connection lost before the answer comes
+   * back.
+   */
   losesAnswer: (bytes: Buffer) => boolean;
 }
 

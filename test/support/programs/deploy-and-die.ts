@@ -1,6 +1,6 @@
 /**
- * A deployment that is killed at one moment: the n-th event of its stream, before anything after it happens. Arguments: the number (-1: never)
- * and the options as JSON. Prints the names of the events.
+ * A deployment that is killed at one moment: the n-th event of its stream, before anything after it happens. Arguments:
+ * the number (-1: never) and the options as JSON. Prints the names of the events.
  */
 import { writeSync } from "node:fs";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";

@@ -25,7 +25,7 @@ export interface NotifyMessage {
   text: string;
 }
 
-/** What a service has told to its systemd. */
+/** The messages of a service to its systemd. */
 export class NotifySocket {
   /** For `NOTIFY_SOCKET`. */
   readonly path: string;

@@ -1,4 +1,7 @@
-/** A service with a watchdog: for the second argument's milliseconds its event loop is blocked, after the first one's; then it ends. */
+/**
+ * A service with a watchdog: for the second argument's milliseconds its event loop is blocked, after the first one's;
+ * then it ends.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemdNotifier } from "../../../lib/support/systemd/notify.ts";
 

@@ -4,7 +4,8 @@ import type { Test } from "tap";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 /**
- * Puts a program on the path that writes its arguments to a log and then does what `script` (POSIX shell) says; `$STATE` is a folder for it.
+ * Puts a program on the path that writes its arguments to a log and then does what `script` (POSIX shell) says;
+ * `$STATE` is a folder for it.
  *
  * @returns reads the recorded calls, one a line
  */

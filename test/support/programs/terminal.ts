@@ -14,7 +14,10 @@ interface TerminalOptions {
   cwd?: string;
 }
 
-/** A real terminal of a given size with one program in it: keys go in, the screen is read. tmux holds the pseudo-terminal. */
+/**
+ * A real terminal of a given size with one program in it: keys go in, the screen is read. tmux holds the
+ * pseudo-terminal.
+ */
 export class Terminal implements AsyncDisposable {
   readonly #socket = `sealift-${randomBytes(6).toString("hex")}`;
 
@@ -50,7 +53,7 @@ export class Terminal implements AsyncDisposable {
     return stdout;
   }
 
-  /** What is on the screen. @param coloured with its escape sequences */
+  /** The text on the screen. @param coloured with its escape sequences */
   screen(coloured = false): Promise<string> {
     return this.#tmux("capture-pane", "-p", ...(coloured ? ["-e"] : []));
   }

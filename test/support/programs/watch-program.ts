@@ -33,7 +33,7 @@ export interface ProgramOptions {
 export interface Running {
   child: ChildProcess;
   ended: Promise<Ended>;
-  /** What it has said so far. */
+  /** Its output so far. */
   said: Ended;
   /** Waits until something that it has said so far holds. */
   until(what: string, holds: (said: Ended) => boolean): Promise<void>;

@@ -1,10 +1,12 @@
-// tap hooks CommonJS loading in a way that loses a module's format; loaded already, the SDK needs no loading from there.
+// tap hooks CommonJS loading in a way that loses a module's format; loaded already, the SDK needs no loading from
+// there.
 import "../../../lib/sdk/index.ts";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pino } from "pino";
 import type { Test } from "tap";
 import { stringify } from "yaml";
+import type { PermissionModel } from "../../../lib/runtime/audit.ts";
 import { createRuntime, type Runtime } from "../../../lib/runtime/runtime.ts";
 
 /** A real runtime on a real socket, over a project root of the test's own, and the ways to speak with it. */
@@ -65,6 +67,8 @@ export interface HostOptions {
   env?: Record<string, string>;
   /** Default true. */
   listen?: boolean;
+  permissionModel?: PermissionModel;
+  controlGroup?: string;
 }
 
 export class Host {
@@ -156,11 +160,12 @@ export async function until(condition: () => unknown, timeout = 10_000): Promise
   }
 }
 
-/** Whether a process exists. */
+/** Whether a process runs. One that has ended may still have its entry, until its parent or PID 1 takes note. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
+    const stat = process.platform === "linux" ? readFileSync(`/proc/${pid}/stat`, "latin1") : "";
+    return !/\) [ZX] /.test(stat);
   } catch {
     return false;
   }
@@ -180,6 +185,8 @@ export async function startHost(t: Test, options: HostOptions = {}): Promise<Hos
       ...others,
     },
     env: options.env ?? {},
+    permissionModel: options.permissionModel ?? "enforced",
+    ...(options.controlGroup !== undefined && { controlGroup: options.controlGroup }),
     logger: pino({ level: "debug" }, { write: (line: string) => void host.logs.push(JSON.parse(line) as LogRecord) }),
   });
   t.teardown(() => host.runtime.close());

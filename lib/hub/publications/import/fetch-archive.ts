@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { followRedirects } from "../../../support/redirects.ts";
 import type { HubContext } from "../../context.ts";
 import { HubError, notFound, tooLarge } from "../../http/errors.ts";
 import type { SourceHost } from "./sources.ts";
@@ -36,9 +37,10 @@ async function ask(
 }
 
 /**
- * The bytes of an archive from a source host, as they come. Redirects are followed by hand, and only to where the allow-list says.
+ * The bytes of an archive from a source host, as they come. Redirects are followed only to where the allow-list says.
  *
- * @throws 404 when the host has no such archive, 502 when it does not answer as a source host does, 413 beyond the hub's limit
+ * @throws 404 when the host has no such archive, 502 when it does not answer as a source host does, 413 beyond the
+ *   hub's limit
  */
 export async function* fetchArchive(
   { sourceHosts, maxArtifactBytes, logger }: HubContext,
@@ -46,46 +48,40 @@ export async function* fetchArchive(
   reference: string,
 ): AsyncGenerator<Buffer> {
   const name = new URL(host.origin).host;
-  let url = sourceHosts.archiveUrl(host, reference);
-  for (let redirects = 0; ; redirects++) {
-    const { response, body } = await ask(url).catch((error: unknown) => {
-      logger?.warn({ err: error, host: name }, "a source host cannot be reached");
-      throw badSource(`The source host ${name} cannot be reached.`, error);
-    });
-    const status = response.statusCode ?? 0;
-    if (status >= 300 && status < 400) {
-      body.destroy();
-      const next = URL.parse(response.headers.location ?? "", url);
-      if (next === null || redirects === MAX_REDIRECTS || !sourceHosts.allowsRedirect(host, next)) {
-        throw badSource(`The source host ${name} redirects to where this hub does not go.`);
-      }
-      url = next;
-      continue;
-    }
-    if (status !== 200) {
-      body.destroy();
-      if (status === 404) throw notFound(`The source host ${name} has no ${reference}.`);
-      throw badSource(`The source host ${name} answered with status ${status}.`);
-    }
+  const elsewhere = () => badSource(`The source host ${name} redirects to an address that is not on this hub's list.`);
+  const { answer } = await followRedirects(sourceHosts.archiveUrl(host, reference), {
+    max: MAX_REDIRECTS,
+    async ask(url) {
+      const { response, body } = await ask(url).catch((error: unknown) => {
+        logger?.warn({ err: error, host: name }, "a source host cannot be reached");
+        throw badSource(`The source host ${name} cannot be reached.`, error);
+      });
+      const { statusCode: status = 0, headers } = response;
+      return { status, headers, body, location: headers.location, discard: () => body.destroy() };
+    },
+    admit(next) {
+      if (!sourceHosts.allowsRedirect(host, next)) throw elsewhere();
+    },
+    mark: ({ href }) => href,
+    refused: elsewhere,
+  });
+  const { status, headers, body } = answer;
+  try {
+    if (status === 404) throw notFound(`The source host ${name} has no ${reference}.`);
+    if (status !== 200) throw badSource(`The source host ${name} answered with status ${status}.`);
+    const declared = Number(headers["content-length"] ?? Number.NaN);
+    if (declared > maxArtifactBytes) throw tooLarge(`The archive is larger than ${maxArtifactBytes} bytes.`);
     let received = 0;
-    const declared = Number(response.headers["content-length"] ?? Number.NaN);
-    if (declared > maxArtifactBytes) {
-      body.destroy();
-      throw tooLarge(`The archive is larger than ${maxArtifactBytes} bytes.`);
-    }
-    try {
-      for await (const chunk of body) {
-        received += chunk.length;
-        if (received > maxArtifactBytes) throw tooLarge(`The archive is larger than ${maxArtifactBytes} bytes.`);
-        yield chunk;
-      }
-    } catch (error) {
-      if (error instanceof HubError) throw error;
-      throw badSource(`The source host ${name} broke off.`, error);
-    } finally {
-      body.destroy();
+    for await (const chunk of body) {
+      received += chunk.length;
+      if (received > maxArtifactBytes) throw tooLarge(`The archive is larger than ${maxArtifactBytes} bytes.`);
+      yield chunk;
     }
     if (!Number.isNaN(declared) && received !== declared) throw badSource(`The source host ${name} broke off.`);
-    return;
+  } catch (error) {
+    if (error instanceof HubError) throw error;
+    throw badSource(`The source host ${name} broke off.`, error);
+  } finally {
+    body.destroy();
   }
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
-import { checkSupervised, orderPlan, parsePlan } from "../../../../lib/agent/deployment/plan.ts";
+import { checkSupervised, orderPlan } from "../../../../lib/agent/deployment/plan.ts";
+import { parsePlan } from "../../../../lib/agent/deployment/plan-file.ts";
 
 const scope = { projectId: "prj_0123456789", plugins: new Set(["a", "b"]), extensions: new Set(["x"]) };
 const plan = (steps: string, projectId = scope.projectId): string =>

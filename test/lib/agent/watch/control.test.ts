@@ -2,7 +2,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import type { WatchAction } from "../../../../lib/agent/watch/events.ts";
-import { request } from "../../../../lib/agent/watch/requests.ts";
+import { requestAction } from "../../../../lib/agent/watch/operator-requests.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { gate } from "../../../support/host/gate.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
@@ -22,7 +22,7 @@ for (const way of ["at run time", "with a request in the project root"] as const
     const w = watching(t, [target]);
     const ask = async (action: WatchAction): Promise<void> => {
       if (way === "at run time") t.equal(await w.watch.act(target.name, action), true);
-      else await request(layoutOf(root), GIVEN_TARGET, action);
+      else await requestAction(layoutOf(root), GIVEN_TARGET, action);
       await w.until("action.asked", { action });
     };
     /** A request ends the wait for the next check, whatever it asks for. */
@@ -125,7 +125,7 @@ t.test("what is paused stays so over a restart, and the hub is asked only for wh
   await after.until("target.held", { reason: "paused", version: "1.1.0" });
   await after.stop();
 
-  await request(layoutOf(root), GIVEN_TARGET, "resume");
+  await requestAction(layoutOf(root), GIVEN_TARGET, "resume");
   const resumed = watching(t, [target]);
   await resumed.until("deploy.done", { version: "1.1.0" });
 });
@@ -142,4 +142,24 @@ t.test("what cannot be remembered is a warning, not the end", async (t) => {
   await rm(join(root, ".sealift/state"));
   await w.watch.act(target.name, "check");
   await w.until("check.done");
+});
+
+t.test("a person goes back to the release before, and the watch leaves the other one alone", async (t) => {
+  const root = temporaryFolder(t);
+  const target = givenTarget(root, { intervalMs: NEVER_MS });
+  target.publish("1.0.0");
+  const w = watching(t, [target]);
+  await w.until("deploy.done", { version: "1.0.0" });
+  await w.until("check.scheduled");
+  target.publish("1.1.0");
+  await w.watch.act(target.name, "check");
+  await w.until("deploy.done", { version: "1.1.0" });
+  await w.until("check.scheduled");
+  t.equal(w.watch.goBack("plugin:nope"), false);
+  t.equal(w.watch.goBack(target.name), true);
+  await w.until("deploy.done", { version: "1.0.0", previous_version: "1.1.0", outcome: "deployed", code: null });
+  t.equal(await running(root), "1.0.0");
+  await w.until("target.held", { version: "1.1.0", reason: "quarantined" });
+  w.watch.goBack(target.name);
+  await w.until("deploy.done", { outcome: "failed", code: "no_release" });
 });

@@ -114,6 +114,26 @@ t.test("a redeploy of what runs installs it anew, a retry of it does nothing", (
   t.end();
 });
 
+t.test("a version that waits for consent is held, other bytes and a person's request are not", (t) => {
+  const rights = {
+    ...{ version: "2.0.0", identity: "bytes", over: "1.0.0-1", running_version: "1.0.0" },
+    ...{ rights: ["a: network: all"], at: "2026-01-01T00:00:00Z" },
+  };
+  t.match(decide(facts({ rights })), {
+    do: "hold",
+    version: "2.0.0",
+    reason: "rights",
+    rights: ["a: network: all"],
+    message: /2\.0\.0 asks for more rights than the running 1\.0\.0: a: network: all/,
+  });
+  t.match(decide(facts({ rights, paused: true })), { reason: "rights" });
+  t.match(decide(facts({ rights: { ...rights, identity: null } })), { reason: "rights" }, "unknown bytes");
+  t.match(decide(facts({ rights, identity: "others" })), { do: "deploy" });
+  t.match(decide(facts({ rights, version: "2.0.1" })), { do: "deploy" });
+  t.match(decide(facts({ rights, asked: "retry" })), { do: "deploy" });
+  t.end();
+});
+
 t.test("a pause holds every deployment that nobody asks for", (t) => {
   t.match(decide(facts({ paused: true })), { do: "hold", version: "2.0.0", reason: "paused" });
   t.match(decide(facts({ paused: true, asked: "redeploy" })), { do: "deploy" });

@@ -37,7 +37,7 @@ t.test(
     const { most, task } = counting();
     const runs = ["one", "alias", "two", "three", "one/../one", "alias", "two", "three"].map((path) => {
       const name = path === "two" || path === "three" ? path : "one";
-      return queue.run(join(folder, path), task(name));
+      return queue.run({ projectRoot: join(folder, path), hub: "h" }, task(name));
     });
     t.same((await Promise.all(runs)).length, 8);
     t.same(Object.fromEntries(most), { one: 1, two: 1, three: 1, all: 2 });
@@ -48,9 +48,12 @@ t.test("a root that waits for its own turn takes no place from others", async (t
   const folder = temporaryFolder(t);
   const queue = new DeploymentQueue();
   let release = (): void => {};
-  const blocked = queue.run(join(folder, "one"), () => new Promise<void>((resolve) => (release = resolve)));
-  const waiting = [1, 2, 3].map(() => queue.run(join(folder, "one"), async () => {}));
-  await queue.run(join(folder, "two"), async () => {});
+  const blocked = queue.run(
+    { projectRoot: join(folder, "one"), hub: "h" },
+    () => new Promise<void>((resolve) => (release = resolve)),
+  );
+  const waiting = [1, 2, 3].map(() => queue.run({ projectRoot: join(folder, "one"), hub: "h" }, async () => {}));
+  await queue.run({ projectRoot: join(folder, "two"), hub: "h" }, async () => {});
   release();
   await Promise.all([blocked, ...waiting]);
 });
@@ -58,8 +61,8 @@ t.test("a root that waits for its own turn takes no place from others", async (t
 t.test("a task that fails fails alone", async (t) => {
   const root = temporaryFolder(t);
   const queue = new DeploymentQueue();
-  const failing = queue.run(root, () => Promise.reject(new Error("no")));
-  const next = queue.run(root, async () => "next");
+  const failing = queue.run({ projectRoot: root, hub: "h" }, () => Promise.reject(new Error("no")));
+  const next = queue.run({ projectRoot: root, hub: "h" }, async () => "next");
   await t.rejects(failing, { message: "no" });
   t.equal(await next, "next");
 });

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { WatchMemory } from "../../../../lib/agent/watch/state.ts";
@@ -16,6 +16,19 @@ t.test("what is remembered of a target is there after a restart, and nobody else
   t.same(await memory.read(), { v: 1, paused: true, latest: LATEST });
   t.same(await new WatchMemory(layout, "plugin-a").read(), { v: 1, paused: true, latest: LATEST });
   t.same(await new WatchMemory(layout, "service-a").read(), { v: 1, paused: false, latest: null });
+});
+
+t.test("a loop removes what a killed one of its target left half written, and nobody else's", async (t) => {
+  const layout = layoutOf(temporaryFolder(t));
+  const folder = join(layout.sealift, "state");
+  await mkdir(folder, { recursive: true });
+  const [own, other] = ["plugin-a", "plugin-b"].map((name) => `.watch-${name}.json.0123456789ab.tmp`) as [
+    string,
+    string,
+  ];
+  for (const name of [own, other]) await writeFile(join(folder, name), "{");
+  await new WatchMemory(layout, "plugin-a").begin();
+  t.same(await readdir(folder), [other]);
 });
 
 t.test("changes that come at once are all kept, in memory and on disk, whatever was read meanwhile", async (t) => {

@@ -2,12 +2,13 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
-import { marketplacePoll } from "../../../../lib/agent/watch/target.ts";
+import { marketplacePoll, projectPoll } from "../../../../lib/agent/watch/target.ts";
 import { artifactError } from "../../../../lib/contract/errors.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
 import { GIVEN_TARGET, INSTALL } from "../../../support/host/given-source.ts";
 import { type GivenOptions, givenTarget, watching } from "../../../support/host/watching.ts";
+import { createProject, publication, startHub } from "../../../support/hub/harness.ts";
 import { MARKETPLACE_KEY, startMarketplaceHub } from "../../../support/hub/marketplace-hub.ts";
 import { type Answer, json } from "../../../support/hub/scripted-server.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
@@ -200,3 +201,22 @@ t.test("with allowDowngrade a lower latest is followed", async (t) => {
   await w.until("deploy.done", { outcome: "deployed", version: "1.0.0" });
   t.equal(await running(root), "1.0.0");
 });
+
+t.test(
+  "a project's poll tells that the running version was yanked or deleted, when the latest one is lower",
+  async (t) => {
+    const hub = await startHub(t, { rateLimits: false });
+    const project = await createProject(hub, ["publish", "projects", "deploy", "read"]);
+    for (const version of ["1.0.0", "1.1.0", "1.2.0"]) await project.publish(publication(version));
+    const poll = projectPoll(project.id, { hubUrl: hub.url, apiKey: project.key, timeoutMs: 5000 });
+    const { signal } = new AbortController();
+    const versions = `/devkeys/projects/${project.id}/versions`;
+    t.match(await poll(undefined, signal, "1.2.0"), { latest: { version: "1.2.0", yanked: [] } });
+    await hub.call("POST", `${versions}/1.2.0/yank`);
+    t.match(await poll(undefined, signal, "1.2.0"), { latest: { version: "1.1.0", yanked: ["1.2.0"] } });
+    await hub.call("DELETE", `${versions}/1.1.0?reason=broken`);
+    t.match(await poll(undefined, signal, "1.1.0"), { latest: { version: "1.0.0", yanked: ["1.1.0"] } });
+    await hub.call("DELETE", `${versions}/1.2.0/yank`);
+    t.match(await poll(undefined, signal, "2.0.0-built-by-hand"), { latest: { version: "1.2.0" } });
+  },
+);

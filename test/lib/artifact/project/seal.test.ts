@@ -5,8 +5,8 @@ import { dirname, join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import t from "tap";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
-import { readProject } from "../../../../lib/artifact/project/project-tree.ts";
-import { sealProject } from "../../../../lib/artifact/project/seal.ts";
+import { listProject, readProject } from "../../../../lib/artifact/project/project-tree.ts";
+import { sealListed, sealProject } from "../../../../lib/artifact/project/seal.ts";
 import { parseFrameHeader } from "../../../../lib/artifact/project/zstd-frame.ts";
 import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
 import { type ForgedArtifact, planText, treeDigest } from "../../../support/forged/artifact.ts";
@@ -59,7 +59,7 @@ async function seal(root: string, output: string, more: { level?: number; source
   return { project, sealed, artifact };
 }
 
-/** What node:crypto and node:zlib alone find inside. */
+/** The content that node:crypto and node:zlib alone find inside. */
 function unsealed({ file, dek }: ForgedArtifact): { frame: Buffer; tar: Buffer } {
   const decipher = createDecipheriv("aes-256-gcm", dek, file.subarray(0, 12));
   decipher.setAuthTag(file.subarray(-16));
@@ -110,6 +110,30 @@ t.test("two builds differ in key, nonce and bytes, and with one SOURCE_DATE_EPOC
   t.equal(one.project.manifest.built_at, "2023-11-14T22:13:20.000Z");
   const later = await seal(root, join(folder, "3"));
   t.equal(later.project.manifest.content_sha256, one.project.manifest.content_sha256, "the digest has no time in it");
+});
+
+t.test("one pass over the files makes the artifact that two passes make", async (t) => {
+  const folder = t.testdir({ tree: {} });
+  const root = write(join(folder, "tree"), { ...FILES, "plugins/demo/large.bin": randomBytes(9_000_000) });
+  mkdirSync(join(root, "plugins/demo/nothing"));
+  const all = { ...options, sourceDateEpoch: 1_700_000_000, chunks: true };
+  const twice = await readProject(root, all);
+  const read: unknown[] = [];
+  const { project, artifact } = await sealListed(listProject(root, all), {
+    ...{ output: join(folder, "once"), seed: SEED, level: 3, chunks: true },
+    onRead: ({ manifest }) => read.push(manifest),
+  });
+  t.strictSame(project, twice);
+  t.ok(
+    project.entries.some((entry) => entry.type === "file" && entry.chunks !== undefined),
+    "with chunks",
+  );
+  t.strictSame(read, [twice.manifest]);
+  const sealed = await sealProject(twice, { output: join(folder, "twice"), seed: SEED, level: 3 });
+  const [one, two] = [artifact, sealed].map(({ path, dek }) =>
+    unsealed({ file: readFileSync(path), dek } as ForgedArtifact),
+  );
+  t.ok(one!.tar.equals(two!.tar));
 });
 
 t.test("levels 1 to 19 are all opened", async (t) => {

@@ -11,9 +11,9 @@ import {
   equalBytes,
   isUsablePublicKey,
   publicKeyOf,
-  signFile,
   TwoPassSigner,
 } from "../../../../lib/artifact/signatures/ed25519.ts";
+import { signFile } from "../../../../lib/artifact/signatures/sign-file.ts";
 import { needsProgram, vectors } from "../../../support/forged/independent.ts";
 
 interface Supercop {

@@ -2,12 +2,12 @@ import { posix, win32 } from "node:path";
 import fc from "fast-check";
 import t from "tap";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
-import { NameRegistry, quoted, safeComponents } from "../../../../lib/artifact/tree/safe-path.ts";
+import { NameRegistry, quoted, safeComponents, SafeNames } from "../../../../lib/artifact/tree/safe-path.ts";
 import { SealiftError } from "../../../../lib/contract/errors.ts";
 
-const judged = (name: string): string => {
+const judged = (name: string, check = (one: string) => safeComponents(one, DEFAULT_LIMITS)): string => {
   try {
-    return safeComponents(name, DEFAULT_LIMITS).join("/");
+    return check(name).join("/");
   } catch (error) {
     if (error instanceof SealiftError) return error.code;
     throw error;
@@ -83,6 +83,48 @@ t.test("whatever passes stays inside its folder, on POSIX and on Windows", async
       );
     }),
     { numRuns: 3000 },
+  );
+  t.pass();
+});
+
+t.test("the names of an archive, one after the other, are judged as each of them alone is", async (t) => {
+  const folder = fc.constantFrom(
+    "",
+    "./",
+    "a/",
+    "./a/",
+    "./a/b/",
+    "/",
+    "../",
+    "a//",
+    "con/",
+    "\u00e9/",
+    `${"n".repeat(1020)}/`,
+  );
+  const plain = fc.constantFrom(
+    "f.txt",
+    "con",
+    "aux.txt",
+    "COM1",
+    ".env",
+    "a.",
+    "a ",
+    "..",
+    ".",
+    "",
+    "x".repeat(300),
+    "-",
+  );
+  const sequence = fc.array(fc.tuple(folder, fc.oneof(plain, names)), { maxLength: 12 });
+  fc.assert(
+    fc.property(sequence, (members) => {
+      const archive = new SafeNames(DEFAULT_LIMITS);
+      return members.every(([parent, last]) => {
+        const name = parent + last;
+        return judged(name, (one) => archive.components(one)) === judged(name);
+      });
+    }),
+    { numRuns: 2000 },
   );
   t.pass();
 });

@@ -43,6 +43,7 @@ const MATCHES: Record<(typeof NEVER_PACKED)[number], [left: string, packed: stri
   "*.db": ["a.b.db", "db"],
   "*.sqlite": ["x.sqlite", "sqlite"],
   "*.sqlite3": ["x.sqlite3", "x.sqlite4"],
+  ".sealift": [".sealift", "sealift"],
 };
 
 t.test(

@@ -100,3 +100,11 @@ t.test("hubs of one PostgreSQL share limits and a clock", async (t) => {
   }
   t.equal(statuses.at(-1), 429, `after 9 guesses at one hub: ${statuses.join(" ")} at the other`);
 });
+
+t.test("a hub without a limit of requests still limits failures", async (t) => {
+  const hub = await startHub(t, { rateLimits: { requestsPerMinute: 0, failuresPerMinute: 3 } });
+  for (let i = 0; i < 20; i++) t.equal((await hub.call("GET", "/devkeys/projects")).status, 200);
+  const guess = async () => (await hub.call("GET", "/devkeys/projects", { key: "slk_wrong" })).status;
+  for (let i = 0; i < 3; i++) t.equal(await guess(), 401);
+  t.equal(await guess(), 429);
+});

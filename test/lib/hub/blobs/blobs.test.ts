@@ -7,7 +7,7 @@ import { openBlobs } from "../../../../lib/hub/blobs/open.ts";
 import type { Blobs } from "../../../../lib/hub/blobs/port.ts";
 import { startS3 } from "../../../support/hub/s3-server.ts";
 
-/** What the port promises, of each of its storages. */
+/** The promises of the port, for each of its storages. */
 const storages: Record<string, (t: Test) => Promise<{ blobs: Blobs; incoming: string }>> = {
   async folder(t) {
     const folder = t.testdir({});

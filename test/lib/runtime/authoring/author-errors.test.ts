@@ -1,7 +1,7 @@
 import t from "tap";
 import { actions, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
 
-/** What a plugin's author reads when something of the plugin is wrong. */
+/** The messages for a plugin's author when something of the plugin is wrong. */
 
 for (const [mode, make] of Object.entries({ trusted, sandboxed })) {
   t.test(`a syntax error of a ${mode} plugin is told with its file, line and column`, async (t) => {

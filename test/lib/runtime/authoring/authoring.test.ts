@@ -5,7 +5,7 @@ import { readPlugin } from "../../../../lib/runtime/guest/definition.ts";
 import { defineAction, definePlugin, PayloadError } from "../../../../lib/sdk/index.ts";
 import { type PluginSource, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
 
-/** What a plugin's author writes, in every form, run for real in both modes. */
+/** Every form of a plugin, run for real in both modes. */
 
 const modes: Record<string, (name: string, source: string, extra?: Record<string, unknown>) => PluginSource> = {
   trusted,

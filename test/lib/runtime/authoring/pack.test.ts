@@ -28,7 +28,12 @@ t.test("a plugin is packed under its name, without its data, secrets and what is
   for (const path of ["data/state", "node_modules/x/index.js", ".env", "signer.key"])
     writeFileSync(join(folder, path), "x");
   const packed = await packPlugin({ folder, output: zip });
-  t.match(packed, { name: "greeter", version: "0.1.0", file: zip, leftOut: [".env", "node_modules", "signer.key"] });
+  t.match(packed, {
+    name: "greeter",
+    version: "0.1.0",
+    file: zip,
+    leftOut: [".env", ".sealift", "node_modules", "signer.key"],
+  });
   t.ok(namesIn(zip).includes("greeter/src/main.ts"));
   t.notOk(namesIn(zip).some((name) => /data|node_modules|\.env|\.key/.test(name)));
   await packPlugin({ folder, output: zip, include: ["node_modules"] });

@@ -16,7 +16,7 @@ export default {
   ],
 };`;
 
-t.test("the OpenAPI document has every action with its schema, and the routes of trusted plugins", async (t) => {
+t.test("the OpenAPI document has every action with its schema, and the routes of plugins", async (t) => {
   const host = await startHost(t, {
     plugins: { boxed: sandboxed("boxed", SOURCE), inside: trusted("inside", SOURCE) },
   });
@@ -33,11 +33,12 @@ t.test("the OpenAPI document has every action with its schema, and the routes of
     t.same(payloadOf("free"), {});
     t.equal(body.paths[`/plugin/ipc/${plugin}/greet`].post.summary, "Greets somebody");
   }
-  t.match(body.paths["/plugin/inside/items/{id}"], {
-    get: { security: [{ bearer: [] }], parameters: [{ name: "id" }] },
-  });
-  t.match(body.paths["/plugin/inside/items"], { get: { summary: "Public" }, post: {} });
-  t.notOk("/plugin/boxed/items" in body.paths, "a sandboxed plugin's routes are not served");
+  for (const plugin of ["boxed", "inside"]) {
+    t.match(body.paths[`/plugin/${plugin}/items/{id}`], {
+      get: { security: [{ bearer: [] }], parameters: [{ name: "id" }] },
+    });
+    t.match(body.paths[`/plugin/${plugin}/items`], { get: { summary: "Public" }, post: {} });
+  }
   t.match(body.paths, { "/plugin/ipc/status": {}, "/plugin/ipc/health": {}, "/plugin/ipc/metrics": {} });
 });
 

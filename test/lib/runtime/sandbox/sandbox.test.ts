@@ -4,7 +4,6 @@ import { actions, isAlive, sandboxed, startHost, trusted, until } from "../../..
 const BOX = actions(
   `
   echo: (payload) => payload,
-  pid: () => process.pid,
   sleep: ({ ms, value }) => new Promise((resolve) => setTimeout(() => resolve(value), ms)),
   loop: () => { for (;;); },
   hang: () => new Promise(() => {}),
@@ -52,10 +51,10 @@ t.test(
   "a cancelled call learns it through its signal, and one that ends is no reason for another process",
   async (t) => {
     const host = await startHost(t, { plugins: { box: sandboxed("box", BOX, quick) } });
-    const pid = (await host.result("box", "pid")) as number;
+    const pid = ((await host.status("box")) as { pid: number }).pid;
     t.match(await host.call("box", "patient"), { status: 500, body: { code: "timed_out" } });
     await new Promise((resolve) => setTimeout(resolve, 800));
-    t.equal(await host.result("box", "pid"), pid);
+    t.equal((await host.status("box")).pid, pid);
     t.match(await host.status("box"), { restarts: 0 });
   },
 );
@@ -66,13 +65,13 @@ t.test(
     const host = await startHost(t, {
       plugins: { box: sandboxed("box", BOX, { resources: { timeout_seconds: 1.5 } }) },
     });
-    const pid = (await host.result("box", "pid")) as number;
+    const pid = ((await host.status("box")) as { pid: number }).pid;
     const hanging = host.call("box", "hang");
     await new Promise((resolve) => setTimeout(resolve, 1000));
     const other = host.call("box", "sleep", { ms: 1300, value: "finished" });
     t.match(await hanging, { status: 500, body: { code: "timed_out" } });
     t.match(await other, { status: 200, body: { result: "finished" } });
-    await until(async () => (await host.result("box", "pid")) !== pid);
+    await until(async () => (await host.status("box")).restarts === 1);
     await until(() => !isAlive(pid));
     t.match(await host.status("box"), { state: "loaded", restarts: 1 });
   },
@@ -80,7 +79,7 @@ t.test(
 
 t.test("an endless loop costs one time-out: the process is replaced and the next call is answered", async (t) => {
   const host = await startHost(t, { plugins: { box: sandboxed("box", BOX, quick), other: sandboxed("other", BOX) } });
-  const pid = (await host.result("box", "pid")) as number;
+  const pid = ((await host.status("box")) as { pid: number }).pid;
   const [looped, next, elsewhere] = await Promise.all([
     host.call("box", "loop"),
     new Promise((resolve) => setTimeout(resolve, 600)).then(() => host.call("box", "echo", 1)),
@@ -220,6 +219,8 @@ t.test("a plugin that allows writing where it denies it, or outside of its folde
   const host = await startHost(t, {
     plugins: {
       all: sandboxed("all", BOX, { filesystem: { allowed_paths: ["."], denied_paths: ["src/"] } }),
+      whole: sandboxed("whole", BOX, { filesystem: { allowed_paths: ["."], denied_paths: [] } }),
+      rights: sandboxed("rights", BOX, { filesystem: { allowed_paths: ["./plugin.yaml"], denied_paths: [] } }),
       same: sandboxed("same", BOX, { filesystem: { allowed_paths: ["src/"] } }),
       below: sandboxed("below", BOX, { filesystem: { allowed_paths: ["src/cache"] } }),
       outside: sandboxed("outside", BOX, { filesystem: { allowed_paths: ["../other"] } }),
@@ -227,7 +228,7 @@ t.test("a plugin that allows writing where it denies it, or outside of its folde
       fine: sandboxed("fine", BOX, { filesystem: { allowed_paths: ["data/", "cache/"] } }),
     },
   });
-  for (const name of ["all", "same", "below", "outside", "absolute"]) {
+  for (const name of ["all", "whole", "rights", "same", "below", "outside", "absolute"]) {
     t.match(await host.status(name), { state: "error", error_code: "descriptor_invalid" }, name);
   }
   t.match(await host.status("fine"), { state: "loaded" });

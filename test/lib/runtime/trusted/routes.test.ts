@@ -32,9 +32,9 @@ t.test("a router of the plugin's own serves below its name, with bodies, paramet
   });
 });
 
-t.test("a sandboxed plugin's routes are not served", async (t) => {
-  const source = `export default { routes: [{ method: "GET", path: "/items", handler: () => 1 }] };`;
+t.test("a sandboxed plugin's router is not served", async (t) => {
+  const source = `export default { router: async (app) => { app.get("/items", () => 1); } };`;
   const host = await startHost(t, { plugins: { plug: sandboxed("plug", source) } });
   t.match(await host.request("GET", "/plugin/plug/items"), { status: 404 });
-  t.ok(host.logs.some(({ msg, plugin }) => plugin === "plug" && msg.includes("only trusted plugins have routes")));
+  t.ok(host.logs.some(({ msg, plugin }) => plugin === "plug" && msg.includes("only its routes are")));
 });

@@ -1,0 +1,75 @@
+import { Command, Option } from "clipanion";
+import { usageError } from "../../lib/contract/errors.ts";
+import type { TargetName } from "../../lib/contract/target.ts";
+import { host } from "../../lib/options/agent.ts";
+import type { Layout } from "../../lib/releases/layout.ts";
+import { withOptions } from "../shell/base.ts";
+import { differenceLine } from "../shell/output/differences.ts";
+import { projectRootAt, targetsAt } from "./targets.ts";
+
+export class Diff extends withOptions(host) {
+  static override paths = [["diff"]];
+  static override usage = Command.Usage({
+    category: "Operating",
+    description: "Compare two kept releases of a target",
+    details: `
+      Names what plugins may do in one release and not in the other, steps of the install plan, and files with their
+      sizes. Without B, A is
+      compared with the running release; \`sealift releases\` lists what is kept. Of a version that is held because of
+      its rights, they are shown.
+    `,
+    examples: [
+      ["What a rollback would change", "$0 diff plugin:tide-table 1.4.0 --project-root /srv/app"],
+      ["Between two versions", "$0 diff project:prj_… 1.4.0 1.5.0"],
+    ],
+  });
+
+  target = Option.String({ name: "TARGET", required: true });
+  from = Option.String({ name: "A", required: true });
+  to = Option.String({ name: "B", required: false });
+
+  override async run(): Promise<number> {
+    const layout = projectRootAt(this.options.projectRoot);
+    const [target] = await targetsAt(layout, [this.target]);
+    const [{ currentRelease, listReleases }, { chosen }, { releaseDifferences }, { sizeText }] = await Promise.all([
+      import("../../lib/releases/release.ts"),
+      import("../../lib/agent/deployment/rollback.ts"),
+      import("../../lib/agent/release-diff.ts"),
+      import("../../lib/agent/deployment/sentences.ts"),
+    ]);
+    const releases = await listReleases(layout, target!);
+    const running = await currentRelease(layout, target!);
+    if (this.to === undefined && running === undefined)
+      throw usageError("usage", `Nothing of ${this.target} runs here.`);
+    if (await this.#held(layout, target!, running?.name)) return this.done({});
+    const pair = [chosen(releases, running, this.from), chosen(releases, running, this.to ?? running!.name)] as const;
+    const differences = await releaseDifferences(layout, target!, pair);
+    if (differences === undefined)
+      throw usageError(
+        "usage",
+        "One of the releases has no list of its files: it was adopted, or is of an older Sealift.",
+      );
+    if (this.json) {
+      for (const difference of differences) this.print.event({ event: "difference", ...difference });
+      return this.done({ from: pair[0].version, to: pair[1].version, differences: differences.length });
+    }
+    for (const difference of differences) this.print.line(differenceLine(difference, sizeText));
+    if (differences.length === 0) this.note(`${pair[0].version} and ${pair[1].version} are the same.`);
+    return this.done({});
+  }
+
+  /** Tells what the held version asks for, which is not kept here: `true` if it is one of the two. */
+  async #held(layout: Layout, target: TargetName, running: string | undefined): Promise<boolean> {
+    const { readHeldRights } = await import("../../lib/releases/held-rights.ts");
+    const held = await readHeldRights(layout, target, running);
+    if (held === undefined || ![this.from, this.to].includes(held.version)) return false;
+    const { version, running_version, rights } = held;
+    if (this.json) {
+      for (const right of rights) this.print.event({ event: "difference", what: "asked", right });
+      return true;
+    }
+    this.note(`${version} is held: it was not installed, and asks for more than the running ${running_version}.`);
+    for (const right of rights) this.print.line(`! ${right}`);
+    return true;
+  }
+}

@@ -1,0 +1,53 @@
+import { Command, Option } from "clipanion";
+import { parseTarget } from "../../lib/contract/target.ts";
+import { removal } from "../../lib/options/inspection.ts";
+import { supervisorFrom } from "../deploying/deploy-options.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { projectRootAt, targetsAt } from "./targets.ts";
+
+export class Remove extends withOptions(removal) {
+  static override paths = [["remove"]];
+  static override usage = Command.Usage({
+    category: "Operating",
+    description: "Take a target off this host",
+    details: `
+      Stops its units, removes its plugins and extensions and every kept release. Data, environment files, the trusted
+      signer and reports stay
+      for another deployment; \`--purge\` removes them, too. A watch that has the target in its \`watch.yaml\` would
+      install it again: take it out
+      there first.
+    `,
+    examples: [
+      ["Remove a plugin", "$0 remove plugin:tide-table --project-root /srv/app --supervisor systemd"],
+      ["With its data and reports", "$0 remove plugin:tide-table --purge"],
+    ],
+  });
+
+  target = Option.String({ name: "TARGET", required: true });
+
+  override async run(): Promise<number> {
+    const { projectRoot, hostId, lockWaitMs, deadlineMs, purge } = this.options;
+    const layout = projectRootAt(projectRoot);
+    await targetsAt(layout, [this.target]);
+    const supervisor = await supervisorFrom(this.options);
+    const [{ removeTarget }, { counted, deploySentence }] = await Promise.all([
+      import("../../lib/agent/deployment/remove.ts"),
+      import("../../lib/agent/deployment/sentences.ts"),
+    ]);
+    using interrupt = interruptible();
+    const { version, releases } = await removeTarget(
+      { ...parseTarget(this.target), purge },
+      { projectRoot, hostId, supervisor, lockWaitMs, deadlineMs, signal: interrupt.signal },
+      (event) => {
+        const sentence = deploySentence(event);
+        if (this.json) this.print.event(event);
+        else if (sentence !== undefined) this.note(sentence);
+      },
+    );
+    const what = version === null ? "nothing ran" : `${version} ran`;
+    this.note(
+      `Removed ${this.target}: ${what}, ${counted(releases, "release")} gone${purge ? ", data and reports, too" : ""}.`,
+    );
+    return this.done({ target: this.target, version, releases, purged: purge });
+  }
+}

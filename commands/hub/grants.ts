@@ -1,0 +1,88 @@
+import { Command, Option } from "clipanion";
+import type { MarketplaceKind } from "../../lib/contract/surfaces/paths.ts";
+import { connection } from "../../lib/options/connection.ts";
+import { withOptions } from "../shell/base.ts";
+import { type Managed, managed } from "./managed.ts";
+
+const TARGET = { required: true, name: "TARGET" } as const;
+const OWNER = { required: true, name: "OWNER" } as const;
+
+/** The plugin or service that grants are of. @throws UsageError `usage` for a project, and as {@link Managed.called} */
+async function grantable({ called }: Managed, text: string): Promise<{ kind: MarketplaceKind; slug: string }> {
+  const { kind, slug } = await called(text);
+  if (kind !== "project") return { kind, slug };
+  const { usageError } = await import("../../lib/contract/errors.ts");
+  throw usageError("usage", `${JSON.stringify(text)} is a project; grants are for plugins and services.`, {
+    hint: "A key that is bound to the project opens it: sealift key create --project NAME",
+  });
+}
+
+export class GrantList extends withOptions(connection) {
+  static override paths = [["grant", "list"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "List the owners who may see a private plugin or service",
+    examples: [["Who sees it", "$0 grant list tide-table"]],
+  });
+
+  target = Option.String(TARGET);
+
+  override async run(): Promise<number> {
+    const hub = await managed(this.options);
+    const { kind, slug } = await grantable(hub, this.target);
+    const grants: { owner: string; created_at: string }[] = [];
+    for await (const grant of hub.client.listGrants(kind, slug)) {
+      if (this.json) this.print.event({ event: "grant", ...grant });
+      grants.push(grant);
+    }
+    if (this.json) return this.done({ count: grants.length });
+    const { tableLines, timeText } = await import("../shell/output/table.ts");
+    const columns = [
+      { title: "OWNER", of: ({ owner }: { owner: string }) => owner },
+      { title: "SINCE", of: ({ created_at: at }: { created_at: string }) => timeText(at) },
+    ];
+    for (const line of tableLines(columns, grants, this.isForPeople)) this.print.line(line);
+    if (grants.length === 0) this.note("Nobody but its owner.");
+    return this.done({});
+  }
+}
+
+export class GrantAdd extends withOptions(connection) {
+  static override paths = [["grant", "add"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Let an owner's keys see a private plugin or service",
+    examples: [["Let another team see it", "$0 grant add tide-table team-b"]],
+  });
+
+  target = Option.String(TARGET);
+  owner = Option.String(OWNER);
+
+  override async run(): Promise<number> {
+    const hub = await managed(this.options);
+    const { kind, slug } = await grantable(hub, this.target);
+    const grant = await hub.client.addGrant(kind, slug, this.owner);
+    this.note(`${grant.owner} may see ${kind}:${slug}.`);
+    return this.done({ kind, slug, grant });
+  }
+}
+
+export class GrantRemove extends withOptions(connection) {
+  static override paths = [["grant", "remove"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Take a grant back",
+    examples: [["Hide it again", "$0 grant remove tide-table team-b"]],
+  });
+
+  target = Option.String(TARGET);
+  owner = Option.String(OWNER);
+
+  override async run(): Promise<number> {
+    const hub = await managed(this.options);
+    const { kind, slug } = await grantable(hub, this.target);
+    await hub.client.removeGrant(kind, slug, this.owner);
+    this.note(`${this.owner} no longer sees ${kind}:${slug}.`);
+    return this.done({ kind, slug, owner: this.owner });
+  }
+}

@@ -1,0 +1,92 @@
+import { Command } from "clipanion";
+import { usageError } from "../../lib/contract/errors.ts";
+import type { QuotaSubject } from "../../lib/hub/records/quotas.ts";
+import type { UsedQuota } from "../../lib/hub/upkeep/quotas.ts";
+import { hubQuota, hubQuotaSet, hubStorage } from "../../lib/options/hub.ts";
+import { withOptions } from "../shell/base.ts";
+import { placeOf } from "./hub-backup.ts";
+
+const { dataDir, databaseUrl } = hubStorage;
+
+/** @throws UsageError `usage` unless one of the two is given */
+function subjectOf({ owner, project }: { owner: string | undefined; project: string | undefined }): QuotaSubject {
+  if (owner !== undefined && project === undefined) return `owner/${owner}`;
+  if (project !== undefined && owner === undefined) return `project/${project}`;
+  throw usageError("usage", "A quota belongs to an owner or to a project.", { hint: "Give --owner or --project." });
+}
+
+const described = ({ subject, max_bytes: maxBytes, max_versions: maxVersions, usage }: UsedQuota): string =>
+  `${subject.padEnd(40)} ${usage.bytes} of ${maxBytes ?? "any"} bytes, ${usage.versions} of ${maxVersions ?? "any"} versions`;
+
+export class HubQuotaSet extends withOptions(hubQuotaSet) {
+  static override paths = [["hub", "quota", "set"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Limit what an owner or a project stores on a hub",
+    details: `
+      Works on the hub's database, beside the running hub, and takes the place of an earlier quota. A publication that
+      would go beyond it
+      is refused with 413 \`quota_exceeded\`; what is stored already stays. Bytes are those of artifacts, archives,
+      deltas and indexes.
+    `,
+    examples: [
+      ["An owner", "$0 hub quota set --owner alice --max-bytes 50G --max-versions 200"],
+      ["A project", "$0 hub quota set --project prj_0123456789 --max-versions 20"],
+    ],
+  });
+
+  override async run(): Promise<number> {
+    const { maxBytes = null, maxVersions = null } = this.options;
+    if (maxBytes === null && maxVersions === null) {
+      throw usageError("usage", "A quota needs a limit.", {
+        hint: "Give --max-bytes, --max-versions or both; hub quota remove lifts a quota.",
+      });
+    }
+    const { setQuota } = await import("../../lib/hub/upkeep/quotas.ts");
+    const quota = await setQuota(placeOf({ ...this.options, blobUrl: undefined }), {
+      subject: subjectOf(this.options),
+      max_bytes: maxBytes,
+      max_versions: maxVersions,
+    });
+    if (this.json) return this.done({ quota });
+    this.print.line(described(quota));
+    return 0;
+  }
+}
+
+export class HubQuotaRemove extends withOptions(hubQuota) {
+  static override paths = [["hub", "quota", "remove"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Lift the quota of an owner or a project",
+    examples: [["An owner", "$0 hub quota remove --owner alice"]],
+  });
+
+  override async run(): Promise<number> {
+    const subject = subjectOf(this.options);
+    const { dropQuota } = await import("../../lib/hub/upkeep/quotas.ts");
+    await dropQuota(placeOf({ ...this.options, blobUrl: undefined }), subject);
+    this.note(`There is no quota of ${subject} any more.`);
+    return this.done({ subject });
+  }
+}
+
+export class HubQuotaList extends withOptions({ dataDir, databaseUrl }) {
+  static override paths = [["hub", "quota", "list"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "List quotas, and what is used of each",
+    examples: [["All of them", "$0 hub quota list --data-dir /var/lib/sealift-hub"]],
+  });
+
+  override async run(): Promise<number> {
+    const { usedQuotas } = await import("../../lib/hub/upkeep/quotas.ts");
+    const quotas = await usedQuotas(placeOf({ ...this.options, blobUrl: undefined }));
+    for (const quota of quotas) {
+      if (this.json) this.print.event({ event: "quota", ...quota });
+      else this.print.line(described(quota));
+    }
+    if (quotas.length === 0) this.note("No quotas.");
+    return this.done({ count: quotas.length });
+  }
+}

@@ -1,0 +1,44 @@
+import { Command } from "clipanion";
+import { hubRetain } from "../../lib/options/hub.ts";
+import { withOptions } from "../shell/base.ts";
+import { placeOf } from "./hub-backup.ts";
+
+export class HubRetain extends withOptions(hubRetain) {
+  static override paths = [["hub", "retain"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Remove old versions from a hub that nobody needs",
+    details: `
+      Works on the hub's storage, beside the running hub. Of each project, plugin and service it keeps the newest
+      versions, the latest one,
+      what a host runs by its reports, and the last two versions that each host deployed, for a rollback. The labels
+      of removed versions
+      are never used again; their bytes stay in the trash for 7 days. Run it from a timer; \`--dry-run\` tells what
+      would go.
+    `,
+    examples: [
+      ["Look first", "$0 hub retain --keep 10 --dry-run"],
+      ["One project", "$0 hub retain --keep 10 --project prj_0123456789"],
+    ],
+  });
+
+  override async run(): Promise<number> {
+    const { keep, minAgeMs, project, dryRun } = this.options;
+    const { retainVersions } = await import("../../lib/hub/upkeep/retention.ts");
+    const result = await retainVersions(placeOf(this.options), {
+      keep,
+      minAgeMs,
+      dryRun,
+      projectId: project,
+      onRemoved: ({ id, kind, slug }, { version, bytes }) => {
+        const target = kind === "project" ? id : `${kind}/${slug}`;
+        if (this.json) this.print.event({ event: dryRun ? "due" : "removed", target, version, bytes });
+        else this.print.line(`${target.padEnd(40)} ${version.padEnd(20)} ${bytes} bytes`);
+      },
+    });
+    if (this.json) return this.done({ ...result, dry_run: dryRun });
+    const { projects, versions, bytes } = result;
+    this.note(`${dryRun ? "would remove" : "removed"} ${versions} versions of ${projects} projects, ${bytes} bytes`);
+    return 0;
+  }
+}

@@ -1,0 +1,33 @@
+import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import type { ProjectRecord } from "../../lib/contract/surfaces/keys.ts";
+import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+
+/** A hub's key service, and what people call things there. */
+export interface Managed {
+  client: DevkeysClient;
+  /**
+   * The id of a project, plugin or service.
+   *
+   * @throws DeploymentError `not_found`; UsageError `usage` when several are called so
+   */
+  idOf: (text: string) => Promise<string>;
+  /** The record of a project, plugin or service. @throws as `idOf` */
+  called: (text: string) => Promise<ProjectRecord>;
+  /** The id of an API key. @throws as `idOf` */
+  keyIdOf: (text: string) => Promise<string>;
+}
+
+/** The key service of the hub that a command's options name. */
+export async function managed(options: Parameters<typeof hubConnection>[0]): Promise<Managed> {
+  const [{ DevkeysClient }, { keyIdOf, projectCalled, projectIdOf }] = await Promise.all([
+    import("../../lib/client/devkeys-client.ts"),
+    import("../../lib/client/lookup.ts"),
+  ]);
+  const client = new DevkeysClient(hubConnection(options, DEPLOY_TIMEOUT_MS));
+  return {
+    client,
+    idOf: (text) => projectIdOf(client, text),
+    called: (text) => projectCalled(client, text),
+    keyIdOf: (text) => keyIdOf(client, text),
+  };
+}

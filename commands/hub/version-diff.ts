@@ -1,0 +1,119 @@
+import { Command, Option } from "clipanion";
+import type { Source } from "../../lib/agent/sources/source.ts";
+import type { ComparedVersions } from "../../lib/agent/version-diff.ts";
+import { usageError } from "../../lib/contract/errors.ts";
+import { parseTarget, type Target } from "../../lib/contract/target.ts";
+import { versionComparison } from "../../lib/options/devkeys.ts";
+import { limitsOf } from "../deploying/deploy-options.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
+import { deployLines } from "../shell/output/deploy-lines.ts";
+import { differenceLine } from "../shell/output/differences.ts";
+import { managed } from "./managed.ts";
+
+export class VersionDiff extends withOptions(versionComparison) {
+  static override paths = [["version", "diff"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Compare two versions of a hub",
+    details: `
+      Names what plugins may do in one version and not in the other, steps of a project's install plan, and files with their sizes. Both versions
+      are fetched and verified as by a deployment, and nothing is kept: a project needs \`--deployment-credential\` and \`--signer-public-key\`, a
+      plugin or service its developer's \`--signing-secret\`. With \`--signing-key-file\` instead, the signer compares the stored indexes of a
+      project, which are small and tell files only. TARGET is \`plugin:SLUG\`, \`service:SLUG\`, \`project:ID\` or a name.
+    `,
+    examples: [
+      [
+        "What an upgrade would bring",
+        "$0 version diff project:prj_… 1.4.0 1.5.0 --signer-public-key signer.pub --deployment-credential-file credential",
+      ],
+      ["A plugin, with the latest version", "$0 version diff plugin:tide-table 1.4.0 --signing-secret-file secret"],
+    ],
+  });
+
+  target = Option.String({ name: "TARGET", required: true });
+  from = Option.String({ name: "A", required: true });
+  to = Option.String({ name: "B", required: false });
+
+  override async run(): Promise<number> {
+    const { from, to, differences } = await this.#compare(await this.#target());
+    if (this.json) {
+      for (const difference of differences) this.print.event({ event: "difference", ...difference });
+      return this.done({ from, to, differences: differences.length });
+    }
+    const { sizeText } = await import("../../lib/agent/deployment/sentences.ts");
+    for (const difference of differences) this.print.line(differenceLine(difference, sizeText));
+    if (differences.length === 0) this.note(`${from} and ${to} are the same.`);
+    return this.done({});
+  }
+
+  async #target(): Promise<Target> {
+    const { called } = await managed(this.options);
+    return /^(?:project:prj_|plugin:|service:)/.test(this.target) ? parseTarget(this.target) : called(this.target);
+  }
+
+  async #compare({ kind, slug }: Target): Promise<ComparedVersions> {
+    const { versionDifferences } = await import("../../lib/agent/version-diff.ts");
+    const { signingKey, deploymentCredential } = this.options;
+    if (kind === "project" && signingKey !== undefined && deploymentCredential === undefined)
+      return this.#compareIndexes(slug, signingKey);
+    const source = kind === "project" ? await this.#project(slug) : await this.#marketplace(kind, slug);
+    using interrupt = interruptible();
+    const lines = await deployLines(this.context.stderr);
+    const emit = this.json ? () => undefined : lines.emit;
+    try {
+      const pair = [source(this.from), source(this.to ?? "latest")] as const;
+      return await versionDifferences(pair, { limits: limitsOf(this.options), emit, signal: interrupt.signal });
+    } finally {
+      lines.close();
+    }
+  }
+
+  async #compareIndexes(projectId: string, key: Uint8Array): Promise<ComparedVersions> {
+    const [{ indexDifferences }, { parsePrivateKey }] = await Promise.all([
+      import("../../lib/agent/version-diff.ts"),
+      import("../../lib/artifact/signatures/key-files.ts"),
+    ]);
+    const seed = parsePrivateKey(key, "--signing-key-file");
+    const target = { ...hubConnection(this.options, DEPLOY_TIMEOUT_MS), projectId };
+    return indexDifferences(target, [this.from, this.to ?? (await this.#latest(projectId))], seed);
+  }
+
+  async #latest(projectId: string): Promise<string> {
+    const { client, idOf } = await managed(this.options);
+    for await (const { version, is_latest } of client.listVersions(await idOf(projectId)))
+      if (is_latest) return version;
+    throw usageError("usage", `No version of ${projectId} is the latest: name the second one.`);
+  }
+
+  async #project(projectId: string): Promise<(version: string) => Source> {
+    const { signerPublicKey, deploymentCredential, gitToken, signingSecret } = this.options;
+    if (deploymentCredential === undefined || signerPublicKey === undefined)
+      throw usageError("usage", "A project needs --deployment-credential and --signer-public-key to be compared.", {
+        hint: "Its signer compares the indexes alone with --signing-key-file.",
+      });
+    const [{ projectSource }, { publicKeyFrom }] = await Promise.all([
+      import("../../lib/agent/sources/project.ts"),
+      import("../shell/signer.ts"),
+    ]);
+    const shared = {
+      ...hubConnection(this.options, DEPLOY_TIMEOUT_MS),
+      ...{ projectId, deploymentCredential, delta: false },
+      trust: { pinned: await publicKeyFrom(signerPublicKey) },
+      sources: { gitTokens: new Map(gitToken), ...(signingSecret !== undefined && { signingSecret }) },
+    };
+    return (version) => projectSource({ ...shared, version });
+  }
+
+  async #marketplace(kind: "plugin" | "service", slug: string): Promise<(version: string) => Source> {
+    const { signingSecret, symlinks, allowVersionMismatch } = this.options;
+    if (signingSecret === undefined)
+      throw usageError("usage", `A ${kind} needs its developer's --signing-secret to be compared.`, {
+        hint: "Give it as SEALIFT_SIGNING_SECRET or --signing-secret-file.",
+      });
+    const { marketplaceSource } = await import("../../lib/agent/sources/marketplace.ts");
+    const connection = hubConnection(this.options, MARKETPLACE_TIMEOUT_MS);
+    const shared = { ...connection, kind, slug, signingSecret, symlinks, allowVersionMismatch };
+    return (version) => marketplaceSource({ ...shared, version });
+  }
+}

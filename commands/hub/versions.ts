@@ -1,0 +1,122 @@
+import { Command, Option } from "clipanion";
+import type { ManagedVersion } from "../../lib/contract/surfaces/keys.ts";
+import { connection } from "../../lib/options/connection.ts";
+import { versionDeletion, versionYank } from "../../lib/options/devkeys.ts";
+import { withOptions } from "../shell/base.ts";
+import { managed } from "./managed.ts";
+
+const TARGET = { required: true, name: "TARGET" } as const;
+const VERSION = { required: true, name: "VERSION" } as const;
+
+export class VersionList extends withOptions(connection) {
+  static override paths = [
+    ["version", "list"],
+    ["project", "versions"],
+  ];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "List the versions of a project, plugin or service on a hub",
+    details:
+      "TARGET is an id, a slug or a name. The newest version comes first; `latest` is the one that hosts follow.",
+    examples: [["Which versions there are", "$0 version list Harbour"]],
+  });
+
+  target = Option.String(TARGET);
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    const versions: ManagedVersion[] = [];
+    for await (const version of client.listVersions(await idOf(this.target))) {
+      if (this.json) this.print.event({ event: "version", ...version });
+      versions.push(version);
+    }
+    if (this.json) return this.done({ count: versions.length });
+    const [{ tableLines, timeText }, { sizeText }] = await Promise.all([
+      import("../shell/output/table.ts"),
+      import("../../lib/agent/deployment/sentences.ts"),
+    ]);
+    const columns = [
+      { title: "VERSION", of: ({ version }: ManagedVersion) => version },
+      { title: "PUBLISHED", of: ({ created_at: at }: ManagedVersion) => timeText(at) },
+      { title: "SIZE", of: ({ size_bytes: bytes }: ManagedVersion) => sizeText(bytes) },
+      { title: "SHA256", of: ({ sha256 }: ManagedVersion) => sha256.slice(0, 16) },
+      { title: "STATE", of: stateOf },
+    ];
+    for (const line of tableLines(columns, versions, this.isForPeople)) this.print.line(line);
+    if (versions.length === 0) this.note("No version has been published.");
+    return this.done({});
+  }
+}
+
+function stateOf({ is_latest, is_yanked, yanked_reason }: ManagedVersion): string {
+  if (!is_yanked) return is_latest ? "latest" : "";
+  return yanked_reason === null ? "yanked" : `yanked: ${yanked_reason}`;
+}
+
+export class VersionYank extends withOptions(versionYank) {
+  static override paths = [["version", "yank"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Take a version out of `latest`",
+    details: `
+      Hosts that follow the latest version go back to the best one that is left; nothing stops a host that asks for
+      the version by its label.
+      \`version unyank\` takes it back.
+    `,
+    examples: [["Yank a version", "$0 version yank Harbour 1.4.0 --reason 'loses data'"]],
+  });
+
+  target = Option.String(TARGET);
+  version = Option.String(VERSION);
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    const { reason } = this.options;
+    await client.yankVersion(await idOf(this.target), this.version, reason);
+    this.note(`${this.target} ${this.version} is yanked.`);
+    return this.done({ target: this.target, version: this.version, is_yanked: true });
+  }
+}
+
+export class VersionUnyank extends withOptions(connection) {
+  static override paths = [["version", "unyank"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Let a yanked version be latest again",
+    examples: [["Take a yank back", "$0 version unyank Harbour 1.4.0"]],
+  });
+
+  target = Option.String(TARGET);
+  version = Option.String(VERSION);
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    await client.unyankVersion(await idOf(this.target), this.version);
+    this.note(`${this.target} ${this.version} is no longer yanked.`);
+    return this.done({ target: this.target, version: this.version, is_yanked: false });
+  }
+}
+
+export class VersionDelete extends withOptions(versionDeletion) {
+  static override paths = [["version", "delete"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Delete a version and its bytes from a hub",
+    details: `
+      No host can fetch it any more, and its label is never used again. Hosts that run it keep running it. The reason
+      is kept in the audit log.
+      Yanking is the mild form: it can be taken back.
+    `,
+    examples: [["Delete a version", "$0 version delete Harbour 1.4.0 --reason 'holds a password'"]],
+  });
+
+  target = Option.String(TARGET);
+  version = Option.String(VERSION);
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    await client.deleteVersion(await idOf(this.target), this.version, this.options.reason);
+    this.note(`Deleted ${this.target} ${this.version}.`);
+    return this.done({ target: this.target, version: this.version });
+  }
+}

@@ -1,0 +1,13 @@
+import type { Difference } from "../../../lib/agent/release-diff.ts";
+
+const SIGNS = { added: "+", removed: "-", changed: "~" } as const;
+
+/** Returns a difference as one line for people. */
+export function differenceLine(difference: Difference, sizeText: (bytes: number) => string): string {
+  const sign = SIGNS[difference.change];
+  if (difference.what === "right") return `${sign} right of ${difference.plugin}: ${difference.right}`;
+  if (difference.what === "step") return `${sign} step ${difference.id} (${difference.action})`;
+  const { path, before, after } = difference;
+  const sizes = [before, after].flatMap((bytes) => (bytes === null ? [] : sizeText(bytes)));
+  return `${sign} ${path} (${sizes.join(" → ")})`;
+}

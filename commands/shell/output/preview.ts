@@ -1,0 +1,87 @@
+import type { Preview, PreviewedChanges } from "../../../lib/agent/deployment/preview.ts";
+import type { DeployOptions } from "../../../lib/agent/deployment/run.ts";
+import type { Source } from "../../../lib/agent/sources/source.ts";
+import { interruptible } from "../base.ts";
+import { deployLines } from "./deploy-lines.ts";
+import type { Surroundings } from "./deployment.ts";
+import { differenceLine } from "./differences.ts";
+
+/** Files that a person is told by name. */
+const SHOWN = 40;
+/** Differences in the result event. */
+const MAX_DIFFERENCES = 1000;
+
+type Sizes = (bytes: number) => string;
+
+/** Tells what a deployment would do. @returns the exit code that it would have, as far as that can be known */
+export async function showPreview(
+  source: Source,
+  options: DeployOptions,
+  { json, print, stderr, fail, done }: Surroundings,
+): Promise<number> {
+  const [{ preview }, { sizeText }] = await Promise.all([
+    import("../../../lib/agent/deployment/preview.ts"),
+    import("../../../lib/agent/deployment/sentences.ts"),
+  ]);
+  using interrupt = interruptible();
+  const lines = await deployLines(stderr);
+  const emit = json ? () => undefined : lines.emit;
+  const { changes, error, ...facts } = await preview(source, { ...options, signal: interrupt.signal }, emit);
+  lines.close();
+  if (error !== undefined) return fail(error, { dry_run: true, ...facts });
+  if (!json) for (const line of previewLines(facts, changes, options.supervisor.name, sizeText)) print.line(line);
+  return done({ dry_run: true, ...facts, ...(changes !== undefined && recordOf(changes, options.supervisor.name)) });
+}
+
+function recordOf({ differences, ...changes }: PreviewedChanges, supervisor: string): Record<string, unknown> {
+  return {
+    ...changes,
+    supervisor,
+    files: differences && filesIn(differences),
+    differences: differences?.slice(0, MAX_DIFFERENCES) ?? null,
+    differences_left_out: Math.max(0, (differences?.length ?? 0) - MAX_DIFFERENCES),
+  };
+}
+
+function filesIn(differences: NonNullable<PreviewedChanges["differences"]>) {
+  const counts = { added: 0, changed: 0, removed: 0 };
+  for (const difference of differences) if (difference.what === "file") counts[difference.change]++;
+  return counts;
+}
+
+function* previewLines(
+  { version, previous_version: previous }: Pick<Preview, "version" | "previous_version">,
+  changes: PreviewedChanges | undefined,
+  supervisor: string,
+  sizeText: Sizes,
+): Generator<string, undefined> {
+  if (changes === undefined) {
+    yield `unchanged: ${version} is already running`;
+    return;
+  }
+  const { fetched, installed, adopted, removed, env_files, differences, steps, collected } = changes;
+  yield `would deploy ${version}${previous === null ? "" : ` over ${previous}`}`;
+  const whole = fetched.full_bytes === null ? "" : ` instead of ${sizeText(fetched.full_bytes)}`;
+  const delta = fetched.delta_from === null ? "" : ` as a delta from ${fetched.delta_from}${whole}`;
+  yield `  fetch     ${sizeText(fetched.bytes)}${delta}`;
+  const listed: [string, string[]][] = [
+    ["install", installed],
+    ["adopt", adopted],
+    ["remove", removed],
+    ["env file", env_files],
+    ["collect", collected],
+  ];
+  for (const [what, names] of listed) if (names.length > 0) yield `  ${what.padEnd(8)}  ${names.join(", ")}`;
+  yield `  steps     ${supervisor === "none" ? "no supervisor" : `supervisor ${supervisor}`}`;
+  for (const { id, action, plugin, after_switch: after } of steps)
+    yield `    ${action}${plugin === null ? "" : ` ${plugin}`} (${id})${after ? ", after the switch" : ""}`;
+  if (differences === null) {
+    yield "  files     unknown: the running release has no list of its files";
+    return;
+  }
+  const { added, changed, removed: gone } = filesIn(differences);
+  yield `  files     ${added} added, ${changed} changed, ${gone} removed`;
+  for (const difference of differences.slice(0, SHOWN)) yield `    ${differenceLine(difference, sizeText)}`;
+  if (differences.length > SHOWN)
+    yield `    and ${differences.length - SHOWN} more: --json names up to ${MAX_DIFFERENCES}`;
+}

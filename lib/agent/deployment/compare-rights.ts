@@ -1,0 +1,74 @@
+import { join } from "node:path";
+import { artifactError, SealiftError } from "../../contract/errors.ts";
+import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
+import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
+import { moreRights } from "../../contract/rights.ts";
+import type { Release } from "../../releases/release.ts";
+import { YAML_LIMITS } from "../../support/documents/limits.ts";
+import { readTextFile, statsOf } from "../../support/files.ts";
+import { printable } from "../../support/printable.ts";
+import { parseForeignYaml } from "../../support/yaml-file.ts";
+import { type Arriving, sha256Of } from "./rights.ts";
+
+/** Comparison of a version's rights with those of what runs. Apart from `rights.ts`: it loads the parser of YAML. */
+
+const UNREADABLE = "plugin.yaml cannot be read: nobody can tell what it asks for";
+
+/** The descriptor of a plugin, `unreadable`, or undefined for a plugin that has none: no runtime loads it. */
+export type Described = Descriptor | "unreadable" | undefined;
+
+/** @param installed digest of the descriptor when it was installed, where that is known */
+async function describedAt(folder: string, installed?: string): Promise<Described> {
+  const file = join(folder, DESCRIPTOR_FILE);
+  const stats = await statsOf(file);
+  if (stats === undefined) return undefined;
+  if (!stats.isFile()) return "unreadable";
+  try {
+    const text = await readTextFile(file, YAML_LIMITS.maxBytes);
+    // A plugin that may write its own descriptor does not decide what it had asked for.
+    if (installed !== undefined && sha256Of(text) !== installed) return undefined;
+    return await parseForeignYaml(text, descriptor, file, (message) => artifactError("descriptor_invalid", message));
+  } catch (error) {
+    if (error instanceof RangeError || error instanceof SealiftError) return "unreadable";
+    throw error;
+  }
+}
+
+/**
+ * Returns what a plugin asks for beyond its running self, one line each. A plugin that is new asks for all that goes
+ * beyond an empty descriptor; so does one whose running descriptor nobody can tell.
+ */
+export function moreOf(before: Described, after: Described): string[] {
+  if (after === undefined) return [];
+  if (after === "unreadable") return before === "unreadable" ? [] : [UNREADABLE];
+  const known = before === undefined || before === "unreadable" ? undefined : before;
+  const { name } = after;
+  return [
+    // What the operator has granted goes by this name.
+    ...(known !== undefined && known.name !== name ? [`name: ${name} instead of ${known.name}, and its grants`] : []),
+    ...moreRights(known ?? descriptor.parse({ name, version: "0" }), after),
+  ].map(printable);
+}
+
+/**
+ * Returns the rights that arriving items ask for and a release does not, one line each.
+ *
+ * @param folder of the release
+ */
+export async function moreThan(
+  previous: Pick<Release, "items" | "descriptors">,
+  folder: string,
+  arriving: Arriving,
+): Promise<string[]> {
+  const lines: string[] = [];
+  for (const { section, id, folder: next } of arriving) {
+    const had = previous.items.some((item) => item.section === section && item.id === id);
+    if (section === "extensions") {
+      if (!had) lines.push(`extension ${id}: runs in the runtime's process and can do whatever it can`);
+      continue;
+    }
+    const before = had ? await describedAt(join(folder, section, id), previous.descriptors?.[id]) : undefined;
+    lines.push(...moreOf(before, await describedAt(next)).map((right) => `${id}: ${right}`));
+  }
+  return lines;
+}

@@ -1,0 +1,86 @@
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import { targetName } from "../../contract/target.ts";
+import type { Item } from "../../releases/layout.ts";
+import { removeOwnLink, syncLinks } from "../../releases/links.ts";
+import { currentRelease, listReleases, removeRelease } from "../../releases/release.ts";
+import { ifThere } from "../../support/files.ts";
+import { noSupervisor } from "../supervisors/none.ts";
+import type { Emit } from "./events.ts";
+import { endInterrupted, recover } from "./interrupted.ts";
+import { beginRun, type DeployOptions, lockRoot, lockTarget } from "./run.ts";
+import { checkSupervisor } from "./supervision.ts";
+
+/** A target that is to leave this host. */
+export interface RemovedTarget {
+  kind: LocalReport["kind"];
+  slug: string;
+  /** Whether its data, environment files, trusted signer and reports go, too. */
+  purge: boolean;
+}
+
+/** The version that ran, null when none did, and how many releases were removed. */
+export interface Removal {
+  version: string | null;
+  releases: number;
+}
+
+/**
+ * Takes a target off this host: stops its units, removes its links, then its releases. What the host itself has written
+ * stays, unless it is purged. A removal that is cut short is finished by the next one.
+ *
+ * @throws DeploymentError before anything is removed when a unit cannot be stopped or the target is busy
+ */
+export async function removeTarget(
+  { kind, slug, purge }: RemovedTarget,
+  options: DeployOptions,
+  listener: Emit,
+): Promise<Removal> {
+  const target = targetName({ kind, slug });
+  const quiet: Emit = (event) => {
+    if (event.event !== "deploy.started") listener(event);
+  };
+  const run = beginRun({ kind, slug, target, requestedVersion: "none" }, options, quiet);
+  const { layout, signal, emit } = run;
+  await checkSupervisor(run);
+  await using _turn = await lockTarget(run);
+  await recover(run);
+  await using _root = await lockRoot(run);
+  await endInterrupted(layout, run.options.supervisor, emit);
+  const running = await currentRelease(layout, target);
+  const releases = await listReleases(layout, target);
+  const items = [running, ...releases].flatMap((release): readonly Item[] => release?.items ?? []);
+  const plugins = [...new Set(items.flatMap(({ section, id }) => (section === "plugins" ? id : [])))];
+  if (running !== undefined && run.options.supervisor.name !== "none") {
+    const supervisor = run.options.supervisor.make?.(plugins) ?? noSupervisor();
+    for (const unit of running.units ?? plugins) await supervisor.stop(unit, signal);
+  }
+  for (const item of items) await removeOwnLink(layout, target, item);
+  await rm(layout.current(target), { force: true });
+  await syncLinks(layout);
+  for (const { name } of releases) await removeRelease(layout, target, name);
+  await rm(layout.releases(target), { recursive: true, force: true });
+  await removeState(layout.sealift, target);
+  if (purge) {
+    for (const item of items) await rm(layout.data(item), { recursive: true, force: true });
+    for (const id of plugins) await rm(layout.envFile(id), { force: true });
+    await rm(layout.trust(target), { force: true });
+    for (const folder of [layout.reports(target), layout.outbox(target)])
+      await rm(folder, { recursive: true, force: true });
+  }
+  return { version: running?.version ?? null, releases: releases.length };
+}
+
+/** Removes what was remembered of a target: its quarantine, its pin, a watch's memory. Its lock is held. */
+async function removeState(sealift: string, target: string): Promise<void> {
+  const folder = join(sealift, "state");
+  const own = [
+    `${target}.json`,
+    `pin-${target}.json`,
+    `watch-${target}.json`,
+    `rights-${target}.json`,
+    `consent-${target}.json`,
+  ];
+  for (const name of (await ifThere(readdir(folder))) ?? []) if (own.includes(name)) await rm(join(folder, name));
+}

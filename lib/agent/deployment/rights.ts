@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { deploymentError } from "../../contract/errors.ts";
+import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
+import { targetOfName, targetText } from "../../contract/target.ts";
+import { withoutConsent, writeHeldRights } from "../../releases/held-rights.ts";
+import type { Item } from "../../releases/layout.ts";
+import type { Release } from "../../releases/release.ts";
+import { YAML_LIMITS } from "../../support/documents/limits.ts";
+import { readTextFile, statsOf } from "../../support/files.ts";
+import type { Run } from "./run.ts";
+
+/** Rights that a message names; the event and the error's faults name all of them. */
+const NAMED = 8;
+
+/** The items of a version that is about to be installed, each with the folder that the runtime will load. */
+export type Arriving = readonly (Item & { folder: string })[];
+
+/** Digest of a descriptor's text. */
+export const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** Returns the digests of the descriptors that a release installs: what it asks for, whatever a plugin writes later. */
+export async function descriptorDigests(release: string, items: readonly Item[]): Promise<Record<string, string>> {
+  const digests: Record<string, string> = {};
+  for (const { section, id } of items) {
+    const file = join(release, section, id, DESCRIPTOR_FILE);
+    if (section !== "plugins" || (await statsOf(file))?.isFile() !== true) continue;
+    const text = await readTextFile(file, YAML_LIMITS.maxBytes).catch(() => undefined);
+    if (text !== undefined) digests[id] = sha256Of(text);
+  }
+  return digests;
+}
+
+/**
+ * Holds an upgrade that asks for more than the running release (docs/contract/host.md#rights), unless a person has
+ * agreed to exactly that. A first installation asks for what it likes: whoever installs it has chosen it.
+ *
+ * @throws DeploymentError `rights_held`
+ */
+export async function checkRights(
+  run: Run,
+  { version, identity }: { version: string; identity: string | null },
+  previous: Release | undefined,
+  arriving: Arriving,
+): Promise<void> {
+  if (previous === undefined) return;
+  const { layout, source, options, emit } = run;
+  const { moreThan } = await import("./compare-rights.ts");
+  const rights = await moreThan(previous, layout.release(source.target, previous.name), arriving);
+  if (rights.length === 0) return;
+  const held = { version, identity, over: previous.name, running_version: previous.version, rights };
+  const open = options.acceptRights ? [] : await withoutConsent(layout, source.target, held);
+  emit({ event: "rights.more", version, rights, accepted: open.length === 0 });
+  if (open.length === 0) return;
+  if (run.isTrial !== true) await writeHeldRights(layout, source.target, { ...held, at: new Date().toISOString() });
+  throw deploymentError("rights_held", rightsMessage(held), {
+    faults: rights,
+    hint: consentHint(targetText(targetOfName(source.target)), version),
+  });
+}
+
+/** Says in one sentence what a held version asks for. */
+export function rightsMessage({
+  version,
+  running_version: running,
+  rights,
+}: {
+  version: string;
+  running_version: string;
+  rights: readonly string[];
+}): string {
+  const rest = rights.length - NAMED;
+  const named = `${rights.slice(0, NAMED).join("; ")}${rest > 0 ? `; and ${rest} more` : ""}`;
+  return `${version} asks for more rights than the running ${running}: ${named}.`;
+}
+
+export const consentHint = (target: string, version: string): string =>
+  `If that is right, run \`sealift watch consent ${target} --version ${version}\`, or deploy it with --accept-rights.`;

@@ -1,0 +1,130 @@
+import { join } from "node:path";
+import type { Descriptor } from "../contract/files/descriptor.ts";
+import type { InstallPlan } from "../contract/files/install-plan.ts";
+import { DESCRIPTOR_FILE, PLAN_FILE } from "../contract/files/manifest.ts";
+import { moreRights, rightsOf } from "../contract/rights.ts";
+import type { TargetName } from "../contract/target.ts";
+import { CONTENTS_FILE, type ListedFile, readContents, REST_FOLDER } from "../releases/contents.ts";
+import type { Layout } from "../releases/layout.ts";
+import type { Release } from "../releases/release.ts";
+import { YAML_LIMITS } from "../support/documents/limits.ts";
+import { ifThere, readTextFile, statsOf } from "../support/files.ts";
+import { readDescriptor } from "./deployment/descriptor-file.ts";
+import { parseForeignPlan } from "./deployment/plan-file.ts";
+
+type Change = "added" | "removed" | "changed";
+
+/** A difference between two releases or versions. Sizes are bytes, null on the side that has no such file. */
+export type Difference =
+  | { what: "file"; change: Change; path: string; before: number | null; after: number | null }
+  /** Something that a plugin may do on one side only. */
+  | { what: "right"; change: "added" | "removed"; plugin: string; right: string }
+  /** A step of the install plan by its id. */
+  | { what: "step"; change: Change; id: string; action: string };
+
+export type ListedFiles = Map<string, Pick<ListedFile, "size" | "sha256">>;
+
+/** One side of a comparison. */
+export interface Compared {
+  files: ListedFiles;
+  /** By the plugins' ids; none where they are not known. */
+  descriptors: ReadonlyMap<string, Descriptor>;
+  plan: InstallPlan | undefined;
+}
+
+const NOTHING: Compared = { files: new Map(), descriptors: new Map(), plan: undefined };
+
+/**
+ * Compares two kept releases of a target: their files, what their plugins may do, and their install plans where they
+ * have one. Without the first one, everything of the second is new.
+ *
+ * @param options `onlySent` leaves out files that were made on the host, such as by a provisioner, where that is known
+ * @returns undefined when one of them has no list of its files, as releases of older versions and adopted folders
+ */
+export async function releaseDifferences(
+  layout: Layout,
+  target: TargetName,
+  [before, after]: readonly [Release | undefined, Release],
+  { onlySent = false } = {},
+): Promise<Difference[] | undefined> {
+  const read = (release: Release): Promise<Compared | undefined> =>
+    releaseAt(layout.release(target, release.name), release, onlySent);
+  const [a, b] = await Promise.all([before === undefined ? NOTHING : read(before), read(after)]);
+  return a === undefined || b === undefined ? undefined : differencesBetween(a, b);
+}
+
+/** Compares two sides: rights first, then the steps of their plans, then their files. */
+export const differencesBetween = (before: Compared, after: Compared): Difference[] => [
+  ...rightsBetween(before.descriptors, after.descriptors),
+  ...stepsBetween(before.plan, after.plan),
+  ...filesBetween(before.files, after.files),
+];
+
+async function releaseAt(folder: string, release: Release, onlySent: boolean): Promise<Compared | undefined> {
+  const files = await filesOf(folder, onlySent && release.source_folders !== undefined);
+  if (files === undefined) return undefined;
+  const plugins = release.items.flatMap(({ section, id }) => (section === "plugins" ? [id] : []));
+  const folders = new Map(plugins.map((id) => [id, join(folder, "plugins", id)]));
+  return { files, descriptors: await descriptorsIn(folders), plan: await planOf(folder) };
+}
+
+async function filesOf(folder: string, onlySource: boolean): Promise<ListedFiles | undefined> {
+  if ((await statsOf(join(folder, CONTENTS_FILE))) === undefined) return undefined;
+  const files: ListedFiles = new Map();
+  for await (const line of readContents(folder)) {
+    if (line === undefined) return undefined;
+    if ("folder" in line || (onlySource && line.executable === undefined)) continue;
+    // What a provisioner has made of a file is compared by what the publisher had sent.
+    files.set(line.path, line.source ?? { size: line.size, sha256: line.sha256 });
+  }
+  return files;
+}
+
+function filesBetween(before: ListedFiles, after: ListedFiles): Difference[] {
+  const found: Difference[] = [];
+  for (const path of [...new Set([...before.keys(), ...after.keys()])].toSorted()) {
+    const [a, b] = [before.get(path), after.get(path)];
+    if (a?.sha256 === b?.sha256) continue;
+    found.push({ what: "file", change: changeOf(a, b), path, before: a?.size ?? null, after: b?.size ?? null });
+  }
+  return found;
+}
+
+const changeOf = (before: unknown, after: unknown): Change =>
+  before === undefined ? "added" : after === undefined ? "removed" : "changed";
+
+function rightsBetween(before: Compared["descriptors"], after: Compared["descriptors"]): Difference[] {
+  return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((plugin) => {
+    const [a, b] = [before.get(plugin), after.get(plugin)];
+    const more = (from: Descriptor | undefined, to: Descriptor | undefined): string[] =>
+      to === undefined ? [] : from === undefined ? rightsOf(to) : moreRights(from, to);
+    const told = (change: "added" | "removed", rights: string[]): Difference[] =>
+      rights.map((right) => ({ what: "right", change, plugin, right }));
+    return [...told("removed", more(b, a)), ...told("added", more(a, b))];
+  });
+}
+
+/** Reads the descriptors of plugins. @param folders by the plugins' ids */
+export async function descriptorsIn(folders: ReadonlyMap<string, string>): Promise<Map<string, Descriptor>> {
+  const found = new Map<string, Descriptor>();
+  for (const [id, folder] of folders)
+    if ((await statsOf(join(folder, DESCRIPTOR_FILE))) !== undefined) found.set(id, await readDescriptor(folder));
+  return found;
+}
+
+async function planOf(folder: string): Promise<InstallPlan | undefined> {
+  const file = join(folder, REST_FOLDER, PLAN_FILE);
+  const text = await ifThere(readTextFile(file, YAML_LIMITS.maxBytes));
+  return text === undefined ? undefined : await parseForeignPlan(text, file);
+}
+
+function stepsBetween(before: InstallPlan | undefined, after: InstallPlan | undefined): Difference[] {
+  const [a, b] = [before, after].map((plan) => new Map((plan?.steps ?? []).map((step) => [step.id, step])));
+  const found: Difference[] = [];
+  for (const id of new Set([...a!.keys(), ...b!.keys()])) {
+    const [was, is] = [a!.get(id), b!.get(id)];
+    if (JSON.stringify(was) === JSON.stringify(is)) continue;
+    found.push({ what: "step", change: changeOf(was, is), id, action: (is ?? was)!.action });
+  }
+  return found;
+}

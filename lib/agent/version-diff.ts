@@ -1,0 +1,123 @@
+import { createHash } from "node:crypto";
+import { createReadStream, lstatSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { openIndex } from "../artifact/delta/index-file.ts";
+import type { Limits } from "../artifact/limits.ts";
+import { readDigestList } from "../artifact/tree/digest-list.ts";
+import { readTreeList } from "../artifact/tree/tree-list.ts";
+import { downloadIndex, type PublishTarget } from "../client/publish-client.ts";
+import { MANIFEST_FILE } from "../contract/files/manifest.ts";
+import { layoutOf } from "../releases/layout.ts";
+import { TREE_LIST } from "../releases/source-tree.ts";
+import { statsOf } from "../support/files.ts";
+import type { Emit } from "./deployment/events.ts";
+import { type Compared, descriptorsIn, type Difference, differencesBetween, type ListedFiles } from "./release-diff.ts";
+import { DIGESTS_FILE, type Fetched, type Source } from "./sources/source.ts";
+
+/** Two versions of a hub, compared. */
+export interface ComparedVersions {
+  from: string;
+  to: string;
+  differences: Difference[];
+}
+
+/**
+ * Fetches two versions, verifies them as a deployment does, and compares them: files, what their plugins may do, and
+ * the install plans of projects. Nothing is kept.
+ *
+ * @throws as a deployment fails
+ */
+export async function versionDifferences(
+  sources: readonly [Source, Source],
+  { limits, emit, signal }: { limits: Limits; emit: Emit; signal: AbortSignal },
+): Promise<ComparedVersions> {
+  const folder = await mkdtemp(join(tmpdir(), "sealift-diff-"));
+  const read = async (source: Source): Promise<{ version: string; compared: Compared }> => {
+    const resolved = await source.resolve({ emit, signal });
+    emit({ event: "resolve.ok", version: resolved.version, running_version: null });
+    const staging = join(folder, "staging");
+    await mkdir(staging, { mode: 0o700 });
+    // There is no release that a delta could complete.
+    const layout = layoutOf(join(folder, "root"));
+    const { target } = source;
+    const fetched = await resolved.fetch({ layout, target, staging, limits, emit, signal });
+    const compared = await contentsOf(fetched, staging);
+    // One tree at a time takes room.
+    await rm(staging, { recursive: true });
+    return { version: resolved.version, compared };
+  };
+  try {
+    const [a, b] = [await read(sources[0]), await read(sources[1])];
+    return { from: a.version, to: b.version, differences: differencesBetween(a.compared, b.compared) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function contentsOf({ tree, plugins, plan, planOrigin }: Fetched, staging: string): Promise<Compared> {
+  const folders = new Map([...plugins].map(([id, { folder }]) => [id, join(tree, folder)]));
+  return {
+    files: await filesIn(tree, staging),
+    descriptors: await descriptorsIn(folders),
+    // The operator's own plan is of no version.
+    plan: planOrigin === "artifact" ? plan : undefined,
+  };
+}
+
+/** Lists the files of a verified tree; those are read that unpacking has not listed, such as of fetched plugins. */
+async function filesIn(tree: string, staging: string): Promise<ListedFiles> {
+  const list = join(staging, TREE_LIST);
+  const isListed = (await statsOf(list)) !== undefined;
+  const known = isListed
+    ? new Map(
+        (await readTreeList(list)).flatMap((entry) => (entry.type === "file" ? [[entry.path, entry.sha256]] : [])),
+      )
+    : await readDigestList(join(staging, DIGESTS_FILE));
+  const files: ListedFiles = new Map();
+  for (const entry of await readdir(tree, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const file = join(entry.parentPath, entry.name);
+    const path = relative(tree, file);
+    // It says what the other lines say.
+    if (path === MANIFEST_FILE) continue;
+    files.set(path, { size: lstatSync(file).size, sha256: known.get(path) ?? (await digestOf(file)) });
+  }
+  return files;
+}
+
+async function digestOf(file: string): Promise<string> {
+  const digest = createHash("sha256");
+  await pipeline(createReadStream(file), digest);
+  return digest.digest("hex");
+}
+
+/**
+ * Compares two versions of a project by the indexes that its signer has stored at the hub: files only.
+ *
+ * @param seed the signer's private key, which alone opens an index
+ * @throws DeploymentError `not_found` for a version without an index; ArtifactError `index_invalid`
+ */
+export async function indexDifferences(
+  target: PublishTarget,
+  versions: readonly [string, string],
+  seed: Uint8Array,
+): Promise<ComparedVersions> {
+  const folder = await mkdtemp(join(tmpdir(), "sealift-diff-"));
+  const read = async (version: string, name: string): Promise<Compared> => {
+    const sealed = join(folder, name);
+    await downloadIndex(target, version, sealed);
+    const index = await openIndex(sealed, `${sealed}.plain`, seed, { projectId: target.projectId, version });
+    const files: ListedFiles = new Map();
+    for await (const entry of index.entries()) if (entry.type === "file") files.set(entry.path, entry);
+    return { files, descriptors: new Map(), plan: undefined };
+  };
+  try {
+    const [from, to] = versions;
+    return { from, to, differences: differencesBetween(await read(from, "a"), await read(to, "b")) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,52 @@
+/** A watched target as it stands on this host, read from its project root. */
+import type { TargetName } from "../../contract/target.ts";
+import { damageOf } from "../../releases/contents.ts";
+import { type HeldRights, readHeldRights, withoutConsent } from "../../releases/held-rights.ts";
+import type { Layout } from "../../releases/layout.ts";
+import { currentName, currentRelease } from "../../releases/release.ts";
+import type { Source } from "../sources/source.ts";
+import type { WatchedTarget } from "./events.ts";
+import type { WatchMemory } from "./state.ts";
+import type { WatchTarget } from "./target.ts";
+import { titleOf } from "./title.ts";
+
+/** The version of the running release; null when there is none. */
+export async function runningVersion(layout: Layout, target: TargetName): Promise<string | null> {
+  return (await currentRelease(layout, target))?.version ?? null;
+}
+
+/** True when files of the running release are missing or have changed, as after a power cut. */
+export async function isDamaged(layout: Layout, target: TargetName): Promise<boolean> {
+  const release = await currentRelease(layout, target);
+  return release !== undefined && (await damageOf(layout, target, release)) !== undefined;
+}
+
+/** Returns the version that waits for a person's consent to its rights, while that is not given. */
+export async function awaitingConsent(layout: Layout, target: TargetName): Promise<HeldRights | undefined> {
+  const held = await readHeldRights(layout, target, await currentName(layout, target));
+  if (held === undefined || (await withoutConsent(layout, target, held)).length === 0) return undefined;
+  return held;
+}
+
+/** Describes a target for the dashboard. A project root that cannot be read fails its own checks and nobody else's. */
+export async function describeTarget(
+  { name, intervalMs }: Pick<WatchTarget, "name" | "intervalMs">,
+  source: Source,
+  layout: Layout,
+  memory: WatchMemory,
+): Promise<WatchedTarget> {
+  const { kind, slug, target } = source;
+  const state = await memory.read().catch(() => undefined);
+  const title = await titleOf(layout, target).catch(() => undefined);
+  return {
+    target: name,
+    ...(title !== undefined && { title }),
+    kind,
+    slug,
+    project_root: layout.root,
+    interval_ms: intervalMs,
+    running_version: await runningVersion(layout, target).catch(() => null),
+    latest_version: state?.latest?.version ?? null,
+    paused: state?.paused ?? false,
+  };
+}

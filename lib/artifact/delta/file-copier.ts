@@ -1,0 +1,87 @@
+import { createHash, hash } from "node:crypto";
+import { closeSync, constants, openSync, readSync } from "node:fs";
+import { artifactError, type SealiftError } from "../../contract/errors.ts";
+import { writeNewFile } from "../tree/new-file.ts";
+import { quoted } from "../tree/safe-path.ts";
+import { Reflinks } from "./reflinks.ts";
+import { RegularFile } from "./regular-file.ts";
+
+/** Files larger than this are copied in pieces, by two threads. Bytes. */
+export const LARGE_FILE_BYTES = 1024 * 1024;
+
+/** A file of the base that the new tree takes as it is. */
+export interface FileCopy {
+  /** The file's path in the base, for messages. */
+  path: string;
+  from: string;
+  to: string;
+  executable: boolean;
+  /** Bytes. */
+  size: number;
+  /** Lower-case hex. */
+  sha256: string;
+}
+
+export const baseChanged = (path: string, why: string): SealiftError =>
+  artifactError("delta_base_changed", `${quoted(path)} of the running release ${why}.`, {
+    hint: "Hosts take the full artifact instead. A plugin should write below its data/ only.",
+  });
+export const otherSize = (path: string): SealiftError => baseChanged(path, "has another size");
+
+/** @throws ArtifactError `delta_base_changed` when the digest that was found is not the file's */
+export function checkCopied({ path, sha256 }: Pick<FileCopy, "path" | "sha256">, found: string): void {
+  if (found !== sha256) throw baseChanged(path, "was changed since it was installed");
+}
+
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** Takes over files of a base one by one: by reflink where the file system can, else through memory. Each is hashed. */
+export class FileCopier {
+  /** Room for one byte more than a file may have: a longer one is noticed. */
+  readonly #buffer = Buffer.allocUnsafeSlow(LARGE_FILE_BYTES + 1);
+  readonly #reflinks = new Reflinks();
+
+  /**
+   * Copies a file of at most {@link LARGE_FILE_BYTES}.
+   *
+   * @throws ArtifactError `delta_base_changed`
+   */
+  copy(file: FileCopy): void {
+    if (this.#reflinks.mayWork && this.#clone(file)) return;
+    // The bytes that are hashed are the ones that are written: nobody can change them in between.
+    const content = this.#read(file);
+    checkCopied(file, hash("sha256", content, "hex"));
+    writeNewFile(file.to, content, file.executable);
+  }
+
+  #clone(file: FileCopy): boolean {
+    const { path, from, to, size, executable } = file;
+    {
+      using _regular = new RegularFile(from, size, () => otherSize(path));
+      if (!this.#reflinks.clone(from, to, executable)) return false;
+    }
+    using clone = new RegularFile(to, size, () => otherSize(path));
+    const digest = createHash("sha256");
+    for (const block of clone.range(0, size, this.#buffer)) digest.update(block);
+    checkCopied(file, digest.digest("hex"));
+    return true;
+  }
+
+  #read({ path, from, size }: FileCopy): Buffer {
+    let descriptor: number | undefined;
+    let bytes = 0;
+    try {
+      descriptor = openSync(from, READ);
+      for (let read = -1; read !== 0 && bytes <= size; bytes += read)
+        read = readSync(descriptor, this.#buffer, bytes, size + 1 - bytes, null);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "EMFILE" || code === "ENFILE") throw error;
+      throw otherSize(path);
+    } finally {
+      if (descriptor !== undefined) closeSync(descriptor);
+    }
+    if (bytes !== size) throw otherSize(path);
+    return this.#buffer.subarray(0, size);
+  }
+}

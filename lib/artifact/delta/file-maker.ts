@@ -1,0 +1,198 @@
+import { createHash, type Hash } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { RingWriter } from "../project/ring.ts";
+import { NewFile } from "../tree/new-file.ts";
+import { checkCopied, FileCopier, type FileCopy, LARGE_FILE_BYTES, otherSize } from "./file-copier.ts";
+import { patchClone, Reflinks } from "./reflinks.ts";
+import { RegularFile } from "./regular-file.ts";
+
+/** The thread that writes beside this one: of the artifact's unpacker. */
+export interface SecondThread {
+  copy(files: readonly FileCopy[]): Promise<void>;
+  writeFile(path: string, executable: boolean): { ring: RingWriter; written: Promise<void> };
+}
+
+/** Bytes of an open file that belong into a new one. */
+export interface Span {
+  file: RegularFile;
+  offset: number;
+  length: number;
+}
+
+/** A span at its place in the new file. */
+export interface PlacedSpan extends Span {
+  at: number;
+  /** True for new bytes, false for those of the base. */
+  literal: boolean;
+}
+
+/** Files that one thread copies at a time: the cost of some files, so that both threads end at about the same time. */
+const BATCH_BYTES = 1024 * 1024;
+const FILE_COST_BYTES = 16 * 1024;
+/** Batches that wait at the second thread, so that it is never without work. */
+const BATCHES_AHEAD = 2;
+/** Bytes that are read between two turns of the event loop. */
+const TURN_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Makes the files of a completed tree with two threads. Whole files of the base are shared out in batches; this thread
+ * reads and hashes a large file while the other one writes it. All of it is done only when {@link end} has returned.
+ */
+export class FileMaker {
+  readonly #thread: SecondThread;
+  readonly #copier = new FileCopier();
+  readonly #signal: AbortSignal | undefined;
+  readonly #reflinks = new Reflinks();
+  readonly #buffer = Buffer.allocUnsafeSlow(LARGE_FILE_BYTES);
+  #batch: FileCopy[] = [];
+  #batchBytes = 0;
+  #ahead = 0;
+  readonly #sent: Promise<void>[] = [];
+  #failure: Error | undefined;
+  #sinceTurn = 0;
+
+  constructor(thread: SecondThread, signal?: AbortSignal) {
+    this.#thread = thread;
+    this.#signal = signal;
+  }
+
+  /**
+   * Takes over a file of the base, now or later.
+   *
+   * @throws ArtifactError `delta_base_changed` for this file or an earlier one
+   */
+  async copy(file: FileCopy): Promise<void> {
+    if (file.size > LARGE_FILE_BYTES) return await this.#copyLarge(file);
+    this.#batch.push(file);
+    this.#batchBytes += file.size + FILE_COST_BYTES;
+    if (this.#batchBytes >= BATCH_BYTES) await this.#copyBatch();
+  }
+
+  async #copyBatch(): Promise<void> {
+    const batch = this.#batch;
+    this.#batch = [];
+    this.#batchBytes = 0;
+    if (this.#ahead < BATCHES_AHEAD) this.#send(batch);
+    else for (const file of batch) this.#copier.copy(file);
+    await this.#turn(TURN_BYTES);
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #send(batch: readonly FileCopy[]): void {
+    this.#ahead++;
+    const done = this.#thread.copy(batch).then(
+      () => void this.#ahead--,
+      (error: Error) => void (this.#failure ??= error),
+    );
+    this.#sent.push(done);
+  }
+
+  async #copyLarge(file: FileCopy): Promise<void> {
+    const { path, from, to, size } = file;
+    using source = new RegularFile(from, size, () => otherSize(path));
+    const whole = [{ file: source, offset: 0, length: size }];
+    if (!this.#reflinks.clone(from, to, file.executable)) {
+      checkCopied(file, await this.write(to, file, whole));
+      return;
+    }
+    using clone = new RegularFile(to, size, () => otherSize(path));
+    checkCopied(file, await this.#digestOf(clone, size));
+  }
+
+  /**
+   * Makes a file that shares what stays at its place with a file of the base.
+   *
+   * @param moved what does not stay at its place
+   * @returns the digest of the new file; undefined where the file system cannot, and nothing was made
+   */
+  async patch(
+    from: string,
+    to: string,
+    { size, executable }: Pick<FileCopy, "size" | "executable">,
+    moved: Iterable<PlacedSpan>,
+  ): Promise<string | undefined> {
+    if (!this.#reflinks.clone(from, to, executable)) return undefined;
+    const buffer = this.#buffer;
+    const patches = Iterator.from(moved).map(({ at, file, offset, length }) => ({
+      at,
+      blocks: file.range(offset, length, buffer),
+    }));
+    patchClone(to, size, patches);
+    using clone = new RegularFile(to, size, () => otherSize(to));
+    return await this.#digestOf(clone, size);
+  }
+
+  /** Writes a new file. @returns its digest */
+  async write(
+    to: string,
+    { size, executable }: Pick<FileCopy, "size" | "executable">,
+    spans: Iterable<Span>,
+  ): Promise<string> {
+    return size > LARGE_FILE_BYTES ? this.#writeLarge(to, executable, spans) : this.#writeSmall(to, executable, spans);
+  }
+
+  #writeSmall(to: string, executable: boolean, spans: Iterable<Span>): string {
+    using written = new NewFile(to, executable);
+    const digest = createHash("sha256");
+    for (const { file, offset, length } of spans)
+      for (const block of file.range(offset, length, this.#buffer)) {
+        written.write(block);
+        digest.update(block);
+      }
+    return digest.digest("hex");
+  }
+
+  /** Reads and hashes here, and has the other thread write the same memory. */
+  async #writeLarge(to: string, executable: boolean, spans: Iterable<Span>): Promise<string> {
+    const { ring, written } = this.#thread.writeFile(to, executable);
+    const digest = createHash("sha256");
+    try {
+      for (const span of spans) await this.#passOn(span, ring, digest);
+      ring.end(true);
+    } catch (error) {
+      ring.end(false);
+      throw error;
+    }
+    await written;
+    return digest.digest("hex");
+  }
+
+  async #passOn({ file, offset, length }: Span, ring: RingWriter, digest: Hash): Promise<void> {
+    for (let done = 0; done < length;) {
+      await ring.room();
+      const place = ring.place(length - done);
+      // The other thread has failed, and says why when it is asked.
+      if (place.length === 0) return;
+      const bytes = file.read(place, offset + done);
+      digest.update(place.subarray(0, bytes));
+      ring.filled(bytes);
+      done += bytes;
+      await this.#turn(bytes);
+    }
+  }
+
+  async #digestOf(file: RegularFile, size: number): Promise<string> {
+    const digest = createHash("sha256");
+    for (const block of file.range(0, size, this.#buffer)) {
+      digest.update(block);
+      await this.#turn(block.length);
+    }
+    return digest.digest("hex");
+  }
+
+  /** Ends when every file is there. @throws ArtifactError `delta_base_changed` */
+  async end(): Promise<void> {
+    for (const file of this.#batch.splice(0)) this.#copier.copy(file);
+    await Promise.all(this.#sent);
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Reading is synchronous: lets signals and the other thread's answers through now and then. */
+  async #turn(bytes: number): Promise<void> {
+    this.#sinceTurn += bytes;
+    if (this.#sinceTurn < TURN_BYTES) return;
+    this.#sinceTurn = 0;
+    await nextTurn();
+    this.#signal?.throwIfAborted();
+  }
+}

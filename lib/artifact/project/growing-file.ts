@@ -1,0 +1,74 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { paceBuffers } from "../../support/buffer-pacing.ts";
+
+const CHUNK_BYTES = 256 * 1024;
+
+/**
+ * A file that can be read from its start while it is still written. Every reader has a position of its own, so that an
+ * upload can begin again.
+ */
+export class GrowingFile {
+  readonly path: string;
+  /** Bytes of the whole file; undefined while it grows. */
+  total: number | undefined;
+  #bytes = 0;
+  #failure: { error: unknown } | undefined;
+  #change = Promise.withResolvers<void>();
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /** Tells readers that the first `bytes` bytes are written. */
+  grow(bytes: number): void {
+    this.#bytes = bytes;
+    this.#tell();
+  }
+
+  /** Tells readers that nothing more comes. */
+  end(): void {
+    this.total = this.#bytes;
+    this.#tell();
+  }
+
+  /** Makes every reader fail with this error. */
+  fail(error: unknown): void {
+    this.#failure = { error };
+    this.#tell();
+  }
+
+  /**
+   * Yields the bytes of the file from its start, in buffers of their own, and waits for those that are not written yet.
+   * The wait ends with {@link end} or {@link fail}.
+   */
+  async *read(): AsyncGenerator<Buffer> {
+    const pace = paceBuffers();
+    let file: FileHandle | undefined;
+    try {
+      for (let position = 0; ;) {
+        if (this.#failure !== undefined) throw this.#failure.error;
+        const there = this.#bytes - position;
+        if (there === 0) {
+          if (this.total !== undefined) return;
+          await this.#change.promise;
+          continue;
+        }
+        file ??= await open(this.path, "r");
+        const buffer = Buffer.allocUnsafeSlow(Math.min(there, CHUNK_BYTES));
+        const { bytesRead } = await file.read(buffer, 0, buffer.length, position);
+        if (bytesRead === 0) throw new Error(`${this.path} is shorter than what was written to it.`);
+        position += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+        pace(bytesRead);
+      }
+    } finally {
+      await file?.close();
+    }
+  }
+
+  #tell(): void {
+    const { resolve } = this.#change;
+    this.#change = Promise.withResolvers();
+    resolve();
+  }
+}

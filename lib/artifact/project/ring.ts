@@ -1,0 +1,128 @@
+/** Bytes of one slot. The reader gets whole slots, so that nearly every small file lies in one piece. */
+const SLOT_BYTES = 512 * 1024;
+const SLOTS = 8;
+
+/** Places in the control words. */
+const FILLED = 0;
+const EMPTIED = 1;
+/** Slots in all; 0 while more may come. */
+const TOTAL = 2;
+const LAST_BYTES = 3;
+/** 1 when bytes are missing that should have come. */
+const CUT = 4;
+const WORDS = 5;
+
+/** A ring of shared memory that carries bytes from one thread to another, as it is handed to the other one. */
+export interface Ring {
+  control: SharedArrayBuffer;
+  bytes: SharedArrayBuffer;
+}
+
+/** Returns an empty ring of 4 MiB. */
+export const newRing = (): Ring => ({
+  control: new SharedArrayBuffer(WORDS * Int32Array.BYTES_PER_ELEMENT),
+  bytes: new SharedArrayBuffer(SLOTS * SLOT_BYTES),
+});
+
+/** The writing end. It never blocks its thread. */
+export class RingWriter {
+  readonly #control: Int32Array<SharedArrayBuffer>;
+  readonly #bytes: Uint8Array;
+  /** Slots that were handed over. */
+  #filled = 0;
+  /** Bytes in the slot that is being filled. */
+  #at = 0;
+  #abandoned = false;
+
+  constructor({ control, bytes }: Ring) {
+    this.#control = new Int32Array(control);
+    this.#bytes = new Uint8Array(bytes);
+  }
+
+  /** Copies as much as there is room for. @returns bytes that were taken */
+  write(bytes: Uint8Array): number {
+    if (this.#abandoned) return bytes.length;
+    let taken = 0;
+    while (taken < bytes.length && this.#hasRoom) {
+      const place = this.place(bytes.length - taken);
+      place.set(bytes.subarray(taken, taken + place.length));
+      taken += place.length;
+      this.filled(place.length);
+    }
+    return taken;
+  }
+
+  /**
+   * The place for up to `wanted` bytes that follow, for a caller that puts them there itself: {@link filled} counts
+   * them. Empty when there is no room, and when the ring is abandoned.
+   */
+  place(wanted: number): Uint8Array {
+    if (this.#abandoned || !this.#hasRoom) return this.#bytes.subarray(0, 0);
+    const start = (this.#filled % SLOTS) * SLOT_BYTES + this.#at;
+    return this.#bytes.subarray(start, start + Math.min(wanted, SLOT_BYTES - this.#at));
+  }
+
+  /** Counts bytes that were put into {@link place}. */
+  filled(bytes: number): void {
+    this.#at += bytes;
+    if (this.#at === SLOT_BYTES) this.#handOver();
+  }
+
+  /**
+   * Resolves when there is room, or when the ring is abandoned.
+   *
+   * @param slots that are free then, the one that is being filled included
+   */
+  async room(slots = 1): Promise<void> {
+    while (!this.#abandoned) {
+      const emptied = Atomics.load(this.#control, EMPTIED);
+      if (this.#filled - emptied <= SLOTS - slots) return;
+      await Atomics.waitAsync(this.#control, EMPTIED, emptied).value;
+    }
+  }
+
+  /** Hands the rest over. @param whole false when bytes are missing that should have come */
+  end(whole: boolean): void {
+    Atomics.store(this.#control, LAST_BYTES, this.#at);
+    Atomics.store(this.#control, CUT, whole ? 0 : 1);
+    Atomics.store(this.#control, TOTAL, this.#filled + 1);
+    this.#handOver();
+  }
+
+  /** Gives up on the reader: nothing more is copied, and nobody waits for room any more. */
+  abandon(): void {
+    this.#abandoned = true;
+    Atomics.notify(this.#control, EMPTIED);
+  }
+
+  get #hasRoom(): boolean {
+    return this.#filled - Atomics.load(this.#control, EMPTIED) < SLOTS;
+  }
+
+  #handOver(): void {
+    this.#at = 0;
+    this.#filled++;
+    Atomics.store(this.#control, FILLED, this.#filled);
+    Atomics.notify(this.#control, FILLED);
+  }
+}
+
+/**
+ * Passes the bytes of a ring to `take`, slot by slot, until the writer ends it. Blocks its thread while there are none.
+ *
+ * @param take gets a view that is overwritten once it has returned
+ * @returns true when the writer said that the bytes are whole
+ */
+export function readRing({ control, bytes }: Ring, take: (bytes: Uint8Array) => void): boolean {
+  const words = new Int32Array(control);
+  for (let emptied = 0; ; emptied++) {
+    // The writing thread started this one and ends it with itself, so this wait cannot outlast the writer.
+    while (Atomics.load(words, FILLED) === emptied) Atomics.wait(words, FILLED, emptied);
+    const last = Atomics.load(words, TOTAL) === emptied + 1;
+    const length = last ? Atomics.load(words, LAST_BYTES) : SLOT_BYTES;
+    if (length > 0) take(new Uint8Array(bytes, (emptied % SLOTS) * SLOT_BYTES, length));
+    if (last) return Atomics.load(words, CUT) === 0;
+    Atomics.store(words, EMPTIED, emptied + 1);
+    Atomics.notify(words, EMPTIED);
+  }
+}

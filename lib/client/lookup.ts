@@ -1,0 +1,92 @@
+import { deploymentError, usageError } from "../contract/errors.ts";
+import type { ApiKeyRecord, ProjectRecord } from "../contract/surfaces/keys.ts";
+import { closestTo } from "../support/suggestion.ts";
+import type { DevkeysClient } from "./devkeys-client.ts";
+
+/** Records by what people call them. */
+
+/** The ids that a hub makes: nothing needs to be looked up. */
+const PROJECT_ID = /^(?:prj_[A-Za-z0-9]{10,40}|(?:plg|svc)_[0-9a-f]{32})$/;
+const KEY_ID = /^key_(?:[0-9a-f]{32}|admin)$/;
+
+const sameLetters = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
+
+/** Tests of a project, the strictest first: one that fits a stricter test is meant, whatever fits a later one. */
+function projectTests(text: string): ((project: ProjectRecord) => boolean)[] {
+  const [, kind, rest = text] = /^(project|plugin|service):(.+)$/s.exec(text) ?? [];
+  const isOfKind = (project: ProjectRecord): boolean => kind === undefined || project.kind === kind;
+  return [
+    (project) => isOfKind(project) && (project.id === rest || project.slug === rest),
+    (project) => isOfKind(project) && project.name === rest,
+    (project) => isOfKind(project) && sameLetters(project.name, rest),
+  ];
+}
+
+/**
+ * Finds one record among all that the key may list.
+ *
+ * @param tests the strictest first
+ * @throws DeploymentError `not_found`; UsageError `usage` when several fit
+ */
+async function findOne<T>(
+  text: string,
+  records: AsyncIterable<T>,
+  tests: readonly ((record: T) => boolean)[],
+  words: { what: string; list: string; nameOf: (record: T) => string; shown: (record: T) => string },
+): Promise<T> {
+  const found: T[][] = tests.map(() => []);
+  const names: string[] = [];
+  for await (const record of records) {
+    names.push(words.nameOf(record));
+    const first = tests.findIndex((fits) => fits(record));
+    if (first !== -1) found[first]!.push(record);
+  }
+  const [only, ...others] = found.find(({ length }) => length > 0) ?? [];
+  if (only === undefined) {
+    const near = closestTo(text, names);
+    throw deploymentError("not_found", `No ${words.what} of yours is called ${JSON.stringify(text)}.`, {
+      hint: near === undefined ? `\`${words.list}\` shows yours.` : `Did you mean ${JSON.stringify(near)}?`,
+    });
+  }
+  if (others.length === 0) return only;
+  const candidates = [only, ...others].map(words.shown).join(", ");
+  throw usageError("usage", `${JSON.stringify(text)} is the name of several: ${candidates}.`, {
+    hint: "Give the id of the one that you mean.",
+  });
+}
+
+/**
+ * Finds a project, plugin or service by its id, slug or name; `plugin:NAME` names its kind, too.
+ *
+ * @throws DeploymentError `not_found`; UsageError `usage` when several are called so
+ */
+export function projectCalled(client: DevkeysClient, text: string): Promise<ProjectRecord> {
+  return findOne(text, client.listProjects(), projectTests(text), {
+    what: "project, plugin or service",
+    list: "sealift project list",
+    nameOf: ({ name }) => name,
+    shown: ({ id, kind, slug }) => (kind === "project" ? id : `${kind}:${slug} (${id})`),
+  });
+}
+
+/**
+ * The id of a project, plugin or service; one that looks like an id is taken as it is.
+ *
+ * @throws as {@link projectCalled}
+ */
+export async function projectIdOf(client: DevkeysClient, text: string): Promise<string> {
+  return PROJECT_ID.test(text) ? text : (await projectCalled(client, text)).id;
+}
+
+/** The id of an API key by its id, or by the name of one that is not revoked. @throws as {@link projectCalled} */
+export async function keyIdOf(client: DevkeysClient, text: string): Promise<string> {
+  if (KEY_ID.test(text)) return text;
+  const isNamed = ({ name, revoked_at }: ApiKeyRecord): boolean => name === text && revoked_at === null;
+  const key = await findOne(text, client.listKeys(), [({ id }) => id === text, isNamed], {
+    what: "live key",
+    list: "sealift key list",
+    nameOf: ({ name }) => name,
+    shown: ({ id, prefix }) => `${id} (${prefix}…)`,
+  });
+  return key.id;
+}

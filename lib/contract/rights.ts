@@ -1,0 +1,55 @@
+import type { Descriptor } from "./files/descriptor.ts";
+import type { HostRule } from "./files/host-rule.ts";
+
+/** The rights of a plugin, as lines that people read and that two releases can be compared by. */
+
+export function hostText({ host, wildcard, port }: HostRule): string {
+  return `${wildcard ? "*." : ""}${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Returns the rights that a descriptor asks for, one line each. */
+export function rightsOf(descriptor: Descriptor): string[] {
+  const { execution_mode, permissions, network, environment, filesystem, resources } = descriptor;
+  const hosts = network === true ? ["all"] : network === false ? [] : network.map(hostText);
+  return [
+    ...(execution_mode === "trusted" ? ["trusted: runs in the runtime's process and can do whatever it can"] : []),
+    ...hosts.map((host) => `network: ${host}`),
+    ...permissions
+      .filter(({ effect }) => effect === "allow")
+      .flatMap(({ resource, actions }) => actions.map((action) => `${resource}: ${action}`)),
+    ...[...environment.required, ...environment.optional].map((name) => `environment: ${name}`),
+    ...filesystem.allowed_paths.filter((path) => path.replace(/\/$/, "") !== "data").map((path) => `writes: ${path}`),
+    `memory: ${resources.max_memory_mb} MB`,
+    `disk: ${resources.max_disk_mb} MB`,
+    `time of a call: ${resources.timeout_seconds} s`,
+  ];
+}
+
+/** Returns the rules of a descriptor that deny, one line each. */
+const denialsOf = ({ permissions }: Descriptor): string[] =>
+  permissions
+    .filter(({ effect }) => effect === "deny")
+    .flatMap(({ resource, actions }) => actions.map((action) => `${resource}: ${action}`));
+
+const LIMITS = ["max_memory_mb", "max_disk_mb", "timeout_seconds"] as const;
+const LIMIT_LINES = /^(memory|disk|time of a call): /;
+
+/**
+ * Returns the rights that `after` asks for and `before` does not, one line each. A rule that is written in another way
+ * counts as more: a person decides.
+ */
+export function moreRights(before: Descriptor, after: Descriptor): string[] {
+  const had = new Set(rightsOf(before));
+  const stillDenied = new Set(denialsOf(after));
+  const hadAll = before.network === true;
+  const lines = rightsOf(after).filter((right) => !LIMIT_LINES.test(right) && !had.has(right));
+  return [
+    ...lines.filter((right) => !(hadAll && right.startsWith("network: "))),
+    ...denialsOf(before)
+      .filter((denial) => !stillDenied.has(denial))
+      .map((denial) => `no longer denied: ${denial}`),
+    ...LIMITS.filter((name) => after.resources[name] > before.resources[name]).map(
+      (name) => `${name}: ${after.resources[name]} instead of ${before.resources[name]}`,
+    ),
+  ];
+}

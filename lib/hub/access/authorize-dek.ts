@@ -1,0 +1,48 @@
+import type { FastifyRequest } from "fastify";
+import type { MountOptions } from "../http/documentation.ts";
+import { forbidden, notFound } from "../http/errors.ts";
+import { dekContext } from "../keys/sealing.ts";
+import { findAuthorization, readSealedDek } from "../records/artifacts.ts";
+import { hashOf } from "./credentials.ts";
+import { requireScope } from "./principal.ts";
+
+/** A deployment credential that is asked for the DEK of the artifact with this signature. */
+export interface DekQuestion {
+  deploymentCredential: string;
+  /** Base64. */
+  artifactSignature: string;
+}
+
+/**
+ * Releases the DEK of one artifact to a live session with a live deployment credential. Revocation takes effect here.
+ *
+ * @throws HubError 401 without a session, 403 for a missing scope or a credential that is not live, 404 for another
+ *   signature
+ */
+export async function authorizeDek(
+  { hub, authentication }: MountOptions,
+  request: FastifyRequest,
+  { deploymentCredential, artifactSignature }: DekQuestion,
+): Promise<Buffer> {
+  const { kysely: db } = hub.database;
+  const { principal, projectId } = await authentication.session(request);
+  requireScope(principal, "deploy");
+  const { artifactId, credential } = await findAuthorization(db, {
+    projectId,
+    credentialHash: hashOf(deploymentCredential),
+    signature: Buffer.from(artifactSignature, "base64").toString("base64"),
+  });
+  if (
+    credential === undefined ||
+    credential.revokedAt !== null ||
+    (credential.expiresAt !== null && credential.expiresAt <= hub.now())
+  ) {
+    const error = forbidden("The deployment credential is unknown, revoked or has expired.");
+    throw authentication.rejected(request, error, deploymentCredential);
+  }
+  const noSuchArtifact = () => notFound("No artifact of the project has this signature.");
+  if (artifactId === undefined) throw noSuchArtifact();
+  const dek = await hub.keyring.open(() => readSealedDek(db, artifactId), dekContext(projectId, artifactId));
+  if (dek === undefined) throw noSuchArtifact();
+  return dek;
+}

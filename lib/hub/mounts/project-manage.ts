@@ -1,0 +1,185 @@
+import type { FastifyRequest } from "fastify";
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import * as z from "zod";
+import {
+  managedVersion,
+  page,
+  projectChanges,
+  projectRecord as projectSchema,
+  type Scope,
+  transferAnswer,
+  transferRequest,
+  versionDeletion,
+  versionYankRequest,
+} from "../../contract/surfaces/keys.ts";
+import { audited } from "../access/audit.ts";
+import { controls, isAdministrator, type Principal, requireScope } from "../access/principal.ts";
+import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
+import { forbidden, notFound, unprocessable } from "../http/errors.ts";
+import { deleteManagedVersion, listManagedVersions, yankManagedVersion } from "../records/managed-versions.ts";
+import { findProject, type Project, projectRecord, renameProject } from "../records/projects.ts";
+import { describeTarget } from "../records/targets.ts";
+import { hasLiveKey, transferProject } from "../records/transfer.ts";
+
+const projectParams = z.object({ id: z.string() });
+const versionParams = projectParams.extend({ version: z.string() });
+
+const noSuchVersion = () => notFound("The project has no such version.");
+
+/** As the audit log names what a deed was done to. */
+const subjectOf = ({ id, kind, slug }: Project) => (kind === "project" ? id : `${kind}/${slug}`);
+
+/** Routes of an owner for a project, plugin or service and its versions (docs/contract/keys.md). */
+export const projectManage: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
+  const db = hub.database.kysely;
+  const shared = { tags: ["key service"], security: security.key };
+
+  /** The project, for a key that may act on it. @throws 401, 403; 404 also for another owner's project */
+  async function controlled(
+    request: FastifyRequest,
+    id: string,
+    ...scopes: Scope[]
+  ): Promise<{ project: Project; principal: Principal }> {
+    const principal = await authentication.key(request);
+    requireScope(principal, ...scopes);
+    const project = await findProject(db, id);
+    if (project === undefined || !controls(principal, project)) throw notFound("There is no such project.");
+    return { project, principal };
+  }
+
+  app.patch("/projects/:id", {
+    schema: {
+      ...shared,
+      summary: "Rename a project, plugin or service; its id and slug stay",
+      params: projectParams,
+      body: projectChanges,
+      response: { 200: projectSchema, ...errors(400, 401, 403, 404, 415, 422) },
+    },
+    async handler(request) {
+      const { project, principal } = await controlled(request, request.params.id, "projects");
+      const { name } = request.body;
+      await audited(hub, request, principal, async (transaction, tell) => {
+        if (project.kind === "project") await renameProject(transaction, project.id, name);
+        else await describeTarget(transaction, project.id, { name });
+        const facts = { from: project.name, to: name };
+        await tell({ action: "project.rename", subject: subjectOf(project), facts });
+      });
+      return projectRecord({ ...project, name });
+    },
+  });
+
+  app.post("/projects/:id/transfer", {
+    schema: {
+      ...shared,
+      summary: "Give a project, plugin or service to another owner",
+      description:
+        "For administrators. Keys that are bound to it are revoked, unless keep_keys makes them the new owner's.",
+      params: projectParams,
+      body: transferRequest,
+      response: { 200: transferAnswer, ...errors(400, 401, 403, 404, 415, 422) },
+    },
+    async handler(request) {
+      const { project, principal } = await controlled(request, request.params.id, "admin");
+      if (!isAdministrator(principal)) throw forbidden("Only an administrator gives a project to another owner.");
+      const { owner, keep_keys: keepKeys = false } = request.body;
+      const now = hub.now();
+      if (!(await hasLiveKey(db, owner, now))) {
+        throw unprocessable(`owner: no live key belongs to ${owner}; create one first.`);
+      }
+      const revoked = await audited(hub, request, principal, async (transaction, tell) => {
+        const keys = await transferProject(transaction, project, { owner, keepKeys, now });
+        const facts = { from: project.owner, to: owner, keep_keys: keepKeys, revoked_keys: keys };
+        await tell({ action: "project.transfer", subject: subjectOf(project), facts });
+        return keys;
+      });
+      return { ...projectRecord({ ...project, owner }), revoked_keys: revoked };
+    },
+  });
+
+  app.get("/projects/:id/versions", {
+    schema: {
+      ...shared,
+      summary: "The versions of a project, plugin or service, newest first",
+      params: projectParams,
+      querystring: pageQuery,
+      response: { 200: page(managedVersion), ...errors(401, 403, 404, 422) },
+    },
+    async handler(request) {
+      const { project } = await controlled(request, request.params.id, "read", "projects", "publish");
+      const { limit, cursor } = request.query;
+      const { items, next } = pageOf(
+        await listManagedVersions(db, project, { before: cursor, limit: limit + 1 }),
+        limit,
+        ({ id }) => id,
+      );
+      return { items: items.map(({ record }) => record), next };
+    },
+  });
+
+  app.post("/projects/:id/versions/:version/yank", {
+    schema: {
+      ...shared,
+      summary: "Yank a version: it stays deployable by its label, and is no longer the latest",
+      params: versionParams,
+      body: versionYankRequest.nullish(),
+      response: { 204: noContent, ...errors(400, 401, 403, 404, 415, 422) },
+    },
+    async handler(request, reply) {
+      const { version } = request.params;
+      const { project, principal } = await controlled(request, request.params.id, "publish");
+      const reason = request.body?.reason ?? null;
+      await audited(hub, request, principal, async (transaction, tell) => {
+        if (!(await yankManagedVersion(transaction, project, { version, yanked: true, reason }))) throw noSuchVersion();
+        await tell({ action: "version.yank", subject: subjectOf(project), facts: { version, reason } });
+      });
+      return reply.code(204).send(null);
+    },
+  });
+
+  app.delete("/projects/:id/versions/:version/yank", {
+    schema: {
+      ...shared,
+      summary: "Take a yank back",
+      params: versionParams,
+      response: { 204: noContent, ...errors(401, 403, 404) },
+    },
+    async handler(request, reply) {
+      const { version } = request.params;
+      const { project, principal } = await controlled(request, request.params.id, "publish");
+      const change = { version, yanked: false, reason: null };
+      await audited(hub, request, principal, async (transaction, tell) => {
+        if (!(await yankManagedVersion(transaction, project, change))) throw noSuchVersion();
+        await tell({ action: "version.unyank", subject: subjectOf(project), facts: { version } });
+      });
+      return reply.code(204).send(null);
+    },
+  });
+
+  app.delete("/projects/:id/versions/:version", {
+    schema: {
+      ...shared,
+      summary: "Delete a version and its bytes; its label is never used again",
+      params: versionParams,
+      querystring: versionDeletion,
+      response: { 204: noContent, ...errors(401, 403, 404, 422) },
+    },
+    async handler(request, reply) {
+      const { version } = request.params;
+      const { project, principal } = await controlled(request, request.params.id, "projects");
+      const { reason } = request.query;
+      const blobs = await audited(hub, request, principal, async (transaction, tell) => {
+        const unneeded = await deleteManagedVersion(transaction, project, { version, reason, now: hub.now() });
+        if (unneeded === undefined) throw noSuchVersion();
+        await tell({ action: "version.delete", subject: subjectOf(project), facts: { version, reason } });
+        return unneeded;
+      });
+      // The trash keeps the bytes for a while, for a database that is restored; the sweep moves what is left here.
+      for (const blob of blobs) {
+        await hub.blobs.moveToTrash(blob).catch((error: unknown) => {
+          hub.logger?.warn({ err: error, blob }, "a deleted version's bytes wait for the sweep");
+        });
+      }
+      return reply.code(204).send(null);
+    },
+  });
+};

@@ -1,0 +1,159 @@
+import type { Metric } from "prom-client";
+import { Counts, Durations, gauge, processMetrics } from "../../support/metrics/families.ts";
+import type { MetricsListener } from "../../support/metrics/listener.ts";
+import type { HubContext } from "../context.ts";
+import { countSessions } from "../records/sessions.ts";
+import type { ReadinessCheck } from "../upkeep/readiness.ts";
+import type { Upkeep } from "../upkeep/upkeep.ts";
+
+/** A request that was answered. */
+export interface AnsweredRequest {
+  method: string;
+  /** The route's pattern, never a path: labels stay few. */
+  route: string;
+  status: number;
+  durationMs: number;
+  /** Bytes of the answer's body; undefined when they were not known, or not all sent. */
+  sentBytes: number | undefined;
+}
+
+/** Sources of what is measured when somebody looks. */
+interface Observed {
+  upkeep: Pick<Upkeep, "lastSweep" | "lastSweepAt">;
+  readiness: ReadinessCheck;
+}
+
+const READ = /^\s*(select|with|pragma)\b/i;
+
+/** The hub's numbers (docs/metrics.md). Counting costs a look-up in a map; they become text when somebody looks. */
+export class HubMetrics {
+  readonly #requests = new Counts("sealift_hub_requests_total", "Requests by route and status", [
+    "method",
+    "route",
+    "status",
+  ]);
+  readonly #durations = new Durations("sealift_hub_request_duration_seconds", "Time from request to answer", ["route"]);
+  readonly #sent = new Counts("sealift_hub_sent_bytes_total", "Bytes of answers that were sent whole", ["route"]);
+  readonly #failures = new Counts("sealift_hub_failures_total", "Requests refused or failed, by error code", ["code"]);
+  readonly #publishes = new Counts("sealift_hub_publishes_total", "Publications by kind and outcome", [
+    "kind",
+    "outcome",
+  ]);
+  readonly #published = new Counts("sealift_hub_published_bytes_total", "Bytes that became visible", ["kind"]);
+  readonly #sessions = new Counts("sealift_hub_sessions_opened_total", "Sessions opened", []);
+  readonly #statements = new Durations("sealift_hub_database_duration_seconds", "Time of statements", ["operation"]);
+  readonly #statementFailures = new Counts("sealift_hub_database_failures_total", "Statements that failed", [
+    "operation",
+  ]);
+  readonly #blobs = new Durations("sealift_hub_blob_duration_seconds", "Time of calls to the blob storage", [
+    "operation",
+  ]);
+  readonly #blobFailures = new Counts("sealift_hub_blob_failures_total", "Calls to the blob storage that failed", [
+    "operation",
+  ]);
+  readonly #swept = new Counts("sealift_hub_sweep_moved_total", "Artifacts that sweeps moved, by where to", ["to"]);
+  readonly #upkeepFailures = new Counts("sealift_hub_upkeep_failures_total", "Upkeep that failed, by work", ["work"]);
+
+  answered({ method, route, status, durationMs, sentBytes }: AnsweredRequest): void {
+    this.#requests.add([method, route, String(status)]);
+    this.#durations.note([route], durationMs);
+    if (sentBytes !== undefined && sentBytes > 0) this.#sent.add([route], sentBytes);
+  }
+
+  failed(code: string): void {
+    this.#failures.add([code]);
+  }
+
+  /** @param bytes of what became visible; 0 when nothing did */
+  published(kind: string, outcome: "created" | "unchanged" | "refused", bytes: number): void {
+    this.#publishes.add([kind, outcome]);
+    if (bytes > 0) this.#published.add([kind], bytes);
+  }
+
+  sessionOpened(): void {
+    this.#sessions.add([]);
+  }
+
+  /** @param text of a statement @returns what it does: `read` or `write` */
+  statement(text: string, durationMs: number, failed: boolean): "read" | "write" {
+    const operation = READ.test(text) ? "read" : "write";
+    this.#statements.note([operation], durationMs);
+    if (failed) this.#statementFailures.add([operation]);
+    return operation;
+  }
+
+  blobCall(operation: string, durationMs: number, failed: boolean): void {
+    this.#blobs.note([operation], durationMs);
+    if (failed) this.#blobFailures.add([operation]);
+  }
+
+  swept(to: "trash" | "place" | "nowhere", count: number): void {
+    if (count > 0) this.#swept.add([to], count);
+  }
+
+  upkeepFailed(work: string): void {
+    this.#upkeepFailures.add([work]);
+  }
+
+  /** All metrics, for a listener. */
+  all({ database, keyring, clock, now }: HubContext, { upkeep, readiness }: Observed): Metric[] {
+    const sweep = <T>(of: (result: NonNullable<Upkeep["lastSweep"]>) => T) => {
+      const { lastSweep } = upkeep;
+      return lastSweep && of(lastSweep);
+    };
+    return [
+      this.#requests.metric(),
+      this.#durations.metric(),
+      this.#sent.metric(),
+      this.#failures.metric(),
+      this.#publishes.metric(),
+      this.#published.metric(),
+      this.#sessions.metric(),
+      // A gauge that cannot be measured now is left out: the others tell why.
+      gauge("sealift_hub_sessions", "Sessions that live now", () =>
+        countSessions(database.kysely, now()).catch(() => undefined),
+      ),
+      this.#statements.metric(),
+      this.#statementFailures.metric(),
+      this.#blobs.metric(),
+      this.#blobFailures.metric(),
+      gauge("sealift_hub_part_up", "1 for a part of the storage that can be used", async () =>
+        Object.entries((await readiness.now()).parts).map(([part, { ok }]) => ({
+          labels: { part },
+          value: ok ? 1 : 0,
+        })),
+      ),
+      this.#swept.metric(),
+      this.#upkeepFailures.metric(),
+      gauge("sealift_hub_artifacts", "Artifacts with a record, by the last sweep", () => sweep(({ known }) => known)),
+      gauge("sealift_hub_lost_artifacts", "Records whose bytes the last sweep did not find", () =>
+        sweep(({ lost }) => lost.length),
+      ),
+      gauge("sealift_hub_unexplained_artifacts", "Artifacts without a record that the last sweep left in place", () =>
+        sweep(({ unexplained }) => unexplained),
+      ),
+      gauge("sealift_hub_sweep_timestamp_seconds", "When the last sweep ended, in seconds since 1970", () =>
+        upkeep.lastSweepAt === undefined ? undefined : upkeep.lastSweepAt / 1000,
+      ),
+      gauge("sealift_hub_kek_age_seconds", "Age of the newest key-encryption key", () => {
+        const since = keyring.newestSince;
+        return since === undefined ? undefined : Math.max(0, (clock() - Date.parse(since)) / 1000);
+      }),
+      ...processMetrics(),
+    ];
+  }
+}
+
+/** Serves the hub's metrics on a listener of their own. @throws UsageError `usage` when it cannot listen there */
+export async function listenForMetrics(
+  hub: HubContext,
+  { listen, ...observed }: Observed & { listen: { host: string; port: number } },
+): Promise<MetricsListener> {
+  // Hubs without such a listener do without the library.
+  const { serveMetrics } = await import("../../support/metrics/listener.ts");
+  return serveMetrics({
+    listen,
+    metrics: hub.metrics.all(hub, observed),
+    onFailure: (error) => hub.logger?.warn({ err: error }, "the metrics could not be measured"),
+  });
+}

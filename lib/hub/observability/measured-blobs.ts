@@ -1,0 +1,59 @@
+import { recordSpan } from "../../support/tracing/tracing.ts";
+import type { Blobs, IncomingBlob } from "../blobs/port.ts";
+import type { HubMetrics } from "./hub-metrics.ts";
+
+/** Milliseconds of `work`, told to the metrics when it has ended. */
+async function measured<T>(metrics: HubMetrics, operation: string, work: () => Promise<T>): Promise<T> {
+  const started = performance.now();
+  let failed = true;
+  try {
+    const result = await work();
+    failed = false;
+    return result;
+  } finally {
+    const durationMs = performance.now() - started;
+    metrics.blobCall(operation, durationMs, failed);
+    recordSpan(`blob ${operation}`, durationMs, {}, failed);
+  }
+}
+
+/** An incoming blob whose commit is measured: what a bucket takes its time for. */
+function measuredIncoming(blob: IncomingBlob, metrics: HubMetrics): IncomingBlob {
+  return {
+    get size() {
+      return blob.size;
+    },
+    get path() {
+      return blob.path;
+    },
+    write: (chunk) => blob.write(chunk),
+    flush: () => blob.flush(),
+    readBack: () => blob.readBack(),
+    commit: (id) => measured(metrics, "store", () => blob.commit(id)),
+    [Symbol.asyncDispose]: () => blob[Symbol.asyncDispose](),
+  };
+}
+
+/**
+ * The blobs, with the time of each call that a request waits for. Listings take as long as the sweep that reads them,
+ * and are left out. A read is measured until its first byte can be asked for.
+ */
+export function measuredBlobs(blobs: Blobs, metrics: HubMetrics): Blobs {
+  return {
+    name: blobs.name,
+    owner: () => blobs.owner(),
+    claim: (owner) => blobs.claim(owner),
+    create: async () => measuredIncoming(await measured(metrics, "create", () => blobs.create()), metrics),
+    read: (id, range) => measured(metrics, "read", () => blobs.read(id, range)),
+    size: (id) => measured(metrics, "size", () => blobs.size(id)),
+    directUrl: async (id, lifetimeMs) => blobs.directUrl?.(id, lifetimeMs),
+    remove: (id) => measured(metrics, "remove", () => blobs.remove(id)),
+    list: () => blobs.list(),
+    moveToTrash: (id) => measured(metrics, "trash", () => blobs.moveToTrash(id)),
+    takeBack: (id) => measured(metrics, "take_back", () => blobs.takeBack(id)),
+    listTrash: () => blobs.listTrash(),
+    removeFromTrash: (id) => measured(metrics, "remove", () => blobs.removeFromTrash(id)),
+    clearIncoming: (minAgeMs) => blobs.clearIncoming(minAgeMs),
+    check: (signal) => measured(metrics, "check", () => blobs.check(signal)),
+  };
+}

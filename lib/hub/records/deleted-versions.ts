@@ -1,0 +1,49 @@
+import type { Transacted } from "./port.ts";
+
+/** A version that is to be deleted. */
+export interface Deletion {
+  projectId: string;
+  version: string;
+  reason: string;
+  /** ISO 8601. */
+  now: string;
+}
+
+/** The label of a deleted version cannot be used again: hosts may still know it by its other bytes. */
+export class VersionDeleted extends Error {
+  readonly version: string;
+  readonly reason: string;
+  /** ISO 8601. */
+  readonly deletedAt: string;
+
+  constructor(version: string, { reason, deletedAt }: { reason: string; deletedAt: string }) {
+    super(`Version ${version} was deleted.`);
+    this.version = version;
+    this.reason = reason;
+    this.deletedAt = deletedAt;
+  }
+}
+
+/** Keeps the label of a version that this transaction deletes. @param sha256 of the bytes that it named */
+export async function recordDeletion(
+  transaction: Transacted,
+  { projectId, version, reason, now }: Deletion,
+  sha256: string,
+): Promise<void> {
+  await transaction
+    .insertInto("deleted_versions")
+    .values({ project_id: projectId, version, sha256, reason, deleted_at: now })
+    .execute();
+}
+
+/** @throws VersionDeleted when the label was deleted; the caller holds the project's row */
+export async function requireNotDeleted(transaction: Transacted, projectId: string, version: string): Promise<void> {
+  const deleted = await transaction
+    .selectFrom("deleted_versions")
+    .select(["reason", "deleted_at"])
+    .where("project_id", "=", projectId)
+    .where("version", "=", version)
+    .executeTakeFirst();
+  if (deleted === undefined) return;
+  throw new VersionDeleted(version, { reason: deleted.reason, deletedAt: deleted.deleted_at });
+}

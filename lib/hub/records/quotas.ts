@@ -1,0 +1,103 @@
+import { type RawBuilder, sql } from "kysely";
+import type { Queries, Transacted } from "./port.ts";
+
+/** The holder of a quota: an owner, with all that is theirs, or one project, plugin or service by its id. */
+export type QuotaSubject = `owner/${string}` | `project/${string}`;
+
+/** The most that an owner or project may store; null is no limit. */
+export interface Quota {
+  subject: QuotaSubject;
+  /** Bytes of artifacts, archives, deltas and indexes. */
+  max_bytes: number | null;
+  max_versions: number | null;
+}
+
+/** The part of a quota that is used. */
+export interface Usage {
+  bytes: number;
+  versions: number;
+}
+
+/** A publication that goes beyond a quota. */
+export class QuotaExceeded extends Error {
+  constructor({ subject, max_bytes, max_versions }: Quota, usage: Usage, added: Usage) {
+    const bytes = max_bytes !== null && usage.bytes + added.bytes > max_bytes;
+    const [kind, name] = subject.split("/");
+    const what = bytes
+      ? `${usage.bytes} of ${max_bytes} bytes, and this needs ${added.bytes}`
+      : `${usage.versions} of ${max_versions} versions`;
+    super(`The quota of the ${kind} ${name} is used: ${what}. Delete versions, or ask the hub's operator for more.`);
+  }
+}
+
+async function usageWhere(db: Queries, condition: RawBuilder<boolean>): Promise<Usage> {
+  const { rows } = await sql<{ bytes: number | null; versions: number | null }>`
+    select sum(u.size_bytes) as bytes, sum(u.is_version) as versions from (
+      select a.size_bytes, 1 as is_version, a.project_id from artifacts a
+      union all select r.size_bytes, 1, r.target_id from releases r
+      union all select d.size_bytes, 0, d.project_id from deltas d
+      union all select i.size_bytes, 0, b.project_id from indexes i join artifacts b on b.id = i.artifact_id
+    ) u join projects p on p.id = u.project_id where ${condition}`.execute(db);
+  return { bytes: Number(rows[0]?.bytes ?? 0), versions: Number(rows[0]?.versions ?? 0) };
+}
+
+/** Sums up what an owner or project stores. */
+export function usageOf(db: Queries, subject: QuotaSubject): Promise<Usage> {
+  const [kind, ...name] = subject.split("/");
+  const column = kind === "owner" ? sql.ref("p.owner") : sql.ref("p.id");
+  return usageWhere(db, sql<boolean>`${column} = ${name.join("/")}`);
+}
+
+/**
+ * Requires that a publication is within the quotas of its project and its owner. Their rows are held until the
+ * transaction ends: two publications at once see each other. Costs a sum over what is stored, where there is a quota.
+ *
+ * @throws QuotaExceeded
+ */
+export async function requireRoom(transaction: Transacted, projectId: string, added: Usage): Promise<void> {
+  const project = await transaction
+    .selectFrom("projects")
+    .select("owner")
+    .where("id", "=", projectId)
+    .executeTakeFirstOrThrow();
+  const quotas = await transaction
+    .updateTable("quotas")
+    .set((eb) => ({ max_bytes: eb.ref("max_bytes") }))
+    .where("subject", "in", [`owner/${project.owner}`, `project/${projectId}`])
+    .returningAll()
+    .execute();
+  for (const row of quotas) {
+    const quota = quotaOf(row);
+    const usage = await usageOf(transaction, quota.subject);
+    const { max_bytes: maxBytes, max_versions: maxVersions } = quota;
+    if (maxBytes !== null && usage.bytes + added.bytes > maxBytes) throw new QuotaExceeded(quota, usage, added);
+    if (maxVersions !== null && usage.versions + added.versions > maxVersions && added.versions > 0)
+      throw new QuotaExceeded(quota, usage, added);
+  }
+}
+
+const quotaOf = (row: { subject: string; max_bytes: number | null; max_versions: number | null }): Quota => ({
+  subject: row.subject as QuotaSubject,
+  max_bytes: row.max_bytes === null ? null : Number(row.max_bytes),
+  max_versions: row.max_versions === null ? null : Number(row.max_versions),
+});
+
+/** Sets the quota of an owner or project, in place of an earlier one. */
+export async function writeQuota(db: Queries, { subject, ...limits }: Quota): Promise<void> {
+  await db
+    .insertInto("quotas")
+    .values({ subject, ...limits })
+    .onConflict((conflict) => conflict.column("subject").doUpdateSet(limits))
+    .execute();
+}
+
+/** @returns false when there was none */
+export async function removeQuota(db: Queries, subject: QuotaSubject): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom("quotas").where("subject", "=", subject).executeTakeFirst();
+  return numDeletedRows > 0n;
+}
+
+/** Lists all quotas, by their subjects. An operator sets them one by one, so they are few. */
+export async function listQuotas(db: Queries): Promise<Quota[]> {
+  return (await db.selectFrom("quotas").selectAll().orderBy("subject").execute()).map(quotaOf);
+}

@@ -1,0 +1,96 @@
+import { sql } from "kysely";
+import { removeArtifact } from "./artifacts.ts";
+import type { Deletion } from "./deleted-versions.ts";
+import type { Dialect, Queries, Transacted } from "./port.ts";
+import type { Project } from "./projects.ts";
+import { loggedTarget } from "./reports.ts";
+import { changeTarget, removeVersion } from "./targets.ts";
+
+/** Versions of a host that it may go back to: the one that it runs, and the one before. */
+const VERSIONS_OF_HOST = 2;
+
+/** A stored version, as retention looks at it. */
+export interface StoredVersion {
+  version: string;
+  createdAt: string;
+  bytes: number;
+}
+
+/** The versions of a project, plugin or service, newest first. */
+export async function storedVersions(db: Queries, { id, kind }: Project): Promise<StoredVersion[]> {
+  const rows =
+    kind === "project"
+      ? await db
+          .selectFrom("artifacts")
+          .select(["version", "created_at", "size_bytes"])
+          .where("project_id", "=", id)
+          .orderBy("id", "desc")
+          .execute()
+      : await db
+          .selectFrom("releases")
+          .select(["version", "created_at", "size_bytes"])
+          .where("target_id", "=", id)
+          .orderBy("id", "desc")
+          .execute();
+  return rows.map(({ version, created_at, size_bytes }) => ({
+    version,
+    createdAt: created_at,
+    bytes: Number(size_bytes),
+  }));
+}
+
+/**
+ * Finds the versions that hosts need, by their reports: what each runs now, and the last two that it deployed, so that
+ * a rollback finds the bytes.
+ */
+export async function neededVersions(db: Queries, dialect: Dialect, project: Project): Promise<Set<string>> {
+  const target = project.kind === "project" ? project.id : loggedTarget(project.kind, project.slug);
+  const running =
+    dialect === "postgres" ? sql`record::json ->> 'running_version'` : sql`json_extract(record, '$.running_version')`;
+  const { rows } = await sql<{ version: string | null }>`
+    select distinct version from (
+      select version, row_number() over (partition by holder, host_id order by max(id) desc) as place
+      from reports where target = ${target} and status = 'success' group by holder, host_id, version
+    ) deployed where place <= ${VERSIONS_OF_HOST}
+    union select ${running} from hosts where target = ${target}`.execute(db);
+  return new Set(rows.flatMap(({ version }) => version ?? []));
+}
+
+/** All projects, plugins and services, or the one of an id, page by page. */
+export async function* allProjects(db: Queries, only: string | undefined): AsyncGenerator<Project> {
+  for (let after = ""; ;) {
+    const page = await db
+      .selectFrom("projects")
+      .selectAll()
+      .$if(only !== undefined, (query) => query.where("id", "=", only ?? ""))
+      .where("id", ">", after)
+      .orderBy("id")
+      .limit(200)
+      .execute();
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    after = last.id;
+  }
+}
+
+/**
+ * Deletes versions of which none is the latest. Their labels are never used again.
+ *
+ * @returns the ids of the blobs that nobody needs now
+ */
+export async function removeVersions(
+  transaction: Transacted,
+  { id: projectId, kind }: Project,
+  versions: readonly string[],
+  { reason, now }: Pick<Deletion, "reason" | "now">,
+): Promise<string[]> {
+  const remove = kind === "project" ? removeArtifact : removeVersion;
+  const blobs: string[] = [];
+  for (const version of versions)
+    blobs.push(...((await remove(transaction, { projectId, version, reason, now })) ?? []));
+  // The detail record lists versions.
+  if (kind !== "project")
+    await changeTarget(transaction, projectId, (latest) => Promise.resolve({ result: undefined, latest }));
+  return blobs;
+}

@@ -1,0 +1,62 @@
+import type { Queries, Transacted } from "./port.ts";
+import type { Project } from "./projects.ts";
+import { changeTarget } from "./targets.ts";
+import { inTransaction } from "./transaction.ts";
+
+/** A project's way to another owner. */
+export interface Transfer {
+  owner: string;
+  /** Whether the keys that are bound to the project become the new owner's; they are revoked otherwise. */
+  keepKeys: boolean;
+  /** ISO 8601. */
+  now: string;
+}
+
+/** Returns whether a live key belongs to the owner: somebody can use what is given to them. */
+export async function hasLiveKey(db: Queries, owner: string, now: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("api_keys")
+    .select("id")
+    .where("owner", "=", owner)
+    .where("revoked_at", "is", null)
+    .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]))
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/**
+ * Gives a project, plugin or service to another owner, in one transaction. Its former owner keeps no key that works for
+ * it.
+ *
+ * @returns how many keys were revoked
+ */
+export function transferProject(db: Queries, { id, kind }: Project, transfer: Transfer): Promise<number> {
+  return inTransaction(db, async (transaction) => {
+    const setOwner = () =>
+      transaction.updateTable("projects").set({ owner: transfer.owner }).where("id", "=", id).execute();
+    if (kind === "project") await setOwner();
+    else await changeTarget(transaction, id, async (latest) => ({ result: await setOwner(), latest }));
+    return passOnKeys(transaction, id, transfer);
+  });
+}
+
+async function passOnKeys(
+  transaction: Transacted,
+  projectId: string,
+  { owner, keepKeys, now }: Transfer,
+): Promise<number> {
+  if (keepKeys) {
+    await transaction.updateTable("api_keys").set({ owner }).where("project_id", "=", projectId).execute();
+    return 0;
+  }
+  const revoked = await transaction
+    .updateTable("api_keys")
+    .set({ revoked_at: now })
+    .where("project_id", "=", projectId)
+    .where("revoked_at", "is", null)
+    .returning("id")
+    .execute();
+  const ids = revoked.map(({ id }) => id);
+  if (ids.length > 0) await transaction.deleteFrom("sessions").where("key_id", "in", ids).execute();
+  return ids.length;
+}

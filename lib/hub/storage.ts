@@ -1,0 +1,47 @@
+import { openBlobs } from "./blobs/open.ts";
+import type { Blobs } from "./blobs/port.ts";
+import { openDatabase } from "./records/database.ts";
+import type { Database } from "./records/port.ts";
+
+/** The place of a hub's records. */
+export interface DatabasePlace {
+  dataDir: string;
+  databaseUrl?: string;
+}
+
+/** The storage of a hub: its records and its artifacts. */
+export interface HubStorage extends DatabasePlace {
+  blobUrl?: string;
+}
+
+/** The records of a hub, opened by another process than the hub. */
+export interface OpenDatabase extends AsyncDisposable {
+  database: Database;
+}
+
+/**
+ * Opens the records of a hub, beside the running hub.
+ *
+ * @param mustExist whether there has to be a hub; a new database is made otherwise
+ * @throws UsageError `usage` when there is no hub and there must be one
+ */
+export async function openHubDatabase(
+  { dataDir, databaseUrl }: DatabasePlace,
+  { mustExist = true }: { mustExist?: boolean } = {},
+): Promise<OpenDatabase> {
+  const database = await openDatabase({
+    dataDir,
+    mustExist,
+    ...(databaseUrl !== undefined && { url: databaseUrl }),
+  });
+  return { database, [Symbol.asyncDispose]: () => database.close() };
+}
+
+/** Opens records and artifacts of a hub, beside the running hub. @throws UsageError `usage` when there is no hub */
+export async function openHubStorage(storage: HubStorage): Promise<OpenDatabase & { blobs: Blobs }> {
+  await using opening = new AsyncDisposableStack();
+  const opened = opening.use(await openHubDatabase(storage));
+  const blobs = await openBlobs(storage.dataDir, storage.blobUrl);
+  opening.move();
+  return { ...opened, blobs };
+}

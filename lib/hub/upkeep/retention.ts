@@ -1,0 +1,118 @@
+import { BY_HAND, insertAudit } from "../records/audit.ts";
+import type { Database } from "../records/port.ts";
+import { lockProject, type Project } from "../records/projects.ts";
+import {
+  allProjects,
+  neededVersions,
+  removeVersions,
+  type StoredVersion,
+  storedVersions,
+} from "../records/retention.ts";
+import { inTransaction } from "../records/transaction.ts";
+import { type HubStorage, openHubStorage } from "../storage.ts";
+
+/** Versions that one transaction deletes: a hub that publishes meanwhile waits for it. */
+const BATCH = 100;
+
+export interface RetentionRules {
+  /** The newest versions that are kept of each project. */
+  keep: number;
+  /** Younger versions are kept: hosts may be about to deploy them. Milliseconds. */
+  minAgeMs: number;
+}
+
+/** The facts on which retention decides about one project. */
+export interface RetentionFacts {
+  /** Newest first. */
+  versions: readonly StoredVersion[];
+  latest: string | null;
+  /** Versions that a host runs, or may go back to. */
+  needed: ReadonlySet<string>;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** Chooses the versions that can go. A pure decision. */
+export function versionsToRemove(
+  { versions, latest, needed, now }: RetentionFacts,
+  { keep, minAgeMs }: RetentionRules,
+): StoredVersion[] {
+  return versions
+    .slice(keep)
+    .filter(
+      ({ version, createdAt }) => version !== latest && !needed.has(version) && Date.parse(createdAt) <= now - minAgeMs,
+    );
+}
+
+export interface RetentionOptions extends RetentionRules {
+  /** The id of one project, plugin or service. Default: all. */
+  projectId: string | undefined;
+  /** Only tells what would go. */
+  dryRun: boolean;
+  onRemoved: (project: Project, version: StoredVersion) => void;
+}
+
+export interface RetentionResult {
+  projects: number;
+  /** Versions that were removed, or would be. */
+  versions: number;
+  bytes: number;
+}
+
+/**
+ * Removes old versions that nobody needs, beside the running hub. Their bytes go to the trash, which the hub empties
+ * after days.
+ *
+ * @throws UsageError `usage` when there is no hub
+ */
+export async function retainVersions(storage: HubStorage, options: RetentionOptions): Promise<RetentionResult> {
+  await using opened = await openHubStorage(storage);
+  const { database, blobs } = opened;
+  const result: RetentionResult = { projects: 0, versions: 0, bytes: 0 };
+  for await (const project of allProjects(database.kysely, options.projectId)) {
+    result.projects++;
+    for (let isDone = false; !isDone;) {
+      const { removed, unneeded } = await retainProject(database, project, options);
+      for (const version of removed) {
+        options.onRemoved(project, version);
+        result.versions++;
+        result.bytes += version.bytes;
+      }
+      // A blob without a record goes with the next sweep, should this fail.
+      for (const blob of unneeded) await blobs.moveToTrash(blob);
+      isDone = options.dryRun || removed.length < BATCH;
+    }
+  }
+  return result;
+}
+
+/**
+ * Removes some versions of a project, in a transaction that holds its row: what it decides on does not change
+ * meanwhile.
+ */
+function retainProject(
+  database: Database,
+  project: Project,
+  { keep, minAgeMs, dryRun }: RetentionOptions,
+): Promise<{ removed: StoredVersion[]; unneeded: string[] }> {
+  return inTransaction(database.kysely, async (transaction) => {
+    const now = (await database.now?.()) ?? Date.now();
+    const { latest_version: latest } = await lockProject(transaction, project.id);
+    const needed = await neededVersions(transaction, database.dialect, project);
+    const versions = await storedVersions(transaction, project);
+    const due = versionsToRemove({ versions, latest, needed, now }, { keep, minAgeMs });
+    if (dryRun || due.length === 0) return { removed: due, unneeded: [] };
+    const removed = due.slice(0, BATCH);
+    const reason = `retention keeps ${keep} versions`;
+    const labels = removed.map(({ version }) => version);
+    const unneeded = await removeVersions(transaction, project, labels, { reason, now: new Date(now).toISOString() });
+    const subject = project.kind === "project" ? project.id : `${project.kind}/${project.slug}`;
+    for (const version of labels)
+      await insertAudit(
+        transaction,
+        { action: "version.delete", subject, ...BY_HAND, facts: { version, reason } },
+        now,
+      );
+    return { removed, unneeded };
+  });
+}

@@ -1,0 +1,105 @@
+import type { GrowingFile } from "../artifact/project/growing-file.ts";
+import type { Project } from "../artifact/project/project-tree.ts";
+import type { SealedArtifact } from "../artifact/project/seal.ts";
+import { type FirstFields, publishArtifact, publishGrowing, type PublishTarget } from "../client/publish-client.ts";
+import { repeated } from "../client/retry.ts";
+import { SealiftError } from "../contract/errors.ts";
+import type { PublishFields, PublishResult } from "../contract/surfaces/deploy.ts";
+
+/** Of a larger tree, the second pass of the signature would be a silence that servers take for a dead sender. */
+const OVERLAP_MAX_BYTES = 16 * 1024 ** 3;
+
+/** Upload events of a publication. */
+export type UploadEvent =
+  /** The total is null while the artifact is still packed: it is uploaded meanwhile. */
+  | { event: "upload.progress"; bytes: number; total_bytes: number | null }
+  /** The upload failed, and starts again: publishing the same bytes twice is publishing them once. */
+  | { event: "upload.retrying"; attempt: number; attempts: number; code: string; message: string }
+  | { event: "upload.done"; artifact_id: string };
+
+/** A project and the artifact that it was sealed into. */
+export interface Sealed {
+  project: Project;
+  artifact: SealedArtifact;
+}
+
+/** A project that the hub has. */
+export interface Uploaded extends Sealed {
+  outcome: "published" | "unchanged";
+  record?: PublishResult;
+}
+
+export interface UploadOptions {
+  target: PublishTarget;
+  fields: FirstFields;
+  /** Bytes of the files that are packed. */
+  sourceBytes: number;
+  sealing: Promise<Sealed>;
+  /** The artifact's file while it is sealed. */
+  growing: GrowingFile;
+  emit: (event: UploadEvent) => void;
+}
+
+/**
+ * Uploads an artifact while it is packed and signed. When that does not succeed, the artifact is uploaded again once it
+ * is whole: its fields then come first, and its length is said.
+ *
+ * @throws AuthenticationError and PublishError of the hub, and what `sealing` throws
+ */
+export async function uploadWhileSealed(options: UploadOptions): Promise<Uploaded> {
+  const { target, fields, sealing, growing, emit } = options;
+  const onSent = (bytes: number, total: number | undefined): void =>
+    emit({ event: "upload.progress", bytes, total_bytes: total ?? null });
+  const whole = async (): Promise<PublishResult> => {
+    const sealed = await sealing;
+    return publishArtifact(target, fieldsOf(sealed), sealed.artifact.path, onSent);
+  };
+  const meanwhile = async (): Promise<PublishResult> => {
+    const later = async () => {
+      const { version: _version, project_name: _name, ...rest } = fieldsOf(await sealing);
+      return rest;
+    };
+    try {
+      return await publishGrowing(target, fields, growing, later, onSent);
+    } catch (error) {
+      // A server that takes no upload without a length.
+      if (error instanceof SealiftError && error.status === 411) return whole();
+      throw error;
+    }
+  };
+  let attempt = options.sourceBytes > OVERLAP_MAX_BYTES ? whole : meanwhile;
+  try {
+    const record = await repeated(
+      () => {
+        const current = attempt;
+        attempt = whole;
+        return current();
+      },
+      {
+        ...(target.signal && { signal: target.signal }),
+        onRetry: (error, next, attempts) =>
+          emit({ event: "upload.retrying", attempt: next, attempts, code: error.code, message: error.message }),
+      },
+    );
+    emit({ event: "upload.done", artifact_id: record.artifact_id });
+    return { outcome: "published", ...(await sealing), record };
+  } catch (error) {
+    if (!(error instanceof SealiftError) || error.code !== "version_exists") throw error;
+    const sealed = await sealing;
+    if (error.storedContentSha256 === sealed.project.manifest.content_sha256)
+      return { outcome: "unchanged", ...sealed };
+    throw error;
+  }
+}
+
+function fieldsOf({ project: { manifest }, artifact }: Sealed): PublishFields {
+  const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
+  return {
+    version: manifest.version,
+    project_name: manifest.project_name,
+    content_sha256: manifest.content_sha256,
+    dek: base64(artifact.dek),
+    signature: base64(artifact.signature),
+    signer_public_key: base64(artifact.signerPublicKey),
+  };
+}

@@ -1,0 +1,134 @@
+import { Readable } from "node:stream";
+import type { RouteReply } from "../../sdk/routes.ts";
+import { RuntimeFault } from "./fault.ts";
+
+/** Bytes of a streamed body that may be on their way to the runtime, each way; more waits until some have arrived. */
+export const ROUTE_WINDOW_BYTES = 256 * 1024;
+/** The largest piece of a body in one frame. */
+export const ROUTE_CHUNK_BYTES = 64 * 1024;
+
+/** The wire of one request: frames to the runtime. */
+export interface RouteWire {
+  /** The answer begins. */
+  head(status: number, headers: Record<string, string | string[]>): void;
+  data(bytes: Uint8Array): void;
+  /** Resolves when there is room for another piece. @throws when the request is over */
+  room(): Promise<void>;
+  /** The whole answer at once. */
+  whole(status: number, headers: Record<string, string | string[]>, bytes: Uint8Array): void;
+  /** The end of a streamed answer. */
+  end(): void;
+}
+
+type Chunk = string | Uint8Array;
+
+const isStream = (payload: unknown): payload is AsyncIterable<Chunk> =>
+  typeof payload === "object" && payload !== null && Symbol.asyncIterator in payload;
+
+/** The reply of a sandboxed plugin's route: the part of Fastify's that makes sense without a socket. */
+export class GuestReply implements RouteReply {
+  statusCode = 200;
+  sent = false;
+  /** True when the whole answer has left. */
+  complete = false;
+  /** Resolves when the whole answer has left. */
+  readonly finished: Promise<void>;
+  readonly #wire: RouteWire;
+  readonly #headers = new Map<string, string | string[]>();
+  readonly #done = Promise.withResolvers<void>();
+
+  constructor(wire: RouteWire) {
+    this.#wire = wire;
+    this.finished = this.#done.promise;
+    // Whoever waits hears of a failure; nobody waits when the handler itself has failed.
+    this.finished.catch(() => undefined);
+  }
+
+  code(status: number): this {
+    this.statusCode = status;
+    return this;
+  }
+
+  status(status: number): this {
+    return this.code(status);
+  }
+
+  header(name: string, value: string | number | string[]): this {
+    this.#headers.set(name.toLowerCase(), typeof value === "object" ? value.map(String) : String(value));
+    return this;
+  }
+
+  headers(values: Record<string, string | number | string[]>): this {
+    for (const [name, value] of Object.entries(values)) this.header(name, value);
+    return this;
+  }
+
+  getHeader(name: string): string | string[] | undefined {
+    return this.#headers.get(name.toLowerCase());
+  }
+
+  type(contentType: string): this {
+    return this.header("content-type", contentType);
+  }
+
+  redirect(url: string, status = 302): this {
+    return this.code(status).header("location", url).send("");
+  }
+
+  send(payload?: unknown): this {
+    if (this.sent) throw new Error("The reply was sent already.");
+    this.sent = true;
+    if (isStream(payload)) this.#stream(payload).then(this.#done.resolve, this.#done.reject);
+    else {
+      try {
+        this.#wire.whole(this.statusCode, this.#fields, this.#bytesOf(payload));
+        this.complete = true;
+      } catch (error) {
+        this.#done.reject(error);
+      }
+    }
+    return this;
+  }
+
+  get #fields(): Record<string, string | string[]> {
+    return Object.fromEntries(this.#headers);
+  }
+
+  #bytesOf(payload: unknown): Uint8Array {
+    if (payload === undefined || payload === null) return Buffer.alloc(0);
+    if (payload instanceof Error) throw payload;
+    if (payload instanceof Uint8Array) {
+      this.#typed("application/octet-stream");
+      return payload;
+    }
+    if (typeof payload === "string") {
+      this.#typed("text/plain; charset=utf-8");
+      return Buffer.from(payload);
+    }
+    const text = JSON.stringify(payload) as string | undefined;
+    if (text === undefined) throw new RuntimeFault("result_not_serialisable", `The reply is a ${typeof payload}.`);
+    this.#typed("application/json; charset=utf-8");
+    return Buffer.from(text);
+  }
+
+  #typed(contentType: string): void {
+    if (!this.#headers.has("content-type")) this.type(contentType);
+  }
+
+  async #stream(payload: AsyncIterable<Chunk>): Promise<void> {
+    this.#typed("application/octet-stream");
+    this.#wire.head(this.statusCode, this.#fields);
+    try {
+      for await (const chunk of payload) {
+        const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+        for (let at = 0; at < bytes.length; at += ROUTE_CHUNK_BYTES) {
+          await this.#wire.room();
+          this.#wire.data(bytes.subarray(at, at + ROUTE_CHUNK_BYTES));
+        }
+      }
+      this.#wire.end();
+    } finally {
+      if (payload instanceof Readable) payload.destroy();
+    }
+  }
+}

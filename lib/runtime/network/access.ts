@@ -1,0 +1,48 @@
+import { isIP } from "node:net";
+import type { HostRule } from "../../contract/files/host-rule.ts";
+
+/** The network of one plugin: hosts that its descriptor asks for and the operator grants as well. */
+export type NetworkAccess =
+  | { kind: "none" }
+  /** The host's own. */
+  | { kind: "all" }
+  | { kind: "names"; rules: NameRules };
+
+export interface NameRules {
+  /** Lists of which each must allow a destination. */
+  all: readonly (readonly HostRule[])[];
+  /** The operator's list, where there is one: an address that it names may be a private one. */
+  granted: readonly HostRule[];
+  /** Private ranges that names may lead to. */
+  privateRanges: readonly string[];
+}
+
+export interface NetworkGrant {
+  network: boolean | HostRule[];
+  private_addresses: string[];
+}
+
+/** Returns the access of a plugin: the smaller of what it asks for and what it is granted. */
+export function accessOf(asked: boolean | HostRule[], grant: NetworkGrant | undefined): NetworkAccess {
+  const granted = grant?.network ?? false;
+  if (asked === false || granted === false) return { kind: "none" };
+  const lists = [asked, granted].filter((list) => list !== true);
+  if (lists.length === 0) return { kind: "all" };
+  const rules = { all: lists, granted: granted === true ? [] : granted, privateRanges: grant?.private_addresses ?? [] };
+  return { kind: "names", rules };
+}
+
+function matches(rule: HostRule, host: string, port: number): boolean {
+  if (rule.port !== port) return false;
+  if (!rule.wildcard) return rule.host === host;
+  const label = host.endsWith(`.${rule.host}`) ? host.slice(0, -rule.host.length - 1) : "";
+  // One label, as in certificates: a wildcard is no room for long messages to whoever answers for the domain.
+  return label !== "" && !label.includes(".");
+}
+
+export const allows = (rules: readonly HostRule[], host: string, port: number): boolean =>
+  rules.some((rule) => matches(rule, host, port));
+
+/** True for an address that the operator's own list names. */
+export const isGrantedAddress = ({ granted }: NameRules, host: string, port: number): boolean =>
+  isIP(host) !== 0 && allows(granted, host, port);

@@ -1,0 +1,113 @@
+import { type LookupAddress, type LookupAllOptions, type LookupOptions } from "node:dns";
+import { lookup as lookupAddresses } from "node:dns/promises";
+import { isIP } from "node:net";
+import { LRUCache } from "lru-cache";
+import { RateLimit } from "../calls/rate-limit.ts";
+import { allows, isGrantedAddress, type NameRules } from "./access.ts";
+import { addressList, isListed, isPublic } from "./addresses.ts";
+
+/** A destination that a plugin may not reach. */
+export class Denied extends Error {
+  readonly host: string;
+
+  constructor(host: string, message: string) {
+    super(message);
+    this.host = host;
+  }
+}
+
+export interface Destination {
+  /** A name in lower case, or an address. */
+  host: string;
+  port: number;
+}
+
+export type Resolve = (host: string) => Promise<LookupAddress[]>;
+
+const resolveBySystem: Resolve = (host) => lookupAddresses(host, { all: true } satisfies LookupAllOptions);
+
+/** The function that `net.connect` takes to find addresses. */
+type Lookup = (
+  host: string,
+  options: LookupOptions,
+  callback: (error: Error | null, address: string | LookupAddress[], family?: number) => void,
+) => void;
+
+/** Found addresses are kept for so long, in milliseconds. */
+const KEPT_MS = 10_000;
+/** New names are looked up no more often: a name server that belongs to an attacker hears little in them. */
+const LOOKUPS = { calls: 60, period_seconds: 60 };
+
+/** The destinations of one plugin. Its name is checked before it is looked up, and its addresses before one is used. */
+export class Destinations {
+  readonly #rules: NameRules;
+  readonly #resolve: Resolve;
+  readonly #private;
+  readonly #lookups = new RateLimit(LOOKUPS);
+  readonly #found = new LRUCache<string, LookupAddress[]>({ max: 256, ttl: KEPT_MS });
+
+  constructor(rules: NameRules, resolve: Resolve = resolveBySystem) {
+    this.#rules = rules;
+    this.#resolve = resolve;
+    this.#private = addressList(rules.privateRanges);
+  }
+
+  /**
+   * Checks what a plugin names, which nobody has looked up yet.
+   * @param authority `host:port`; a missing port is `defaultPort`
+   * @throws Denied
+   */
+  check(authority: string, defaultPort?: number): Destination {
+    const destination = parseAuthority(authority, defaultPort);
+    const { host, port } = destination;
+    if (!this.#rules.all.every((rules) => allows(rules, host, port))) {
+      throw new Denied(host, `${host}:${port} is not among the hosts that the plugin asks for and is granted`);
+    }
+    if (isIP(host) !== 0 && !this.#mayReach(host) && !isGrantedAddress(this.#rules, host, port)) {
+      throw new Denied(host, `${host} is a private address, which the operator's grant has to name`);
+    }
+    return destination;
+  }
+
+  /** Looks up a checked name for a connection, which is made to these very addresses. */
+  readonly lookup: Lookup = (host, { all }, callback) => {
+    this.#addressesOf(host).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (all === true) callback(null, addresses);
+        else callback(null, first?.address ?? "", first?.family);
+      },
+      (error: Error) => callback(error, ""),
+    );
+  };
+
+  async #addressesOf(host: string): Promise<LookupAddress[]> {
+    let addresses = this.#found.get(host);
+    if (addresses === undefined) {
+      if (this.#lookups.take() > 0) throw new Denied(host, "the plugin looked up more than 60 names in a minute");
+      addresses = await this.#resolve(host);
+      this.#found.set(host, addresses);
+    }
+    const reachable = addresses.filter(({ address }) => this.#mayReach(address));
+    if (reachable.length > 0) return reachable;
+    const found = addresses.map(({ address }) => address).join(", ");
+    throw new Denied(host, `${host} leads to ${found}: private addresses take private_addresses in the grant`);
+  }
+
+  #mayReach(address: string): boolean {
+    return isPublic(address) || isListed(this.#private, address);
+  }
+}
+
+/** @throws Denied */
+function parseAuthority(authority: string, defaultPort: number | undefined): Destination {
+  const [, digits = defaultPort] = /:(\d{1,5})$/.exec(authority) ?? [];
+  // The URL parser brings an address to its one form, whatever its spelling: 0x7f.1 and 2130706433 are 127.0.0.1.
+  const written = authority.length > 300 || /[\s/\\@?#%]/.test(authority) ? "" : authority;
+  const url = written === "" ? null : URL.parse(`http://${written}`);
+  const port = Number(digits);
+  if (url === null || !(port >= 1 && port <= 65_535)) {
+    throw new Denied("invalid", `${JSON.stringify(authority.slice(0, 100))} is not HOST:PORT`);
+  }
+  return { host: url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, ""), port };
+}

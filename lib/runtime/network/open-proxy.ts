@@ -1,0 +1,43 @@
+import { setGlobalProxyFromEnv } from "node:http";
+import { RateLimit } from "../calls/rate-limit.ts";
+import { RuntimeFault } from "../guest/fault.ts";
+import type { InstanceOptions } from "../lifecycle/instance.ts";
+import type { SandboxSetting } from "../sandbox/sandbox-setting.ts";
+import { sandboxUser } from "../sandbox/sandbox-user.ts";
+import { Destinations } from "./destinations.ts";
+import { NetworkProxy } from "./proxy.ts";
+
+/** Refusals that are logged; all are counted. */
+const LOGGED = { calls: 20, period_seconds: 60 };
+
+/**
+ * Opens the proxy of a plugin whose network is granted by name.
+ * @returns nothing for other plugins
+ * @throws RuntimeFault `sandbox_unavailable`
+ */
+export async function openProxy(
+  { descriptor, logger, observer }: InstanceOptions,
+  { network, wall, limits }: SandboxSetting,
+): Promise<NetworkProxy | undefined> {
+  if (network.kind !== "names") return undefined;
+  if (wall === undefined) {
+    throw new RuntimeFault(
+      "sandbox_unavailable",
+      `${descriptor.name} is granted some hosts of the network, and only a wall can keep it from the others: ` +
+        `see plugins.sandbox.wall, or grant network: true.`,
+    );
+  }
+  if (typeof (setGlobalProxyFromEnv as unknown) !== "function") {
+    const advice = "run the runtime on Node 26 or newer, or grant network: true";
+    throw new RuntimeFault("sandbox_unavailable", `Node ${process.versions.node} has no proxy of its own: ${advice}.`);
+  }
+  const logged = new RateLimit(LOGGED);
+  return NetworkProxy.open({
+    destinations: new Destinations(network.rules),
+    user: sandboxUser(limits),
+    onDenied: ({ host, message }) => {
+      observer.denied(host);
+      if (logged.take() === 0) logger.warn({ host }, `the network was refused: ${message}`);
+    },
+  });
+}

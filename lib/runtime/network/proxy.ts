@@ -1,0 +1,172 @@
+import { chownSync } from "node:fs";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { messageOf } from "../guest/fault.ts";
+import type { SandboxUser } from "../sandbox/folder-scan.ts";
+import { Denied, type Destinations } from "./destinations.ts";
+
+/**
+ * The one way out of a sandbox whose network is granted by name: an HTTP proxy on a unix socket of the plugin's own.
+ * `CONNECT` opens a tunnel, which the plugin speaks TLS through; plain requests are read and written anew, so that one
+ * is never taken for two.
+ */
+
+export interface ProxyOptions {
+  destinations: Destinations;
+  /** The user who may connect besides the runtime's own. */
+  user: SandboxUser | undefined;
+  /** Hears of every refusal. */
+  onDenied(denied: Denied): void;
+}
+
+/** Connections of one plugin, at a time. */
+const MAX_CONNECTIONS = 256;
+const HEADERS_MS = 10_000;
+const CONNECT_MS = 10_000;
+/** A tunnel or a request over which nothing goes is cut after so many milliseconds. */
+const IDLE_MS = 5 * 60_000;
+
+/** Headers that are between two neighbours only (RFC 9110, section 7.6.1). */
+const HOP_BY_HOP = ["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"];
+
+export class NetworkProxy implements AsyncDisposable {
+  readonly socket: string;
+  readonly #folder: string;
+  readonly #options: ProxyOptions;
+  readonly #server: Server;
+  readonly #tunnels = new Set<Duplex>();
+  readonly #agent: Agent;
+
+  private constructor(folder: string, options: ProxyOptions) {
+    this.#folder = folder;
+    this.socket = join(folder, "s");
+    this.#options = options;
+    this.#agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: IDLE_MS, autoSelectFamily: true });
+    this.#server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: IDLE_MS, insecureHTTPParser: false });
+    this.#server.maxConnections = MAX_CONNECTIONS;
+    this.#server.on("request", (incoming, answer) => void this.#forward(incoming, answer));
+    this.#server.on("connect", (incoming, socket, head) => this.#tunnel(incoming, socket, head));
+    // Only CONNECT opens a tunnel, after its host and port were checked.
+    this.#server.on("upgrade", (_incoming, socket) => socket.end("HTTP/1.1 501 Not Implemented\r\n\r\n"));
+    this.#server.on("clientError", (_error, socket) => socket.destroy());
+  }
+
+  /** Opens the proxy of one plugin. @throws Error when the socket cannot be made */
+  static async open(options: ProxyOptions): Promise<NetworkProxy> {
+    const folder = await mkdtemp(join(tmpdir(), "sealift-net-"));
+    const proxy = new NetworkProxy(folder, options);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        proxy.#server.once("error", reject);
+        proxy.#server.listen(proxy.socket, resolve);
+      });
+      await chmod(proxy.socket, 0o600);
+      // Nobody else on this host may use what the plugin was granted.
+      if (options.user) for (const path of [proxy.socket, folder]) chownSync(path, options.user.uid, options.user.gid);
+      proxy.#server.unref();
+      return proxy;
+    } catch (error) {
+      await proxy[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const tunnel of this.#tunnels) tunnel.destroy();
+    this.#agent.destroy();
+    this.#server.closeAllConnections();
+    if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve));
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  #tunnel(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#tunnels.add(socket);
+    socket.once("close", () => this.#tunnels.delete(socket));
+    socket.on("error", () => socket.destroy());
+    const refuse = (error: unknown): void => {
+      socket.end(`HTTP/1.1 ${this.#statusOf(error)} Refused\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+    };
+    let upstream: Socket;
+    try {
+      upstream = this.#connect(this.#options.destinations.check(incoming.url ?? ""));
+    } catch (error) {
+      return refuse(error);
+    }
+    upstream.once("error", refuse);
+    socket.once("close", () => upstream.destroy());
+    upstream.once("connect", () => {
+      upstream.off("error", refuse);
+      upstream.on("error", () => socket.destroy());
+      upstream.setTimeout(IDLE_MS, () => upstream.destroy());
+      socket.write("HTTP/1.1 200 Connection Established\r\n\r\n");
+      upstream.write(head);
+      // Either end may say first that it has no more to send.
+      upstream.pipe(socket);
+      socket.pipe(upstream);
+      upstream.once("close", () => socket.destroy());
+    });
+  }
+
+  #connect({ host, port }: { host: string; port: number }): Socket {
+    const { lookup } = this.#options.destinations;
+    const upstream = connect({ host, port, lookup, autoSelectFamily: true, noDelay: true, allowHalfOpen: true });
+    upstream.setTimeout(CONNECT_MS, () => upstream.destroy(new Error(`no connection within ${CONNECT_MS} ms`)));
+    return upstream;
+  }
+
+  async #forward(incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
+    try {
+      const url = incoming.url?.startsWith("http://") === true ? URL.parse(incoming.url) : null;
+      if (url === null || url.username !== "" || url.password !== "") {
+        answer.writeHead(400, { connection: "close" }).end("This proxy takes http:// URLs and CONNECT.\n");
+        return;
+      }
+      const { host, port } = this.#options.destinations.check(url.host, 80);
+      const outgoing = request({
+        ...{ host, port, method: incoming.method, path: url.pathname + url.search, agent: this.#agent },
+        // The name that was checked, whatever the plugin put into its header.
+        headers: { ...endToEnd(incoming), host: url.host },
+        lookup: this.#options.destinations.lookup,
+        setHost: false,
+      });
+      outgoing.setTimeout(IDLE_MS, () => outgoing.destroy(new Error("nothing came")));
+      answer.once("close", () => outgoing.destroy());
+      const answered = new Promise<IncomingMessage>((resolve, reject) => {
+        outgoing.once("response", resolve);
+        outgoing.once("error", reject);
+      });
+      const sent = pipeline(incoming, outgoing);
+      // An answer may come before the whole request has been read.
+      sent.catch(() => undefined);
+      const response = await answered;
+      answer.writeHead(response.statusCode ?? 502, endToEnd(response));
+      await pipeline(response, answer);
+    } catch (error) {
+      if (answer.headersSent) answer.destroy();
+      else answer.writeHead(this.#statusOf(error), { connection: "close" }).end(`${messageOf(error)}\n`);
+    }
+  }
+
+  #statusOf(error: unknown): 403 | 502 {
+    if (!(error instanceof Denied)) return 502;
+    this.#options.onDenied(error);
+    return 403;
+  }
+}
+
+/** The headers of a message that are meant for its last reader. */
+function endToEnd({ headers }: IncomingMessage): IncomingMessage["headers"] {
+  const named = String(headers.connection ?? "")
+    .toLowerCase()
+    .split(",")
+    .map((name) => name.trim());
+  const dropped = new Set([...HOP_BY_HOP, ...named]);
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !dropped.has(name) && !name.startsWith("proxy-")),
+  );
+}

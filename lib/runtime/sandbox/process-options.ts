@@ -1,0 +1,34 @@
+import type { Use } from "../audit.ts";
+import type { InitFrame } from "../guest/bootstrap.ts";
+import type { PluginLog, PluginPort } from "../guest/plugin-port.ts";
+import type { CallFacts } from "../lifecycle/instance.ts";
+import type { ControlGroups, GroupLimits } from "../walls/control-group.ts";
+import type { Enclosed, Program } from "../walls/wall.ts";
+import type { SandboxUser } from "./folder-scan.ts";
+import type { MemorySampler } from "./memory-sampler.ts";
+import type { Reaper } from "./reaper.ts";
+import type { SandboxProcess } from "./sandbox-process.ts";
+
+/** The parts that one sandboxed process is started with. */
+export interface ProcessOptions {
+  launch: Program | Enclosed;
+  cwd: string;
+  user: SandboxUser | undefined;
+  /** The kernel's bounds, where there are any; the launch is one that waits for its group. */
+  bounds: { groups: ControlGroups; limits: GroupLimits } | undefined;
+  init: InitFrame;
+  startTimeoutMs: number;
+  memoryLimitMb: number;
+  sampler: MemorySampler;
+  reaper: Reaper;
+  port: PluginPort<CallFacts>;
+  log: PluginLog;
+  /** Takes a line of standard output or error. */
+  onLine(stream: "stdout" | "stderr", line: string): void;
+  /** Hears what an audited plugin did. */
+  onUsed?: (use: Use) => void;
+  /** A frame was dropped: `unknown_id`, `late`, `malformed`. */
+  onDropped(reason: string): void;
+  /** A cancelled call has not ended within its grace. */
+  onStuck(process: SandboxProcess, loopAnswers: boolean): void;
+}

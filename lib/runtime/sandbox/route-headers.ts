@@ -1,0 +1,74 @@
+import { RuntimeFault } from "../guest/fault.ts";
+
+/** Headers on their way to and from a sandboxed plugin: what is not its business stays here. */
+
+const MAX_HEADERS = 100;
+const MAX_HEADER_CHARACTERS = 16 * 1024;
+const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+/** Printable, and no line breaks: latin1 as Node sends it. */
+
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Headers of the connection and of the whole host: the runtime writes them, or nobody. */
+const KEPT_BACK: ReadonlySet<string> = new Set([
+  ...["connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer", "transfer-encoding"],
+  ...["upgrade", "content-length", "date", "x-request-id", "service-worker-allowed", "clear-site-data"],
+  ...["strict-transport-security", "alt-svc", "public-key-pins", "nel", "report-to", "reporting-endpoints"],
+]);
+
+/** Pages of a sandboxed plugin have an origin of their own: they cannot act as the runtime's other pages. */
+const POLICY = "sandbox allow-scripts allow-forms allow-popups allow-downloads";
+
+/** The plugin key is the operator's; a token that the runtime has checked reaches the plugin as its claims. */
+export function headersForPlugin(
+  headers: Readonly<Record<string, unknown>>,
+  isProtected: boolean,
+): Record<string, unknown> {
+  const { "x-plugin-key": _key, authorization, ...others } = headers;
+  return isProtected || authorization === undefined ? others : { ...others, authorization };
+}
+
+/**
+ * Checks the headers of an answer.
+ *
+ * @param prefix the paths that cookies are for
+ * @throws RuntimeFault `action_failed` for headers that HTTP does not allow
+ */
+export function headersOfPlugin(given: unknown, prefix: string): Record<string, string | string[]> {
+  const invalid = (why: string): RuntimeFault => new RuntimeFault("action_failed", `The route's headers ${why}.`);
+  if (typeof given !== "object" || given === null) throw invalid("are missing");
+  const entries = Object.entries(given as Record<string, unknown>);
+  if (entries.length > MAX_HEADERS) throw invalid(`are more than ${MAX_HEADERS}`);
+  const headers: Record<string, string | string[]> = {
+    "x-content-type-options": "nosniff",
+    "content-security-policy": POLICY,
+  };
+  let characters = 0;
+  for (const [key, value] of entries) {
+    const name = key.toLowerCase();
+    const values = (Array.isArray(value) ? value : [value]) as unknown[];
+    if (!NAME.test(name) || name.length > 256) throw invalid("have a name that is none");
+    for (const text of values) {
+      if (typeof text !== "string" || !VALUE.test(text)) throw invalid(`have a value of ${name} that is not allowed`);
+      characters += name.length + text.length;
+    }
+    if (values.length > MAX_HEADERS || characters > MAX_HEADER_CHARACTERS)
+      throw invalid(`have more than ${MAX_HEADER_CHARACTERS} characters`);
+    if (KEPT_BACK.has(name)) continue;
+    const texts = values as string[];
+    if (name === "set-cookie") headers[name] = cookies(texts, prefix);
+    else if (name === "content-security-policy") headers[name] = [POLICY, ...texts];
+    else headers[name] = texts.length === 1 ? texts[0]! : texts;
+  }
+  return headers;
+}
+
+/** A plugin's cookies are for its own paths on this host: the last `Path` counts, and a `Domain` is not taken. */
+const cookies = (values: readonly string[], prefix: string): string[] =>
+  values.filter((cookie) => !/;\s*domain\s*=/i.test(cookie)).map((cookie) => `${cookie}; Path=${prefix}`);
+
+/** @throws RuntimeFault `action_failed` */
+export function statusOfPlugin(status: unknown): number {
+  if (typeof status === "number" && Number.isInteger(status) && status >= 200 && status <= 599) return status;
+  throw new RuntimeFault("action_failed", "The route's status is not from 200 to 599.");
+}

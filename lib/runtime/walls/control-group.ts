@@ -1,0 +1,154 @@
+import { type Dirent, readFileSync, writeFileSync } from "node:fs";
+import { mkdir, readdir, rmdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { ifThere } from "../../support/files.ts";
+import type { Logger } from "../../support/logging.ts";
+
+/** Control groups (cgroup v2) of one runtime: one for each sandboxed process, which the kernel holds to its bounds. */
+
+/** The controllers that are used, each with the phrase by which people know what it bounds. */
+export const BOUNDS = { memory: "memory", cpu: "processor", pids: "processes" } as const;
+export type Controller = keyof typeof BOUNDS;
+
+export interface GroupLimits {
+  memoryMb: number;
+  /** Of one core: 150 is one and a half. */
+  cpuPercent: number;
+}
+
+/** Processes and threads of one sandbox; Node.js has about 15 threads. */
+const MAX_TASKS = 128;
+const MEGABYTE = 1024 * 1024;
+/** The kernel counts the processor in periods of this length; microseconds. */
+const CPU_PERIOD_US = 100_000;
+/** Pauses between tries to remove a group, whose last process may not be buried yet; milliseconds. */
+const REMOVAL_PAUSES_MS = [5, 10, 20, 50, 100, 200, 500, 1000];
+
+/** Returns when a process started, in the kernel's ticks: with its id it names the process for good. */
+export function startOf(pid: number): string | undefined {
+  try {
+    // The second field is the program's name, which may hold anything, `)` and blanks as well.
+    return readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)?.split(" ")[19];
+  } catch {
+    return undefined;
+  }
+}
+
+/** The control group of one process. Its owner disposes of it when the process has ended. */
+export class ControlGroup {
+  readonly #folder: string;
+  readonly #onEnd: (group: ControlGroup) => void;
+
+  constructor(folder: string, onEnd: (group: ControlGroup) => void) {
+    this.#folder = folder;
+    this.#onEnd = onEnd;
+  }
+
+  /** Moves a process into the group, with what it starts from then on. @throws Error from the kernel */
+  add(pid: number): void {
+    writeFileSync(join(this.#folder, "cgroup.procs"), String(pid));
+  }
+
+  /** Ends every process in the group at once, whatever session it has made for itself. */
+  kill(): void {
+    try {
+      writeFileSync(join(this.#folder, "cgroup.kill"), "1");
+    } catch {
+      // A kernel before 5.14, or a group that is gone: the signal to the process group has to do.
+    }
+  }
+
+  /** True when the kernel has ended a process of the group because its memory was full. */
+  get outOfMemory(): boolean {
+    try {
+      return /^oom_kill [1-9]/m.test(readFileSync(join(this.#folder, "memory.events"), "latin1"));
+    } catch {
+      return false;
+    }
+  }
+
+  /** Ends what is left in the group and removes it, soon. */
+  end(): void {
+    this.kill();
+    this.#onEnd(this);
+  }
+
+  /** Removes the group once it is empty. @returns false when it would not go */
+  async remove(): Promise<boolean> {
+    for (const pause of [...REMOVAL_PAUSES_MS, 0]) {
+      try {
+        await ifThere(rmdir(this.#folder));
+        return true;
+      } catch {
+        await delay(pause);
+      }
+    }
+    return false;
+  }
+}
+
+export class ControlGroups implements AsyncDisposable {
+  /** The controllers that hold here. */
+  readonly controllers: readonly Controller[];
+  readonly #parent: string;
+  readonly #logger: Logger;
+  readonly #removals = new Set<Promise<void>>();
+  readonly #name = `sealift-${process.pid}-${startOf(process.pid) ?? 0}-`;
+  static #last = 0;
+
+  /** @param parent a group without processes, whose `controllers` are enabled for the groups in it */
+  constructor(parent: string, controllers: readonly Controller[], logger: Logger) {
+    this.#parent = parent;
+    this.controllers = controllers;
+    this.#logger = logger;
+  }
+
+  /** Makes the group of one process. @throws Error from the kernel */
+  async create({ memoryMb, cpuPercent }: GroupLimits): Promise<ControlGroup> {
+    const folder = join(this.#parent, `${this.#name}${++ControlGroups.#last}`);
+    await mkdir(folder);
+    const group = new ControlGroup(folder, (ended) => this.#remove(ended));
+    const files: Record<Controller, Record<string, string>> = {
+      memory: { "memory.max": String(memoryMb * MEGABYTE), "memory.oom.group": "1" },
+      cpu: { "cpu.max": `${Math.round((cpuPercent * CPU_PERIOD_US) / 100)} ${CPU_PERIOD_US}` },
+      pids: { "pids.max": String(MAX_TASKS) },
+    };
+    try {
+      for (const controller of this.controllers) {
+        for (const [file, value] of Object.entries(files[controller])) await writeFile(join(folder, file), value);
+      }
+      // Missing where the kernel has no swap accounting: then there is none to bound.
+      if (this.controllers.includes("memory"))
+        await ifThere(writeFile(join(folder, "memory.swap.max"), "0", { flag: "r+" }));
+      return group;
+    } catch (error) {
+      group.end();
+      throw error;
+    }
+  }
+
+  /** Ends what runtimes that were killed have left in their groups, and removes those. */
+  async removeLeftovers(): Promise<void> {
+    const entries: Dirent[] = await readdir(this.#parent, { withFileTypes: true });
+    for (const { name } of entries.filter((entry) => entry.isDirectory())) {
+      const [, pid, start] = /^sealift-(\d+)-(\d+)-\d+$/.exec(name) ?? [];
+      if (pid === undefined || startOf(Number(pid)) === start) continue;
+      new ControlGroup(join(this.#parent, name), (ended) => this.#remove(ended)).end();
+    }
+    await this[Symbol.asyncDispose]();
+  }
+
+  /** Resolves when every group that has ended is removed. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#removals);
+  }
+
+  #remove(group: ControlGroup): void {
+    const removal = group.remove().then((isGone) => {
+      this.#removals.delete(removal);
+      if (!isGone) this.#logger.warn("the control group of a sandbox could not be removed: its processes do not end");
+    });
+    this.#removals.add(removal);
+  }
+}

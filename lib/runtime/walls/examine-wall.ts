@@ -1,0 +1,42 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { INTEGRATION_FILE } from "../../contract/files/manifest.ts";
+import { readConfiguration } from "../configuration.ts";
+import { messageOf } from "../guest/fault.ts";
+import { sandboxUser } from "../sandbox/sandbox-user.ts";
+import { examineGroups } from "./find-groups.ts";
+import { findWall, wallPolicyOf } from "./find-wall.ts";
+
+export interface WallFinding {
+  status: "ok" | "warning" | "failed";
+  message: string;
+  hint?: string;
+}
+
+/**
+ * Looks at what would hold the sandboxed plugins of a project root.
+ * @returns nothing where there is no configuration of a runtime
+ */
+export async function examineWall(projectRoot: string): Promise<WallFinding | undefined> {
+  const file = join(projectRoot, INTEGRATION_FILE);
+  const there = await stat(file).catch(() => undefined);
+  if (there === undefined) return undefined;
+  let settings;
+  try {
+    ({ settings } = await readConfiguration(file, process.env));
+  } catch (error) {
+    // Its secrets are in the service's credentials, which only the service can read.
+    return { status: "warning", message: `what holds sandboxed plugins is not known: ${messageOf(error)}` };
+  }
+  const policy = wallPolicyOf(settings);
+  if (policy === "off") return { status: "warning", message: "plugins.sandbox.wall is off: Node's model holds alone" };
+  const found = await findWall(sandboxUser(settings.plugins.sandbox));
+  if (found.wall) {
+    const message = `${found.wall.name}: ${found.wall.parts.join(", ")}; ${await examineGroups()}`;
+    return { status: "ok", message };
+  }
+  const message = `there is no second wall around sandboxed plugins: ${found.reason}`;
+  if (policy === "preferred")
+    return { status: "warning", message, hint: "docs/sandbox.md says what holds without it." };
+  return { status: "failed", message, hint: "Without it they do not load: plugins.sandbox.wall is required here." };
+}

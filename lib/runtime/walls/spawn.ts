@@ -1,0 +1,68 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { constants } from "node:os";
+import type { Duplex } from "node:stream";
+import type { SandboxUser } from "../sandbox/folder-scan.ts";
+import type { ControlGroup } from "./control-group.ts";
+import { type Enclosed, FILTER_FD, INFO_FD, type Program } from "./wall.ts";
+
+/** More than this no wall has to say of itself. Characters. */
+const MAX_INFO = 4096;
+
+/**
+ * Starts a program with a channel on descriptor 3, and with what a wall needs if it was enclosed. Its environment is
+ * empty: what is there shows in `/proc`. It has a session of its own, so that it is ended as a group, and the
+ * terminal's signals do not reach it.
+ *
+ * @param group the control group of the program, which then waits for a line on its standard input before it does
+ *   anything
+ * @throws Error when the kernel does not take it into its group
+ */
+export function spawnEnclosed(
+  program: Program | Enclosed,
+  { cwd, user, group }: { cwd: string; user: SandboxUser | undefined; group?: ControlGroup | undefined },
+): ChildProcess {
+  const enclosed = "filter" in program;
+  const child = spawn(program.file, program.arguments, {
+    stdio: [group ? "pipe" : "ignore", "pipe", "pipe", "pipe", ...(enclosed ? (["pipe", "pipe"] as const) : [])],
+    env: {},
+    cwd,
+    detached: true,
+    ...(user && { uid: user.uid, gid: user.gid }),
+  });
+  child.on("error", () => undefined);
+  for (const stream of child.stdio) stream?.on("error", () => undefined);
+  if (enclosed) ((child.stdio as readonly unknown[])[FILTER_FD] as Duplex).end(program.filter ?? "");
+  if (group && child.pid !== undefined) {
+    try {
+      group.add(child.pid);
+    } catch (error) {
+      child.kill("SIGKILL");
+      throw error;
+    }
+    child.stdin?.end("\n");
+  }
+  return child;
+}
+
+/**
+ * Resolves with the process id, on this host, of what a wall encloses; with `undefined` when it ended before it told.
+ */
+export function enclosedPid(child: ChildProcess): Promise<number | undefined> {
+  const info = child.stdio[INFO_FD] as Duplex;
+  let text = "";
+  return new Promise((resolve) => {
+    // The wall writes more than once: the stream is read to its end, whatever it says.
+    info.on("data", (chunk: Buffer) => {
+      if (text.length < MAX_INFO) text += chunk.toString("latin1");
+      const pid = /"child-pid": *(\d+)\D/.exec(text)?.[1];
+      if (pid !== undefined) resolve(Number(pid));
+    });
+    info.once("close", () => resolve(undefined));
+  });
+}
+
+/** Returns the signal that ended what a wall encloses: the wall itself tells it by its exit code, as a shell does. */
+export function signalOf(code: number | null): NodeJS.Signals | null {
+  const found = Object.entries(constants.signals).find(([, number]) => code === 128 + number);
+  return (found?.[0] as NodeJS.Signals | undefined) ?? null;
+}

@@ -1,0 +1,35 @@
+/** A wall that the operating system puts around a sandboxed process, beside Node's own permission model. */
+export interface Wall {
+  /** The program that makes it, with its version. */
+  readonly name: string;
+  /** The parts of it that hold here, one phrase each. */
+  readonly parts: readonly string[];
+  /** Returns the program that runs `program` behind the wall. */
+  enclose(program: Program, view: View): Enclosed;
+}
+
+export interface Program {
+  file: string;
+  arguments: readonly string[];
+}
+
+/** A program that was enclosed: it tells its process id, as JSON, on descriptor {@link INFO_FD}. */
+export interface Enclosed extends Program {
+  /** Filter of system calls, which the program reads from descriptor {@link FILTER_FD}. */
+  filter: Buffer | undefined;
+}
+
+export const INFO_FD = 4;
+export const FILTER_FD = 5;
+
+/** The view of a process behind a wall, besides Node.js itself. */
+export interface View {
+  /** Real paths, of files or folders. */
+  reads: readonly string[];
+  /** Real paths of folders. */
+  writes: readonly string[];
+  /** The folder that the process starts in. */
+  cwd: string;
+  /** `all` is the host's own network; an object is a network of its own, with the socket of a proxy as the way out. */
+  network: "none" | "all" | { socket: string };
+}

@@ -1,0 +1,120 @@
+import type { Metric } from "prom-client";
+import { Histogram, type Labels, type MetricValue } from "./histogram.ts";
+
+/** Metrics that are kept in plain numbers, and given to prom-client only when somebody looks. */
+
+export interface MetricFacts {
+  name: string;
+  help: string;
+}
+
+type MetricType = "counter" | "gauge" | "histogram";
+
+/** Returns a metric whose values are made when a prom-client registry asks for them. */
+export function readWhenAsked(
+  type: MetricType,
+  facts: MetricFacts,
+  values: () => MetricValue[] | Promise<MetricValue[]>,
+): Metric {
+  const get = async () => ({ ...facts, type, aggregator: "sum", values: await values() });
+  return { ...facts, type, get, reset: () => undefined } as unknown as Metric;
+}
+
+/**
+ * One value for each combination of labels. A combination is one text while it is looked up, so labels are few and
+ * short.
+ */
+abstract class Family<L extends string, V> {
+  readonly facts: MetricFacts;
+  readonly #labels: readonly L[];
+  readonly #series = new Map<string, V>();
+
+  /** @param labels the names of the labels, in the order in which their values are given */
+  constructor(name: string, help: string, labels: readonly L[]) {
+    this.facts = { name, help };
+    this.#labels = labels;
+  }
+
+  protected abstract create(): V;
+  abstract metric(): Metric;
+
+  protected at(values: readonly string[]): { key: string; value: V } {
+    const key = values.length === 1 ? values[0]! : values.join("\0");
+    let value = this.#series.get(key);
+    if (value === undefined) this.#series.set(key, (value = this.create()));
+    return { key, value };
+  }
+
+  protected put(key: string, value: V): void {
+    this.#series.set(key, value);
+  }
+
+  protected *entries(): Generator<[Labels, V]> {
+    for (const [key, value] of this.#series) {
+      const values = key.split("\0");
+      yield [Object.fromEntries(this.#labels.map((label, index) => [label, values[index]!])), value];
+    }
+  }
+}
+
+/** A counter with labels. */
+export class Counts<L extends string> extends Family<L, number> {
+  protected override create(): number {
+    return 0;
+  }
+
+  add(values: readonly string[], by = 1): void {
+    const { key, value } = this.at(values);
+    this.put(key, value + by);
+  }
+
+  metric(): Metric {
+    return readWhenAsked("counter", this.facts, () =>
+      [...this.entries()].map(([labels, value]) => ({ labels, value })),
+    );
+  }
+}
+
+/** A histogram of durations with labels. */
+export class Durations<L extends string> extends Family<L, Histogram> {
+  protected override create(): Histogram {
+    return new Histogram();
+  }
+
+  /** Adds a duration in milliseconds. */
+  note(values: readonly string[], milliseconds: number): void {
+    this.at(values).value.note(milliseconds);
+  }
+
+  metric(): Metric {
+    return readWhenAsked("histogram", this.facts, () =>
+      [...this.entries()].flatMap(([labels, histogram]) => histogram.values(this.facts.name, labels)),
+    );
+  }
+}
+
+/** A gauge that is measured when somebody looks; a value that is undefined is left out. */
+export function gauge(
+  name: string,
+  help: string,
+  measure: () => number | undefined | MetricValue[] | Promise<number | undefined | MetricValue[]>,
+): Metric {
+  return readWhenAsked("gauge", { name, help }, async () => {
+    const measured = await measure();
+    if (Array.isArray(measured)) return measured;
+    return measured === undefined ? [] : [{ value: measured, labels: {} }];
+  });
+}
+
+/** The numbers that every program of ours has of its process. */
+export function processMetrics(): Metric[] {
+  return [
+    gauge("sealift_uptime_seconds", "Seconds since the program started", () => process.uptime()),
+    gauge("sealift_process_resident_memory_bytes", "Resident memory of the program", () => process.memoryUsage.rss()),
+    gauge(
+      "sealift_event_loop_utilization",
+      "Part of its life that the event loop was busy, from 0 to 1",
+      () => performance.eventLoopUtilization().utilization,
+    ),
+  ];
+}

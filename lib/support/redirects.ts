@@ -1,0 +1,60 @@
+/** The reasons for which a redirect is not followed. */
+export type RedirectFault = "invalid" | "insecure" | "loop" | "too_many";
+
+/** An answer whose body may still be unread. */
+interface Answer {
+  status: number;
+  /** Its `Location`, as it came. */
+  location: string | undefined;
+  /** Discards a body that nobody reads. */
+  discard(): void;
+}
+
+/** The rules of one program for its redirects; those that hold for all of them are in {@link followRedirects}. */
+export interface RedirectRules<T extends Answer> {
+  /** The largest number of redirects that are followed. */
+  max: number;
+  /** One exchange, its redirect not followed. */
+  ask(url: URL): Promise<T>;
+  /**
+   * Decides on the next address, and on what goes there.
+   *
+   * @throws what the program says to an address that it refuses
+   */
+  admit(next: URL, from: URL, status: number): void;
+  /** Two requests with the same mark are a loop: the address, and the method where that changes. */
+  mark(url: URL): string;
+  /** The error of a redirect that is not followed. */
+  refused(fault: RedirectFault, from: URL, status: number): Error;
+}
+
+const REDIRECTS = [301, 302, 303, 307, 308];
+
+/**
+ * Follows redirects by hand, since a library would send credentials and bodies along: at most `max` of them, no loop,
+ * only to http and https, and never from https to http.
+ *
+ * @returns the first answer that is no redirect, and its address
+ * @throws what `ask`, `admit` and `refused` say
+ */
+export async function followRedirects<T extends Answer>(
+  first: URL,
+  rules: RedirectRules<T>,
+): Promise<{ answer: T; url: URL }> {
+  const seen = new Set<string>();
+  for (let url = first, redirects = 0; ; redirects++) {
+    const answer = await rules.ask(url);
+    const { status, location } = answer;
+    if (!REDIRECTS.includes(status)) return { answer, url };
+    answer.discard();
+    const refused = (fault: RedirectFault): Error => rules.refused(fault, url, status);
+    const next = location === undefined ? null : URL.parse(location, url);
+    if (next === null || !/^https?:$/.test(next.protocol)) throw refused("invalid");
+    if (url.protocol === "https:" && next.protocol === "http:") throw refused("insecure");
+    if (seen.has(rules.mark(next)) || next.href === url.href) throw refused("loop");
+    if (redirects === rules.max) throw refused("too_many");
+    seen.add(rules.mark(url));
+    rules.admit(next, url, status);
+    url = next;
+  }
+}

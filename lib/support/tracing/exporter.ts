@@ -1,0 +1,110 @@
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { settledWithin } from "../within.ts";
+import { otlpRequest } from "./otlp.ts";
+import type { TracingSettings } from "./settings.ts";
+import type { EndedSpan } from "./tracer.ts";
+
+/** Spans that wait at the most; further ones are dropped and counted. */
+const MAX_WAITING = 4096;
+const MAX_BATCH = 512;
+const INTERVAL_MS = 5000;
+/** The end of a program waits no longer for a collector. */
+const CLOSE_MS = 2000;
+
+/** Statuses after which the same spans are sent again (OTLP/HTTP, "Retryable Response Codes"). */
+const RETRYABLE = new Set([429, 502, 503, 504]);
+
+/** Sends spans to a collector in batches. Traces are a help: no work waits or fails for them. */
+export class Exporter {
+  readonly #settings: TracingSettings;
+  readonly #version: string;
+  readonly #warn: (message: string) => void;
+  #waiting: EndedSpan[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #sending: Promise<boolean> | undefined;
+  #dropped = 0;
+  #hasWarned = false;
+
+  constructor(settings: TracingSettings, version: string, warn: (message: string) => void) {
+    this.#settings = settings;
+    this.#version = version;
+    this.#warn = warn;
+  }
+
+  readonly add = (span: EndedSpan): void => {
+    if (this.#waiting.length >= MAX_WAITING) {
+      this.#dropped++;
+      return;
+    }
+    if (this.#waiting.push(span) === MAX_BATCH) void this.#flush();
+    this.#schedule();
+  };
+
+  /** Sends what waits, for a limited time, and tells how many spans were lost. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await settledWithin(this.#flush(), CLOSE_MS);
+    const lost = this.#dropped + this.#waiting.length;
+    if (lost > 0) this.#warn(`${lost} spans of traces were lost.`);
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#flush().then(() => {
+        if (this.#waiting.length > 0) this.#schedule();
+      });
+    }, INTERVAL_MS).unref();
+  }
+
+  async #flush(): Promise<void> {
+    await this.#sending;
+    while (this.#waiting.length > 0) if (!(await this.#send())) return;
+  }
+
+  /** @returns whether there is use in sending more now */
+  #send(): Promise<boolean> {
+    return (this.#sending ??= this.#sendBatch().finally(() => (this.#sending = undefined)));
+  }
+
+  async #sendBatch(): Promise<boolean> {
+    const batch = this.#waiting.slice(0, MAX_BATCH);
+    if (batch.length === 0) return true;
+    const answer = await this.#post(otlpRequest(batch, this.#settings.resource, this.#version));
+    const isDone = typeof answer === "number" && answer < 300;
+    if (isDone) this.#hasWarned = false;
+    else if (!this.#hasWarned) {
+      this.#hasWarned = true;
+      const why = typeof answer === "number" ? `it answered ${answer}` : answer;
+      this.#warn(`The collector of traces at ${this.#settings.url.origin} takes none: ${why}.`);
+    }
+    // Without an answer the collector may be back later.
+    if (typeof answer !== "number" || RETRYABLE.has(answer)) return false;
+    this.#waiting = this.#waiting.slice(batch.length);
+    if (!isDone) this.#dropped += batch.length;
+    return true;
+  }
+
+  /** @returns the status of the answer, or why there was none */
+  #post(body: string): Promise<number | string> {
+    const { url, headers, timeoutMs } = this.#settings;
+    return new Promise((resolve) => {
+      const request = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, {
+        method: "POST",
+        headers: {
+          ...{ "user-agent": "sealift", ...headers },
+          ...{ "content-type": "application/json", "content-length": Buffer.byteLength(body) },
+        },
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      request.once("response", (answer) => {
+        // Redirects are not followed: the headers are for this address.
+        resolve(answer.statusCode ?? 0);
+        answer.destroy();
+      });
+      request.on("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.name));
+      request.end(body);
+    });
+  }
+}

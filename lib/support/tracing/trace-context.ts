@@ -1,0 +1,36 @@
+/** The part of a trace that travels between programs: W3C Trace Context. */
+export interface TraceContext {
+  /** 32 hexadecimal digits. */
+  traceId: string;
+  /** 16 hexadecimal digits. */
+  spanId: string;
+  isSampled: boolean;
+  /** The `tracestate` of other systems, handed on as it came. */
+  state?: string;
+}
+
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const MAX_TRACEPARENT = 256;
+/** The length that everybody has to hand on (3.3.1.5). */
+const MAX_STATE = 512;
+
+/**
+ * Reads `traceparent` and `tracestate`. Returns undefined for everything that the specification says to ignore: a trace
+ * begins anew then.
+ */
+export function parseTraceparent(text: unknown, state?: unknown): TraceContext | undefined {
+  if (typeof text !== "string" || text.length > MAX_TRACEPARENT) return undefined;
+  const [, version, traceId, spanId, flags, rest] = TRACEPARENT.exec(text) ?? [];
+  if (traceId === undefined || version === "ff" || (version === "00" && rest !== undefined)) return undefined;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId!)) return undefined;
+  const isState = typeof state === "string" && state !== "" && state.length <= MAX_STATE && /^[\t -~]+$/.test(state);
+  return { traceId, spanId: spanId!, isSampled: (Number.parseInt(flags!, 16) & 1) === 1, ...(isState && { state }) };
+}
+
+/** Returns the headers that continue a trace elsewhere. */
+export function traceHeaders({ traceId, spanId, isSampled, state }: TraceContext): Record<string, string> {
+  return {
+    traceparent: `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`,
+    ...(state !== undefined && { tracestate: state }),
+  };
+}

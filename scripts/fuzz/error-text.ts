@@ -1,0 +1,18 @@
+import { SealiftError } from "../../lib/contract/errors.ts";
+
+/** Characters that an error of a foreign input may have: its faults are counted and cut. */
+const MAX_CHARACTERS = 10_000;
+
+/**
+ * Returns what is wrong with an error that a foreign input caused: a defect of the product, a text without end, one
+ * that a terminal would obey, or one that tells a secret.
+ */
+export function faultOfError(error: unknown, secret?: string): string | undefined {
+  if (!(error instanceof SealiftError)) return `it fails with ${String(error).slice(0, 300)}`;
+  if (error.code === "internal") return `it is a defect: ${error.message.slice(0, 300)}`;
+  const shown = [error.message, error.hint ?? "", error.hubCode ?? "", ...(error.faults ?? [])].join("\n");
+  if (shown.length > 2 * MAX_CHARACTERS) return `its error has ${shown.length} characters`;
+  if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(shown.replaceAll("\n", ""))) return "its error has control characters";
+  if (secret !== undefined && shown.includes(secret)) return "its error tells a secret";
+  return undefined;
+}

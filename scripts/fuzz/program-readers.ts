@@ -1,0 +1,80 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, rmSync } from "node:fs";
+import { type Listing, listingOf } from "./listing.ts";
+
+/** Milliseconds that a reader may take; it is then no reader to compare with. */
+const TIMEOUT_MS = 30_000;
+
+interface ProgramReader {
+  name: string;
+  command: (archive: string, folder: string) => [string, ...string[]];
+  /** It takes the names of other alphabets for those of an older system, whatever the archive says. */
+  asciiOnly?: true;
+}
+
+const bsdtar: ProgramReader = {
+  name: "bsdtar",
+  command: (archive, folder) => [
+    "bsdtar",
+    "-x",
+    "--no-same-owner",
+    "--no-same-permissions",
+    "-f",
+    archive,
+    "-C",
+    folder,
+  ],
+};
+
+/** Programs that unpack archives, as people have them; none of them is ours. */
+const READERS: Record<"tar" | "zip", readonly ProgramReader[]> = {
+  tar: [
+    {
+      name: "GNU tar",
+      command: (archive, folder) => [
+        "tar",
+        "-x",
+        "--no-same-owner",
+        "--no-same-permissions",
+        "-f",
+        archive,
+        "-C",
+        folder,
+      ],
+    },
+    bsdtar,
+  ],
+  zip: [
+    { name: "unzip", command: (archive, folder) => ["unzip", "-qq", "-o", archive, "-d", folder], asciiOnly: true },
+    bsdtar,
+  ],
+};
+
+/** Names the programs that the readers are, for tests that need them. */
+export const READER_PROGRAMS = ["tar", "bsdtar", "unzip", "python3"] as const;
+
+/**
+ * Unpacks an archive with each program, in turn into `folder`. A program that refuses, or warns, has told the person
+ * that something is wrong with the archive; only what is taken without a word is given.
+ *
+ * @param isAscii whether all names in the archive are
+ */
+export function* programListings(
+  kind: "tar" | "zip",
+  archive: string,
+  folder: string,
+  isAscii: boolean,
+): Generator<{ name: string; listing: Listing }> {
+  for (const { name, command, asciiOnly = false } of READERS[kind]) {
+    if (asciiOnly && !isAscii) continue;
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    const [program, ...args] = command(archive, folder);
+    const { status } = spawnSync(program, args, {
+      stdio: "ignore",
+      timeout: TIMEOUT_MS,
+      env: { ...process.env, LC_ALL: "C.UTF-8" },
+    });
+    if (status === 0) yield { name, listing: listingOf(folder) };
+  }
+}

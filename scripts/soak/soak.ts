@@ -1,0 +1,231 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { DeployClient } from "../../lib/client/deploy-client.ts";
+import { Random } from "../fuzz/random.ts";
+import type { Service } from "./service.ts";
+import { FILES, makeWorld, type SoakWorld, writeVersion } from "./world.ts";
+
+export interface SoakOptions {
+  folder: string;
+  durationMs: number;
+  seed: number;
+}
+
+export interface SoakReport {
+  lines: string[];
+  /** Sentence → how often. */
+  faults: Map<string, number>;
+}
+
+/** A soak may take this many times its duration until a version is published. */
+const MAX_STRETCH = 10;
+/** Milliseconds that the last version may take to run everywhere when nothing is killed any more. */
+const LAST_LIMIT_MS = 300_000;
+/** Resident memory that a service may have more in the second half than in the first: MB. */
+const GROWTH_MB = 40;
+const GROWTH_DESCRIPTORS = 20;
+/** A shorter soak says nothing about growth: its programs are still warming up. Milliseconds. */
+const LEAST_FOR_GROWTH_MS = 120_000;
+
+class Soak {
+  readonly faults = new Map<string, number>();
+  readonly #world: SoakWorld;
+  readonly #random: Random;
+  readonly #began = Date.now();
+  readonly #durationMs: number;
+  readonly #services: Service[];
+  readonly #publisher: Service;
+  readonly #agent: Service;
+  /** The version that was tried last: the hub may have it although its publisher was killed. */
+  #tried = "";
+  /** Versions that a publisher has told to be published. */
+  readonly #published: string[] = [];
+  #looks = 0;
+
+  constructor(world: SoakWorld, { durationMs, seed }: SoakOptions) {
+    this.#world = world;
+    this.#random = new Random(seed);
+    this.#durationMs = durationMs;
+    this.#services = [world.hub, world.watch, world.runtime];
+    this.#publisher = world.publisher;
+    this.#agent = world.agent;
+  }
+
+  /** A slow machine gets more time, until a version was published: a soak without one says nothing. */
+  get #over(): boolean {
+    const tookMs = Date.now() - this.#began;
+    return tookMs > this.#durationMs && (this.#published.length > 0 || tookMs > MAX_STRETCH * this.#durationMs);
+  }
+
+  fault(what: string): void {
+    this.faults.set(what, (this.faults.get(what) ?? 0) + 1);
+  }
+
+  async run(): Promise<string[]> {
+    for (const service of this.#services) if (!service.running) service.start();
+    await Promise.all([this.#publish(), this.#deploy(), this.#kill(), this.#watchOver()]);
+    await this.#end();
+    return this.#report();
+  }
+
+  /** One version after the other; one that was cut off is published again under its own name, or is there already. */
+  async #publish(): Promise<void> {
+    for (let count = 1; !this.#over; count++) {
+      const version = `1.${count}.0`;
+      await writeVersion(this.#world.source, this.#world.projectId, version);
+      this.#world.setVersion(version);
+      this.#tried = version;
+      for (let code: number | null = null; code !== 0 && !this.#over;) {
+        code = await this.#publisher.run();
+        if (code === 0) this.#published.push(version);
+        else await sleep(200);
+      }
+      await sleep(this.#random.below(1_500));
+    }
+  }
+
+  async #deploy(): Promise<void> {
+    while (!this.#over) {
+      await this.#agent.run();
+      await this.#look(this.#world.agentRoot);
+      await sleep(this.#random.below(1_000));
+    }
+  }
+
+  async #kill(): Promise<void> {
+    const all = [...this.#services, this.#agent, this.#publisher];
+    while (Date.now() - this.#began < this.#durationMs) {
+      await sleep(500 + this.#random.below(3_000));
+      const victim = this.#random.pick(all);
+      await victim.kill();
+      if (this.#services.includes(victim)) victim.start();
+    }
+  }
+
+  async #watchOver(): Promise<void> {
+    while (!this.#over) {
+      const part = Date.now() - this.#began > this.#durationMs / 2 ? 1 : 0;
+      for (const service of [...this.#services, this.#agent, this.#publisher]) service.measure(part);
+      for (const service of this.#services)
+        if (!service.running) {
+          await sleep(300);
+          if (service.running || this.#over) continue;
+          this.fault(`${service.name} has ended by itself`);
+          service.start();
+        }
+      await this.#look(this.#world.watchRoot);
+      await sleep(250);
+    }
+  }
+
+  /** Looks at the files of the plugin: they are of one version, whatever was killed. */
+  async #look(root: string): Promise<void> {
+    const release = await readdir(join(root, "plugins", "shop")).catch(() => undefined);
+    if (release === undefined) return;
+    this.#looks++;
+    for (let attempt = 0; ; attempt++) {
+      const texts = await Promise.all(
+        FILES.map((file) => readFile(join(root, "plugins", "shop", file), "utf8").catch(() => "missing")),
+      );
+      const versions = new Set(texts.map((text) => /1\.\d+\.0/.exec(text)?.[0] ?? "missing"));
+      if (versions.size === 1 && !versions.has("missing")) return;
+      // A switch between two reads shows both versions, once.
+      if (attempt === 2)
+        return this.fault(`the release of ${root === this.#world.watchRoot ? "the watch" : "the agent"} is mixed`);
+    }
+  }
+
+  async #end(): Promise<void> {
+    const { hub, watch, runtime, agentRoot, watchRoot } = this.#world;
+    if (!hub.running) hub.start();
+    for (let tries = 0; (await this.#agent.run()) !== 0; tries++) {
+      if (tries === 20) return this.fault("the agent does not deploy when nothing is killed any more");
+      await sleep(500);
+    }
+    const latest = await this.#latest();
+    const runs = async (root: string): Promise<boolean> =>
+      (await readFile(join(root, "plugins", "shop", "version"), "utf8").catch(() => "")) === latest;
+    // A fresh watch asks at once; one that lost its hub a few times may rest for minutes.
+    if (!(await runs(watchRoot))) {
+      await watch.kill();
+      watch.start();
+    }
+    const end = performance.now() + LAST_LIMIT_MS;
+    for (const [name, root] of [
+      ["agent", agentRoot],
+      ["watch", watchRoot],
+    ] as const) {
+      while (!(await runs(root)) && performance.now() < end) await sleep(200);
+      if (!(await runs(root))) this.fault(`the last version does not run at the end, where the ${name} deploys`);
+    }
+    await this.#expectPublished();
+    for (const service of [watch, runtime, hub])
+      if ((await service.stop()) !== 0) this.fault(`${service.name} did not end well`);
+    for (const root of [agentRoot, watchRoot]) await this.#expectNothingLeft(root);
+  }
+
+  get #client(): DeployClient {
+    return new DeployClient(this.#world.projectId, { ...this.#world.connection, timeoutMs: 30_000 });
+  }
+
+  async #latest(): Promise<string> {
+    const latest = await this.#client.latestVersion();
+    if (latest !== this.#tried && latest !== this.#published.at(-1))
+      this.fault("the hub's latest version is not the one that was published last");
+    return latest;
+  }
+
+  async #expectPublished(): Promise<void> {
+    const client = this.#client;
+    for (const version of this.#published) {
+      const location = await client.locate(version).catch(() => undefined);
+      if (location === undefined) this.fault("an acknowledged publication is lost");
+      else {
+        const answer = await fetch(location.download_url);
+        const { byteLength } = await answer.arrayBuffer();
+        if (!answer.ok || byteLength !== location.size_bytes) this.fault("an acknowledged artifact cannot be read");
+      }
+    }
+  }
+
+  async #expectNothingLeft(root: string): Promise<void> {
+    const names = await readdir(join(root, ".sealift"), { recursive: true });
+    for (const name of names)
+      if (/\.staging-|\.link-|\.seed-|\.tmp$|journal\.json$|lock\.holder$/.test(name))
+        this.fault(`${name.replace(/[0-9a-f]{8,}/g, "*")} is left behind`);
+    const kept = names.filter((name) => /^releases\/[^/]+\/[^/]+$/.test(name)).length;
+    if (kept > 3) this.fault(`${kept} releases are kept instead of 3`);
+  }
+
+  #report(): string[] {
+    const lines = [`${this.#published.length} versions published, releases looked at ${this.#looks} times`];
+    for (const service of [...this.#services, this.#agent, this.#publisher]) {
+      const [early, late] = service.peaks;
+      const peak = ({ residentMb, descriptors }: { residentMb: number; descriptors: number }): string =>
+        `${residentMb} MB, ${descriptors} descriptors`;
+      lines.push(
+        `${service.name}: ${service.starts} starts, ${service.kills} kills` +
+          (early && late ? `; at most ${peak(early)} in the first half, ${peak(late)} in the second` : ""),
+      );
+      if (early === undefined || late === undefined || this.#durationMs < LEAST_FOR_GROWTH_MS) continue;
+      if (late.residentMb > early.residentMb + GROWTH_MB) this.fault(`the memory of ${service.name} grows`);
+      if (late.descriptors > early.descriptors + GROWTH_DESCRIPTORS) this.fault(`${service.name} leaks descriptors`);
+    }
+    return lines;
+  }
+}
+
+/** Lets everything work and die for a while, and looks at what is left. */
+export async function soak(options: SoakOptions): Promise<SoakReport> {
+  const world = await makeWorld(options.folder);
+  const run = new Soak(world, options);
+  try {
+    const lines = await run.run();
+    const left = await world.processes();
+    if (left.length > 0) run.fault(`processes are left: ${left.join(", ")}`);
+    return { lines, faults: run.faults };
+  } finally {
+    for (const service of [world.hub, world.watch, world.runtime, world.agent, world.publisher]) await service.kill();
+  }
+}

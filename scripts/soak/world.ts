@@ -1,0 +1,140 @@
+import { once } from "node:events";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { dirname, join } from "node:path";
+import { createHub } from "../../lib/hub/hub.ts";
+import { Programs } from "../quickstart/programs.ts";
+import { Service } from "./service.ts";
+
+/** Files of the plugin; each of them names its version. */
+export const FILES = ["version", "main.mjs", "deep/er/version"];
+
+export interface SoakWorld {
+  hub: Service;
+  watch: Service;
+  runtime: Service;
+  agent: Service;
+  publisher: Service;
+  projectId: string;
+  source: string;
+  agentRoot: string;
+  watchRoot: string;
+  connection: { hubUrl: string; apiKey: string };
+  /** Says which version the publisher publishes from now on. */
+  setVersion(version: string): void;
+  /** Processes of the soak that still run: their names. */
+  processes(): Promise<string[]>;
+}
+
+async function plant(folder: string, files: Record<string, string>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), content);
+  }
+}
+
+/** Writes the source tree of one version. */
+export const writeVersion = (source: string, projectId: string, version: string): Promise<void> =>
+  plant(source, {
+    "deployment/install.yaml": `format_version: "1"\nproject_id: ${projectId}\nversion: ${version}\nsteps:\n  - {id: install, action: install_plugin, plugin: shop}\n`,
+    "plugins/shop/plugin.yaml": `name: shop\nversion: ${version}\nentry_point: main.mjs\nexecution_mode: trusted\n`,
+    "plugins/shop/version": version,
+    "plugins/shop/deep/er/version": version,
+    "plugins/shop/main.mjs": `export default { actions: { version: () => "${version}" } };\n// ${"padding ".repeat(5_000)}\n`,
+  });
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** Makes a hub with a project, and the programs that use it. */
+export async function makeWorld(folder: string): Promise<SoakWorld> {
+  const dataDir = join(folder, "hub");
+  const hubUrl = `http://127.0.0.1:${await freePort()}`;
+  const { projectId, apiKey, credential } = await prepareHub(dataDir);
+  await using programs = new Programs(folder);
+  await programs.run("sealift", ["keygen", "--out", join(folder, "keys")], {});
+  const [source, agentRoot, watchRoot] = ["source", "agent-root", "watch-root"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  await writeVersion(source, projectId, "1.0.0");
+  await plant(folder, {
+    "api.key": `${apiKey}\n`,
+    credential: `${credential}\n`,
+    "watch-root/integration.yaml": `app: { secret_key: a-plugin-key-for-tests-only, server: { port: 0 } }\nplugins: { strict_trusted: false }\n`,
+    // JSON is YAML.
+    "watch.yaml": JSON.stringify({
+      ...{ hub_url: hubUrl, interval: 1, timeout: 5, host_id: "watch", api_key_file: "api.key" },
+      targets: [
+        {
+          ...{ target: `project:${projectId}`, project_root: watchRoot, deployment_credential_file: "credential" },
+          signer_public_key: "keys/signer.pub",
+        },
+      ],
+    }),
+  });
+  const secrets = { SEALIFT_HUB_URL: hubUrl, SEALIFT_API_KEY: apiKey, SEALIFT_DEPLOYMENT_CREDENTIAL: credential };
+  const publishing = [
+    source,
+    "--project-id",
+    projectId,
+    "--signing-key-file",
+    join(folder, "keys", "signer.key"),
+    "--version",
+    "1.0.0",
+  ];
+  const target = ["--project-id", projectId, "--signer-public-key", join(folder, "keys", "signer.pub")];
+  const at = { cwd: folder };
+  return {
+    ...{ projectId, source, agentRoot, watchRoot, connection: { hubUrl, apiKey } },
+    hub: new Service("hub-serve", ["--data-dir", dataDir, "--listen", hubUrl.slice("http://".length)], at),
+    watch: new Service("watch", ["--config", join(folder, "watch.yaml"), "--json"], at),
+    runtime: new Service("runtime-serve", [], { cwd: watchRoot }),
+    agent: new Service(
+      "deploy-project",
+      [...target, "--project-root", agentRoot, "--host-id", "agent", "--timeout", "5"],
+      { ...at, env: secrets },
+    ),
+    publisher: new Service("deploy-publish", publishing, { ...at, env: secrets }),
+    setVersion: (version) => void (publishing[publishing.length - 1] = version),
+    processes: () => processesOf(folder),
+  };
+}
+
+async function prepareHub(dataDir: string): Promise<{ projectId: string; apiKey: string; credential: string }> {
+  const hub = await createHub({ listen: { host: "127.0.0.1", port: 0 }, dataDir });
+  try {
+    const url = await hub.listen();
+    const key = (await readFile(join(dataDir, "admin.key"), "utf8")).trim();
+    const create = async (path: string, json: object): Promise<Record<string, string>> => {
+      const headers = { "x-api-key": key, "content-type": "application/json" };
+      const answer = await fetch(`${url}/devkeys/${path}`, { method: "POST", headers, body: JSON.stringify(json) });
+      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
+      return (await answer.json()) as Record<string, string>;
+    };
+    const projectId = (await create("projects", { name: "Soak", kind: "project" })).id!;
+    const scopes = ["publish", "deploy", "report", "read"];
+    const issued = await create("api-keys", { name: "soak", project_id: projectId, scopes });
+    return { projectId, apiKey: issued.key!, credential: issued.deployment_credential! };
+  } finally {
+    await hub.close();
+  }
+}
+
+/** A process of the soak names its folder among its arguments, or works in it. */
+async function processesOf(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const pid of await readdir("/proc")) {
+    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) continue;
+    const line = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+    if (line.includes(folder)) found.push(line.split("\0").slice(0, 2).join(" "));
+  }
+  return found;
+}

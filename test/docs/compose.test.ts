@@ -1,0 +1,54 @@
+/** The files under ops/ for two hubs name options, files and variables that exist. */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+import { parse } from "yaml";
+import { hub } from "../../lib/options/hub.ts";
+
+const ops = new URL("../../ops/", import.meta.url);
+
+interface Service {
+  command?: string[];
+  environment?: Record<string, string>;
+  volumes?: string[];
+}
+
+t.test("the compose file starts hubs with options that exist, behind the balancer of the page", async (t) => {
+  const text = await readFile(new URL("compose/compose.yaml", ops), "utf8");
+  const { services } = parse(text, { merge: true }) as { services: Record<string, Service> };
+  const known = new Set(
+    Object.entries(hub).map(
+      ([key, option]) => `--${"name" in option && option.name ? String(option.name) : kebab(key)}`,
+    ),
+  );
+  for (const name of ["hub-a", "hub-b"]) {
+    const flags = (services[name]?.command ?? []).join("\n").match(/(?<= )--[a-z][a-z-]*/g) ?? [];
+    const ours = flags.filter((flag) => flag !== "--global" && flag !== "--silent");
+    t.ok(ours.length >= 7, `${name}: ${ours.join(" ")}`);
+    t.same(
+      ours.filter((flag) => !known.has(flag)),
+      [],
+    );
+  }
+  const balancer = services["balancer"];
+  const mounted = (balancer?.volumes ?? []).map((volume) => volume.split(":")[0]!);
+  t.same(
+    mounted.map((path) => existsSync(new URL(path, new URL("compose/", ops)))),
+    [true],
+  );
+  const configuration = await readFile(new URL("haproxy/haproxy.cfg", ops), "utf8");
+  const variables = new Set([...configuration.matchAll(/"\$\{([A-Z_]+)\}"/g)].map(([, name]) => name!));
+  t.same([...variables].toSorted(), Object.keys(balancer?.environment ?? {}).toSorted());
+});
+
+t.test("pages link to files under ops/ that are there", async (t) => {
+  for (const page of ["scaling.md", "metrics.md"]) {
+    const text = await readFile(new URL(`../../docs/${page}`, import.meta.url), "utf8");
+    const paths = [...new Set(text.match(/ops\/[a-z]+(\/[a-z.-]*[a-z])?/g) ?? [])];
+    t.ok(paths.length > 0);
+    for (const path of paths) t.ok(existsSync(fileURLToPath(new URL(`../../${path}`, import.meta.url))), path);
+  }
+});
+
+const kebab = (key: string): string => key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -1,0 +1,115 @@
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { appendFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import t from "tap";
+import { hmacOf } from "../support/hub/archives.ts";
+import { createProject, publication, type RunningHub, startHub } from "../support/hub/harness.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+/** The operator's day at a hub, by the names that things have. */
+
+const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
+
+function sealift(hub: RunningHub, ...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const env = {
+    PATH: process.env.PATH,
+    XDG_CONFIG_HOME: "/nowhere",
+    SEALIFT_HUB_URL: hub.url,
+    SEALIFT_API_KEY: hub.adminKey,
+  };
+  return new Promise((resolve) =>
+    execFile(process.execPath, [PROGRAM, ...words], { env }, (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+    ),
+  );
+}
+
+t.test("versions, names, owners and keys of a project by its name", async (t) => {
+  const hub = await startHub(t, { rateLimits: false });
+  const project = await createProject(hub);
+  await project.publish(publication("1.0.0"));
+  await project.publish(publication("1.1.0"));
+  t.match(await sealift(hub, "project", "rename", project.id, "Harbour"), { stderr: /is called Harbour now\.\n$/ });
+
+  const yanked = await sealift(hub, "version", "yank", "harbour", "1.1.0", "--reason", "loses data");
+  t.match(yanked, { code: 0, stderr: "harbour 1.1.0 is yanked.\n" });
+  const listed = await sealift(hub, "version", "list", "Harbour");
+  t.match(listed.stdout, /^1\.1\.0 .* yanked: loses data\n1\.0\.0 .* latest\n$/);
+  t.match(await sealift(hub, "version", "unyank", "Harbour", "1.1.0"), { stderr: /no longer yanked/ });
+  t.match(await sealift(hub, "version", "delete", "Harbour", "1.1.0"), { code: 2, stderr: /--reason is missing/ });
+  const deleted = await sealift(hub, "version", "delete", "Harbour", "1.1.0", "--reason", "a password");
+  t.match(deleted, { code: 0, stderr: "Deleted Harbour 1.1.0.\n" });
+  const fields = await sealift(hub, "project", "versions", "Harbour", "--fields", "version,is_latest");
+  t.equal(fields.stdout, '{"version":"1.0.0","is_latest":true}\n');
+  t.match(await sealift(hub, "version", "list", "Harbuor"), {
+    code: 1,
+    stderr: /No project, plugin or service of yours is called "Harbuor"\.\n {2}Did you mean "Harbour"\?/,
+  });
+
+  t.equal((await sealift(hub, "version", "list", "Harbour", "--jq", ".version")).stdout, "1.0.0\n");
+  t.match(await sealift(hub, "key", "list", "--jq", ".name |"), { code: 2, stdout: "", stderr: /--jq: syntax error/ });
+
+  const key = await sealift(hub, "key", "create", "--name", "ci", "--project", "Harbour", "--json");
+  t.equal((JSON.parse(key.stdout) as { key: { project_id: string } }).key.project_id, project.id);
+  t.match(
+    (await sealift(hub, "key", "list")).stdout,
+    /^ci +slk_\S+… +no end +admin +Harbour +deploy,report,read +key_/m,
+  );
+  t.match(await sealift(hub, "key", "revoke", "ci"), { code: 0, stderr: /^Revoked key_/ });
+  t.match(await sealift(hub, "key", "revoke", "ci"), { code: 1, stderr: /No live key of yours is called "ci"/ });
+
+  await sealift(hub, "key", "create", "--name", "alice", "--owner", "alice");
+  const moved = await sealift(hub, "project", "transfer", "Harbour", "alice");
+  t.match(moved, { code: 0, stderr: "Harbour belongs to alice now. 1 key was revoked.\n" });
+  t.match((await sealift(hub, "project", "list")).stdout, /^project +Harbour +1\.0\.0 +alice +prj_/);
+});
+
+t.test("a name that several have is refused with their ids; a kind or an id decides", async (t) => {
+  const hub = await startHub(t, { rateLimits: false });
+  await sealift(hub, "project", "create", "Tide");
+  await sealift(hub, "project", "create", "Tide", "--kind", "plugin", "--slug", "tide");
+  const both = await sealift(hub, "version", "list", "Tide");
+  t.match(both, { code: 2, stderr: /"Tide" is the name of several: .*plugin:tide \(plg_\w+\), prj_.*Give the id/s });
+  t.match(await sealift(hub, "version", "list", "plugin:Tide"), { code: 0, stderr: /No version has been published/ });
+  t.match(await sealift(hub, "version", "list", "tide"), { code: 0 }, "a slug comes before a name");
+
+  t.match(await sealift(hub, "grant", "list", "tide"), { code: 0, stderr: "Nobody but its owner.\n" });
+  t.match(await sealift(hub, "grant", "add", "tide", "bob"), { code: 0, stderr: "bob may see plugin:tide.\n" });
+  t.match((await sealift(hub, "grant", "list", "tide")).stdout, /^bob {2}\d{4}-/);
+  t.match(await sealift(hub, "grant", "remove", "tide", "bob"), {
+    code: 0,
+    stderr: "bob no longer sees plugin:tide.\n",
+  });
+  t.match(await sealift(hub, "grant", "remove", "tide", "bob"), { code: 1, stderr: /^error \(not_found\)/ });
+  t.match(await sealift(hub, "grant", "add", "project:Tide", "bob"), {
+    code: 2,
+    stderr: /"project:Tide" is a project; grants are for plugins and services/,
+  });
+});
+
+t.test(
+  "a plugin goes from its scaffold to the marketplace in two commands, without what is its author's",
+  async (t) => {
+    const hub = await startHub(t, { rateLimits: false });
+    const cwd = temporaryFolder(t);
+    await writeFile(join(cwd, "secret"), "a developer's own secret");
+    const folder = join(cwd, "greeter");
+    await sealift(hub, "project", "create", "Greeter", "--kind", "plugin", "--slug", "greeter");
+    const init = spawnSync(process.execPath, [PROGRAM, "plugin", "init", "greeter", "--language", "typescript"], {
+      cwd,
+    });
+    t.equal(init.status, 0, init.stderr.toString());
+    t.ok(existsSync(join(folder, ".sealift/tsconfig.json")));
+    const publish = ["plugin", "publish", folder, "--signing-secret-file", join(cwd, "secret")];
+    t.match(await sealift(hub, ...publish), { code: 0, stdout: /^published greeter 0\.1\.0 \(\d+ bytes\)\n$/ });
+    t.match(await sealift(hub, ...publish), { code: 0 }, "the same bytes again change nothing");
+    const install = await hub.call("GET", "/app/marketplace/plugins/greeter/install");
+    t.equal(install.headers.get("x-signature"), hmacOf(install.bytes, "a developer's own secret"));
+    t.ok(install.bytes.includes("greeter/plugin.yaml"));
+    t.notOk(install.bytes.includes(".sealift"));
+    await appendFile(join(folder, "plugin.yaml"), "# changed\n");
+    t.match(await sealift(hub, ...publish), { code: 5, stderr: /version_exists/ });
+  },
+);

@@ -1,0 +1,28 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import t from "tap";
+import { explore, linesOf } from "../../scripts/crash/explore.ts";
+import { hostScenarios, HostWorld } from "../../scripts/crash/host.ts";
+
+/** A part of `npm run crash`: states that a file system may leave when the power goes, drawn by a seed. */
+const folder = mkdtempSync(join(tmpdir(), "sealift-power-"));
+const world = await HostWorld.make(folder);
+t.teardown(async () => {
+  await world[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+for (const scenario of hostScenarios(world)) {
+  t.test(`${scenario.name}: whatever a power cut leaves, the old or the new is there, whole`, async (t) => {
+    const result = await explore(scenario, { durability: "full", limit: 40, seed: 1, folder });
+    t.ok(result.checked >= 40, `${result.checked} states`);
+    t.same(linesOf(result).slice(1), []);
+  });
+}
+
+t.test("the same states show what is lost when nothing is waited for", async (t) => {
+  const upgrade = hostScenarios(world).find(({ name }) => name === "upgrade")!;
+  const { violations } = await explore(upgrade, { durability: "none", limit: 40, seed: 1, folder });
+  t.ok([...violations.keys()].some((fault) => /neither the old release nor the new one/.test(fault)));
+});

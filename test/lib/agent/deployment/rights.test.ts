@@ -1,0 +1,131 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
+import type { AgentEvent } from "../../../../lib/agent/deployment/events.ts";
+import { rollback } from "../../../../lib/agent/deployment/rollback.ts";
+import type { DeployOptions } from "../../../../lib/agent/deployment/run.ts";
+import { inspectTarget } from "../../../../lib/agent/inspection.ts";
+import { readReports } from "../../../../lib/agent/reports/report.ts";
+import { HELD_RIGHTS } from "../../../../lib/contract/surfaces/reports.ts";
+import { consentTo, readHeldRights } from "../../../../lib/releases/held-rights.ts";
+import { readJournal } from "../../../../lib/releases/journal.ts";
+import { layoutOf } from "../../../../lib/releases/layout.ts";
+import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
+import { currentName, listReleases } from "../../../../lib/releases/release.ts";
+import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../../support/host/given-source.ts";
+import { givenTarget, watching } from "../../../support/host/watching.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
+
+/** Parts of a `plugin.yaml` beside name and version. */
+const ASKING = {
+  nothing: "",
+  host: "network: ['api.example.org:443']\n",
+  more: "network: ['api.example.org:443']\nenvironment: { required: [TOKEN] }\n",
+} as const;
+
+const filesOf = (version: string, asks: string): Record<string, string> => ({
+  "plugins/a/version": version,
+  "plugins/a/plugin.yaml": `name: a\nversion: ${version}\n${asks}`,
+});
+
+function host(t: Test) {
+  const root = temporaryFolder(t);
+  const layout = layoutOf(root);
+  const events: AgentEvent[] = [];
+  const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
+  return {
+    ...{ root, layout, events },
+    deploy: (version: string, asks: string, more: Partial<DeployOptions> = {}) =>
+      deploy(sourceOf(version, INSTALL, { files: filesOf(version, asks) }), { ...options, ...more }, (event) =>
+        events.push(event),
+      ),
+    back: () => rollback({ kind: "project", slug: TARGET.slice("project-".length) }, options, () => undefined),
+    running: () => readFile(join(root, "plugins/a/version"), "utf8"),
+    held: async () => readHeldRights(layout, TARGET, await currentName(layout, TARGET)),
+  };
+}
+
+t.test("an upgrade that asks for more is held until a person agrees to exactly that", async (t) => {
+  const h = host(t);
+  t.match(await h.deploy("1.0.0", ASKING.nothing), { outcome: "deployed" });
+  const rights = ["a: network: api.example.org:443"];
+  const held = await h.deploy("1.1.0", ASKING.host);
+  t.match(held, { outcome: "failed", version: "1.1.0", error: { code: "rights_held", exitCode: 1, faults: rights } });
+  t.match(held.error?.message, /1\.1\.0 asks for more rights than the running 1\.0\.0: a: network: api/);
+  t.match(held.error?.hint, /sealift watch consent project:prj_\w+ --version 1\.1\.0/);
+  t.match(
+    h.events.findLast(({ event }) => event === "rights.more"),
+    { version: "1.1.0", rights, accepted: false },
+  );
+  t.equal(await h.running(), "1.0.0");
+  t.same(await readQuarantine(h.layout, TARGET), [], "the version is not condemned");
+  t.equal(await readJournal(h.layout), undefined);
+  t.equal((await listReleases(h.layout, TARGET)).length, 1, "nothing of it is left");
+  const [report] = await readReports(h.layout, TARGET, 1);
+  t.match(report, { status: "failed", code: "rights_held", running_version: "1.0.0" });
+  t.ok(report?.error_message?.startsWith(HELD_RIGHTS), report?.error_message ?? "no message");
+  t.match((await inspectTarget(h.layout, TARGET)).heldRights, { version: "1.1.0", rights });
+
+  await consentTo(h.layout, TARGET, (await h.held())!);
+  t.match(
+    await h.deploy("1.2.0", ASKING.more),
+    { error: { code: "rights_held" } },
+    "a further one asks for still more",
+  );
+  t.same((await h.held())?.rights, ["a: network: api.example.org:443", "a: environment: TOKEN"]);
+  t.match(await h.deploy("1.1.1", ASKING.host), { outcome: "deployed" }, "another one for no more");
+  t.equal(await h.held(), undefined);
+});
+
+t.test("a consent holds for the release that ran, and is forgotten with it", async (t) => {
+  const h = host(t);
+  await h.deploy("1.0.0", ASKING.nothing);
+  await h.deploy("1.1.0", ASKING.host);
+  await consentTo(h.layout, TARGET, (await h.held())!);
+  t.match(await h.deploy("1.0.1", ASKING.nothing), { outcome: "deployed" });
+  t.match(await h.deploy("1.1.0", ASKING.host), { error: { code: "rights_held" } });
+});
+
+t.test("neither a first installation nor a rollback is held, and --accept-rights takes everything", async (t) => {
+  const h = host(t);
+  t.match(await h.deploy("1.0.0", ASKING.more), { outcome: "deployed" }, "a first one");
+  t.match(await h.deploy("1.1.0", ASKING.nothing), { outcome: "deployed" }, "less is no question");
+  t.match(await h.back(), { outcome: "deployed", version: "1.0.0" }, "a rollback");
+  t.match(await h.deploy("1.1.1", ASKING.nothing), { outcome: "deployed" });
+  t.match(await h.deploy("1.2.0", ASKING.more, { acceptRights: true }), { outcome: "deployed" });
+  t.match(
+    h.events.findLast(({ event }) => event === "rights.more"),
+    { version: "1.2.0", accepted: true },
+  );
+});
+
+t.test("a watch says once what is asked, fetches it once, and goes on after a consent", async (t) => {
+  const { layout, root } = host(t);
+  let fetched = 0;
+  const target = givenTarget(root, {
+    given: (version) => {
+      const asks = version === "1.0.0" ? ASKING.nothing : ASKING.host;
+      return {
+        files: filesOf(version, asks),
+        resolve: async () => {
+          fetched++;
+          return { version, identity: version };
+        },
+      };
+    },
+  });
+  target.publish("1.0.0");
+  const w = watching(t, [target]);
+  await w.until("deploy.done", { outcome: "deployed" });
+  target.publish("1.1.0");
+  await w.until("deploy.done", { outcome: "failed", code: "rights_held" });
+  const rights = ["a: network: api.example.org:443"];
+  t.match(await w.until("target.held"), { version: "1.1.0", reason: "rights", rights, message: /asks for more/ });
+  for (let checks = 0; checks < 3; checks++) t.match(await w.until("check.scheduled"), { failures: 0 });
+  t.equal(w.all("target.held").length, 1);
+  t.equal(fetched, 2, "a held version is not fetched again");
+  await consentTo(layout, TARGET, (await readHeldRights(layout, TARGET, await currentName(layout, TARGET)))!);
+  await w.until("deploy.done", { outcome: "deployed", version: "1.1.0" });
+  t.equal(await readFile(join(root, "plugins/a/version"), "utf8"), "1.1.0");
+});

@@ -1,0 +1,104 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import t from "tap";
+import { TreeDigest } from "../../../lib/artifact/tree/tree-digest.ts";
+import type { FileEntry } from "../../../lib/artifact/tree/tree-index.ts";
+import { CONTENTS_FILE, damageOf, writeContents } from "../../../lib/releases/contents.ts";
+import { readRelease, writeRelease } from "../../../lib/releases/release.ts";
+import { baseTree, deltaBases, sourcePaths } from "../../../lib/releases/source-tree.ts";
+import { layoutOf } from "../../support/host/project-root.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+const TARGET = "project-prj_0123456789abcdef" as const;
+const FOLDERS = { "plugins/a": "code/a", "extensions/b": "extensions/b" };
+
+/** Path in the source tree → place in the release. */
+const PLACES = {
+  "code/a/main.js": "plugins/a/main.js",
+  "code/a/data/seed": "shipped-data/plugins/a/seed",
+  "deployment/install.yaml": "rest/deployment/install.yaml",
+  "extensions/b/lib.js": "extensions/b/lib.js",
+  "integration.yaml": "integration.yaml",
+};
+
+t.test("the contents of a release tell damage, and the tree that it was made of", async (t) => {
+  const layout = layoutOf(temporaryFolder(t));
+  const folder = layout.release(TARGET, "1.0.0-x");
+  const plant = (path: string, text: string): void => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  };
+  const tree = new Map<string, FileEntry>();
+  const digest = new TreeDigest();
+  for (const [path, place] of Object.entries(PLACES)) {
+    plant(place, path);
+    const sha256 = createHash("sha256").update(path).digest("hex");
+    tree.set(path, { type: "file", path, executable: place.endsWith("main.js"), size: path.length, sha256 });
+    digest.add(path, sha256);
+  }
+  plant("plugins/a/made", "by a provisioner");
+  plant("plugins/a/main.js", "changed by a provisioner");
+  const sourcePathOf = sourcePaths(FOLDERS);
+  for (const [path, place] of Object.entries(PLACES)) t.equal(sourcePathOf(place), path);
+
+  const known = (place: string) => {
+    const source = tree.get(sourcePathOf(place));
+    return place.startsWith("plugins/") ? { source } : { source, sha256: source?.sha256 };
+  };
+  const files = await writeContents(folder, {
+    known,
+    kept: ["integration.yaml"],
+    emptyFolders: ["extensions/b/empty"],
+  });
+  t.equal(files, 7);
+  await writeRelease(layout, TARGET, "1.0.0-x", {
+    version: "1.0.0",
+    identity: null,
+    items: [],
+    content_sha256: digest.digest(),
+    source_folders: FOLDERS,
+    created_at: new Date().toISOString(),
+    files,
+  });
+  const release = (await readRelease(layout, TARGET, "1.0.0-x"))!;
+  t.match(await deltaBases(layout, TARGET), [{ version: "1.0.0" }]);
+  const base = (await baseTree(layout, TARGET, release))!;
+  const folders = [{ type: "folder", path: "extensions/b/empty" }];
+  t.strictSame(
+    base.entries.map(({ path }) => path),
+    [...tree.keys(), "extensions/b/empty"].toSorted(),
+    "in canonical order",
+  );
+  t.strictSame(new Set(base.entries), new Set([...tree.values(), ...folders]), "as the tree was, not as it was made");
+  for (const [path, place] of Object.entries(PLACES)) t.equal(base.pathOf(path), join(folder, place));
+
+  t.equal(await damageOf(layout, TARGET, release, { digests: true }), undefined);
+  rmSync(join(folder, "rest"), { recursive: true });
+  t.equal(await damageOf(layout, TARGET, release), undefined, "what runs nowhere is no damage");
+  t.match(await damageOf(layout, TARGET, release, { digests: true }), /rest\/deployment\/install\.yaml is missing/);
+
+  const list = join(folder, CONTENTS_FILE);
+  const text = readFileSync(list, "utf8");
+  writeFileSync(list, text.replace('"executable":false', '"executable":false,"source":{"size":1,"sha256":"00"}'));
+  await t.rejects(baseTree(layout, TARGET, release), { code: "delta_base_changed" });
+  writeFileSync(list, `${text}{}\n`);
+  await t.rejects(baseTree(layout, TARGET, release), { code: "delta_base_changed" });
+  t.match(await damageOf(layout, TARGET, release), /its list of files is damaged/);
+  rmSync(list);
+  t.equal(await baseTree(layout, TARGET, release), undefined);
+  t.strictSame(await deltaBases(layout, TARGET), []);
+});
+
+t.test("a path of a release leads to its source, however the plan spells the folder", async (t) => {
+  const cases: Record<string, Record<string, string>> = {
+    "./code/a/": { "plugins/a/x.js": "code/a/x.js", "shipped-data/plugins/a/s/seed": "code/a/data/s/seed" },
+    ".": { "plugins/a/x.js": "x.js", "shipped-data/plugins/a/seed": "data/seed" },
+  };
+  for (const [folder, paths] of Object.entries(cases)) {
+    const sourcePathOf = sourcePaths({ "plugins/a": folder });
+    for (const [path, source] of Object.entries(paths)) t.equal(sourcePathOf(path), source);
+    for (const other of ["plugins/b/x.js", "plugins/a", "release.json"]) t.equal(sourcePathOf(other), other);
+    t.equal(sourcePathOf("rest/plugins/a/x.js"), "plugins/a/x.js");
+  }
+});

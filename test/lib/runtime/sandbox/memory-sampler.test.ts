@@ -1,0 +1,29 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import t from "tap";
+import { MemorySampler, type Sampled } from "../../../../lib/runtime/sandbox/memory-sampler.ts";
+import { until } from "../../../support/runtime/host.ts";
+
+const skip = process.platform === "linux" ? false : "only Linux tells what a process has used";
+
+t.test("a sampler sees memory, who works and who does not, and outlives who ends", { skip }, async (t) => {
+  const start = (...command: string[]): Sampled => {
+    const child = spawn("/bin/sh", ["-c", ...command], { stdio: "ignore" });
+    t.teardown(() => child.kill("SIGKILL"));
+    return { pid: child.pid ?? 0, limitBytes: 2 ** 40, residentBytes: 0, onExceeded: () => undefined };
+  };
+  const [idle, busy, brief] = [start("exec sleep 60"), start("while :; do :; done"), start("exec sleep 0")];
+  let exceeded = 0;
+  const large: Sampled = { ...start("exec sleep 60"), limitBytes: 1, onExceeded: () => exceeded++ };
+  const sampler = new MemorySampler();
+  const unwatch = [idle, busy, brief, large].map((sampled) => sampler.watch(sampled));
+  await until(() => (busy.activity ?? 0) >= 12, 60_000);
+  t.ok((idle.activity ?? 0) <= 3, `a process that sleeps was seen to work ${idle.activity} times`);
+  t.ok(idle.residentBytes > 100_000 && busy.residentBytes > 100_000);
+  t.ok(exceeded > 1);
+  for (const remove of unwatch) remove();
+  const after = exceeded;
+  const probe = spawn("/bin/sleep", ["0.3"]);
+  await once(probe, "exit");
+  t.equal(exceeded, after, "nobody is looked at any more");
+});

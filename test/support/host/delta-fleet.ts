@@ -1,0 +1,79 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Test } from "tap";
+import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import type { AgentEvent } from "../../../lib/agent/deployment/events.ts";
+import { projectSource } from "../../../lib/agent/sources/project.ts";
+import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
+import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
+import { publishProject } from "../../../lib/publisher/publish-project.ts";
+import { planText } from "../forged/artifact.ts";
+import { createProject, startHub } from "../hub/real-hub.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
+import { mayChange, snapshot } from "./attacked-host.ts";
+
+const SEED = randomBytes(32);
+const noise = randomBytes(500_000);
+
+/** A hub, a project whose versions differ by one edit, and hosts that deploy it. */
+export async function deltaFleet(t: Test) {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  const connection = { hubUrl: hub.url, apiKey: project.key, timeoutMs: 10_000 };
+  const source = temporaryFolder(t);
+  const plant = (path: string, content: string | Uint8Array): void => {
+    mkdirSync(join(source, path, ".."), { recursive: true });
+    writeFileSync(join(source, path), content);
+  };
+  const steps = "  - { id: install, action: install_plugin, plugin: demo }\n";
+  plant("deployment/install.yaml", planText(project.id, steps));
+  plant("README.md", "kept apart");
+  plant("plugins/demo/plugin.yaml", "name: demo\nversion: 1.0.0\n");
+  plant("plugins/demo/data/seed.txt", "a seed");
+  plant("plugins/demo/run.sh", "#!/bin/sh\n");
+  chmodSync(join(source, "plugins/demo/run.sh"), 0o755);
+  const publish = async (version: string, edit = version, seed: Uint8Array = SEED): Promise<void> => {
+    plant("plugins/demo/noise.bin", Buffer.concat([noise, Buffer.from(edit)]));
+    plant(`plugins/demo/only-${version}.txt`, version);
+    await publishProject({
+      sourceRoot: source,
+      projectId: project.id,
+      projectName: "Demo",
+      version,
+      include: [],
+      limits: DEFAULT_LIMITS,
+      signal: new AbortController().signal,
+      emit: () => {},
+      seed,
+      level: 3,
+      hub: connection,
+      deltas: { count: 4 },
+    });
+    rmSync(join(source, `plugins/demo/only-${version}.txt`));
+  };
+  const deployTo = async (root: string, version: string, more: { delta?: boolean } = {}) => {
+    const events: AgentEvent[] = [];
+    const given = projectSource({
+      ...connection,
+      projectId: project.id,
+      version,
+      deploymentCredential: project.credential,
+      trust: { pinned: publicKeyOf(SEED) },
+      ...more,
+    });
+    const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const }, allowDowngrade: true };
+    const result = await deploy(given, options, (event) => events.push(event));
+    const find = <E extends AgentEvent["event"]>(name: E) =>
+      events.find((event): event is Extract<AgentEvent, { event: E }> => event.event === name);
+    return { result, events, find };
+  };
+  return { project, plant, publish, deployTo, release: (root: string) => releaseOf(root, project.id) };
+}
+
+/** The tree that runs in a project root: the files of the current release, as they are. */
+function releaseOf(root: string, project: string): Record<string, string> {
+  const current = join(root, ".sealift/current", `project-${project}`);
+  const volatile = (path: string): boolean => ["release.json", "contents.ndjson"].includes(path) || mayChange(path);
+  return snapshot(current, volatile);
+}

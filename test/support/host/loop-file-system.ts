@@ -1,0 +1,44 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Test } from "tap";
+import { temporaryFolder } from "../temporary-folder.ts";
+
+/** The smallest that mkfs.xfs makes; the file is sparse. */
+const BYTES = 512 * 1024 * 1024;
+
+/**
+ * Mounts a new file system from a file, until the test ends.
+ *
+ * @returns its folder, or the reason why this machine mounts none: no root, no loop devices, no such file system
+ */
+export function mountLoop(t: Test, type: "xfs" | "btrfs"): { folder: string } | { reason: string } {
+  const image = join(temporaryFolder(t), "image");
+  writeFileSync(image, "");
+  truncateSync(image, BYTES);
+  return mount(t, (folder) => {
+    run(`mkfs.${type}`, "-q", image);
+    run("mount", "-o", "loop", image, folder);
+  });
+}
+
+/** Mounts a file system of a few bytes in memory, until the test ends, as {@link mountLoop} does. */
+export const mountMemory = (t: Test, bytes: number): { folder: string } | { reason: string } =>
+  mount(t, (folder) => run("mount", "-t", "tmpfs", "-o", `size=${bytes}`, "tmpfs", folder));
+
+function run(program: string, ...args: string[]): void {
+  const env = { PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
+  execFileSync(program, args, { stdio: "pipe", timeout: 60_000, env });
+}
+
+function mount(t: Test, make: (folder: string) => void): { folder: string } | { reason: string } {
+  const folder = join(temporaryFolder(t), "mounted");
+  mkdirSync(folder);
+  try {
+    make(folder);
+  } catch (error) {
+    return { reason: (error as Error).message };
+  }
+  t.teardown(() => run("umount", folder));
+  return { folder };
+}

@@ -1,0 +1,39 @@
+/** HAProxy before two hubs, with the configuration that operators are given. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Test } from "tap";
+
+const CONFIGURATION = fileURLToPath(new URL("../../../ops/haproxy/haproxy.cfg", import.meta.url));
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  await using server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as { port: number }).port;
+}
+
+/** Starts HAProxy; it ends with the test. @returns its URL, or undefined where HAProxy is not installed */
+export async function startBalancer(t: Test, hubs: readonly [string, string]): Promise<string | undefined> {
+  const port = await freePort();
+  const [a, b] = hubs.map((url) => new URL(url).host) as [string, string];
+  const environment = { PATH: process.env.PATH, LISTEN: `127.0.0.1:${port}`, HUB_A: a, HUB_B: b };
+  const child: ChildProcess = spawn("haproxy", ["-db", "-f", CONFIGURATION], { env: environment, stdio: "ignore" });
+  const started = await Promise.race([once(child, "spawn").then(() => true), once(child, "error").then(() => false)]);
+  if (!started) return undefined;
+  t.teardown(async () => {
+    if (child.exitCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  });
+  const url = `http://127.0.0.1:${port}`;
+  for (let attempt = 0; attempt < 300; attempt++) {
+    if (child.exitCode !== null) throw new Error(`haproxy ended with ${child.exitCode}`);
+    const answer = await fetch(`${url}/readyz`).catch(() => undefined);
+    if (answer?.status === 200) return url;
+    await sleep(100);
+  }
+  throw new Error("no hub is ready behind haproxy");
+}
