@@ -1,0 +1,144 @@
+/**
+ * `node scripts/load/versions.ts [COUNT]`: times of detail, latest and publish with 1,000 versions and with COUNT
+ * (100,000), on SQLite and in turns, and the plans of the slowest statements. The versions are rows that were copied
+ * from published ones.
+ */
+import { generateKeyPairSync, sign } from "node:crypto";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { createHub } from "../../lib/hub/hub.ts";
+
+const ROUNDS = 100;
+const FEW = 1000;
+const MANY = Number(process.argv[2] ?? 100_000);
+
+const folder = await mkdtemp(join(tmpdir(), "sealift-versions-"));
+const statements = new Map<string, { count: number; ms: number }>();
+const hub = await createHub({
+  dataDir: folder,
+  listen: { host: "127.0.0.1", port: 0 },
+  rateLimits: false,
+  checkArchive: async () => undefined,
+  onStatement: (text, ms) => {
+    const known = statements.get(text) ?? { count: 0, ms: 0 };
+    statements.set(text, { count: known.count + 1, ms: known.ms + ms });
+  },
+});
+try {
+  const url = await hub.listen();
+  const admin = (await readFile(join(folder, "admin.key"), "utf8")).trim();
+  const ask = async (method: string, path: string, body?: FormData | object, bearer?: string): Promise<Response> => {
+    const isForm = body instanceof FormData;
+    const answer = await fetch(url + path, {
+      method,
+      headers: {
+        ...(bearer === undefined ? { "x-api-key": admin } : { authorization: `Bearer ${bearer}` }),
+        ...(body !== undefined && !isForm && { "content-type": "application/json" }),
+      },
+      body: isForm ? body : body === undefined ? null : JSON.stringify(body),
+    });
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+    return answer;
+  };
+  const read = async (method: string, path: string, body?: object, bearer?: string) =>
+    (await (await ask(method, path, body, bearer)).json()) as Record<string, string>;
+
+  const bytes = Buffer.alloc(100, 1);
+  const file = new Blob([bytes]);
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+
+  /** Makes a project and a plugin with as many versions. @returns the work to measure, by name */
+  const many = async (count: number): Promise<Record<string, () => Promise<unknown>>> => {
+    const slug = `many-${count}`;
+    const { id = "" } = await read("POST", "/devkeys/projects", { name: "Many", kind: "project" });
+    const plugin = await read("POST", "/devkeys/projects", { name: "Many", kind: "plugin", slug });
+    const key = await read("POST", "/devkeys/api-keys", {
+      ...{ name: "agent", project_id: id, scopes: ["deploy", "report", "read"] },
+    });
+    const session = { xdevkey: key["key"], project_id: id };
+    const { access_token: bearer = "" } = await read("POST", "/app/deploy/v1/auth", session);
+    const base = `/app/deploy/v1/projects/${id}`;
+    const detail = `/app/marketplace/plugins/${slug}`;
+    let next = 0;
+    const publish = async (): Promise<void> => {
+      const form = new FormData();
+      const fields = {
+        ...{ version: `2.${next++}.0`, project_name: "Many", content_sha256: "ab".repeat(32) },
+        dek: Buffer.alloc(32, 7).toString("base64"),
+        signature: sign(null, bytes, privateKey).toString("base64"),
+        signer_public_key: publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64"),
+      };
+      for (const [name, value] of Object.entries(fields)) form.set(name, value);
+      form.set("artifact", file, "artifact.xdeploy");
+      await ask("POST", `${base}/publish`, form);
+    };
+    const publishPlugin = async (): Promise<void> => {
+      const form = new FormData();
+      form.set("version", `2.${next++}.0`);
+      form.set("signature", `hmac_sha256:${"ab".repeat(32)}`);
+      form.set("archive", file, "archive.zip");
+      await ask("POST", `${detail}/versions`, form);
+    };
+    await publish();
+    await publishPlugin();
+    fill("artifacts", "project_id", id, count);
+    fill("releases", "target_id", plugin["id"]!, count);
+    const get = async (path: string, session?: string) => (await ask("GET", path, undefined, session)).arrayBuffer();
+    return {
+      latest: () => get(`${base}/versions/latest`, bearer),
+      location: () => get(`${base}/artifacts/1.5.0`, bearer),
+      "publish of a project": publish,
+      detail: () => get(detail),
+      "publish of a plugin": publishPlugin,
+      "page of versions": () => get(`${detail}/versions`),
+    };
+  };
+
+  /** Fills a table with copies of the one version that a project has. */
+  const fill = (table: "artifacts" | "releases", column: string, owner: string, count: number): void => {
+    using database = new DatabaseSync(join(folder, "hub.sqlite"));
+    database.exec("PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = on");
+    const columns = database.prepare(`SELECT name FROM pragma_table_info('${table}')`).all() as { name: string }[];
+    const values = columns.map(({ name }) => {
+      if (name === "id") return "t.id || '_' || n.i";
+      if (name === "version") return "'1.' || n.i || '.0'";
+      if (name === "created_at") return "strftime('%Y-%m-%dT%H:%M:%fZ', '2020-01-01', '+' || n.i || ' minutes')";
+      return `t."${name}"`;
+    });
+    database
+      .prepare(
+        `INSERT INTO ${table} (${columns.map(({ name }) => `"${name}"`).join(", ")})
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+         SELECT ${values.join(", ")} FROM n, (SELECT * FROM ${table} WHERE ${column} = ?) t`,
+      )
+      .run(count, owner);
+  };
+
+  const works = [await many(FEW), await many(MANY)];
+  statements.clear();
+  const times = new Map<string, string[]>();
+  for (const name of Object.keys(works[0]!)) {
+    const taken: [number[], number[]] = [[], []];
+    // In turns, so that a busy machine is busy for both.
+    for (let round = 0; round < 2 * ROUNDS; round++) {
+      const started = performance.now();
+      await works[round % 2]![name]!();
+      taken[round % 2]!.push(performance.now() - started);
+    }
+    const median = (all: number[]): string => `${all.toSorted((a, b) => a - b)[ROUNDS / 2]!.toFixed(2)} ms`;
+    times.set(name, taken.map(median));
+  }
+  for (const [name, [few, many]] of times) console.log(`${name}: ${few} at ${FEW} versions, ${many} at ${MANY}`);
+  using database = new DatabaseSync(join(folder, "hub.sqlite"), { readOnly: true });
+  const slow = [...statements].toSorted(([, a], [, b]) => b.ms / b.count - a.ms / a.count).slice(0, 5);
+  for (const [text, { count, ms }] of slow) {
+    const plan = database.prepare(`EXPLAIN QUERY PLAN ${text}`).all() as { detail: string }[];
+    console.log(`${(ms / count).toFixed(2)} ms: ${text}`);
+    for (const { detail } of plan) console.log(`    ${detail}`);
+  }
+} finally {
+  await hub.close();
+  await rm(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,36 @@
+import t from "tap";
+import { runLoad } from "../../scripts/load/run.ts";
+
+const AGENTS = 200;
+
+t.test("a fleet behind one address passes three session hours without an error, and takes a version", async (t) => {
+  const { errors, updated, requests, hubMb, hubTimes, generator } = await runLoad({
+    agents: AGENTS,
+    intervalMs: 1000,
+    durationMs: 6000,
+    hours: 3,
+    folder: t.testdir(),
+  });
+  t.strictSame(errors, {});
+  t.equal(updated, AGENTS);
+  const countOf = (wanted: string, answer: string) =>
+    requests.find(({ operation, status }) => operation === wanted && status === answer)?.count ?? 0;
+  const sessions = countOf("session", "200");
+  t.ok(sessions >= 2 * AGENTS, `${sessions} sessions: each agent renewed its own`);
+  t.ok(countOf("poll", "304") >= AGENTS);
+  for (const operation of ["location", "authorize", "download", "report"])
+    t.equal(countOf(operation, "200"), 2 * AGENTS, operation);
+  // A session may end while a poll is on its way; the agent opens another one.
+  const answers = requests.filter(({ operation, status }) => operation !== "poll" || status !== "401");
+  t.strictSame(
+    answers.filter(({ status }) => !["200", "201", "304"].includes(status)),
+    [],
+  );
+  t.ok(hubMb! < 300, `${hubMb} MB`);
+  // The hub has counted what the fleet has sent.
+  const report = hubTimes!.find(({ operation }) => operation === "report")!;
+  t.equal(report.count, countOf("report", "200"));
+  t.ok(report.p50 <= report.p99 && report.p50 > 0);
+  t.ok(hubTimes!.some(({ operation }) => operation === "poll"));
+  t.ok(generator.utilization > 0 && generator.delayP99Ms >= 0);
+});
