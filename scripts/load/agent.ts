@@ -4,12 +4,16 @@ import { DeployClient } from "../../lib/client/deploy-client.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { isAbort, SealiftError } from "../../lib/contract/errors.ts";
 
-/** The part that all agents of a run share. */
-export interface Fleet {
+/** Orders that all agents of a run share. */
+export interface Orders {
   projectId: string;
   credential: string;
   connection: HubConnection;
+  /** Time between two polls. */
   intervalMs: number;
+}
+
+export interface AgentOptions extends Orders {
   /** Hears of every poll that went well, with the number of its agent. */
   onPolled: (index: number) => void;
   /** Hears of every deployment that an agent has reported. */
@@ -21,8 +25,8 @@ export interface Fleet {
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Follows the latest version as `sealift watch` does, with its own client, until the signal is aborted. */
-export async function runAgent(fleet: Fleet, index: number, signal: AbortSignal): Promise<void> {
-  const { projectId, connection, intervalMs, onError } = fleet;
+export async function runAgent(options: AgentOptions, index: number, signal: AbortSignal): Promise<void> {
+  const { projectId, connection, intervalMs, onPolled, onError } = options;
   const client = new DeployClient(projectId, { ...connection, signal });
   let etag: string | undefined;
   try {
@@ -32,10 +36,10 @@ export async function runAgent(fleet: Fleet, index: number, signal: AbortSignal)
       try {
         const latest = await client.latestIfChanged(etag);
         if (latest.changed) {
-          await deploy(fleet, client, { version: latest.value, hostId: `load-${index}` });
+          await deploy(options, client, { version: latest.value, hostId: `load-${index}` });
           etag = latest.etag;
         }
-        fleet.onPolled(index);
+        onPolled(index);
       } catch (error) {
         if (isAbort(error) || signal.aborted) return;
         onError(error instanceof SealiftError ? error.code : String(error));
@@ -49,7 +53,7 @@ export async function runAgent(fleet: Fleet, index: number, signal: AbortSignal)
 
 /** Everything of a deployment that the hub sees: location, key, bytes, report. */
 async function deploy(
-  { projectId, credential, onDeployed, onError }: Fleet,
+  { projectId, credential, onDeployed, onError }: AgentOptions,
   client: DeployClient,
   { version, hostId }: { version: string; hostId: string },
 ): Promise<void> {

@@ -1,14 +1,15 @@
 /**
  * `npm run load -- --agents 10000 --interval 60s --duration 4m --hours 1`: a fleet of agents in one process, with the
  * client of the real agent, against a hub of its own (docs/scaling.md). Prints latencies and errors, and exits with 1
- * when there was an error or an agent missed the version that was published at the end.
+ * when there was an error or an agent missed the version that was published at the end. `--workers` says among how many
+ * threads the agents are divided: one for each core, unless given.
  *
  * `--hours` puts the clocks of hub and agents forward meanwhile, so that every session ends; without it they are the
  * real ones. `--hub-url URL` with SEALIFT_API_KEY uses a hub that runs, with the real clock. `--database-url` gives the
  * hub of its own a PostgreSQL.
  */
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { tableLines } from "../../commands/shell/output/table.ts";
@@ -35,6 +36,7 @@ function countOf(name: string, text: string): number {
 const { values } = parseArgs({
   options: {
     agents: { type: "string", default: "1000" },
+    workers: { type: "string", default: String(availableParallelism()) },
     interval: { type: "string", default: "60s" },
     duration: { type: "string", default: "2m" },
     hours: { type: "string", default: "0" },
@@ -52,6 +54,7 @@ const folder = await mkdtemp(join(tmpdir(), "sealift-load-"));
 try {
   const result = await runLoad({
     agents,
+    workers: countOf("workers", values.workers),
     intervalMs: millisecondsOf("interval", values.interval),
     durationMs: millisecondsOf("duration", values.duration),
     hours: values.hours === "0" ? 0 : countOf("hours", values.hours),
@@ -73,7 +76,7 @@ try {
     console.log(`the hub itself: ${operation}, ${count} times, p50 ≤ ${p50} ms, p99 ≤ ${p99} ms`);
   const { utilization, delayP99Ms } = result.generator;
   const busy = Math.round(utilization * 100);
-  console.log(`the fleet's own event loop: ${busy} % busy, late by ${Math.round(delayP99Ms)} ms at p99`);
+  console.log(`the fleet's busiest thread: ${busy} % busy, late by ${Math.round(delayP99Ms)} ms at p99`);
   console.log(`${result.perSecond} requests a second, for ${Math.round(result.seconds)} s`);
   const late =
     result.updatedAfterMs === undefined ? "not all in time" : `the last after ${result.updatedAfterMs / 1000} s`;

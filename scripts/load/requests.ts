@@ -21,27 +21,50 @@ export const operationOf = (path: string): string | undefined =>
 const NANOSECONDS = 1_000_000;
 const nowNs = (): bigint => process.hrtime.bigint();
 
-/** The time from a request to the headers of its answer, by operation and status, over a whole run. */
-export interface RequestTimes extends Disposable {
-  /** One line for each operation and status: how many, and percentiles in milliseconds. */
-  rows(): { operation: string; status: string; count: number; p50: number; p99: number; max: number }[];
-  /** Requests so far. */
-  readonly count: number;
+/** Nanoseconds from a request to the headers of its answer, by operation and status, over a whole run. */
+export type RequestHistograms = Map<string, RecordableHistogram>;
+
+/** One operation with one status: how many, and percentiles in milliseconds. */
+export interface RequestRow {
+  operation: string;
+  status: string;
+  count: number;
+  p50: number;
+  p99: number;
+  max: number;
 }
 
-/** Measures every request to surface B that this process makes, whatever library makes it. */
-export function measureRequests(): RequestTimes {
+const milliseconds = (nanoseconds: number): number => Math.round(nanoseconds / (NANOSECONDS / 100)) / 100;
+
+/** Returns what several threads have measured as one. */
+export function requestRows(parts: RequestHistograms[]): RequestRow[] {
+  const whole: RequestHistograms = new Map();
+  for (const [key, histogram] of parts.flatMap((part) => [...part])) {
+    const sum = whole.getOrInsertComputed(key, () => createHistogram());
+    sum.add(histogram);
+  }
+  return [...whole]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, histogram]) => {
+      const [operation = "", status = ""] = key.split(" ");
+      return {
+        ...{ operation, status, count: histogram.count },
+        p50: milliseconds(histogram.percentile(50)),
+        p99: milliseconds(histogram.percentile(99)),
+        max: milliseconds(histogram.max),
+      };
+    });
+}
+
+/** Measures every request to surface B that this thread makes, whatever library makes it, until it is disposed of. */
+export function measureRequests(): Disposable & { histograms: RequestHistograms } {
   const started = new WeakMap<ClientRequest, bigint>();
-  const histograms = new Map<string, RecordableHistogram>();
-  let count = 0;
+  const histograms: RequestHistograms = new Map();
   const note = (request: ClientRequest, status: string): void => {
     const operation = operationOf(request.path);
     const start = started.get(request);
     if (operation === undefined || start === undefined) return;
-    count++;
-    const key = `${operation} ${status}`;
-    let histogram = histograms.get(key);
-    if (histogram === undefined) histograms.set(key, (histogram = createHistogram()));
+    const histogram = histograms.getOrInsertComputed(`${operation} ${status}`, () => createHistogram());
     histogram.record(nowNs() - start || 1n);
   };
   const listeners: [string, (message: unknown) => void][] = [
@@ -62,21 +85,8 @@ export function measureRequests(): RequestTimes {
     ],
   ];
   for (const [name, listener] of listeners) channel(name).subscribe(listener);
-  const milliseconds = (nanoseconds: number): number => Math.round(nanoseconds / (NANOSECONDS / 100)) / 100;
   return {
-    get count() {
-      return count;
-    },
-    rows: () =>
-      [...histograms].toSorted().map(([key, histogram]) => {
-        const [operation = "", status = ""] = key.split(" ");
-        return {
-          ...{ operation, status, count: histogram.count },
-          p50: milliseconds(histogram.percentile(50)),
-          p99: milliseconds(histogram.percentile(99)),
-          max: milliseconds(histogram.max),
-        };
-      }),
+    histograms,
     [Symbol.dispose]() {
       for (const [name, listener] of listeners) channel(name).unsubscribe(listener);
     },

@@ -3,20 +3,22 @@ import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto"
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { publishArtifact } from "../../lib/client/publish-client.ts";
+import { repeated } from "../../lib/client/retry.ts";
 import { SESSION_SECONDS } from "../../lib/hub/records/sessions.ts";
 import { peakMbOf } from "../bench/measure.ts";
-import { type Fleet, runAgent } from "./agent.ts";
+import { startFleet } from "./fleet.ts";
 import { type HubTimes, hubTimes } from "./hub-times.ts";
-import { measureRequests, type RequestTimes } from "./requests.ts";
+import { measureRequests, type RequestRow, requestRows } from "./requests.ts";
 
 export interface LoadOptions {
   agents: number;
+  /** Threads among which the agents are divided. */
+  workers: number;
   /** Time between two polls of an agent. */
   intervalMs: number;
   durationMs: number;
@@ -31,7 +33,7 @@ export interface LoadOptions {
 }
 
 export interface LoadResult {
-  requests: ReturnType<RequestTimes["rows"]>;
+  requests: RequestRow[];
   perSecond: number;
   /** Length of the run. */
   seconds: number;
@@ -46,8 +48,8 @@ export interface LoadResult {
   /** The time that the hub took by its own clock; undefined for a hub that was given. */
   hubTimes: HubTimes[] | undefined;
   /**
-   * The fleet's own process. A time in `requests` also holds the delay of its event loop: compare with `hubTimes` where
-   * the loop was busy.
+   * The busiest of the fleet's threads. A time in `requests` also holds the delay of its event loop: compare with
+   * `hubTimes` where the loop was busy.
    */
   generator: { utilization: number; delayP99Ms: number };
 }
@@ -56,7 +58,6 @@ const ARTIFACT_BYTES = 20_000;
 /** Beyond two intervals, for a busy machine. */
 const PATIENCE_MS = 30_000;
 const CHECK_MS = 50;
-const DELAY_RESOLUTION_MS = 10;
 /** A step is shorter than the 15 minutes of a download address, so that a deployment under way goes on. */
 const STEPS_PER_HOUR = 10;
 const TIMEOUT_MS = 30_000;
@@ -105,19 +106,11 @@ async function openLoadHub({ hub, folder, databaseUrl }: LoadOptions): Promise<L
   };
 }
 
-/** The clock by which clients renew their sessions, `performance.now()`, made so that it can be put forward. */
-function clientClock(): Disposable & { advance(ms: number): void } {
-  const real = performance.now.bind(performance);
-  let ahead = 0;
-  performance.now = () => real() + ahead;
-  return {
-    advance: (ms) => void (ahead += ms),
-    [Symbol.dispose]: () => void Reflect.deleteProperty(performance, "now"),
-  };
-}
-
 /** A signer who publishes versions of random bytes. */
-function publisher(connection: HubConnection, projectId: string, folder: string): (version: string) => Promise<void> {
+function publisher(
+  connection: HubConnection,
+  { projectId, folder, onError }: { projectId: string; folder: string; onError: (code: string) => void },
+): (version: string) => Promise<void> {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const signer = publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64");
   return async (version) => {
@@ -132,7 +125,9 @@ function publisher(connection: HubConnection, projectId: string, folder: string)
       signature: sign(null, bytes, privateKey).toString("base64"),
       signer_public_key: signer,
     };
-    await publishArtifact({ ...connection, projectId }, fields, file);
+    const attempt = () => publishArtifact({ ...connection, projectId }, fields, file);
+    // A hub under a fleet may say 503, as it may to the real publisher, which tries again.
+    await repeated(attempt, { onRetry: ({ code }) => onError(code) });
   };
 }
 
@@ -149,71 +144,55 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const project = await keys.createProject({ name: "Load", kind: "project" });
   const scopes = ["deploy", "report", "read"] as const;
   const key = await keys.createKey({ name: "load", project_id: project.id, scopes: [...scopes] });
-  const publish = publisher(connection, project.id, folder);
+  const errors: Record<string, number> = {};
+  const onError = (code: string): void => void (errors[code] = (errors[code] ?? 0) + 1);
+  const publish = publisher(connection, { projectId: project.id, folder, onError });
   await publish("1.0.0");
 
-  using clock = clientClock();
-  using times = measureRequests();
-  const delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
-  delay.enable();
-  const utilization = performance.eventLoopUtilization();
-  // One for each agent: a signal that ten thousand listen to is slow.
-  const stops = Array.from({ length: agents }, () => new AbortController());
-  const errors: Record<string, number> = {};
-  const deployed: Record<string, number> = {};
-  const polled = new Set<number>();
-  const fleet: Fleet = {
+  const orders = {
     projectId: project.id,
     credential: key.deployment_credential!,
     connection: { ...connection, apiKey: key.key },
     intervalMs,
-    onPolled: (index) => void polled.add(index),
-    onDeployed: (version) => (deployed[version] = (deployed[version] ?? 0) + 1),
-    onError: (code) => (errors[code] = (errors[code] ?? 0) + 1),
   };
+  using published = measureRequests();
+  const started = Date.now();
+  await using fleet = startFleet(orders, { ...options, onError });
   /** Waits until all agents have done something, for some intervals at most. */
   const all = async (count: () => number): Promise<boolean> => {
     const until = Date.now() + intervalMs * 2 + PATIENCE_MS;
-    while (count() < agents && Date.now() < until) await sleep(CHECK_MS);
+    while (count() < agents && Date.now() < until) await Promise.race([fleet.failed, sleep(CHECK_MS)]);
     return count() >= agents;
   };
-  const deploymentsOf = (version: string) => (): number => deployed[version] ?? 0;
-  const started = Date.now();
-  const running = stops.map(({ signal }, index) => runAgent(fleet, index, signal));
-  await all(deploymentsOf("1.0.0"));
+  await all(() => fleet.deployed("1.0.0"));
   const restMs = Math.max(started + durationMs - Date.now(), 0);
   const steps = Math.max(hours * STEPS_PER_HOUR, 1);
   for (let step = 0; step < steps; step++) {
-    for (const each of hours > 0 ? [hub, clock] : []) each.advance((SESSION_SECONDS * 1000) / STEPS_PER_HOUR);
+    for (const each of hours > 0 ? [hub, fleet] : []) each.advance((SESSION_SECONDS * 1000) / STEPS_PER_HOUR);
     await sleep(restMs / steps);
   }
   // The sessions of all have ended by now, if the clocks were put forward.
-  polled.clear();
-  await all(() => polled.size);
+  fleet.polled.clear();
+  await all(() => fleet.polled.size);
   const publishedAt = Date.now();
   await publish("1.1.0");
-  const isUpdated = await all(deploymentsOf("1.1.0"));
+  const isUpdated = await all(() => fleet.deployed("1.1.0"));
   const updatedAfterMs = Date.now() - publishedAt;
-  const { count } = times;
-  const requests = times.rows();
   const seconds = (Date.now() - started) / 1000;
-  delay.disable();
-  const generator = {
-    utilization: performance.eventLoopUtilization(utilization).utilization,
-    // A sample that is in time is as late as the resolution.
-    delayP99Ms: Math.max(delay.percentile(99) / 1e6 - DELAY_RESOLUTION_MS, 0),
-  };
-  for (const stop of stops) stop.abort();
-  await Promise.all(running);
+  const parts = await fleet.stop();
+  const requests = requestRows([published.histograms, ...parts.map(({ histograms }) => histograms)]);
   return {
     requests,
-    perSecond: Math.round(count / seconds),
+    perSecond: Math.round(requests.reduce((sum, { count }) => sum + count, 0) / seconds),
     seconds,
     errors,
-    updated: deploymentsOf("1.1.0")(),
+    updated: fleet.deployed("1.1.0"),
     updatedAfterMs: isUpdated ? updatedAfterMs : undefined,
     hubMb: hub.process && peakMbOf(hub.process.pid!),
     hubTimes: hub.metricsUrl === undefined ? undefined : hubTimes(await (await fetch(hub.metricsUrl)).text()),
-    generator,
+    generator: {
+      utilization: Math.max(...parts.map(({ utilization }) => utilization)),
+      delayP99Ms: Math.max(...parts.map(({ delayP99Ms }) => delayP99Ms)),
+    },
   };
 }

@@ -6,6 +6,7 @@ const AGENTS = 200;
 t.test("a fleet behind one address passes three session hours without an error, and takes a version", async (t) => {
   const { errors, updated, requests, hubMb, hubTimes, generator } = await runLoad({
     agents: AGENTS,
+    workers: 2,
     intervalMs: 1000,
     durationMs: 6000,
     hours: 3,
