@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { usageError } from "../../contract/errors.ts";
+import { type SealiftError, usageError } from "../../contract/errors.ts";
 import { type Kek, kekFileVersion, parseKeks, readKekFile } from "./kek-file.ts";
 
 /** The source of the key-encryption keys. */
@@ -28,6 +28,12 @@ export function kekSource(location: KekLocation | undefined, dataDir: string): K
   if (location === undefined) return kekFileSource(join(dataDir, "kek.json"));
   return "file" in location ? kekFileSource(location.file, location) : kekCommandSource(location.command);
 }
+
+/** The error for keys that a database has never been used with. */
+export const foreignKeks = ({ name }: KekSource): SealiftError =>
+  usageError("credential_unreadable", `The database has never been used with a key of ${name}.`, {
+    hint: "Check --database-url and where the KEKs come from: all hubs of one database share them.",
+  });
 
 /** KEKs in a file. @param isManaged true for a file that somebody else writes, such as a systemd credential */
 export const kekFileSource = (path: string, { isManaged = false } = {}): KekSource => ({

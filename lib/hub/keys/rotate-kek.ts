@@ -1,6 +1,5 @@
 import { BY_HAND, insertAudit } from "../records/audit.ts";
-import { openDatabase } from "../records/database.ts";
-import { keksInUse, registerKeks, retireKeksExcept } from "../records/keks.ts";
+import { findKeks, keksInUse, registerKeks, retireKeksExcept } from "../records/keks.ts";
 import type { Database } from "../records/port.ts";
 import {
   replaceSealed,
@@ -10,13 +9,12 @@ import {
   sealedSecrets,
   type SealedTable,
 } from "../records/sealed-rows.ts";
+import { type DatabasePlace, openHubDatabase } from "../storage.ts";
 import { type Kek, lockKekFile, newKek, writeKekFile } from "./kek-file.ts";
-import { type KekLocation, kekSource } from "./kek-source.ts";
+import { foreignKeks, type KekLocation, kekSource } from "./kek-source.ts";
 import { dekContext, seal, secretContext, unseal } from "./sealing.ts";
 
-export interface RotateKekOptions {
-  dataDir: string;
-  databaseUrl?: string;
+export interface RotateKekOptions extends DatabasePlace {
   /** Default: `<dataDir>/kek.json`. */
   keks?: KekLocation;
   clock?: () => number;
@@ -59,19 +57,21 @@ async function rewrap(database: Database, table: SealedTable, keks: Map<string, 
  * them. Safe beside running hubs: once the old KEKs are retired in the database, no transaction of a hub can store a
  * secret under one of them (`underKek`), and a hub that reads a row naming an unknown KEK reads the keys, then the row,
  * again. A rotation that was interrupted is completed by the next one.
+ *
+ * @throws UsageError `usage` when there is no hub, `credential_unreadable` when the database is that of another one
  */
 export async function rotateKek(options: RotateKekOptions): Promise<RotateKekResult> {
   const clock = options.clock ?? Date.now;
   const source = kekSource(options.keks, options.dataDir);
-  // Before anything is opened: a wrong data dir must not become an empty hub.
+  // Before anything is opened: without keys no PostgreSQL gets the tables of a hub.
   await source.read();
-  const database = await openDatabase({
-    dataDir: options.dataDir,
-    ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
-  });
-  await using _database = { [Symbol.asyncDispose]: () => database.close() };
+  await using opened = await openHubDatabase(options);
+  const { database } = opened;
   using _lock = source.path === undefined ? undefined : lockKekFile(source.path);
   const before = await source.read();
+  // Another database names none of these keys: they would all be dropped.
+  const registered = await findKeks(database.kysely);
+  if (!before.some(({ id }) => registered.has(id))) throw foreignKeks(source);
   const target = source.path === undefined ? before.at(-1)! : newKek(clock());
   const all = source.path === undefined ? before : [...before, target];
   if (source.path !== undefined) await writeKekFile(source.path, all);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { usageError } from "../../contract/errors.ts";
 import { statsOf, syncFolder } from "../../support/files.ts";
 import { newKek, writeKekFile } from "../keys/kek-file.ts";
-import type { KekSource } from "../keys/kek-source.ts";
+import { foreignKeks, type KekSource } from "../keys/kek-source.ts";
 import { findKeks, registerFirstKek } from "../records/keks.ts";
 import type { Database } from "../records/port.ts";
 
@@ -79,7 +79,5 @@ async function requireKnown(source: KekSource, database: Database, now: number):
   if (await registerFirstKek(database, newest.id, new Date(now).toISOString())) return;
   const registered = await findKeks(database.kysely);
   if (keks.some(({ id }) => registered.has(id))) return;
-  throw usageError("credential_unreadable", `The database has never been used with a key of ${source.name}.`, {
-    hint: "Check --database-url and where the KEKs come from: all hubs of one database share them.",
-  });
+  throw foreignKeks(source);
 }

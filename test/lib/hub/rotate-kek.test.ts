@@ -92,6 +92,18 @@ t.test("download URLs survive a rotation", async (t) => {
   t.equal((await again.call("GET", url, { key: null })).status, 200);
 });
 
+t.test("a rotation against a database that is not the hub's changes no key", async (t) => {
+  const hub = await startHub(t);
+  const other = await startHub(t, { dataDir: join(hub.dataDir, "other") });
+  const path = join(hub.dataDir, "kek.json");
+  const before = await readFile(path, "utf8");
+  const foreign = `sqlite:${join(other.dataDir, "hub.sqlite")}`;
+  await t.rejects(rotateKek({ dataDir: hub.dataDir, databaseUrl: foreign }), { code: "credential_unreadable" });
+  const missing = `sqlite:${join(hub.dataDir, "none.sqlite")}`;
+  await t.rejects(rotateKek({ dataDir: hub.dataDir, databaseUrl: missing }), { code: "usage" });
+  t.equal(await readFile(path, "utf8"), before);
+});
+
 t.test("two rotations at once do not drop each other's key", async (t) => {
   const hub = await startHub(t);
   const path = join(hub.dataDir, "kek.json");
