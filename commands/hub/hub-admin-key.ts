@@ -1,7 +1,7 @@
 import { Command } from "clipanion";
 import { hubStorage } from "../../lib/options/hub.ts";
 import { withOptions } from "../shell/base.ts";
-import { storageOf } from "./storage.ts";
+import { databaseOf } from "./storage.ts";
 
 const { dataDir, databaseUrl } = hubStorage;
 
@@ -20,7 +20,7 @@ export class HubAdminKey extends withOptions({ dataDir, databaseUrl }) {
 
   override async run(): Promise<number> {
     const { renewAdminKeyOf } = await import("../../lib/hub/start/renew-admin-key.ts");
-    const path = await renewAdminKeyOf(storageOf({ ...this.options, kekFile: undefined, kekCommand: undefined }));
+    const path = await renewAdminKeyOf(databaseOf(this.options));
     if (this.json) return this.done({ path });
     this.note("The old administrator's key does not work any more.");
     this.print.line(path);

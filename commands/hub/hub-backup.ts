@@ -1,19 +1,8 @@
 import { Command } from "clipanion";
 import type { BackupResult } from "../../lib/hub/backup/backup.ts";
-import type { HubStorage } from "../../lib/hub/storage.ts";
 import { hubBackup, hubMove, hubRestore } from "../../lib/options/hub.ts";
 import { withOptions } from "../shell/base.ts";
-
-/** The options of a storage as the library takes them. */
-export const placeOf = (options: {
-  dataDir: string;
-  databaseUrl: string | undefined;
-  blobUrl: string | undefined;
-}): HubStorage => ({
-  dataDir: options.dataDir,
-  ...(options.databaseUrl !== undefined && { databaseUrl: options.databaseUrl }),
-  ...(options.blobUrl !== undefined && { blobUrl: options.blobUrl }),
-});
+import { placeOf } from "./storage.ts";
 
 const summary = ({ records, copied, present, bytes }: BackupResult): string =>
   `${records} records, ${copied} artifacts copied (${bytes} bytes), ${present} there already`;

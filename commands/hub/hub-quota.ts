@@ -4,7 +4,7 @@ import type { QuotaSubject } from "../../lib/hub/records/quotas.ts";
 import type { UsedQuota } from "../../lib/hub/upkeep/quotas.ts";
 import { hubQuota, hubQuotaSet, hubStorage } from "../../lib/options/hub.ts";
 import { withOptions } from "../shell/base.ts";
-import { placeOf } from "./hub-backup.ts";
+import { databaseOf } from "./storage.ts";
 
 const { dataDir, databaseUrl } = hubStorage;
 
@@ -43,7 +43,7 @@ export class HubQuotaSet extends withOptions(hubQuotaSet) {
       });
     }
     const { setQuota } = await import("../../lib/hub/upkeep/quotas.ts");
-    const quota = await setQuota(placeOf({ ...this.options, blobUrl: undefined }), {
+    const quota = await setQuota(databaseOf(this.options), {
       subject: subjectOf(this.options),
       max_bytes: maxBytes,
       max_versions: maxVersions,
@@ -65,7 +65,7 @@ export class HubQuotaRemove extends withOptions(hubQuota) {
   override async run(): Promise<number> {
     const subject = subjectOf(this.options);
     const { dropQuota } = await import("../../lib/hub/upkeep/quotas.ts");
-    await dropQuota(placeOf({ ...this.options, blobUrl: undefined }), subject);
+    await dropQuota(databaseOf(this.options), subject);
     this.note(`There is no quota of ${subject} any more.`);
     return this.done({ subject });
   }
@@ -81,7 +81,7 @@ export class HubQuotaList extends withOptions({ dataDir, databaseUrl }) {
 
   override async run(): Promise<number> {
     const { usedQuotas } = await import("../../lib/hub/upkeep/quotas.ts");
-    const quotas = await usedQuotas(placeOf({ ...this.options, blobUrl: undefined }));
+    const quotas = await usedQuotas(databaseOf(this.options));
     for (const quota of quotas) {
       if (this.json) this.print.event({ event: "quota", ...quota });
       else this.print.line(described(quota));

@@ -1,7 +1,7 @@
 import { Command } from "clipanion";
 import { hubRetain } from "../../lib/options/hub.ts";
 import { withOptions } from "../shell/base.ts";
-import { placeOf } from "./hub-backup.ts";
+import { placeOf } from "./storage.ts";
 
 export class HubRetain extends withOptions(hubRetain) {
   static override paths = [["hub", "retain"]];

@@ -2,7 +2,7 @@ import { Command } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { hubVerify } from "../../lib/options/hub.ts";
 import { withOptions } from "../shell/base.ts";
-import { placeOf } from "./hub-backup.ts";
+import { placeOf } from "./storage.ts";
 
 const FAULTS = {
   missing: "its bytes are gone",

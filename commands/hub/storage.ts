@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { KekLocation } from "../../lib/hub/keys/kek-source.ts";
+import type { DatabasePlace, HubStorage } from "../../lib/hub/storage.ts";
 import type { hubStorage } from "../../lib/options/hub.ts";
 import type { Values } from "../../lib/options/option.ts";
 
@@ -13,13 +14,25 @@ function keksOf({ kekFile, kekCommand }: Values<typeof hubStorage>): KekLocation
   throw usageError("usage", "The keys come from --kek-file or from --kek-command, not from both.");
 }
 
-/** The hub's storage, as the hub takes it. @throws UsageError `usage` */
-export function storageOf(options: Values<typeof hubStorage>): {
-  dataDir: string;
-  databaseUrl?: string;
-  keks?: KekLocation;
-} {
-  const { dataDir, databaseUrl } = options;
+type Given = Values<typeof hubStorage>;
+
+/** Returns the options of a database as the library takes them. */
+export const databaseOf = ({ dataDir, databaseUrl }: Pick<Given, "dataDir" | "databaseUrl">): DatabasePlace => ({
+  dataDir,
+  ...(databaseUrl !== undefined && { databaseUrl }),
+});
+
+/** Returns the options of records and artifacts as the library takes them. */
+export const placeOf = ({
+  blobUrl,
+  ...options
+}: Pick<Given, "dataDir" | "databaseUrl"> & { blobUrl: string | undefined }): HubStorage => ({
+  ...databaseOf(options),
+  ...(blobUrl !== undefined && { blobUrl }),
+});
+
+/** Returns the options of records and keys as the hub takes them. @throws UsageError `usage` */
+export function storageOf(options: Given): DatabasePlace & { keks?: KekLocation } {
   const keks = keksOf(options);
-  return { dataDir, ...(databaseUrl !== undefined && { databaseUrl }), ...(keks !== undefined && { keks }) };
+  return { ...databaseOf(options), ...(keks !== undefined && { keks }) };
 }
