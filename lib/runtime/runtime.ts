@@ -127,11 +127,12 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const env = options.env ?? process.env;
   const wall = await chooseWall(settings, sandboxUser(plugins.sandbox), logger, waiverOf(options));
   const groups = await chooseGroups(options, logger);
-  const verifyToken = await createTokenVerifier(settings.auth.jwt, root);
 
   // What ends with the runtime, in the order in which it begins; a runtime that cannot be built leaves nothing behind.
   await using building = new AsyncDisposableStack();
+  if (wall.wall) building.use(wall.wall);
   if (groups.groups) building.use(groups.groups);
+  const verifyToken = await createTokenVerifier(settings.auth.jwt, root);
   const metrics = new Metrics();
   if (options.guardProcess === true) {
     building.use(guardProcess(logger, metrics));

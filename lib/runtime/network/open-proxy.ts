@@ -20,11 +20,11 @@ export async function openProxy(
   { network, wall, limits }: SandboxSetting,
 ): Promise<NetworkProxy | undefined> {
   if (network.kind !== "names") return undefined;
-  if (wall === undefined) {
+  if (wall?.ownNetwork !== true) {
     throw new RuntimeFault(
       "sandbox_unavailable",
-      `${descriptor.name} is granted some hosts of the network, and only a wall can keep it from the others: ` +
-        `see plugins.sandbox.wall, or grant network: true.`,
+      `${descriptor.name} is granted some hosts of the network, and only a wall can keep it from the others ` +
+        `(${wall ? `${wall.name} cannot; bubblewrap can` : "see plugins.sandbox.wall"}), or grant network: true.`,
     );
   }
   if (typeof (setGlobalProxyFromEnv as unknown) !== "function") {

@@ -76,7 +76,8 @@ export class SandboxProcess {
         this.kill(code, message);
       },
     };
-    this.#located = "filter" in options.launch ? this.#locate() : Promise.resolve();
+    const isChild = "process" in options.launch && options.launch.process === "child";
+    this.#located = isChild ? this.#locate() : Promise.resolve();
     const unwatch = options.sampler.watch(this.#sampled);
     this.exited = new Promise((resolve) => {
       child.once("exit", (code, signal) => {

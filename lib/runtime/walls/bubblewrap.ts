@@ -1,6 +1,6 @@
 import { existsSync, readlinkSync, realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { NETWORK_SOCKET } from "../guest/way-out.ts";
+import { DEVICES, LOADER_CACHE, nameService, nodeFile, sharedLibraries, TIME_ZONE } from "./host-files.ts";
 import { FAMILY, seccompFilter } from "./seccomp.ts";
 import { type Enclosed, FILTER_FD, INFO_FD, type Program, type View, type Wall } from "./wall.ts";
 
@@ -17,34 +17,14 @@ export interface BubblewrapOptions {
   proc: boolean;
 }
 
-const DEVICES = ["null", "zero", "random", "urandom"];
-/** Files that the C library reads to find a host by its name. */
-const NAME_SERVICE = ["/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf"];
-const NAME_LIBRARIES = ["libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2"];
-
 const bind = (path: string, source = path): string[] => ["--ro-bind", source, path];
 const bindIfThere = (path: string): string[] => (existsSync(path) ? bind(path, realpathSync(path)) : []);
 
-/** The shared libraries of this Node.js, under the names by which the loader found them. */
-function libraries(): string[] {
-  const report = process.report as unknown as { excludeNetwork: boolean; getReport(): { sharedObjects: string[] } };
-  const before = report.excludeNetwork;
-  report.excludeNetwork = true;
-  try {
-    const { sharedObjects } = report.getReport();
-    // Native addons of this process are no business of a sandbox.
-    return sharedObjects.filter((path) => path.startsWith("/") && !path.endsWith(".node"));
-  } finally {
-    report.excludeNetwork = before;
-  }
-}
-
-/** Native times are told in the host's zone, which V8 reads from this link. */
 function timeZone(): string[] {
   try {
-    return ["--symlink", readlinkSync("/etc/localtime"), "/etc/localtime"];
+    return ["--symlink", readlinkSync(TIME_ZONE), TIME_ZONE];
   } catch {
-    return bindIfThere("/etc/localtime");
+    return bindIfThere(TIME_ZONE);
   }
 }
 
@@ -53,32 +33,26 @@ function timeZone(): string[] {
  * has no capability, and sees Node.js, four devices and what its view names.
  */
 export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
-  const shared = libraries();
+  const shared = sharedLibraries();
   const base = [
     ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     // No process more than the plugin's own, whose id INFO_FD tells. A session of its own it has from its parent
     // already: with --new-session the runtime could not end the whole as one group.
     ...["--as-pid-1", "--die-with-parent", "--cap-drop", "ALL", "--info-fd", String(INFO_FD)],
     ...(proc ? ["--proc", "/proc"] : []),
-    ...DEVICES.flatMap((name) => ["--dev-bind", `/dev/${name}`, `/dev/${name}`]),
+    ...DEVICES.flatMap((path) => ["--dev-bind", path, path]),
     ...shared.flatMap((path) => bind(path, realpathSync(path))),
-    ...bindIfThere("/etc/ld.so.cache"),
+    ...bindIfThere(LOADER_CACHE),
     ...timeZone(),
     ...["--dir", "/tmp"],
-    ...bind(realpathSync(process.execPath)),
-  ];
-  const named = () => [
-    ...NAME_SERVICE.flatMap(bindIfThere),
-    ...shared
-      .filter((path) => path.includes("/libc.so"))
-      .flatMap((path) => NAME_LIBRARIES.flatMap((name) => bindIfThere(join(dirname(path), name)))),
+    ...bind(nodeFile()),
   ];
   // Sockets of the host in the abstract name space are those of its network: a plugin that shares it opens none of that
   // kind.
   const filters = {
-    none: seccompFilter([FAMILY.netlink]),
-    names: seccompFilter([FAMILY.unix, FAMILY.inet, FAMILY.inet6, FAMILY.netlink]),
-    all: seccompFilter([FAMILY.inet, FAMILY.inet6, FAMILY.netlink]),
+    none: seccompFilter({ families: [FAMILY.netlink] }),
+    names: seccompFilter({ families: [FAMILY.unix, FAMILY.inet, FAMILY.inet6, FAMILY.netlink] }),
+    all: seccompFilter({ families: [FAMILY.inet, FAMILY.inet6, FAMILY.netlink] }),
   };
   return {
     name: `bubblewrap ${version}`,
@@ -87,13 +61,14 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
       ...(filters.none === undefined ? [] : ["a filter of system calls"]),
       proc ? "a /proc of its own" : "no /proc",
     ],
+    ownNetwork: true,
     enclose(program: Program, { reads, writes, cwd, network }: View): Enclosed {
       const filter = typeof network === "object" ? filters.names : filters[network];
       return {
         file,
         arguments: [
           ...base,
-          ...(network === "all" ? named() : ["--unshare-net"]),
+          ...(network === "all" ? nameService(shared).flatMap(bindIfThere) : ["--unshare-net"]),
           ...(typeof network === "object" ? ["--bind", network.socket, NETWORK_SOCKET] : []),
           ...reads.flatMap((path) => bind(path)),
           ...writes.flatMap((path) => ["--bind", path, path]),
@@ -102,7 +77,10 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
           ...["--", program.file, ...program.arguments],
         ],
         filter,
+        process: "child",
       };
     },
+    // It holds nothing open.
+    [Symbol.dispose]: () => undefined,
   };
 }

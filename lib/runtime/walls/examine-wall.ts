@@ -32,7 +32,8 @@ export async function examineWall(projectRoot: string): Promise<WallFinding | un
   if (policy === "off") return { status: "warning", message: "plugins.sandbox.wall is off: Node's model holds alone" };
   const found = await findWall(sandboxUser(settings.plugins.sandbox));
   if (found.wall) {
-    const message = `${found.wall.name}: ${found.wall.parts.join(", ")}; ${await examineGroups()}`;
+    using wall = found.wall;
+    const message = `${wall.name}: ${wall.parts.join(", ")}; ${await examineGroups()}`;
     return { status: "ok", message };
   }
   const message = `there is no second wall around sandboxed plugins: ${found.reason}`;

@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { Integration } from "../../contract/files/integration.ts";
@@ -6,8 +7,9 @@ import { settledWithin } from "../../support/within.ts";
 import { messageOf } from "../guest/fault.ts";
 import type { SandboxUser } from "../sandbox/folder-scan.ts";
 import { bubblewrap } from "./bubblewrap.ts";
+import { LandlockWall } from "./landlock.ts";
 import { spawnEnclosed } from "./spawn.ts";
-import type { Wall } from "./wall.ts";
+import type { Enclosed, Program, Wall } from "./wall.ts";
 
 /** Finds out by trying which wall this host can build. */
 
@@ -60,9 +62,10 @@ function findProgram(name: string, path: string): string | undefined {
     });
 }
 
+type Start = (program: Program | Enclosed) => ChildProcess;
+
 /** Runs a program, behind a wall if there is one. Resolves with what it printed. @throws Error with what went wrong */
-async function outputOf(start: () => ReturnType<typeof spawnEnclosed>): Promise<string> {
-  const child = start();
+async function outputOf(child: ChildProcess): Promise<string> {
   let [output, complaint] = ["", ""];
   child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stderr?.on("data", (chunk: Buffer) => (complaint += chunk.toString()));
@@ -72,17 +75,66 @@ async function outputOf(start: () => ReturnType<typeof spawnEnclosed>): Promise<
   });
   if (!(await settledWithin(ended, TRIAL_MS))) child.kill("SIGKILL");
   const code = await ended;
-  if (code !== 0) throw new Error(complaint.trim().split("\n").at(-1) ?? `it ended with ${code ?? "a signal"}`);
+  // The line after a complaint may advise to read the manual.
+  const lines = complaint
+    .trim()
+    .split("\n")
+    .filter((line) => !line.startsWith("Try "));
+  if (code !== 0) throw new Error(lines.at(-1) || `it ended with ${code ?? "a signal"}`);
   return output;
 }
 
-const HINT =
-  "the kernel may keep ordinary users from making namespaces " +
-  "(sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces; " +
-  "in a unit: RestrictNamespaces=, in a container: its seccomp profile)";
+/** Builds a wall around `node --version`. @throws Error with what went wrong */
+async function tryOut(wall: Wall, start: Start): Promise<Wall> {
+  try {
+    const view = { reads: [], writes: [], cwd: "/", network: "none" } as const;
+    await outputOf(start(wall.enclose({ file: process.execPath, arguments: ["--version"] }, view)));
+    return wall;
+  } catch (error) {
+    wall[Symbol.dispose]();
+    throw error;
+  }
+}
+
+/** One way to a wall. */
+interface Door {
+  name: string;
+  program: string;
+  package: string;
+  /** @throws Error when this host does not let it */
+  open(found: { file: string; version: string; dropPowers: boolean; start: Start }): Promise<Wall>;
+  hint: string;
+}
+
+const DOORS: readonly Door[] = [
+  {
+    name: "bubblewrap",
+    program: "bwrap",
+    package: "bubblewrap",
+    open: ({ start, ...found }) =>
+      tryOut(bubblewrap({ ...found, proc: true }), start).catch(() =>
+        tryOut(bubblewrap({ ...found, proc: false }), start),
+      ),
+    hint:
+      "the kernel may keep ordinary users from making namespaces " +
+      "(sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, " +
+      "user.max_user_namespaces; in a unit: RestrictNamespaces=, in a container: its seccomp profile)",
+  },
+  {
+    name: "Landlock",
+    program: "setpriv",
+    package: "util-linux",
+    open({ start, ...found }) {
+      const wall = LandlockWall.build(found);
+      if (wall === undefined) throw new Error(`there is no filter of system calls for ${process.arch}`);
+      return tryOut(wall, start);
+    },
+    hint: "it takes util-linux 2.41 or newer, and a kernel from 6.2 that has it among its security modules",
+  },
+];
 
 /**
- * Tries to build a wall as the user of the sandboxes would.
+ * Tries to build a wall as the user of the sandboxes would: bubblewrap's, else one of Landlock.
  * @param user the user and group of sandboxes, when they are not those of this process
  * @param path where programs are looked for, as PATH has it
  */
@@ -90,26 +142,22 @@ export async function findWall(user: SandboxUser | undefined, path = process.env
   if (process.platform !== "linux") {
     return { wall: undefined, reason: `there is no wall for ${process.platform}; bubblewrap needs Linux` };
   }
-  const file = findProgram("bwrap", path);
-  if (file === undefined) {
-    return { wall: undefined, reason: "bwrap was not found: install the package bubblewrap" };
-  }
-  const start = (program: Parameters<typeof spawnEnclosed>[0]) => () => spawnEnclosed(program, { cwd: "/", user });
-  let reason = "";
-  try {
-    const version = (await outputOf(start({ file, arguments: ["--version"] }))).trim().replace(/^bubblewrap /, "");
-    for (const proc of [true, false]) {
-      const wall = bubblewrap({ file, version, proc });
-      const view = { reads: [], writes: [], cwd: "/", network: "none" } as const;
-      try {
-        await outputOf(start(wall.enclose({ file: process.execPath, arguments: ["--version"] }, view)));
-        return { wall };
-      } catch (error) {
-        reason = messageOf(error);
-      }
+  const start: Start = (program) => spawnEnclosed(program, { cwd: "/", user });
+  const dropPowers = user === undefined && process.getuid?.() === 0;
+  const reasons: string[] = [];
+  for (const door of DOORS) {
+    const file = findProgram(door.program, path);
+    if (file === undefined) {
+      reasons.push(`${door.program} was not found: install the package ${door.package}`);
+      continue;
     }
-  } catch (error) {
-    reason = messageOf(error);
+    try {
+      const said = await outputOf(start({ file, arguments: ["--version"] }));
+      const version = said.trim().split(" ").at(-1) ?? "";
+      return { wall: await door.open({ file, version, dropPowers, start }) };
+    } catch (error) {
+      reasons.push(`${door.name} cannot build it: ${messageOf(error)}; ${door.hint}`);
+    }
   }
-  return { wall: undefined, reason: `bubblewrap cannot build it: ${reason}; ${HINT}` };
+  return { wall: undefined, reason: reasons.join(". ") };
 }

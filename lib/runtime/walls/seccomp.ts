@@ -1,5 +1,14 @@
 import { constants } from "node:os";
-import { CLONE, MODE_SETTERS, NEWEST_SYSCALL, REFUSED, SOCKET, UNREADABLE } from "./syscalls.ts";
+import {
+  CLONE,
+  MODE_SETTERS,
+  NEWEST_SYSCALL,
+  REACHING_OUT,
+  REACHING_OUT_UNLESS_ZERO,
+  REFUSED,
+  SOCKET,
+  UNREADABLE,
+} from "./syscalls.ts";
 
 /**
  * The filter of system calls that the kernel runs before each call of a sandboxed process: a program for the classic
@@ -48,7 +57,14 @@ const decided = (number: number, decide: Instruction[]): Instruction[] => [
   ...decide,
 ];
 
-function instructions(column: 0 | 1, audit: number, families: readonly number[]): Instruction[] {
+interface FilterOptions {
+  /** The only kinds of sockets that the process may open, of {@link FAMILY}. */
+  families: readonly number[];
+  /** The process has no namespaces: the filter keeps it from others of its user, and from their files' modes. */
+  sharesHost?: boolean;
+}
+
+function instructions(column: 0 | 1, audit: number, { families, sharesHost }: FilterOptions): Instruction[] {
   const every = (table: Record<string, readonly [number | undefined, number | undefined]>, value: number) =>
     Object.values(table).flatMap((numbers) => (numbers[column] === undefined ? [] : answer(numbers[column], value)));
   const modes = MODE_SETTERS.flatMap(([numbers, argument]) => {
@@ -61,6 +77,16 @@ function instructions(column: 0 | 1, audit: number, families: readonly number[])
       [RETURN, 0, 0, ALLOW],
     ]);
   });
+  const unlessZero = REACHING_OUT_UNLESS_ZERO.flatMap(([numbers, argument]) =>
+    decided(numbers[column] as number, [
+      [LOAD, 0, 0, argumentAt(argument)],
+      [JUMP_EQUAL, 0, 3, 0],
+      [LOAD, 0, 0, argumentAt(argument) + 4],
+      [JUMP_EQUAL, 0, 1, 0],
+      [RETURN, 0, 0, ALLOW],
+      [RETURN, 0, 0, errno("EPERM")],
+    ]),
+  );
   return [
     [LOAD, 0, 0, ARCHITECTURE_AT],
     [JUMP_EQUAL, 1, 0, audit],
@@ -71,6 +97,7 @@ function instructions(column: 0 | 1, audit: number, families: readonly number[])
     [RETURN, 0, 0, errno("ENOSYS")],
     ...every(REFUSED, errno("EPERM")),
     ...every(UNREADABLE, errno("ENOSYS")),
+    ...(sharesHost === true ? [...every(REACHING_OUT, errno("EPERM")), ...unlessZero] : []),
     // Threads, but no processes and no namespaces.
     ...decided(CLONE[column] as number, [
       [LOAD, 0, 0, argumentAt(0)],
@@ -88,14 +115,11 @@ function instructions(column: 0 | 1, audit: number, families: readonly number[])
   ];
 }
 
-/**
- * Returns the filter as the kernel reads it, or `undefined` for an architecture whose calls are not in the table.
- * @param families the only kinds of sockets that the process may open, of {@link FAMILY}
- */
-export function seccompFilter(families: readonly number[], architecture: string = process.arch): Buffer | undefined {
+/** Returns the filter as the kernel reads it, or `undefined` for an architecture whose calls are not in the table. */
+export function seccompFilter(options: FilterOptions, architecture: string = process.arch): Buffer | undefined {
   if (architecture !== "x64" && architecture !== "arm64") return undefined;
   const { column, audit } = ARCHITECTURES[architecture];
-  const program = instructions(column, audit, families);
+  const program = instructions(column, audit, options);
   const bytes = Buffer.alloc(program.length * 8);
   for (const [index, [code, ifTrue, ifFalse, operand]] of program.entries()) {
     bytes.writeUInt16LE(code, index * 8);

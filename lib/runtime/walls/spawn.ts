@@ -21,9 +21,14 @@ export function spawnEnclosed(
   program: Program | Enclosed,
   { cwd, user, group }: { cwd: string; user: SandboxUser | undefined; group?: ControlGroup | undefined },
 ): ChildProcess {
-  const enclosed = "filter" in program;
+  const filter = "filter" in program ? (program.filter ?? "") : undefined;
+  const hasChild = "process" in program && program.process === "child";
+  const filterAt = typeof filter === "number" ? filter : "pipe";
   const child = spawn(program.file, program.arguments, {
-    stdio: [group ? "pipe" : "ignore", "pipe", "pipe", "pipe", ...(enclosed ? (["pipe", "pipe"] as const) : [])],
+    stdio: [
+      ...([group ? "pipe" : "ignore", "pipe", "pipe", "pipe"] as const),
+      ...(filter === undefined ? [] : ([hasChild ? "pipe" : "ignore", filterAt] as const)),
+    ],
     env: {},
     cwd,
     detached: true,
@@ -31,7 +36,8 @@ export function spawnEnclosed(
   });
   child.on("error", () => undefined);
   for (const stream of child.stdio) stream?.on("error", () => undefined);
-  if (enclosed) ((child.stdio as readonly unknown[])[FILTER_FD] as Duplex).end(program.filter ?? "");
+  if (filter !== undefined && typeof filter !== "number")
+    ((child.stdio as readonly unknown[])[FILTER_FD] as Duplex).end(filter);
   if (group && child.pid !== undefined) {
     try {
       group.add(child.pid);

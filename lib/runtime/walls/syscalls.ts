@@ -84,6 +84,45 @@ export const REFUSED: Readonly<Record<string, Numbers>> = {
   memfd_secret: [447, 447],
 };
 
+/** Calls that a process in namespaces of its own may make, since they reach nothing but itself there. */
+export const REACHING_OUT: Readonly<Record<string, Numbers>> = {
+  // Other processes of the same user
+  kill: [62, 129],
+  tkill: [200, 130],
+  tgkill: [234, 131],
+  rt_sigqueueinfo: [129, 138],
+  rt_tgsigqueueinfo: [297, 240],
+  setpriority: [141, 140],
+  sched_setparam: [142, 118],
+  sched_setscheduler: [144, 119],
+  sched_setaffinity: [203, 122],
+  sched_setattr: [314, 274],
+  ioprio_set: [251, 30],
+  migrate_pages: [256, 238],
+  move_pages: [279, 239],
+  setpgid: [109, 154],
+  setsid: [112, 157],
+  // Files by their path, which Landlock does not look at
+  chmod: [90, undefined],
+  fchmodat: [268, 53],
+  chown: [92, undefined],
+  lchown: [94, undefined],
+  fchownat: [260, 54],
+  utime: [132, undefined],
+  utimes: [235, undefined],
+  futimesat: [261, undefined],
+  setxattr: [188, 5],
+  lsetxattr: [189, 6],
+  removexattr: [197, 14],
+  lremovexattr: [198, 15],
+  inotify_add_watch: [254, 27],
+};
+/** The same, where one argument decides: it must be 0, which is the process itself, or a file that is open. */
+export const REACHING_OUT_UNLESS_ZERO: readonly (readonly [numbers: Numbers, argument: number])[] = [
+  [[302, 261], 0], // prlimit64: a process id
+  [[280, 88], 1], // utimensat: a path
+];
+
 /** Calls whose arguments are a structure, which a filter cannot read: C libraries fall back to the older ones. */
 export const UNREADABLE: Readonly<Record<string, Numbers>> = { clone3: [435, 435], openat2: [437, 437] };
 

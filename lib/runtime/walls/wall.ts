@@ -1,9 +1,11 @@
 /** A wall that the operating system puts around a sandboxed process, beside Node's own permission model. */
-export interface Wall {
+export interface Wall extends Disposable {
   /** The program that makes it, with its version. */
   readonly name: string;
   /** The parts of it that hold here, one phrase each. */
   readonly parts: readonly string[];
+  /** A process has a network of its own, which may have the socket of a proxy as its way out. */
+  readonly ownNetwork: boolean;
   /** Returns the program that runs `program` behind the wall. */
   enclose(program: Program, view: View): Enclosed;
 }
@@ -13,10 +15,15 @@ export interface Program {
   arguments: readonly string[];
 }
 
-/** A program that was enclosed: it tells its process id, as JSON, on descriptor {@link INFO_FD}. */
+/** A program that was enclosed. */
 export interface Enclosed extends Program {
-  /** Filter of system calls, which the program reads from descriptor {@link FILTER_FD}. */
-  filter: Buffer | undefined;
+  /** Filter of system calls, at descriptor {@link FILTER_FD}: its bytes, or the descriptor of a file with them. */
+  filter: Buffer | number | undefined;
+  /**
+   * The enclosed process: `same` is the one that was started; `child` is one below it, whose id the program tells as
+   * JSON on descriptor {@link INFO_FD}.
+   */
+  process: "same" | "child";
 }
 
 export const INFO_FD = 4;

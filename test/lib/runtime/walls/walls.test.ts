@@ -12,6 +12,7 @@ import { examineWall } from "../../../../lib/runtime/walls/examine-wall.ts";
 import { findWall } from "../../../../lib/runtime/walls/find-wall.ts";
 import { seccompFilter } from "../../../../lib/runtime/walls/seccomp.ts";
 import { actions, isAlive, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
+import { usePath } from "../../../support/runtime/path.ts";
 
 const BOX = actions(`
   echo: (payload) => payload,
@@ -31,13 +32,6 @@ function falseBwrap(t: { teardown(back: () => void): void }, script: string): st
   chmodSync(folder, 0o755);
   writeFileSync(join(folder, "bwrap"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   return folder;
-}
-
-/** Sets PATH for one test, which is where the wall's program is looked for. */
-function usePath(t: { teardown(back: () => void): void }, path: string): void {
-  const before = process.env["PATH"];
-  process.env["PATH"] = path;
-  t.teardown(() => (process.env["PATH"] = before));
 }
 
 t.test("the log's first line, status and health say what holds a plugin", { skip }, async (t) => {
@@ -194,7 +188,7 @@ t.test("a plugin that is debugged gets no wall, which the debugger could not get
 
 t.test("the filter has the kernel's form on both architectures, and there is none for others", (t) => {
   for (const architecture of ["x64", "arm64"]) {
-    const filter = seccompFilter([2], architecture);
+    const filter = seccompFilter({ families: [2], sharesHost: true }, architecture);
     t.ok(filter && filter.length % 8 === 0 && filter.length / 8 < 4096, architecture);
     const outside: number[] = [];
     for (let at = 0; filter && at < filter.length; at += 8) {
@@ -204,6 +198,6 @@ t.test("the filter has the kernel's form on both architectures, and there is non
     t.same(outside, [], "each jump lands inside of the program");
     t.equal(filter?.readUInt16LE(filter.length - 8), 6, "which ends with an answer");
   }
-  t.equal(seccompFilter([], "mips"), undefined);
+  t.equal(seccompFilter({ families: [] }, "mips"), undefined);
   t.end();
 });
