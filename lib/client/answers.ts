@@ -4,7 +4,7 @@ import { faultsOf } from "../support/documents/faults.ts";
 import { parseJson } from "../support/documents/json.ts";
 import { printable } from "../support/printable.ts";
 import { OPERATIONS, serverOf } from "./error-wording.ts";
-import { bodyOf, discard, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";
+import { bodyOf, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";
 
 /** An answer that is not an artifact is small; more than this is not read. Bytes. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -43,7 +43,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
       said = `: ${presentable(text, request.secrets ?? []).replace(/\.$/, "")}`;
     if (typeof body.code === "string") hubCode = presentable(body.code, request.secrets ?? []).slice(0, 64);
   } catch {
-    discard(response.body);
+    response.discard();
   }
   const asked = header(response, "retry-after");
   const retryAfterMs = parseRetryAfter(asked);
@@ -76,7 +76,7 @@ export async function readJson<T extends z.ZodType>(
     value = parseJson(await readText(response, request));
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof RangeError) {
-      discard(response.body);
+      response.discard();
       throw bad("not with JSON");
     }
     throw error;

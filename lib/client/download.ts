@@ -3,7 +3,6 @@ import { SealiftError } from "../contract/errors.ts";
 import { statusError } from "./answers.ts";
 import {
   bodyOf,
-  discard,
   header,
   type HttpRequest,
   type HttpResponse,
@@ -58,7 +57,7 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
       response = answer;
       if (received > 0 && !renewed && [401, 403, 404, 410].includes(answer.status)) {
         renewed = true;
-        discard(answer.body);
+        answer.discard();
         url = await options.renew();
         continue;
       }
@@ -94,7 +93,7 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
     } catch (error) {
       why = error;
     } finally {
-      if (response !== undefined && !response.body.destroyed) discard(response.body);
+      if (response !== undefined && !response.body.destroyed) response.discard();
     }
     const again =
       isTransient(why) || (why instanceof SealiftError && why.code === "download_incomplete" && received !== total);

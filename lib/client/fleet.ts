@@ -10,7 +10,7 @@ import { deploymentStatus } from "../contract/surfaces/reports.ts";
 import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { statusError } from "./answers.ts";
-import { discard, header, type HttpRequest, operationError, send, transportError } from "./http.ts";
+import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
 const hostRecord = z.looseObject({
@@ -56,7 +56,7 @@ export async function readFleet(target: Target, options: HubConnection, since: F
   };
   const response = await send(request, options);
   if (response.status === 304) {
-    discard(response.body);
+    response.discard();
     return { changed: false, mark: since, hosts: nothing() };
   }
   if (response.status !== 200) throw await statusError(response, request);
@@ -98,7 +98,7 @@ async function* hostsOf(
       ? explained
       : bad("not with a JSON object", error);
   } finally {
-    discard(response.body);
+    response.discard();
   }
 }
 

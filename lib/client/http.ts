@@ -1,7 +1,4 @@
-import type { ClientRequest } from "node:http";
-import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
-import type { Request } from "got";
 import type { Code } from "../contract/codes.ts";
 import { type ErrorFacts, type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
 import { followRedirects, type RedirectFault } from "../support/redirects.ts";
@@ -43,8 +40,10 @@ export interface HttpRequest {
 export interface HttpResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** As it came over the wire for artifacts, decoded otherwise. Destroy it when it is not read to its end. */
+  /** As it came over the wire for artifacts, decoded otherwise. */
   body: Readable;
+  /** Gives up a body that nobody reads to its end, and the connection with it, if there is more to come on that. */
+  discard(): void;
 }
 
 export const header = (response: HttpResponse, name: string): string | undefined => {
@@ -69,6 +68,11 @@ const formHeaders = ({ contentType, length }: FormBody): Record<string, string> 
   ...(length === undefined ? { "transfer-encoding": "chunked" } : { "content-length": String(length) }),
 });
 
+const discardable = (answer: Omit<HttpResponse, "discard">): HttpResponse => ({
+  ...answer,
+  discard: () => void answer.body.on("error", () => {}).destroy(),
+});
+
 /** Operations whose answers are bytes of an artifact or archive. */
 const BYTES: ReadonlySet<Operation> = new Set(["download", "install"]);
 
@@ -80,52 +84,15 @@ async function exchange(
   form: FormBody | undefined,
   transport: Transport,
 ): Promise<HttpResponse> {
-  const { timeoutMs } = transport;
   const headers = { "user-agent": "sealift", ...request.headers, ...credentials };
-  if (BYTES.has(request.operation)) return exchangeBytes(url, headers, transport);
+  if (BYTES.has(request.operation)) return discardable(await exchangeBytes(url, headers, transport));
   if (form !== undefined) {
     const outgoing = { method: request.method, bytes: form.bytes };
-    return exchangeBytes(url, { ...formHeaders(form), ...headers }, transport, outgoing);
+    return discardable(await exchangeBytes(url, { ...formHeaders(form), ...headers }, transport, outgoing));
   }
   // A program that only uploads or downloads does without it.
-  const { default: got } = await import("got");
-  const stream: Request = got.stream(url, {
-    method: request.method,
-    headers,
-    ...(request.json !== undefined && { json: request.json }),
-    followRedirect: false,
-    throwHttpErrors: false,
-    retry: { limit: 0 },
-    timeout: {
-      lookup: timeoutMs,
-      connect: timeoutMs,
-      secureConnect: timeoutMs,
-      socket: timeoutMs,
-      response: timeoutMs,
-    },
-    ...(transport.signal && { signal: transport.signal }),
-  });
-  // A socket that connects has the five seconds of Node's global agent, which got would take for its own limit.
-  stream.once("request", (sent: ClientRequest) => {
-    const grant = (socket: Socket): void => {
-      if (socket.connecting) socket.setTimeout(timeoutMs);
-    };
-    if (sent.socket === null) sent.once("socket", grant);
-    else grant(sent.socket);
-  });
-  // Without a body got leaves the request open for writing.
-  if (request.method !== "GET" && request.json === undefined) stream.end();
-  return new Promise((resolve, reject) => {
-    let response: HttpResponse | undefined;
-    stream.once("response", (answer: { statusCode: number; headers: HttpResponse["headers"] }) => {
-      response = { status: answer.statusCode, headers: answer.headers, body: stream };
-      resolve(response);
-    });
-    stream.once("error", (error: Error) => {
-      // The reader of the body handles its later errors.
-      if (response === undefined) reject(error);
-    });
-  });
+  const { exchangeJson } = await import("./json-exchange.ts");
+  return exchangeJson(request, url, headers, transport);
 }
 
 /** A time-out of got, whose classes are not loaded by programs that do without it. */
@@ -217,8 +184,8 @@ async function follow(
         const headers = address.origin === first.origin ? { ...current.headers, ...trace } : current.headers;
         const traceable = headers === undefined ? current : { ...current, headers };
         const response = await exchange(traceable, address, credentials, form, transport);
-        const { status, body } = response;
-        return { status, response, location: header(response, "location"), discard: () => discard(body) };
+        const { status } = response;
+        return { status, response, location: header(response, "location"), discard: () => response.discard() };
       } catch (error) {
         throw transportError(error, request, address.href, transport);
       }
@@ -259,17 +226,6 @@ function redirectError(operation: Operation, fault: RedirectFault, { origin }: U
       operationError(operation, "redirect_loop", `there were more than ${MAX_REDIRECTS} redirects.`, { status }),
   };
   return errors[fault]();
-}
-
-/**
- * Discards a body that nobody reads to its end. Its connection ends with it: an answer that has come whole and was not
- * read would otherwise keep the process alive for as long as the server keeps the connection.
- */
-export function discard(body: Readable & { socket?: Socket | undefined }): void {
-  body.on("error", () => {});
-  const { socket, readableEnded } = body;
-  body.destroy();
-  if (!readableEnded) socket?.destroy();
 }
 
 /**

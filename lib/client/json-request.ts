@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { readJson } from "./answers.ts";
-import { discard, header, type HttpRequest, send, type Transport, transportError } from "./http.ts";
+import { header, type HttpRequest, send, type Transport, transportError } from "./http.ts";
 import { withRetries } from "./retry.ts";
 
 /** Sends a request and reads its JSON answer; GETs are tried again (see {@link withRetries}). */
@@ -33,7 +33,7 @@ export async function callIfChanged<T extends z.ZodType>(
     etag === undefined ? request : { ...request, headers: { ...request.headers, "if-none-match": etag } };
   const response = await send(conditional, transport);
   if (response.status === 304 && etag !== undefined) {
-    discard(response.body);
+    response.discard();
     return { changed: false };
   }
   try {

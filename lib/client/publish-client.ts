@@ -18,7 +18,7 @@ import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { readJson, statusError } from "./answers.ts";
 import { type FileBytes, type FileForm, type FilePart, formBody, wholeFile } from "./file-form.ts";
-import { discard, type HttpRequest, send, transportError } from "./http.ts";
+import { type HttpRequest, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { call } from "./json-request.ts";
 
@@ -169,6 +169,6 @@ export async function downloadIndex(target: PublishTarget, version: string, file
   } catch (error) {
     throw transportError(error, request, response.url, target);
   } finally {
-    if (!response.body.destroyed) discard(response.body);
+    if (!response.body.destroyed) response.discard();
   }
 }

@@ -56,7 +56,10 @@ export function requestRows(parts: RequestHistograms[]): RequestRow[] {
     });
 }
 
-/** Measures every request to surface B that this thread makes, whatever library makes it, until it is disposed of. */
+/**
+ * Measures every request to surface B that this thread makes, whatever library makes it, until it is disposed of: from
+ * its creation, since an answer may come before the request's last byte is known to have gone out.
+ */
 export function measureRequests(): Disposable & { histograms: RequestHistograms } {
   const started = new WeakMap<ClientRequest, bigint>();
   const histograms: RequestHistograms = new Map();
@@ -68,7 +71,7 @@ export function measureRequests(): Disposable & { histograms: RequestHistograms 
     histogram.record(nowNs() - start || 1n);
   };
   const listeners: [string, (message: unknown) => void][] = [
-    ["http.client.request.start", (message) => started.set((message as { request: ClientRequest }).request, nowNs())],
+    ["http.client.request.created", (message) => started.set((message as { request: ClientRequest }).request, nowNs())],
     [
       "http.client.response.finish",
       (message) => {

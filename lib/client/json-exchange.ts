@@ -1,0 +1,69 @@
+import type { ClientRequest } from "node:http";
+import type { Socket } from "node:net";
+import got, { type Request } from "got";
+import type { HttpRequest, HttpResponse, Transport } from "./http.ts";
+
+/** Statuses whose answers never have a body (RFC 9110, 6.4.1). */
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+
+/** One exchange of JSON, both ways, without redirects. Resolves when the headers are there. */
+export function exchangeJson(
+  request: HttpRequest,
+  url: URL,
+  headers: Record<string, string>,
+  transport: Transport,
+): Promise<HttpResponse> {
+  const { timeoutMs } = transport;
+  const stream: Request = got.stream(url, {
+    method: request.method,
+    headers,
+    ...(request.json !== undefined && { json: request.json }),
+    followRedirect: false,
+    throwHttpErrors: false,
+    retry: { limit: 0 },
+    timeout: {
+      lookup: timeoutMs,
+      connect: timeoutMs,
+      secureConnect: timeoutMs,
+      socket: timeoutMs,
+      response: timeoutMs,
+    },
+    ...(transport.signal && { signal: transport.signal }),
+  });
+  let sent: ClientRequest | undefined;
+  let isOver = false;
+  stream.once("request", (outgoing: ClientRequest) => {
+    sent = outgoing;
+    // From here on its connection may serve another request.
+    sent.once("close", () => (isOver = true));
+    // A socket that connects has the five seconds of Node's global agent, which got would take for its own limit.
+    const grant = (socket: Socket): void => {
+      if (socket.connecting) socket.setTimeout(timeoutMs);
+    };
+    if (sent.socket === null) sent.once("socket", grant);
+    else grant(sent.socket);
+  });
+  // Without a body got leaves the request open for writing.
+  if (request.method !== "GET" && request.json === undefined) stream.end();
+  return new Promise((resolve, reject) => {
+    let response: HttpResponse | undefined;
+    stream.once("response", (answer: { statusCode: number; headers: HttpResponse["headers"] }) => {
+      const { statusCode: status, headers } = answer;
+      const discard = (): void => {
+        stream.on("error", () => {});
+        // Nothing follows these headers: the connection is as good as new.
+        if (BODILESS.has(status)) return void stream.resume();
+        stream.destroy();
+        // An answer that has come whole and was not read would keep the process alive as long as the server keeps the
+        // connection.
+        if (!isOver) sent?.socket?.destroy();
+      };
+      response = { status, headers, body: stream, discard };
+      resolve(response);
+    });
+    stream.once("error", (error: Error) => {
+      // The reader of the body handles its later errors.
+      if (response === undefined) reject(error);
+    });
+  });
+}
