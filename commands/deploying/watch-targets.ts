@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { LogCommand } from "../../lib/agent/supervisors/log-commands.ts";
 import { realRoot } from "../../lib/agent/watch/deployment-queue.ts";
 import { WatchFaults } from "../../lib/agent/watch/faults.ts";
 import { type Neighbour, neighbourFaults } from "../../lib/agent/watch/shared-ids.ts";
@@ -6,15 +7,19 @@ import type { WatchTarget } from "../../lib/agent/watch/target.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { asSealiftError, usageError } from "../../lib/contract/errors.ts";
 import { baseUrl } from "../../lib/contract/surfaces/paths.ts";
-import { parseTarget, type Target } from "../../lib/contract/target.ts";
+import { parseTarget, type Target, targetName } from "../../lib/contract/target.ts";
 import { fileLayer, type Layer } from "../../lib/options/layers.ts";
+import type { Values } from "../../lib/options/option.ts";
 import { resolveOptions, singleFaults } from "../../lib/options/resolve.ts";
 import { targetOptions } from "../../lib/options/watch.ts";
 import type { WatchEntry } from "../../lib/options/watch-file.ts";
+import { layoutOf } from "../../lib/releases/layout.ts";
 
-/** A target with what the dashboard needs beside the loop: whose fleet to read, and how. */
+/** A target with what the dashboard needs beside the loop: whose fleet to read, and how, and its log. */
 export interface WatchedDefinition extends WatchTarget {
   fleet: { target: Target; connection: HubConnection };
+  /** @param lines of each unit to begin with */
+  log: (lines: number) => Promise<LogCommand[]>;
 }
 
 /**
@@ -56,23 +61,39 @@ async function watchTarget(name: string, target: Target, layers: readonly Layer[
     import("../../lib/agent/watch/target.ts"),
   ]);
   const { kind, slug } = target;
-  const common = (connection: HubConnection) => ({
+  const common = (connection: HubConnection, values: SupervisorChoice) => ({
     name,
     hub: baseUrl(connection.hubUrl),
     fleet: { target, connection },
+    log: (lines: number) => followedLog(target, lines, values),
   });
   if (kind === "project") {
     const values = await resolveOptions(targetOptions.project, layers);
     const { source, options, connection } = await projectTarget(values, slug);
     await source("latest").precheck?.(options.supervisor.name);
     const poll = projectPoll(slug, connection);
-    return { ...common(connection), intervalMs: values.intervalMs, source, options, poll };
+    return { ...common(connection, values), intervalMs: values.intervalMs, source, options, poll };
   }
   const values = await resolveOptions(targetOptions.marketplace, layers);
   const { source, options, connection } = await marketplaceTarget(values, kind, slug);
   await source("latest").precheck?.(options.supervisor.name);
   const poll = marketplacePoll(kind, slug, connection);
-  return { ...common(connection), intervalMs: values.intervalMs, source, options, poll };
+  return { ...common(connection, values), intervalMs: values.intervalMs, source, options, poll };
+}
+
+type SupervisorChoice = Pick<
+  Values<typeof targetOptions.marketplace>,
+  "projectRoot" | "supervisor" | "supervisorName" | "systemdScope" | "k8sNamespace" | "k8sContext"
+>;
+
+/** Returns the programs that print a target's log, as the supervisor that it is deployed with keeps it. */
+async function followedLog(target: Target, lines: number, values: SupervisorChoice): Promise<LogCommand[]> {
+  const { targetLogCommands } = await import("../../lib/agent/supervisors/target-logs.ts");
+  const { projectRoot, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext } = values;
+  return targetLogCommands(layoutOf(resolve(projectRoot)), targetName(target), [], {
+    ...{ supervisor, systemdScope, template: supervisorName, namespace: k8sNamespace, context: k8sContext },
+    ...{ lines, follow: true },
+  });
 }
 
 /** Names stay unique: a target that is watched in several project roots is named with its root. */

@@ -1,12 +1,10 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { Command, Option } from "clipanion";
-import type { LogCommand } from "../../lib/agent/supervisors/log-commands.ts";
-import { deploymentError, usageError } from "../../lib/contract/errors.ts";
 import { logs } from "../../lib/options/inspection.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
+
+/** Characters of a line that are shown. */
+const MAX_LINE = 1024 * 1024;
 
 export class Logs extends withOptions(logs) {
   static override paths = [["logs"]];
@@ -33,66 +31,20 @@ export class Logs extends withOptions(logs) {
     const { projectRoot, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext } = this.options;
     const layout = projectRootAt(projectRoot);
     const [target] = await targetsAt(layout, [this.target]);
-    const [{ currentRelease }, { logCommands }] = await Promise.all([
-      import("../../lib/releases/release.ts"),
-      import("../../lib/agent/supervisors/log-commands.ts"),
-    ]);
-    const release = await currentRelease(layout, target!);
-    if (release === undefined) throw usageError("usage", `Nothing of ${this.target} runs here.`);
-    const installed = release.items.filter(({ section }) => section === "plugins").map(({ id }) => id);
-    const strange = this.plugins.filter((id) => !installed.includes(id));
-    if (strange.length > 0) {
-      throw usageError("usage", `${this.target} has no plugin ${strange.join(", ")}.`, {
-        hint: `It has ${installed.join(", ")}.`,
-      });
-    }
-    const commands = logCommands({
-      ...{
-        supervisor,
-        systemdScope,
-        template: supervisorName,
-        lines: this.options.lines,
-        follow: this.options.follow || this.short,
-      },
-      ...{ namespace: k8sNamespace, context: k8sContext },
-      units: [this.plugins, release.units ?? [], installed].find((units) => units.length > 0) ?? [],
+    const { readLogs, targetLogCommands } = await import("../../lib/agent/supervisors/target-logs.ts");
+    const commands = await targetLogCommands(layout, target!, this.plugins, {
+      ...{ supervisor, systemdScope, template: supervisorName, namespace: k8sNamespace, context: k8sContext },
+      ...{ lines: this.options.lines, follow: this.options.follow || this.short },
     });
     using interrupt = interruptible();
-    const shown = commands.length > 1;
-    await Promise.all(commands.map((command) => this.#print(command, shown, interrupt.signal)));
+    await readLogs(commands, {
+      maxCharacters: MAX_LINE,
+      signal: interrupt.signal,
+      onLine: ({ unit, line }) => {
+        if (this.json) this.print.event({ event: "line", unit, line });
+        else this.print.line(unit === null ? line : `${unit} | ${line}`);
+      },
+    });
     return this.done({ target: this.target });
-  }
-
-  /** Prints the lines of one program until it ends. @throws DeploymentError `supervisor_failed` */
-  async #print({ unit, command }: LogCommand, namesUnit: boolean, signal: AbortSignal): Promise<void> {
-    const { childEnvironment } = await import("../../lib/agent/deployment/child-program.ts");
-    const [program, ...args] = command;
-    const child = spawn(program, args, { env: childEnvironment(), stdio: ["ignore", "pipe", "pipe"] });
-    const stop = (): boolean => child.kill("SIGTERM");
-    signal.addEventListener("abort", stop, { once: true });
-    try {
-      const ended = once(child, "close") as Promise<[number | null]>;
-      // A program that prints what containers wrote prints their stderr on its own.
-      const [, , [code]] = await Promise.all([
-        this.#lines(child.stdout, namesUnit ? unit : null),
-        this.#lines(child.stderr, namesUnit ? unit : null),
-        ended,
-      ]);
-      if (code !== 0 && !signal.aborted)
-        throw deploymentError("supervisor_failed", `\`${command.join(" ")}\` ended with ${code ?? "a signal"}.`);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-      throw deploymentError("supervisor_failed", `${program} is not installed here.`, { cause: error });
-    } finally {
-      signal.removeEventListener("abort", stop);
-      stop();
-    }
-  }
-
-  async #lines(stream: NodeJS.ReadableStream, unit: string | null): Promise<void> {
-    for await (const line of createInterface({ input: stream, crlfDelay: Infinity })) {
-      if (this.json) this.print.event({ event: "line", unit, line });
-      else this.print.line(unit === null ? line : `${unit} | ${line}`);
-    }
   }
 }

@@ -1,12 +1,15 @@
 import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { type FleetQuery, NOTHING } from "../models/fleet.ts";
-import { detailRows, type DetailSubject, detailText, DetailView } from "./detail-view.tsx";
+import type { List } from "./columns.ts";
+import { choosableIn } from "./columns-view.tsx";
+import { type DetailSubject, detailText } from "./detail-view.tsx";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
-import { Footer, Header, Help, TooSmall } from "./frame.tsx";
+import { Footer, Header, TooSmall } from "./frame.tsx";
 import { SMALLEST, windowStart } from "./layout.ts";
 import { Line, Title } from "./line.tsx";
 import type { Navigation } from "./navigation.ts";
+import { overlayRows, type OverlaySubject, OverlayView } from "./overlay.tsx";
 import type { Pictures } from "./pictures.ts";
 import { copying } from "./terminal-modes.ts";
 import { useClock } from "./use-clock.ts";
@@ -22,6 +25,9 @@ export interface FleetDashboardProps {
 
 /** Rows of the list of fleets, when there is more than one. */
 const LISTED = 6;
+
+/** The lists whose columns can be chosen. */
+const CHOSEN_IN: readonly List[] = ["hosts"];
 
 /** Shows live who runs what, one fleet at a time. */
 export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps): ReactNode {
@@ -59,7 +65,11 @@ export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps):
     return {
       rows: fleet?.rows(queryOf(at)).length ?? 0,
       page: hostRowsOf(fleet, inner),
-      detail: { rows: at.detail === undefined ? 0 : detailRows(subjectAt(at), width).length, page: height - 3 },
+      overlay:
+        at.overlay === undefined
+          ? { rows: 0, page: 1 }
+          : overlayRows({ overlay: at.overlay, subject: overlaid(at), width, height: height - 2 }),
+      columns: choosableIn(CHOSEN_IN),
       deploying: false,
       watching: false,
       paused: false,
@@ -71,6 +81,10 @@ export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps):
     return { target: undefined, tab: "fleet", model, hosts: fleet?.rows(queryOf(at)) ?? [], now };
   }
 
+  const overlaid = (at: Navigation): OverlaySubject => ({
+    ...{ detail: subjectAt(at), lists: CHOSEN_IN, hidden: at.hidden, watching: false },
+  });
+
   if (size.columns < SMALLEST.columns || size.rows < SMALLEST.rows) return <TooSmall {...size} />;
   const start = windowStart(names.indexOf(selected), listed, names.length);
   return (
@@ -81,12 +95,8 @@ export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps):
         width={width}
         now={now}
       />
-      {nav.help ? (
-        <Help watching={false} width={width} height={height - 2} />
-      ) : nav.detail !== undefined ? (
-        <Box flexDirection="column" height={height - 2} overflow="hidden">
-          <DetailView rows={detailRows(subjectAt(nav), width)} scroll={nav.detail} width={width} height={height - 2} />
-        </Box>
+      {nav.overlay !== undefined ? (
+        <OverlayView overlay={nav.overlay} subject={overlaid(nav)} width={width} height={height - 2} />
       ) : (
         <>
           {names.slice(start, start + listed).map((name) => (
@@ -103,6 +113,7 @@ export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps):
               fleet={fleet}
               query={query}
               searching={nav.searching}
+              hidden={nav.hidden}
               width={width}
               height={inner}
               scroll={nav.scroll.fleet}

@@ -7,14 +7,17 @@ import {
   statusText,
   troubleOf,
 } from "../models/fleet.ts";
+import { HIDDEN_AT_FIRST, placed, rowOf, titlesOf } from "./columns.ts";
 import { Line, type Part } from "./line.tsx";
-import { bar, columns, count, moment, percent } from "./text.ts";
+import { bar, count, fit, moment, percent } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
 interface Props {
   fleet: FleetModel | undefined;
   query: FleetQuery;
   searching: boolean;
+  /** Columns that are not shown. */
+  hidden?: ReadonlySet<string>;
   width: number;
   height: number;
   scroll: number;
@@ -31,7 +34,8 @@ export function hostRowsOf(fleet: FleetModel | undefined, height: number): numbe
 }
 
 /** Shows who runs what: versions as bars, then the hosts, failing ones first. */
-export function FleetView({ fleet, query, searching, width, height, scroll, now }: Props): ReactNode {
+export function FleetView(props: Props): ReactNode {
+  const { fleet, query, searching, hidden = HIDDEN_AT_FIRST, width, height, scroll, now } = props;
   if (fleet === undefined)
     return <Line width={width} parts={[["  The fleet of a target is shown once one is selected.", "quiet"]]} />;
   if (!fleet.complete && fleet.size === 0) {
@@ -39,6 +43,7 @@ export function FleetView({ fleet, query, searching, width, height, scroll, now 
     return <Line width={width} parts={[waiting]} />;
   }
   const rows = fleet.rows(query);
+  const columns = placed("hosts", hidden, width);
   const page = hostRowsOf(fleet, height);
   const start = Math.min(scroll, Math.max(0, rows.length - page));
   return (
@@ -46,12 +51,9 @@ export function FleetView({ fleet, query, searching, width, height, scroll, now 
       <Line width={width} parts={summary(fleet)} />
       <VersionBars fleet={fleet} query={query} width={width} height={height} />
       <Line width={width} parts={searchLine(query, searching, rows.length, start, page)} />
-      <Line
-        width={width}
-        parts={[[`  ${hostColumns(width, "HOST", "VERSION", "STATUS", "REPORTED", "ERROR")}`, "quiet"]]}
-      />
+      <Line width={width} parts={[titlesOf(columns)]} />
       {rows.slice(start, start + page).map((row) => (
-        <Line key={row.id} width={width} parts={hostParts(row, query.latest, width, now)} />
+        <Line key={row.id} width={width} parts={rowOf(columns, "  ", hostCells(row, query.latest, now))} />
       ))}
     </>
   );
@@ -88,7 +90,7 @@ function VersionBars({
         key={version}
         width={width}
         parts={[
-          [`  ${columns([version, 18])} `, version === query.latest ? "strong" : "plain"],
+          [`  ${fit(version, 18)} `, version === query.latest ? "strong" : "plain"],
           [bar(share, size, " "), failing > 0 ? "attention" : "good"],
           [` ${percent(share)} ${count(hosts).padStart(8)}`],
           [failing > 0 ? `  ${count(failing)} failing` : "", "bad"],
@@ -119,31 +121,16 @@ const ORDERS: Record<HostOrder, string> = {
   report: "latest report first",
 };
 
-function hostColumns(width: number, ...[host, version, status, time, error]: string[]): string {
-  const wide = width >= 120;
-  const size = wide ? 40 : 26;
-  return columns(
-    [host!, size],
-    [version!, wide ? 20 : 12],
-    [status!, 11],
-    [time!, 16],
-    [error!, Math.max(0, width - size - (wide ? 57 : 49))],
-  );
-}
-
 const STATUS_LOOK: Record<HostRow["status"], keyof Theme> = {
   success: "good",
   failed: "bad",
   rolled_back: "attention",
 };
 
-function hostParts(row: HostRow, latest: string | null, width: number, now: number): Part[] {
-  const wide = width >= 120;
-  return [
-    [`  ${columns([row.id, wide ? 40 : 26])} `],
-    [`${columns([row.version, wide ? 20 : 12])} `, row.version === latest || latest === null ? "plain" : "attention"],
-    [`${columns([statusText(row), 11])} `, row.held ? "attention" : STATUS_LOOK[row.status]],
-    [`${columns([row.at === 0 ? "" : moment(row.at, now), 16])} `, "quiet"],
-    [troubleOf(row), "quiet"],
-  ];
-}
+const hostCells = (row: HostRow, latest: string | null, now: number) => ({
+  host: (): Part => [row.id],
+  version: (): Part => [row.version, row.version === latest || latest === null ? "plain" : "attention"],
+  status: (): Part => [statusText(row), row.held ? "attention" : STATUS_LOOK[row.status]],
+  reported: (): Part => [row.at === 0 ? "" : moment(row.at, now), "quiet"],
+  error: (): Part => [troubleOf(row), "quiet"],
+});

@@ -2,7 +2,7 @@ import { Box, Text } from "ink";
 import type { ReactNode } from "react";
 import { SMALLEST } from "./layout.ts";
 import { Line, type Part } from "./line.tsx";
-import { KEYS, meant, type Navigation } from "./navigation.ts";
+import { KEYS, meant, type Navigation, type Overlay } from "./navigation.ts";
 import { clock, fit, widthOf } from "./text.ts";
 
 /** The first line: what this is, how things stand, and the time. */
@@ -48,8 +48,7 @@ export function Footer({ nav, watching, width }: { nav: Navigation; watching: bo
       />
     );
   }
-  if (nav.detail !== undefined)
-    return <Line width={width} parts={[[" j k PgUp PgDn scroll   y copy   Enter Esc close", "quiet"]]} />;
+  if (nav.overlay !== undefined) return <Line width={width} parts={[[` ${CLOSING[nav.overlay.kind]}`, "quiet"]]} />;
   if (nav.searching)
     return <Line width={width} parts={[[" type to search   Enter keeps it   Esc clears it", "quiet"]]} />;
   const parts = fitting(watching, width).flatMap(({ keys: name, short }): Part[] => [
@@ -58,6 +57,14 @@ export function Footer({ nav, watching, width }: { nav: Navigation; watching: bo
   ]);
   return <Line width={width} parts={[...parts, ["", "plain"]]} />;
 }
+
+/** The keys of what is shown in place of the views. */
+const CLOSING: Record<Overlay["kind"], string> = {
+  help: "Any key closes this.",
+  detail: "j k PgUp PgDn scroll   y copy   Enter Esc close",
+  log: "j k PgUp PgDn Home scroll   End goes on with what is written   l Esc close",
+  columns: "↑ ↓ select   Space shows or hides the column   v Esc close",
+};
 
 /** The keys that have room; the help has all of them. */
 function fitting(watching: boolean, width: number): typeof KEYS {
@@ -74,10 +81,7 @@ export function Help({ watching, width, height }: { watching: boolean; width: nu
   const keys = KEYS.filter(({ watching: needs }) => watching || needs !== true).filter(({ short }) => short !== "view");
   const rows: Part[][] = [
     [["  Keys", "strong"]],
-    [[""]],
     ...keys.map(({ keys: name, does }): Part[] => [[`  ${fit(name, 24)} `, "busy"], [does]]),
-    [[""]],
-    [["  Any key closes this.", "quiet"]],
   ];
   return (
     <Box flexDirection="column" height={height}>

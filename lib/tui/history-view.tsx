@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
 import type { EventLine, PastDeployment } from "../models/watch.ts";
-import { Line, type Part } from "./line.tsx";
-import { columns, moment, span } from "./text.ts";
+import { HIDDEN_AT_FIRST, placed, rowOf, titlesOf } from "./columns.ts";
+import { Line } from "./line.tsx";
+import { moment, span } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
 const LOOKS: Record<PastDeployment["status"], readonly [word: string, look: keyof Theme]> = {
@@ -23,53 +24,33 @@ interface Props<T> {
 
 const itself = (target: string): string => target;
 
+/** Columns of the screen from which on a sentence says why, and not a code. */
+const ROOM_FOR_SENTENCE = 24;
+
 /** Deployments, newest first. */
-export function HistoryView({ rows, width, height, scroll, now, titleOf = itself }: Props<PastDeployment>): ReactNode {
+export function HistoryView(props: Props<PastDeployment> & { hidden?: ReadonlySet<string> }): ReactNode {
+  const { rows, width, height, scroll, now, titleOf = itself, hidden = HIDDEN_AT_FIRST } = props;
   if (rows.length === 0) return <Line width={width} parts={[["  Nothing was deployed yet.", "quiet"]]} />;
-  const sizes = sizesFor(width);
+  const columns = placed("history", hidden, width);
   const page = height - 1;
   const start = Math.min(scroll, Math.max(0, rows.length - page));
   return (
     <>
-      <Line
-        width={width}
-        parts={[
-          [
-            `  ${columns(["WHEN", 16], ["TARGET", sizes.target], ["VERSION", sizes.version], ["OUTCOME", 11], ["TOOK", 8])} WHY`,
-            "quiet",
-          ],
-        ]}
-      />
-      {rows.slice(start, start + page).map((row) => (
-        <Line
-          key={`${row.at} ${row.target} ${row.version}`}
-          width={width}
-          parts={pastParts({ ...row, target: titleOf(row.target) }, sizes, now)}
-        />
-      ))}
+      <Line width={width} parts={[titlesOf(columns)]} />
+      {rows.slice(start, start + page).map((row) => {
+        const { at, target, version, status, durationMs, message, code } = row;
+        const cells = rowOf(columns, "  ", {
+          when: () => [moment(at, now), "quiet"],
+          target: () => [titleOf(target)],
+          version: () => [version ?? "–"],
+          outcome: () => LOOKS[status],
+          took: () => [span(durationMs), "quiet"],
+          why: (size) => [(size < ROOM_FOR_SENTENCE ? code : message) ?? ""],
+        });
+        return <Line key={`${at} ${target} ${version}`} width={width} parts={cells} />;
+      })}
     </>
   );
-}
-
-interface Sizes {
-  target: number;
-  version: number;
-  /** The code, where a sentence has no room. */
-  why: "message" | "code";
-}
-
-const sizesFor = (width: number): Sizes =>
-  width >= 100 ? { target: 30, version: 12, why: "message" } : { target: 18, version: 8, why: "code" };
-
-function pastParts(row: PastDeployment, sizes: Sizes, now: number): Part[] {
-  const [word, look] = LOOKS[row.status];
-  return [
-    [`  ${columns([moment(row.at, now), 16])} `, "quiet"],
-    [`${columns([row.target, sizes.target], [row.version ?? "–", sizes.version])} `],
-    [`${columns([word, 11])} `, look],
-    [`${columns([span(row.durationMs), 8])} `, "quiet"],
-    [row[sizes.why] ?? ""],
-  ];
 }
 
 /** Shows the watch's events, the newest at the bottom. @param scroll lines back from the end */

@@ -1,6 +1,7 @@
 import type { Key } from "ink";
 import type { WatchAction } from "../agent/watch/events.ts";
 import { FLEET_FILTERS, type FleetFilter, HOST_ORDERS, type HostOrder } from "../models/fleet.ts";
+import { type ColumnName, HIDDEN_AT_FIRST } from "./columns.ts";
 
 export const TABS = ["deployment", "fleet", "history", "events"] as const;
 export type Tab = (typeof TABS)[number];
@@ -23,13 +24,23 @@ export interface Navigation {
   /** Targets that actions are meant for, together; none means the selected one. */
   marked: ReadonlySet<string>;
   order: TargetOrder;
-  help: boolean;
-  /** Rows scrolled away in the detail, or undefined while it is closed. */
-  detail: number | undefined;
+  /** Shown in place of the lists and views. */
+  overlay: Overlay | undefined;
+  /** Columns that are not shown. */
+  hidden: ReadonlySet<ColumnName>;
   /** The action that `y` confirms. */
   confirming: Confirmed | undefined;
   /** The order of the fleet's hosts. */
   hosts: HostOrder;
+}
+
+/**
+ * The help; the details, with the rows scrolled away; the selected target's log, with the rows back from its end; the
+ * columns to choose from, with the place of the one that Space toggles.
+ */
+export interface Overlay {
+  kind: "help" | "detail" | "log" | "columns";
+  at: number;
 }
 
 /** An action that is asked back about. */
@@ -46,8 +57,8 @@ export const FIRST_VIEW: Navigation = {
   filter: "all",
   marked: new Set(),
   order: "listed",
-  help: false,
-  detail: undefined,
+  overlay: undefined,
+  hidden: HIDDEN_AT_FIRST,
   confirming: undefined,
   hosts: "failing",
 };
@@ -58,13 +69,20 @@ export interface Shown {
   /** Rows that the current view has in all, and rows that it shows at once. */
   rows: number;
   page: number;
-  /** The same of the details, where the screen has some. */
-  detail?: { rows: number; page: number };
+  /** The same of what is shown in place of the views, where the screen has room for such. */
+  overlay?: { rows: number; page: number };
+  /** The columns that a person may choose. */
+  columns: readonly ColumnName[];
   deploying: boolean;
   /** Keys that act on targets do something; a fleet alone has none. */
   watching: boolean;
   /** Whether the target is paused that actions are meant for first. */
   paused: boolean;
+}
+
+export interface Pressed {
+  nav: Navigation;
+  effect?: Effect;
 }
 
 export type Effect = { act: TargetAction; targets: readonly string[] } | { copy: true } | { quit: true };
@@ -74,11 +92,12 @@ export const KEYS: readonly { keys: string; does: string; watching?: true; short
   { keys: "↑ ↓", does: "select a target", short: "target" },
   { keys: "Tab ← → 1-4", does: "deployment, fleet, history, events", watching: true },
   { keys: "Tab", does: "next view", watching: true, short: "view" },
-  { keys: "Enter", does: "reasons and details in full; Enter closes them", short: "details" },
+  { keys: "Enter", does: "reasons and details in full; y copies them, Enter closes", short: "details" },
+  { keys: "l", does: "the target's log, from its supervisor", watching: true, short: "log" },
   { keys: "j k PgUp PgDn Home End", does: "scroll the view" },
-  { keys: "y", does: "copy the details, in the details" },
   { keys: "Space", does: "mark it: actions are for all marked ones; Esc unmarks", watching: true },
   { keys: "s", does: "sort the targets: as listed, by state, by name", watching: true },
+  { keys: "v", does: "choose the columns of the lists" },
   { keys: "/", does: "search hosts, versions and errors; Esc clears", short: "search" },
   { keys: "f", does: "filter the fleet: all, failing, not on the latest", short: "filter" },
   { keys: "o", does: "order hosts: failing first, name, version, report" },
@@ -92,20 +111,14 @@ export const KEYS: readonly { keys: string; does: string; watching?: true; short
 ];
 
 /** Returns the place that a key leads to, and what it asks of the watch. */
-export function press(
-  nav: Navigation,
-  input: string,
-  key: Partial<Key>,
-  shown: Shown,
-): { nav: Navigation; effect?: Effect } {
+export function press(nav: Navigation, input: string, key: Partial<Key>, shown: Shown): Pressed {
   if (key.ctrl === true && input === "c") return { nav, effect: { quit: true } };
   if (nav.confirming !== undefined) return confirmed(nav, input);
-  if (nav.detail !== undefined) return inDetail(nav, input, key, shown);
+  if (nav.overlay !== undefined) return inOverlay(nav, nav.overlay, input, key, shown);
   if (nav.searching) return { nav: typed(nav, input, key) };
-  if (nav.help) return { nav: { ...nav, help: false }, ...(input === "q" && quitting(nav, shown)) };
   if (input === "q") return quitting(nav, shown);
-  if (input === "?") return { nav: { ...nav, help: true } };
-  if (key.return && shown.detail !== undefined) return { nav: { ...nav, detail: 0 } };
+  const opened = opening(input, key, shown);
+  if (opened !== undefined) return { nav: { ...nav, overlay: { kind: opened, at: 0 } } };
   if (key.upArrow || key.downArrow) {
     const by = key.upArrow ? -1 : 1;
     return { nav: shown.targets.length > 1 ? select(nav, by, shown) : scrolled(nav, by < 0 ? "k" : "j", {}, shown) };
@@ -114,11 +127,13 @@ export function press(
   return acted ?? { nav: moved(nav, input, key, shown) };
 }
 
-function quitting(nav: Navigation, shown: Shown): { nav: Navigation; effect?: Effect } {
-  return shown.deploying ? { nav: { ...nav, confirming: "quit", help: false } } : { nav, effect: { quit: true } };
+function quitting(nav: Navigation, shown: Shown): Pressed {
+  return shown.deploying
+    ? { nav: { ...nav, confirming: "quit", overlay: undefined } }
+    : { nav, effect: { quit: true } };
 }
 
-function confirmed(nav: Navigation, input: string): { nav: Navigation; effect?: Effect } {
+function confirmed(nav: Navigation, input: string): Pressed {
   const after = { ...nav, confirming: undefined };
   const yes = input === "y" || (nav.confirming === "quit" && input === "q");
   if (!yes) return { nav: after };
@@ -133,12 +148,44 @@ export function meant({ marked, selected }: Navigation): readonly string[] {
   return selected === undefined ? [] : [selected];
 }
 
-function inDetail(nav: Navigation, input: string, key: Partial<Key>, shown: Shown): ReturnType<typeof press> {
-  if (key.return || key.escape || input === "q") return { nav: { ...nav, detail: undefined } };
-  if (input === "y") return { nav, effect: { copy: true } };
-  const arrow = key.upArrow ? "k" : key.downArrow ? "j" : input;
-  const offset = scrolledTo(nav.detail ?? 0, -1, arrow, key, shown.detail ?? { rows: 0, page: 1 });
-  return { nav: offset === undefined ? nav : { ...nav, detail: offset } };
+function opening(input: string, key: Partial<Key>, shown: Shown): Overlay["kind"] | undefined {
+  if (shown.overlay === undefined) return undefined;
+  if (input === "?") return "help";
+  if (input === "v") return "columns";
+  if (input === "l" && shown.watching && shown.targets.length > 0) return "log";
+  return key.return ? "detail" : undefined;
+}
+
+/** The key that opens each overlay closes it as well. */
+const OPENS: Partial<Record<Overlay["kind"], string>> = { log: "l", columns: "v" };
+
+function inOverlay(nav: Navigation, overlay: Overlay, input: string, key: Partial<Key>, shown: Shown): Pressed {
+  const { kind, at } = overlay;
+  const closed = { ...nav, overlay: undefined };
+  if (kind === "help") return { nav: closed, ...(input === "q" && quitting(nav, shown)) };
+  if (key.return || key.escape || input === "q" || input === OPENS[kind]) return { nav: closed };
+  if (kind === "detail" && input === "y") return { nav, effect: { copy: true } };
+  const letter = key.upArrow ? "k" : key.downArrow ? "j" : input;
+  if (kind === "columns") return { nav: choosing(nav, at, letter, key, shown.columns) };
+  // The newest line of a log is its last row.
+  const offset = scrolledTo(at, kind === "log" ? 1 : -1, letter, key, shown.overlay ?? { rows: 0, page: 1 });
+  return { nav: offset === undefined ? nav : { ...nav, overlay: { kind, at: offset } } };
+}
+
+function choosing(
+  nav: Navigation,
+  at: number,
+  input: string,
+  key: Partial<Key>,
+  columns: readonly ColumnName[],
+): Navigation {
+  if (input === " ") {
+    const hidden = new Set(nav.hidden);
+    if (!hidden.delete(columns[at]!)) hidden.add(columns[at]!);
+    return { ...nav, hidden };
+  }
+  const place = scrolledTo(at, -1, input, key, { rows: columns.length, page: 1 });
+  return place === undefined ? nav : { ...nav, overlay: { kind: "columns", at: place } };
 }
 
 /** The keys that change the list of targets itself. */
@@ -164,7 +211,7 @@ function typed(nav: Navigation, input: string, key: Partial<Key>): Navigation {
 
 const ACTIONS: Readonly<Record<string, WatchAction>> = { c: "check", t: "retry" };
 
-function action(nav: Navigation, input: string, paused: boolean): { nav: Navigation; effect?: Effect } | undefined {
+function action(nav: Navigation, input: string, paused: boolean): Pressed | undefined {
   const targets = meant(nav);
   if (targets.length === 0) return undefined;
   if (input === "p") return { nav, effect: { act: paused ? "resume" : "pause", targets } };

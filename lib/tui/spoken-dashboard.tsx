@@ -17,6 +17,7 @@ export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): Reac
   const shownAt = ({ selected }: Navigation) => ({
     rows: 0,
     page: 1,
+    columns: [],
     deploying: model.deploying.length > 0,
     watching: true,
     paused: model.targets.get(selected ?? "")?.paused ?? false,

@@ -1,10 +1,10 @@
 import type { ReactNode } from "react";
 import type { HoldReason } from "../agent/watch/events.ts";
 import { stateOf, type TargetView } from "../models/watch.ts";
+import { HIDDEN_AT_FIRST, type Placed, placed, rowOf, titlesOf } from "./columns.ts";
 import { windowStart } from "./layout.ts";
 import { Line, type Part, Title } from "./line.tsx";
-import { bar, fit, percent, span } from "./text.ts";
-import type { Theme } from "./theme.ts";
+import { bar, percent, span } from "./text.ts";
 
 interface Props {
   targets: readonly TargetView[];
@@ -12,6 +12,8 @@ interface Props {
   marked?: ReadonlySet<string>;
   /** The order in words, when it is not the listed one. */
   order?: string;
+  /** Columns that are not shown. */
+  hidden?: ReadonlySet<string>;
   width: number;
   height: number;
   now: number;
@@ -31,11 +33,12 @@ export function targetAt(line: number, count: number, selected: number, height: 
 }
 
 /** All targets: what runs, what is latest, and what is going on. The selected one is always among the rows. */
-export function TargetsView({ targets, selected, marked = NONE, order = "", width, height, now }: Props): ReactNode {
+export function TargetsView(props: Props): ReactNode {
+  const { targets, selected, marked = NONE, order = "", hidden = HIDDEN_AT_FIRST, width, height, now } = props;
   const page = height - 2;
   const at = targets.findIndex(({ name }) => name === selected);
   const start = windowStart(Math.max(0, at), page, targets.length);
-  const sizes = widths(width);
+  const columns = placed("targets", hidden, width);
   const notes = [
     targets.length > page ? `${start + 1}–${Math.min(targets.length, start + page)} of ${targets.length}` : "",
     order,
@@ -44,15 +47,12 @@ export function TargetsView({ targets, selected, marked = NONE, order = "", widt
   return (
     <>
       <Title text="Targets" note={notes.filter(Boolean).join(" ─ ")} width={width} strong />
-      <Line
-        width={width}
-        parts={[[`  ${cells(["TARGET", "RUNNING", "LATEST", "STATE", "NEXT CHECK"], sizes).join(" ")}`, "quiet"]]}
-      />
+      <Line width={width} parts={[titlesOf(columns)]} />
       {targets.slice(start, start + page).map((target) => (
         <Row
           key={target.name}
           target={target}
-          sizes={sizes}
+          columns={columns}
           width={width}
           now={now}
           selected={target.name === selected}
@@ -63,44 +63,31 @@ export function TargetsView({ targets, selected, marked = NONE, order = "", widt
   );
 }
 
-const cells = (texts: readonly string[], sizes: readonly number[]): string[] =>
-  texts.map((text, index) => fit(text, sizes[index]!));
-
-function widths(width: number): number[] {
-  const [running, latest, next] = width >= 120 ? [16, 16, 12] : [11, 11, 10];
-  // Two columns for the marker, and a space between cells.
-  const rest = width - 2 - 4 - running - latest - next;
-  const target = Math.min(48, Math.floor(rest * 0.5));
-  return [target, running, latest, rest - target, next];
-}
-
 interface RowProps {
   target: TargetView;
-  sizes: number[];
+  columns: Placed<"target" | "running" | "latest" | "state" | "next" | "interval" | "root">[];
   width: number;
   now: number;
   selected: boolean;
   marked: boolean;
 }
 
-function Row({ target, sizes, width, now, selected, marked }: RowProps): ReactNode {
-  const [state, look] = stateCell(target, sizes[3]!);
-  const behind = target.latest !== null && target.latest !== target.running;
-  const [name, running, latest, word, next] = cells(
-    [target.title, target.running ?? "none", target.latest ?? "–", state, nextCheck(target, now)],
-    sizes,
-  );
-  const parts: Part[] = [
-    [`${selected ? "›" : " "}${marked ? "●" : " "}${name} `],
-    [`${running} `],
-    [`${latest} `, behind ? "attention" : "plain"],
-    [`${word} `, look],
-    [next!, "quiet"],
-  ];
+function Row({ target, columns, width, now, selected, marked }: RowProps): ReactNode {
+  const { title, running, latest, intervalMs, projectRoot } = target;
+  const behind = latest !== null && latest !== running;
+  const parts = rowOf(columns, `${selected ? "›" : " "}${marked ? "●" : " "}`, {
+    target: () => [title],
+    running: () => [running ?? "none"],
+    latest: () => [latest ?? "–", behind ? "attention" : "plain"],
+    state: (size) => stateCell(target, size),
+    next: () => [nextCheck(target, now), "quiet"],
+    interval: () => [span(intervalMs), "quiet"],
+    root: () => [projectRoot, "quiet"],
+  });
   return <Line width={width} parts={parts} inverse={selected} />;
 }
 
-function stateCell(target: TargetView, width: number): [text: string, look: keyof Theme] {
+function stateCell(target: TargetView, width: number): Part {
   const state = stateOf(target);
   switch (state) {
     case "deploying": {

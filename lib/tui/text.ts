@@ -17,10 +17,6 @@ export function fit(text: string, width: number): string {
   return shown + " ".repeat(Math.max(0, width - stringWidth(shown)));
 }
 
-/** Columns beside each other, one space apart; the last one is not filled up. */
-export const columns = (...cells: readonly (readonly [text: string, width: number])[]): string =>
-  cells.map(([text, width]) => fit(text, width)).join(" ");
-
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /** A bar of `width` columns. @param fraction from 0 to 1 */
@@ -93,7 +89,7 @@ export function wrap(text: string, width: number): string[] {
 }
 
 /** A word in pieces that each fit: digests, URLs and paths have no spaces. */
-function pieces(word: string, width: number): string[] {
+export function pieces(word: string, width: number): string[] {
   if (widthOf(word) <= width) return [word];
   const found: string[] = [];
   let piece = "";

@@ -2,34 +2,44 @@ import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import type { FleetModel, FleetQuery } from "../models/fleet.ts";
 import { countStates, targetsText, type TargetView, type WatchModel } from "../models/watch.ts";
+import type { List } from "./columns.ts";
+import { choosableIn } from "./columns-view.tsx";
 import type { DashboardStore } from "./dashboard-store.ts";
 import { deploymentRows, DeploymentView } from "./deployment-view.tsx";
-import { detailRows, type DetailSubject, detailText, DetailView } from "./detail-view.tsx";
+import { type DetailSubject, detailText } from "./detail-view.tsx";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
-import { Footer, Header, Help, TooSmall } from "./frame.tsx";
+import { Footer, Header, TooSmall } from "./frame.tsx";
 import { EventsView, HistoryView } from "./history-view.tsx";
 import type { Click } from "./key-presses.ts";
 import { dashboardLayout, type Place } from "./layout.ts";
 import { type Part, Title } from "./line.tsx";
+import type { LogSource } from "./log-feed.ts";
 import { type Navigation, press, type Tab, type TargetAction } from "./navigation.ts";
+import { overlayRows, type OverlaySubject, OverlayView } from "./overlay.tsx";
 import { tabAt, Tabs, tabTitle } from "./tabs.tsx";
 import { orderTargets } from "./target-order.ts";
 import { targetAt, TargetsView } from "./targets-view.tsx";
 import { copying } from "./terminal-modes.ts";
 import { useClock } from "./use-clock.ts";
 import { type FollowedFleet, useFleet } from "./use-fleet.ts";
+import { useLog } from "./use-log.ts";
 import { useNavigation } from "./use-navigation.ts";
 
 export interface WatchDashboardProps {
   store: DashboardStore;
   /** The source of each target's fleet, by the target's name. */
   fleets: ReadonlyMap<string, FollowedFleet>;
+  /** The log of each target, by the target's name. */
+  logs: ReadonlyMap<string, LogSource>;
   act: (target: string, action: TargetAction) => void;
   quit: () => void;
 }
 
+/** The lists whose columns can be chosen. */
+const CHOSEN_IN: readonly List[] = ["targets", "hosts", "history"];
+
 /** The watch's dashboard: targets above, and of the selected one its deployment, fleet, history and events. */
-export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps): ReactNode {
+export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboardProps): ReactNode {
   useSyncExternalStore(store.subscribe, store.revision);
   const now = useClock();
   const size = useWindowSize();
@@ -53,6 +63,12 @@ export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps
   const source = selected === undefined ? undefined : fleets.get(selected);
   const fleet = useFleet(selected, source, layout.views.fleet !== undefined, store.changed);
   const query = queryOf(nav, target);
+  const log = useLog(
+    selected,
+    selected === undefined ? undefined : logs.get(selected),
+    nav.overlay?.kind === "log",
+    store.changed,
+  );
 
   function shownAt(at: Navigation) {
     const here = at.selected === undefined ? undefined : model.targets.get(at.selected);
@@ -66,7 +82,11 @@ export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps
     return {
       rows: rows[at.tab](),
       page: pageOf(at.tab, views[at.tab], fleet),
-      detail: { rows: at.detail === undefined ? 0 : detailRows(subjectAt(at), width).length, page: height - 3 },
+      overlay:
+        at.overlay === undefined
+          ? { rows: 0, page: 1 }
+          : overlayRows({ overlay: at.overlay, subject: overlaid(at), width, height: height - 2 }),
+      columns: choosableIn(CHOSEN_IN),
       deploying: model.deploying.length > 0,
       watching: true,
       paused: (at.marked.size === 0 ? here : model.targets.get([...at.marked][0]!))?.paused ?? false,
@@ -78,6 +98,10 @@ export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps
     return { target: here, tab: at.tab, model, hosts: fleet?.rows(queryOf(at, here)) ?? [], now };
   }
 
+  const overlaid = (at: Navigation): OverlaySubject => ({
+    ...{ detail: subjectAt(at), log, lists: CHOSEN_IN, hidden: at.hidden, watching: true },
+  });
+
   /** A click selects a target or a view; the wheel scrolls what is shown. */
   function clicked(at: Navigation, { button, column, row }: Click): Navigation {
     if (button !== "left") {
@@ -88,7 +112,7 @@ export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps
     const { kind, targets: place } = dashboardLayout(size.columns, size.rows, count, at.tab);
     const listed = orderedAt(at);
     const line = row - 1;
-    if (at.help || at.detail !== undefined || kind === "too small") return { ...at, help: false, detail: undefined };
+    if (at.overlay !== undefined || kind === "too small") return { ...at, overlay: undefined };
     const chosen = targetAt(
       line,
       count,
@@ -106,7 +130,7 @@ export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps
   const view = (tab: Tab): ReactNode => {
     const place = layout.views[tab];
     if (place === undefined) return null;
-    const inner = { width: place.width, height: place.height - 1, scroll: nav.scroll[tab], now };
+    const inner = { width: place.width, height: place.height - 1, scroll: nav.scroll[tab], hidden: nav.hidden, now };
     return (
       <Box key={tab} flexDirection="column" width={place.width} height={place.height} overflow="hidden">
         {layout.kind === "panes" && (
@@ -123,12 +147,8 @@ export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps
   return (
     <Box flexDirection="column" width={width} height={height} overflow="hidden">
       <Header title="Sealift watch" facts={factsOf(model)} width={width} now={now} />
-      {nav.help ? (
-        <Help watching width={width} height={height - 2} />
-      ) : nav.detail !== undefined ? (
-        <Box flexDirection="column" height={height - 2} overflow="hidden">
-          <DetailView rows={detailRows(subjectAt(nav), width)} scroll={nav.detail} width={width} height={height - 2} />
-        </Box>
+      {nav.overlay !== undefined ? (
+        <OverlayView overlay={nav.overlay} subject={overlaid(nav)} width={width} height={height - 2} />
       ) : (
         <>
           <Box flexDirection="column" height={layout.targets.height}>
@@ -136,6 +156,7 @@ export function WatchDashboard({ store, fleets, act, quit }: WatchDashboardProps
               targets={targets}
               selected={selected}
               marked={nav.marked}
+              hidden={nav.hidden}
               order={nav.order === "listed" ? "" : `by ${nav.order}`}
               {...layout.targets}
               now={now}

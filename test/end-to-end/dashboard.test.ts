@@ -40,6 +40,11 @@ async function watchedWorld({ retries = 0 } = {}) {
       { mode: 0o755 },
     );
   await health("active");
+  await writeFile(
+    join(programs, "journalctl"),
+    `#!/bin/sh\necho $$ > ${world.path("journal.pid")}\necho "journal of $*"\nexec sleep 1000\n`,
+    { mode: 0o755 },
+  );
   await writeFile(world.path("api.key"), world.admin["SEALIFT_API_KEY"]!, { mode: 0o600 });
   await writeFile(world.path("signing.secret"), SECRET, { mode: 0o600 });
   await writeFile(
@@ -155,6 +160,27 @@ t.test("the dashboard, in a terminal of 80×24", { timeout: 200_000 }, async (t)
     await terminal.shows(/host-1/);
     await terminal.press("f");
     await terminal.shows(/f failing .* none/);
+  });
+
+  await t.test("shows the log of the target, whose program ends with it", async (t) => {
+    await terminal.press("l");
+    await terminal.shows(
+      /Log of plugin:tides[\s\S]*journal of --no-pager --lines=200 --follow --unit=sealift-plugin-tides/,
+    );
+    const journal = Number(await readFile(world.path("journal.pid"), "utf8"));
+    t.ok(journal > 0);
+    await terminal.press("l");
+    await terminal.shows(/Targets/);
+    await ended(journal);
+  });
+
+  await t.test("shows the columns that a person has chosen", async (t) => {
+    await terminal.press("v");
+    await terminal.shows(/› \[✓\] RUNNING[\s\S]*\[ \] PROJECT ROOT/);
+    await terminal.press("Space", "Enter");
+    t.notMatch(await terminal.shows(/TARGET +LATEST +STATE/), /RUNNING/);
+    await terminal.press("v", "Space", "v");
+    await terminal.shows(/TARGET +RUNNING +LATEST +STATE/);
   });
 
   await t.test("has a help", async (t) => {

@@ -43,6 +43,7 @@ export async function watchDashboard(
     {
       store,
       fleets: new Map(definitions.map(({ name, fleet }) => [name, fleet])),
+      logs: new Map(definitions.map(({ name, log }) => [name, log])),
       act: (target, action) => void (action === "rollback" ? watch.goBack(target) : watch.act(target, action)),
       quit: () => stop.abort(),
     },

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
+import { LineCutter } from "../../support/lines.ts";
 import { traceEnvironment } from "../../support/tracing/tracing.ts";
 
 export interface ProgramOptions {
@@ -101,29 +102,14 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramResult
   return promise;
 }
 
-/** Calls `onLine` with the first characters of each line: a program may print gigabytes without an end of one. */
+/** Calls `onLine` with each line, cut to a length. */
 function eachLine(stream: Readable, onLine: (line: string) => void): void {
-  const decoder = new StringDecoder("utf8");
-  let line = "";
-  let open = false;
-  const take = (text: string): void => {
-    for (let at = 0; at < text.length;) {
-      const newline = text.indexOf("\n", at);
-      const end = newline === -1 ? text.length : newline;
-      if (line.length < MAX_LINE) line += text.slice(at, Math.min(end, at + MAX_LINE - line.length));
-      open = newline === -1;
-      if (!open) {
-        onLine(line.replace(/\r$/, ""));
-        line = "";
-      }
-      at = end + 1;
-    }
+  const cutter = new LineCutter(MAX_LINE);
+  const tell = (lines: readonly string[]): void => {
+    for (const line of lines) onLine(line);
   };
-  stream.on("data", (chunk: Buffer) => take(decoder.write(chunk)));
-  stream.once("end", () => {
-    take(decoder.end());
-    if (open) onLine(line);
-  });
+  stream.on("data", (chunk: Buffer) => tell(cutter.take(chunk)));
+  stream.once("end", () => tell(cutter.end()));
 }
 
 /** Says how a program failed, in a few words. */

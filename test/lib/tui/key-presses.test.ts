@@ -1,9 +1,12 @@
 import fc from "fast-check";
 import t from "tap";
 import { clickOf, keyPresses } from "../../../lib/tui/key-presses.ts";
-import { FIRST_VIEW, type Navigation, press } from "../../../lib/tui/navigation.ts";
+import { FIRST_VIEW, type Navigation, press, type Shown } from "../../../lib/tui/navigation.ts";
 
-const SHOWN = { targets: ["a"], rows: 100, page: 10, deploying: false, watching: true, paused: false };
+const SHOWN: Shown = {
+  ...{ targets: ["a"], rows: 100, page: 10, columns: [] },
+  ...{ deploying: false, watching: true, paused: false },
+};
 
 t.test("what comes in one read does the same as what comes key by key", async () => {
   const after = (presses: ReturnType<typeof keyPresses>): Navigation =>

@@ -1,8 +1,11 @@
 import fc from "fast-check";
 import t from "tap";
-import { FIRST_VIEW, type Navigation, press, TABS } from "../../../lib/tui/navigation.ts";
+import { FIRST_VIEW, type Navigation, press, type Shown, TABS } from "../../../lib/tui/navigation.ts";
 
-const SHOWN = { targets: ["a", "b", "c"], rows: 100, page: 10, deploying: false, watching: true, paused: false };
+const SHOWN: Shown = {
+  ...{ targets: ["a", "b", "c"], rows: 100, page: 10, deploying: false, watching: true, paused: false },
+  ...{ overlay: { rows: 30, page: 10 }, columns: ["targets.running", "targets.state"] },
+};
 const HERE: Navigation = { ...FIRST_VIEW, selected: "a" };
 
 t.test("arrows select targets and stop at the ends", async (t) => {
@@ -123,26 +126,48 @@ t.test("q quits at once, but asks while something is being deployed", async (t) 
 
 t.test("the help goes away with any key, which does nothing else", async (t) => {
   const { nav } = press(HERE, "?", {}, SHOWN);
-  t.equal(nav.help, true);
-  t.match(press(nav, "p", {}, SHOWN), { nav: { help: false }, effect: undefined });
+  t.equal(nav.overlay?.kind, "help");
+  t.match(press(nav, "p", {}, SHOWN), { nav: { overlay: undefined }, effect: undefined });
 });
 
 t.test("Enter opens the details, which scroll, are copied with y, and close with Enter, Esc or q", async (t) => {
-  const shown = { ...SHOWN, detail: { rows: 30, page: 10 } };
-  const { nav } = press(HERE, "", { return: true }, shown);
-  t.equal(nav.detail, 0);
-  t.equal(press(nav, "j", {}, shown).nav.detail, 1);
-  t.equal(press(nav, "", { downArrow: true }, shown).nav.detail, 1, "arrows scroll here, and select nothing");
-  t.equal(press(nav, "", { end: true }, shown).nav.detail, 20);
-  t.strictSame(press(nav, "y", {}, shown).effect, { copy: true });
-  t.equal(press(nav, "p", {}, shown).effect, undefined, "no other key does anything to a target");
+  const { nav } = press(HERE, "", { return: true }, SHOWN);
+  t.strictSame(nav.overlay, { kind: "detail", at: 0 });
+  t.equal(press(nav, "j", {}, SHOWN).nav.overlay?.at, 1);
+  t.equal(press(nav, "", { downArrow: true }, SHOWN).nav.overlay?.at, 1, "arrows scroll here, and select nothing");
+  t.equal(press(nav, "", { end: true }, SHOWN).nav.overlay?.at, 20);
+  t.strictSame(press(nav, "y", {}, SHOWN).effect, { copy: true });
+  t.equal(press(nav, "p", {}, SHOWN).effect, undefined, "no other key does anything to a target");
   for (const [input, key] of [
     ["", { return: true }],
     ["", { escape: true }],
     ["q", {}],
   ] as const) {
-    t.match(press(nav, input, key, shown), { nav: { detail: undefined }, effect: undefined });
+    t.match(press(nav, input, key, SHOWN), { nav: { overlay: undefined }, effect: undefined });
   }
+});
+
+t.test("l opens the log of the selected target, which scrolls back from its end", async (t) => {
+  const { nav } = press(HERE, "l", {}, SHOWN);
+  t.strictSame(nav.overlay, { kind: "log", at: 0 });
+  const back = press(nav, "", { upArrow: true }, SHOWN).nav;
+  t.match(back, { selected: "a", overlay: { kind: "log", at: 1 } });
+  t.equal(press(back, "", { end: true }, SHOWN).nav.overlay?.at, 0);
+  t.equal(press(back, "l", {}, SHOWN).nav.overlay, undefined);
+  t.equal(press(HERE, "l", {}, { ...SHOWN, watching: false }).nav.overlay, undefined, "a fleet alone has no logs");
+});
+
+t.test("v lists the columns, and Space shows or hides one", async (t) => {
+  let { nav } = press(HERE, "v", {}, SHOWN);
+  for (let times = 0; times < 3; times++) nav = press(nav, "", { downArrow: true }, SHOWN).nav;
+  t.strictSame(nav.overlay, { kind: "columns", at: 1 }, "the last one is the last");
+  nav = press(nav, " ", {}, SHOWN).nav;
+  t.ok(nav.hidden.has("targets.state"));
+  t.notOk(press(nav, " ", {}, SHOWN).nav.hidden.has("targets.state"));
+  nav = press(nav, "v", {}, SHOWN).nav;
+  t.equal(nav.overlay, undefined);
+  t.ok(nav.hidden.has("targets.state"), "which is remembered");
+  t.equal(nav.marked.size, 0, "and no target is marked");
 });
 
 t.test("marked targets are acted on together, and Esc unmarks them", async (t) => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import { printable } from "../../../lib/support/printable.ts";
-import { bar, clock, columns, count, fit, moment, percent, span, spark, widthOf, wrap } from "../../../lib/tui/text.ts";
+import { bar, clock, count, fit, moment, percent, span, spark, widthOf, wrap } from "../../../lib/tui/text.ts";
 
 t.test("a cell has exactly its width, whatever the text is", async (t) => {
   fc.assert(
@@ -54,7 +54,6 @@ t.test("numbers and times read as people say them", async (t) => {
   t.equal(clock(noon), "12:03:04");
   t.equal(moment(noon, noon + 1000), "12:03:04");
   t.equal(moment(noon, noon + 86_400_000), "2026-11-20 12:03");
-  t.equal(columns(["a", 3], ["bcdef", 3]), "a   bc…");
 });
 
 const SIGNS = new Intl.Segmenter();

@@ -4,11 +4,15 @@ import type { ReactNode } from "react";
 import t from "tap";
 import type { WatchEvent } from "../../../lib/agent/watch/events.ts";
 import { FleetModel } from "../../../lib/models/fleet.ts";
+import { LogModel } from "../../../lib/models/log.ts";
 import { stateOf, WatchModel } from "../../../lib/models/watch.ts";
+import { HIDDEN_AT_FIRST } from "../../../lib/tui/columns.ts";
+import { ColumnsView } from "../../../lib/tui/columns-view.tsx";
 import { DeploymentView } from "../../../lib/tui/deployment-view.tsx";
 import { FleetView } from "../../../lib/tui/fleet-view.tsx";
 import { Footer, Header, Help } from "../../../lib/tui/frame.tsx";
 import { EventsView, HistoryView } from "../../../lib/tui/history-view.tsx";
+import { LogView } from "../../../lib/tui/log-view.tsx";
 import { FIRST_VIEW } from "../../../lib/tui/navigation.ts";
 import { sentenceOf } from "../../../lib/tui/spoken-dashboard.tsx";
 import { TargetsView } from "../../../lib/tui/targets-view.tsx";
@@ -102,6 +106,9 @@ t.test("every view keeps within its rectangle, on small and large screens, whate
     })),
   );
   fleet.complete = true;
+  const log = new LogModel();
+  for (let line = 0; line < 50; line++) log.push(HOSTILE, HOSTILE.repeat(line));
+  log.note = HOSTILE.repeat(5);
   const targets = [...model.targets.values()];
   for (const size of SIZES) {
     const views: Record<string, ReactNode> = {
@@ -136,6 +143,8 @@ t.test("every view keeps within its rectangle, on small and large screens, whate
         />
       ),
       events: <EventsView rows={model.events} {...size} scroll={0} now={NOW} />,
+      log: <LogView title={HOSTILE} log={log} scroll={3} {...size} />,
+      columns: <ColumnsView lists={["targets", "hosts"]} hidden={HIDDEN_AT_FIRST} at={7} {...size} />,
       help: <Help watching {...size} />,
       header: <Header title="Sealift watch" facts={[["  2 targets"]]} width={size.width} now={NOW} />,
       footer: <Footer nav={FIRST_VIEW} watching width={size.width} />,
@@ -205,4 +214,44 @@ t.test("the selected one of two hundred targets is shown, with its place", async
   );
   t.match(lines.join("\n"), /› plugin:p-150/);
   t.match(lines[0], /\d+–\d+ of 200/);
+});
+
+t.test("columns that are hidden leave their place to the others", async (t) => {
+  const model = modelOf([started(["plugin:a"])]);
+  const shown = (hidden: ReadonlySet<string>): string =>
+    linesOf(
+      <TargetsView
+        targets={[...model.targets.values()]}
+        selected="plugin:a"
+        hidden={hidden}
+        {...SIZES[0]!}
+        now={NOW}
+      />,
+      SIZES[0]!,
+    ).join("\n");
+  t.match(shown(HIDDEN_AT_FIRST), /TARGET +RUNNING +LATEST +STATE +NEXT CHECK/);
+  const chosen = shown(new Set(["targets.running", "targets.latest", "targets.state", "targets.next"]));
+  t.match(chosen, /TARGET +INTERVAL +PROJECT ROOT/);
+  t.match(chosen, /› plugin:a +1 m 0 s +\/srv\/app/);
+});
+
+t.test("a log is shown in full, from its end, and stays where a person looks while more is written", async (t) => {
+  const size = { width: 80, height: 6 };
+  const log = new LogModel();
+  const picture = (scroll: number): string =>
+    linesOf(<LogView title="a" log={log} scroll={scroll} {...size} />, size).join("\n");
+  t.match(picture(0), /Nothing was written yet/);
+  for (let line = 1; line <= 20; line++) log.push(null, `    at line ${line}`);
+  t.match(picture(0), /16–20 of 20[\s\S]* {4}at line 16\n[\s\S]* {4}at line 20/);
+  t.match(picture(5), /11–15 of 20, held here[\s\S]*at line 15/);
+  log.push("b", "x".repeat(150));
+  t.match(picture(5), /at line 15/);
+  t.match(picture(0), /b \| x+\n +x+/);
+  log.note = "The log has ended.";
+  log.readAgain();
+  t.match(picture(0), /b \| x+[\s\S]*The log has ended\./, "what was read stays until there is something new");
+  log.push(null, "again");
+  t.notMatch(picture(0), /xxx/);
+  for (let line = 0; line < 5000; line++) log.push(null, "more");
+  t.ok(log.shown(false).length <= 1000);
 });

@@ -1,0 +1,105 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { deploymentError, usageError } from "../../contract/errors.ts";
+import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
+import type { Layout } from "../../releases/layout.ts";
+import { currentRelease } from "../../releases/release.ts";
+import { LineCutter } from "../../support/lines.ts";
+import { childEnvironment } from "../deployment/child-program.ts";
+import { type LogCommand, logCommands, type LogRequest } from "./log-commands.ts";
+
+/** One line that a unit has written. */
+export interface LogLine {
+  /** The unit, where several programs print at once. */
+  unit: string | null;
+  line: string;
+}
+
+/**
+ * Returns the programs that print the logs of a target's running release.
+ *
+ * @param plugins those whose logs are wanted; none means the units that the release was deployed with, or all plugins
+ * @throws UsageError `usage` when nothing runs, a plugin is not installed, or its supervisor keeps no logs
+ */
+export async function targetLogCommands(
+  layout: Layout,
+  target: TargetName,
+  plugins: readonly string[],
+  request: Omit<LogRequest, "units">,
+): Promise<LogCommand[]> {
+  const name = targetText(targetOfName(target));
+  const release = await currentRelease(layout, target);
+  if (release === undefined) throw usageError("usage", `Nothing of ${name} runs here.`);
+  const installed = release.items.filter(({ section }) => section === "plugins").map(({ id }) => id);
+  const strange = plugins.filter((id) => !installed.includes(id));
+  if (strange.length > 0) {
+    throw usageError("usage", `${name} has no plugin ${strange.join(", ")}.`, {
+      hint: `It has ${installed.join(", ")}.`,
+    });
+  }
+  const units = [plugins, release.units ?? [], installed].find((found) => found.length > 0) ?? [];
+  return logCommands({ ...request, units });
+}
+
+export interface LogReading {
+  /** Characters that are kept of a line. */
+  maxCharacters: number;
+  /** Takes a line; what it returns is waited for before the next one is read. */
+  onLine: (line: LogLine) => void | Promise<void>;
+  signal: AbortSignal;
+}
+
+/**
+ * Reads logs until all their programs have ended; an aborted signal ends them. One that fails does not end the others.
+ *
+ * @throws DeploymentError `supervisor_failed` for the first one that failed
+ */
+export async function readLogs(commands: readonly LogCommand[], reading: LogReading): Promise<void> {
+  const single = commands.length === 1;
+  const ended = await Promise.allSettled(
+    commands.map(({ unit, command }) => readProgram(command, single ? null : unit, reading)),
+  );
+  for (const result of ended) if (result.status === "rejected") throw result.reason;
+}
+
+async function readProgram(command: LogCommand["command"], unit: string | null, reading: LogReading): Promise<void> {
+  const { signal } = reading;
+  if (signal.aborted) return;
+  const [program, ...args] = command;
+  const child = spawn(program, args, { env: childEnvironment(), stdio: ["ignore", "pipe", "pipe"] });
+  const stop = (): void => {
+    child.kill("SIGTERM");
+    // A wrapper's own child may outlive it: without a reader it ends as well.
+    child.stdout.destroy();
+    child.stderr.destroy();
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    const ended = once(child, "close") as Promise<[number | null]>;
+    // A program that prints what containers wrote prints their stderr on its own.
+    const [[code]] = await Promise.all([
+      ended,
+      readLines(child.stdout, unit, reading),
+      readLines(child.stderr, unit, reading),
+    ]);
+    if (code !== 0 && !signal.aborted)
+      throw deploymentError("supervisor_failed", `\`${command.join(" ")}\` ended with ${code ?? "a signal"}.`);
+  } catch (error) {
+    if (signal.aborted) return;
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    throw deploymentError("supervisor_failed", `${program} is not installed here.`, { cause: error });
+  } finally {
+    signal.removeEventListener("abort", stop);
+    stop();
+  }
+}
+
+async function readLines(stream: Readable, unit: string | null, reading: LogReading): Promise<void> {
+  const cutter = new LineCutter(reading.maxCharacters);
+  const tell = async (lines: readonly string[]): Promise<void> => {
+    for (const line of lines) await reading.onLine({ unit, line });
+  };
+  for await (const chunk of stream) await tell(cutter.take(chunk as Buffer));
+  await tell(cutter.end());
+}

@@ -1,0 +1,47 @@
+import { StringDecoder } from "node:string_decoder";
+
+/**
+ * Cuts what a program prints into lines, and keeps the first characters of each: a program may print gigabytes without
+ * an end of one.
+ */
+export class LineCutter {
+  readonly #decoder = new StringDecoder("utf8");
+  readonly #maxCharacters: number;
+  #line = "";
+  #open = false;
+
+  /** @param maxCharacters kept of a line; its rest is dropped as it comes */
+  constructor(maxCharacters: number) {
+    this.#maxCharacters = maxCharacters;
+  }
+
+  /** Returns the lines that end in a chunk. */
+  take(chunk: Buffer): string[] {
+    return this.#cut(this.#decoder.write(chunk));
+  }
+
+  /** Returns the last line, if the program has not ended it. */
+  end(): string[] {
+    const ended = this.#cut(this.#decoder.end());
+    if (this.#open) ended.push(this.#line);
+    this.#open = false;
+    return ended;
+  }
+
+  #cut(text: string): string[] {
+    const lines: string[] = [];
+    for (let at = 0; at < text.length;) {
+      const newline = text.indexOf("\n", at);
+      const end = newline === -1 ? text.length : newline;
+      const room = this.#maxCharacters - this.#line.length;
+      if (room > 0) this.#line += text.slice(at, Math.min(end, at + room));
+      this.#open = newline === -1;
+      if (!this.#open) {
+        lines.push(this.#line.replace(/\r$/, ""));
+        this.#line = "";
+      }
+      at = end + 1;
+    }
+    return lines;
+  }
+}

@@ -1,0 +1,110 @@
+import type { Part } from "./line.tsx";
+import { fit } from "./text.ts";
+
+interface Column {
+  title: string;
+  /** Columns of the screen below and from {@link WIDE} on; without them, a share of what the others leave. */
+  size?: readonly [narrow: number, wide: number];
+  /** Columns of the screen that a share has at the most. */
+  most?: number;
+  /** A list is nothing without this one. */
+  always?: true;
+}
+
+/** The lists of the dashboards, with their columns in the order in which they are shown. */
+const LISTS = {
+  targets: {
+    target: { title: "TARGET", most: 48, always: true },
+    running: { title: "RUNNING", size: [11, 16] },
+    latest: { title: "LATEST", size: [11, 16] },
+    state: { title: "STATE" },
+    next: { title: "NEXT CHECK", size: [10, 12] },
+    interval: { title: "INTERVAL", size: [8, 8] },
+    root: { title: "PROJECT ROOT" },
+  },
+  hosts: {
+    host: { title: "HOST", size: [26, 40], always: true },
+    version: { title: "VERSION", size: [12, 20] },
+    status: { title: "STATUS", size: [11, 11] },
+    reported: { title: "REPORTED", size: [16, 16] },
+    error: { title: "ERROR" },
+  },
+  history: {
+    when: { title: "WHEN", size: [16, 16], always: true },
+    target: { title: "TARGET", size: [18, 30] },
+    version: { title: "VERSION", size: [8, 12] },
+    outcome: { title: "OUTCOME", size: [11, 11] },
+    took: { title: "TOOK", size: [8, 8] },
+    why: { title: "WHY" },
+  },
+} as const satisfies Record<string, Record<string, Column>>;
+
+export type List = keyof typeof LISTS;
+type ColumnOf<L extends List> = keyof (typeof LISTS)[L] & string;
+/** A column of a list: `targets.running`. */
+export type ColumnName = `${List}.${string}`;
+
+/** Columns that are shown only when a person chooses them. */
+export const HIDDEN_AT_FIRST: ReadonlySet<ColumnName> = new Set<ColumnName>(["targets.interval", "targets.root"]);
+
+export const LIST_TITLES: Record<List, string> = {
+  targets: "Targets",
+  hosts: "Hosts of a fleet",
+  history: "Past deployments",
+};
+
+const columnsIn = (list: List): [string, Column][] => Object.entries<Column>(LISTS[list]);
+
+/** Returns the columns of a list that a person may hide, with their titles. */
+export const choosable = (list: List): { name: ColumnName; title: string }[] =>
+  columnsIn(list)
+    .filter(([, { always }]) => always !== true)
+    .map(([id, { title }]): { name: ColumnName; title: string } => ({ name: `${list}.${id}`, title }));
+
+/** A shown column and its columns of the screen. */
+export interface Placed<Id extends string = string> {
+  id: Id;
+  title: string;
+  width: number;
+}
+
+const WIDE = 120;
+
+/** Returns the columns of a list that are not hidden, with their widths on a line of `width` columns. */
+export function placed<L extends List>(list: L, hidden: ReadonlySet<string>, width: number): Placed<ColumnOf<L>>[] {
+  const shown = columnsIn(list).filter(([id]) => !hidden.has(`${list}.${id}`));
+  const fixed = ({ size }: Column): number | undefined => size?.[width >= WIDE ? 1 : 0];
+  // Two columns for the marker, and a space between cells.
+  let left = width - 2 - (shown.length - 1);
+  for (const [, column] of shown) left -= fixed(column) ?? 0;
+  let shares = shown.filter(([, column]) => fixed(column) === undefined).length;
+  return shown.map(([id, column]) => {
+    const { title, most = left } = column;
+    let own = fixed(column);
+    if (own === undefined) {
+      own = Math.max(0, Math.min(most, Math.floor(left / shares)));
+      left -= own;
+      shares--;
+    }
+    return { id: id as ColumnOf<L>, title, width: own };
+  });
+}
+
+/** Returns the line of the titles. */
+export const titlesOf = (columns: readonly Placed[]): Part => [
+  `  ${columns.map(({ title, width }) => fit(title, width)).join(" ")}`,
+  "quiet",
+];
+
+/** Returns a row's parts. @param cells the text and look of each column, given its width */
+export const rowOf = <Id extends string>(
+  columns: readonly Placed<Id>[],
+  marker: string,
+  cells: Record<Id, (width: number) => Part>,
+): Part[] => [
+  [marker],
+  ...columns.map(({ id, width }): Part => {
+    const [text, look = "plain"] = cells[id](width);
+    return [`${fit(text, width)} `, look];
+  }),
+];

@@ -1,0 +1,63 @@
+import type { ReactNode } from "react";
+import type { LogModel, ShownLine } from "../models/log.ts";
+import { Line, type Part, Title } from "./line.tsx";
+import { pieces, wrap } from "./text.ts";
+
+/** A line takes the same rows in every picture of one width. */
+const broken = new WeakMap<ShownLine, { width: number; rows: Part[][] }>();
+
+/** Returns the rows of a log, no text of which is cut off. @param scroll rows back from the end */
+export const logRows = (log: LogModel | undefined, scroll: number, width: number): Part[][] =>
+  (log?.shown(scroll > 0) ?? []).flatMap((line) => {
+    const known = broken.get(line);
+    if (known?.width === width) return known.rows;
+    const rows = rowsOf(line, width);
+    broken.set(line, { width, rows });
+    return rows;
+  });
+
+function rowsOf({ unit, text }: ShownLine, width: number): Part[][] {
+  const head = unit === null ? "" : `${unit} | `;
+  return pieces(head + text, width - 2).map((piece, index): Part[] =>
+    index === 0 && piece.startsWith(head) ? [["  "], [head, "busy"], [piece.slice(head.length)]] : [[`  ${piece}`]],
+  );
+}
+
+const notesOf = (log: LogModel | undefined, width: number): string[] =>
+  log?.note === undefined ? [] : wrap(log.note, width - 2);
+
+/** Returns the rows of a log that have room at once. */
+export const logPage = (log: LogModel | undefined, width: number, height: number): number =>
+  Math.max(1, height - 1 - notesOf(log, width).length);
+
+/** Shows the end of a target's log, or rows before it. */
+export function LogView(props: {
+  title: string;
+  log: LogModel | undefined;
+  scroll: number;
+  width: number;
+  height: number;
+}): ReactNode {
+  const { title, log, scroll, width, height } = props;
+  const notes = notesOf(log, width);
+  const page = logPage(log, width, height);
+  const rows = logRows(log, scroll, width);
+  const end = rows.length - Math.min(scroll, Math.max(0, rows.length - page));
+  const start = Math.max(0, end - page);
+  const place = rows.length > page ? `${start + 1}–${end} of ${rows.length}` : "";
+  const note = scroll > 0 ? `${place}, held here: End goes on` : place;
+  return (
+    <>
+      <Title text={`Log of ${title}`} note={note} width={width} strong />
+      {rows.length === 0 && notes.length === 0 && (
+        <Line width={width} parts={[["  Nothing was written yet.", "quiet"]]} />
+      )}
+      {rows.slice(start, end).map((parts, index) => (
+        <Line key={index} width={width} parts={parts} />
+      ))}
+      {notes.map((text, index) => (
+        <Line key={`note ${index}`} width={width} parts={[[`  ${text}`, "attention"]]} />
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+import { Box } from "ink";
+import type { ReactNode } from "react";
+import type { LogModel } from "../models/log.ts";
+import type { ColumnName, List } from "./columns.ts";
+import { choosableIn, ColumnsView } from "./columns-view.tsx";
+import { detailRows, type DetailSubject, DetailView } from "./detail-view.tsx";
+import { Help } from "./frame.tsx";
+import { logPage, logRows, LogView } from "./log-view.tsx";
+import type { Overlay, Shown } from "./navigation.ts";
+
+/** Everything that can be shown in place of the lists and views of a dashboard. */
+export interface OverlaySubject {
+  detail: DetailSubject;
+  /** The log that is being followed. */
+  log?: LogModel | undefined;
+  lists: readonly List[];
+  hidden: ReadonlySet<ColumnName>;
+  watching: boolean;
+}
+
+interface Place {
+  overlay: Overlay;
+  subject: OverlaySubject;
+  width: number;
+  height: number;
+}
+
+/** Returns the rows that are shown in place of the views, in all and at once. */
+export function overlayRows({ overlay, subject, width, height }: Place): Required<Shown>["overlay"] {
+  switch (overlay.kind) {
+    case "detail":
+      return { rows: detailRows(subject.detail, width).length, page: height - 1 };
+    case "log":
+      return { rows: logRows(subject.log, overlay.at, width).length, page: logPage(subject.log, width, height) };
+    case "columns":
+      return { rows: choosableIn(subject.lists).length, page: 1 };
+    case "help":
+      return { rows: 0, page: height };
+  }
+}
+
+/** Shows the help, the details, a log or the columns in place of a dashboard's lists and views. */
+export function OverlayView(place: Place): ReactNode {
+  return (
+    <Box flexDirection="column" height={place.height} overflow="hidden">
+      {shown(place)}
+    </Box>
+  );
+}
+
+function shown({ overlay, subject, width, height }: Place): ReactNode {
+  const size = { width, height };
+  switch (overlay.kind) {
+    case "help":
+      return <Help watching={subject.watching} {...size} />;
+    case "detail":
+      return <DetailView rows={detailRows(subject.detail, width)} scroll={overlay.at} {...size} />;
+    case "log":
+      return <LogView title={subject.detail.target?.title ?? ""} log={subject.log} scroll={overlay.at} {...size} />;
+    case "columns":
+      return <ColumnsView lists={subject.lists} hidden={subject.hidden} at={overlay.at} {...size} />;
+  }
+}
