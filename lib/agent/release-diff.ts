@@ -74,7 +74,7 @@ async function filesOf(folder: string, onlySource: boolean): Promise<ListedFiles
   for await (const line of readContents(folder)) {
     if (line === undefined) return undefined;
     if ("folder" in line || (onlySource && line.executable === undefined)) continue;
-    // What a provisioner has made of a file is compared by what the publisher had sent.
+    // A file that a provisioner has changed is compared as the publisher sent it.
     files.set(line.path, line.source ?? { size: line.size, sha256: line.sha256 });
   }
   return files;

@@ -93,7 +93,7 @@ async function* hostsOf(
   } catch (error) {
     if (error instanceof RecordTooLarge) throw bad(`with a record of more than ${MAX_RECORD_BYTES} bytes`, error);
     const explained = transportError(error, request, response.url, options);
-    // What is neither ours nor the transport's is the parser's.
+    // An error that is neither ours nor the transport's comes from the parser.
     throw explained instanceof SealiftError || options.signal?.aborted
       ? explained
       : bad("not with a JSON object", error);
@@ -138,7 +138,7 @@ async function* membersOf(body: AsyncIterable<Buffer>): AsyncGenerator<[key: str
       }
       if (recordBytes > MAX_RECORD_BYTES) throw new RecordTooLarge();
     }
-    // What the reader has written by now is let go of on the event loop's next turn only.
+    // The objects that were read so far can be collected only after a turn of the event loop.
     await nextTurn();
     pace(chunk.length);
   }

@@ -58,7 +58,7 @@ export const CODES = {
   output_lost: tryAgain("Standard output could not take all that was written; the work itself is done."),
   internal: failed("A defect in this program: please report it."),
 
-  // What a hub answers
+  // Answers of a hub
   key_missing: rejected("The request carries no API key or token."),
   key_rejected: rejected("The API key or token is unknown, revoked or has expired (401)."),
   forbidden: rejected(

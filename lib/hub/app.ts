@@ -75,7 +75,7 @@ export async function createApp(
 ): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
-    // Whose X-Forwarded-For says where a request comes from; nobody's, unless told.
+    // The proxies whose X-Forwarded-For is believed: none, unless told.
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     bodyLimit: MAX_BODY_BYTES,
     connectionTimeout: IDLE_TIMEOUT_MS,

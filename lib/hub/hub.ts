@@ -57,7 +57,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const { logger } = options;
   const listenOn = options.listen ?? DEFAULTS.listen;
 
-  // What was opened ends in the reverse order: when a later step fails, and when the hub closes.
+  // Everything that was opened is closed in the reverse order: when a later step fails, and when the hub closes.
   await using opened = new AsyncDisposableStack();
   opened.use(await openDataDir(dataDir));
   const metrics = new HubMetrics();

@@ -151,7 +151,7 @@ export async function damageOf(
 
 async function faultOf(folder: string, listed: ListedLine | undefined, digests: boolean): Promise<string | undefined> {
   if (listed === undefined) return "its list of files is damaged";
-  // What no step installed runs nowhere: without it, a release is the base of no delta.
+  // Files that no step installed run nowhere; without them, a release is the base of no delta.
   if ("folder" in listed || (!digests && !INSTALLED.includes(listed.path.split("/", 1)[0]!))) return undefined;
   const path = join(folder, listed.path);
   const stats = await statsOf(path);

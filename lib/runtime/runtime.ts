@@ -128,7 +128,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const wall = await chooseWall(settings, sandboxUser(plugins.sandbox), logger, waiverOf(options));
   const groups = await chooseGroups(options, logger);
 
-  // What ends with the runtime, in the order in which it begins; a runtime that cannot be built leaves nothing behind.
+  // Everything that ends with the runtime, in the order in which it begins; a failed start leaves nothing behind.
   await using building = new AsyncDisposableStack();
   if (wall.wall) building.use(wall.wall);
   if (groups.groups) building.use(groups.groups);

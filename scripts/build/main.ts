@@ -23,7 +23,7 @@ async function build(): Promise<void> {
     Object.assign(bundled.outputs, outputs);
   }
   for (const program of programs) chmodSync(`dist/bin/${program}.js`, 0o755);
-  // What earlier builds made, under names that this one does not have.
+  // Files of earlier builds, under names that this one does not have.
   for (const path of globSync("dist/{bin,lib,zod}/**/*.*")) if (!(path in bundled.outputs)) rmSync(path);
   // It looks for its bytes beside itself.
   const wasm = readFileSync(createRequire(import.meta.url).resolve("jq-web/jq.wasm"));

@@ -35,8 +35,8 @@ async function describedAt(folder: string, installed?: string): Promise<Describe
 }
 
 /**
- * Returns what a plugin asks for beyond its running self, one line each. A plugin that is new asks for all that goes
- * beyond an empty descriptor; so does one whose running descriptor nobody can tell.
+ * Lists the rights that a plugin asks for and its running release does not have, one line each. A new plugin is
+ * compared with an empty descriptor, and so is one whose running descriptor cannot be read.
  */
 export function moreOf(before: Described, after: Described): string[] {
   if (after === undefined) return [];
@@ -44,7 +44,7 @@ export function moreOf(before: Described, after: Described): string[] {
   const known = before === undefined || before === "unreadable" ? undefined : before;
   const { name } = after;
   return [
-    // What the operator has granted goes by this name.
+    // The operator's grants are found by this name.
     ...(known !== undefined && known.name !== name ? [`name: ${name} instead of ${known.name}, and its grants`] : []),
     ...moreRights(known ?? descriptor.parse({ name, version: "0" }), after),
   ].map(printable);

@@ -9,8 +9,8 @@ import { currentName } from "../../releases/release.ts";
 const named = z.looseObject({ project_name: z.string().min(1).max(255) });
 
 /**
- * Returns what people call a project: `project:Harbour`, from the manifest of the release that runs. `undefined` for
- * plugins and services, whose slug is their name, and while no release has told it.
+ * Reads the name of a project, `project:Harbour`, from the manifest of the running release. `undefined` for plugins and
+ * services, whose slug is their name, and as long as no release with a name runs.
  */
 export async function titleOf(layout: Layout, target: TargetName): Promise<string | undefined> {
   if (!target.startsWith("project-")) return undefined;

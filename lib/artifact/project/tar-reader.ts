@@ -112,7 +112,7 @@ export class TarReader {
 
   #takeZeros(): void {
     if (this.#extended) throw tarInvalid("it ends behind a pax header or a long name");
-    // What follows an archive's first closing block can only be zeros: its second one, and the padding of tapes.
+    // Only zeros may follow the first closing block: the second one, and the padding of tapes.
     this.#state = "end";
     this.#left = Infinity;
   }

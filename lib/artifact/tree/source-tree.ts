@@ -27,11 +27,11 @@ export const NEVER_PACKED = [
   "*.db",
   "*.sqlite",
   "*.sqlite3",
-  // What the scaffold of a plugin writes for this machine only.
+  // The scaffold of a plugin writes it for this machine only.
   ".sealift",
 ] as const;
 
-/** One folder or regular file of a source tree. Files carry what tells later that they did not change. */
+/** One folder or regular file of a source tree. A file carries the facts that show later whether it has changed. */
 export interface SourceMember {
   /** POSIX, relative to the root; never empty. */
   path: string;

@@ -28,7 +28,7 @@ export const RUNTIME_CODES = {
   payload_too_large: at(413, "The body is larger than the runtime accepts."),
   rate_limited: at(429, "The plugin has been called more often than its rate limit allows."),
 
-  // What happened to a call
+  // The course of a call
   action_failed: at(500, "The action threw or rejected."),
   timed_out: at(500, "The action took longer than the plugin's time-out and was cancelled."),
   plugin_crashed: at(500, "The plugin's process ended while it ran the action."),

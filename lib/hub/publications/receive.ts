@@ -118,7 +118,7 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
   } catch (error) {
     throw asAnswer(error);
   } finally {
-    // What is left of a refused form is read and dropped, so that the sender gets to read the answer.
+    // The rest of a refused form is read and dropped, so that the sender gets to read the answer.
     request.raw.unpipe();
     request.raw.resume();
   }

@@ -56,7 +56,7 @@ export class Calls {
 
   #traced(plugin: string, action: string, payload: unknown, facts: CallFacts): Promise<string> {
     const options = {
-      // What a sandbox asks for comes without the asynchronous context of the call.
+      // Requests of a sandbox come without the asynchronous context of the call.
       parent: facts.trace ?? tracer()!.active?.context ?? null,
       attributes: { "sealift.plugin": plugin, "sealift.action": action, "sealift.request_id": facts.requestId },
     };

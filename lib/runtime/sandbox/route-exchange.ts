@@ -220,7 +220,7 @@ export class RouteExchange implements OpenExchange {
     this.#over = true;
     clearTimeout(this.#clientTimer);
     if (this.#bodyEnded) return;
-    // What is left of the body would be taken for the next request.
+    // The rest of the body would be taken for the next request.
     if (!this.#reply.raw.headersSent) this.#reply.header("connection", "close");
     this.#request.raw.resume();
   }

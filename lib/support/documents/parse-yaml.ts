@@ -11,9 +11,8 @@ export interface ParsedYaml {
 export type Parsed = ParsedYaml | { faults: string[] };
 
 /**
- * Parses YAML 1.2 (core schema). Aliases are limited (no expansion bombs); duplicate keys, unknown tags and aliases
- * of what they stand in
- * are faults. Never throws.
+ * Parses YAML 1.2 (core schema). Aliases are limited (no expansion bombs); duplicate keys, unknown tags, and aliases of
+ * a collection inside itself are faults. Never throws.
  */
 export function parseYamlText(text: string): Parsed {
   try {
