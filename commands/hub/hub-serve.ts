@@ -1,7 +1,7 @@
-import { setFlagsFromString } from "node:v8";
 import { Command } from "clipanion";
 import { hub as hubOptions } from "../../lib/options/hub.ts";
 import type { Logger } from "../../lib/support/logging.ts";
+import { keepYoungHeapSmall } from "../../lib/support/young-heap.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { serve } from "../shell/serve.ts";
 import { storageOf } from "./storage.ts";
@@ -28,9 +28,6 @@ export class HubServe extends withOptions(hubOptions) {
   });
 
   override async run(): Promise<number> {
-    // A young generation that stays small is collected often, and with it the buffers of uploads and downloads: they
-    // would otherwise pile up to a hundred megabytes before anyone looks.
-    setFlagsFromString("--semi-space-growth-factor=1");
     const { listen, publicUrl, blobUrl, importHost: sourceHosts, maxArtifactBytes } = this.options;
     const { requestsPerMinute, failuresPerMinute, trustedProxy, keepReportsMs = 0, keepAuditMs = 0 } = this.options;
     const { databasePoolSize, statementTimeoutMs, metricsListen } = this.options;
@@ -60,6 +57,8 @@ export class HubServe extends withOptions(hubOptions) {
       ...(keepAuditMs > 0 && { keepAuditMs }),
       logger,
     });
+    // Buffers of uploads and downloads would otherwise pile up to a hundred megabytes before anyone looks.
+    keepYoungHeapSmall();
     await serve(hub, {
       signal: interruption.signal,
       notifier,

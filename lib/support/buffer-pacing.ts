@@ -41,6 +41,8 @@ function collection(): Collect {
   if (collect === undefined) {
     setFlagsFromString("--expose-gc");
     collect = runInNewContext("gc") as Collect;
+    // V8 refuses compiled code that was made under other flags, that of modules which are loaded later included.
+    setFlagsFromString("--no-expose-gc");
   }
   return collect;
 }

@@ -35,7 +35,7 @@ async function build(): Promise<void> {
 
   node(createRequire(import.meta.url).resolve("typescript/bin/tsc"), "-p", "tsconfig.build.json");
   node("scripts/manual.ts");
-  await fillCompileCache();
+  fillCompileCache();
 }
 
 const inputs = hashOfInputs();

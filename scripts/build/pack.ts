@@ -23,7 +23,7 @@ try {
   const published = Object.fromEntries(Object.entries(packageJson).filter(([key]) => !CHECKOUT_ONLY.includes(key)));
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
   // Programs that run from this dist/, also at this moment, leave their own compiled code there.
-  await fillCompileCache(join(folder, "dist"));
+  fillCompileCache(join(folder, "dist"));
   embedTypes(join(folder, "dist/sdk"), resolve("dist/sdk"));
   const target = resolve(process.argv[2] ?? ".");
   const output = execFileSync("npm", ["pack", "--json", "--pack-destination", target], {

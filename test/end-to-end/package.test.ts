@@ -46,14 +46,22 @@ t.test("npm installs one small package without dependencies, with the licences o
   }
 });
 
-t.test("installed programs publish a project and deploy it", async (t) => {
+t.test("installed programs publish a project and deploy it, from compiled code alone", async (t) => {
   await using world = await World.make();
   await world.setVersion("1.0.0");
-  const published = run("deploy-publish", world.publishArgs("1.0.0"), world.admin);
+  const traced = { NODE_DEBUG_NATIVE: "COMPILE_CACHE" };
+  const published = run("deploy-publish", world.publishArgs("1.0.0"), { ...world.admin, ...traced });
   t.equal(published.status, 0, published.stderr);
-  const deployed = run("deploy-project", world.deployArgs(world.path("host")), world.hostSecrets());
+  const root = world.path("host");
+  const deployed = run("deploy-project", world.deployArgs(root), { ...world.hostSecrets(), ...traced });
   t.equal(deployed.status, 0, deployed.stderr);
   t.match(deployed.stderr + deployed.stdout, "Switched to 1.0.0");
+  for (const { stderr } of [published, deployed]) {
+    t.match(stderr, /main-\w+\.js was accepted/);
+    // V8 refuses what was made under other flags, and Node would make it anew at each start.
+    t.same(stderr.match(/for ESM \S+ was (?:rejected|not initialized)|no such file/g) ?? [], []);
+  }
+  t.match(deployed.stderr, /unpack-worker\.js was accepted/);
 });
 
 for (const mode of ["sandboxed", "trusted"]) {

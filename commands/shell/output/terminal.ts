@@ -1,5 +1,5 @@
-import { setFlagsFromString } from "node:v8";
 import type { BaseContext } from "clipanion";
+import { keepYoungHeapSmall } from "../../../lib/support/young-heap.ts";
 
 interface Streams {
   stdin: NodeJS.ReadStream;
@@ -18,7 +18,7 @@ export function terminalOf({ stdin, stdout }: BaseContext): Streams | undefined 
  * by a variable that programs started by this one must not find, and with a young heap that does not grow for pictures.
  */
 export async function loadForProduction<T>(load: () => Promise<T>): Promise<T> {
-  setFlagsFromString("--semi-space-growth-factor=1");
+  keepYoungHeapSmall();
   const before = process.env.NODE_ENV;
   process.env.NODE_ENV = "production";
   try {
