@@ -1,7 +1,7 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { consent } from "../../lib/options/inspection.ts";
-import { projectRootAt, targetsAt } from "../host/targets.ts";
+import { openProjectRootAt, targetsAt } from "../host/targets.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class WatchConsent extends withOptions(consent) {
@@ -24,7 +24,8 @@ export class WatchConsent extends withOptions(consent) {
   target = Option.String({ name: "TARGET", required: true });
 
   override async run(): Promise<number> {
-    const layout = projectRootAt(this.options.projectRoot);
+    await using root = await openProjectRootAt(this.options);
+    const { layout } = root;
     const [name] = await targetsAt(layout, [this.target]);
     const target = name!;
     const [{ consentTo, readHeldRights }, { currentName }, { requestAction }] = await Promise.all([

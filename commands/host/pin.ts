@@ -1,9 +1,9 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { host } from "../../lib/options/agent.ts";
+import { hostChange } from "../../lib/options/agent.ts";
 import { pinning } from "../../lib/options/inspection.ts";
 import { withOptions } from "../shell/base.ts";
-import { projectRootAt, targetsAt } from "./targets.ts";
+import { openProjectRootAt, targetsAt } from "./targets.ts";
 
 export class PinTarget extends withOptions(pinning) {
   static override paths = [["pin"]];
@@ -24,7 +24,8 @@ export class PinTarget extends withOptions(pinning) {
   target = Option.String({ name: "TARGET", required: true });
 
   override async run(): Promise<number> {
-    const layout = projectRootAt(this.options.projectRoot);
+    await using root = await openProjectRootAt(this.options);
+    const { layout } = root;
     const [target] = await targetsAt(layout, [this.target]);
     const [{ writePin }, { currentRelease }] = await Promise.all([
       import("../../lib/agent/watch/pin.ts"),
@@ -41,7 +42,7 @@ export class PinTarget extends withOptions(pinning) {
   }
 }
 
-export class UnpinTarget extends withOptions(host) {
+export class UnpinTarget extends withOptions(hostChange) {
   static override paths = [["unpin"]];
   static override usage = Command.Usage({
     category: "Operating",
@@ -52,7 +53,8 @@ export class UnpinTarget extends withOptions(host) {
   target = Option.String({ name: "TARGET", required: true });
 
   override async run(): Promise<number> {
-    const layout = projectRootAt(this.options.projectRoot);
+    await using root = await openProjectRootAt(this.options);
+    const { layout } = root;
     const [target] = await targetsAt(layout, [this.target]);
     const { readPin, removePin } = await import("../../lib/agent/watch/pin.ts");
     const before = await readPin(layout, target!);

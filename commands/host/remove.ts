@@ -26,7 +26,7 @@ export class Remove extends withOptions(removal) {
   target = Option.String({ name: "TARGET", required: true });
 
   override async run(): Promise<number> {
-    const { projectRoot, hostId, lockWaitMs, deadlineMs, purge } = this.options;
+    const { projectRoot, hostId, lockWaitMs, deadlineMs, allowForeignRoot, purge } = this.options;
     const layout = projectRootAt(projectRoot);
     await targetsAt(layout, [this.target]);
     const supervisor = await supervisorFrom(this.options);
@@ -37,7 +37,7 @@ export class Remove extends withOptions(removal) {
     using interrupt = interruptible();
     const { version, releases } = await removeTarget(
       { ...parseTarget(this.target), purge },
-      { projectRoot, hostId, supervisor, lockWaitMs, deadlineMs, signal: interrupt.signal },
+      { projectRoot, hostId, supervisor, lockWaitMs, deadlineMs, allowForeignRoot, signal: interrupt.signal },
       (event) => {
         const sentence = deploySentence(event);
         if (this.json) this.print.event(event);

@@ -28,13 +28,14 @@ export class Rollback extends withOptions(rollback) {
   target = Option.String({ name: "TARGET", required: true });
 
   override async run(): Promise<number> {
-    const { projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, to } = this.options;
+    const { projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot, to } = this.options;
     const { kind, slug } = parseTarget(this.target);
     const layout = projectRootAt(projectRoot);
     await targetsAt(layout, [this.target]);
     const supervisor = await supervisorFrom(this.options);
     // Nothing new comes, so nothing old has to go.
-    const options = { projectRoot, hostId, supervisor, keepReports, lockWaitMs, deadlineMs, keepReleases: Infinity };
+    const kept = { keepReports, keepReleases: Infinity };
+    const options = { projectRoot, hostId, supervisor, lockWaitMs, deadlineMs, allowForeignRoot, ...kept };
     const { rollback } = await import("../../lib/agent/deployment/rollback.ts");
     return showRun(
       (signal, emit) => rollback({ kind, slug, to }, { ...options, signal }, emit),

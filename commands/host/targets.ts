@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { usageError } from "../../lib/contract/errors.ts";
 import { parseTarget, type TargetName, targetName, targetOfName, targetText } from "../../lib/contract/target.ts";
 import { type Layout, layoutOf } from "../../lib/releases/layout.ts";
+import { openProjectRoot, type ProjectRoot, type RootOptions } from "../../lib/releases/project-root.ts";
 import { knownTargets } from "../../lib/releases/targets.ts";
 
 /** A project root that something was deployed or watched in. @throws UsageError `usage` */
@@ -13,6 +14,14 @@ export function projectRootAt(path: string): Layout {
     hint: "Name it with --project-root.",
   });
 }
+
+/**
+ * The same for a command that writes there.
+ *
+ * @throws UsageError `usage`, DeploymentError `root_foreign`, `root_unusable`
+ */
+export const openProjectRootAt = (options: RootOptions & { projectRoot: string }): Promise<ProjectRoot> =>
+  openProjectRoot(projectRootAt(options.projectRoot), options);
 
 /**
  * The targets of these names, or all where none is named.

@@ -40,7 +40,7 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
     keptReleases(layout, target),
     readQuarantine(layout, target),
     readPin(layout, target),
-    new WatchMemory(layout, target).read(),
+    new WatchMemory({ layout }, target).read(),
     readReports(layout, target, 1),
     unsentNames(layout, target),
   ]);

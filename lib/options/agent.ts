@@ -10,6 +10,10 @@ const root = group("Deployment", {
   projectRoot: path({ help: "Folder to deploy into", default: "." }),
 });
 
+const foreign = group("Deployment", {
+  allowForeignRoot: flag({ help: "As root, write in another user's folder" }),
+});
+
 const deployment = group("Deployment", {
   ...root,
   hostId: text({
@@ -41,7 +45,7 @@ const deployment = group("Deployment", {
     help: "How long a whole deployment may take",
     default: DEPLOYMENT_DEFAULTS.deadlineMs,
   }),
-  allowForeignRoot: flag({ help: "As root, deploy into another user's folder" }),
+  ...foreign,
   durability: choice(DURABILITIES, {
     help: "What is on the disk before a switch counts",
     default: DEPLOYMENT_DEFAULTS.durability,
@@ -85,6 +89,9 @@ export const agent = { ...connection, ...deployment, ...supervision, ...limits }
 
 /** Options of commands that look at what is deployed on this host. */
 export const host = root;
+
+/** Options of commands that change what is kept on this host. */
+export const hostChange = { ...root, ...foreign };
 
 /** Options of `doctor`. */
 export const examination = {

@@ -1,4 +1,4 @@
-import { agent, host } from "./agent.ts";
+import { agent, host, hostChange } from "./agent.ts";
 import { flag, text, whole } from "./kinds.ts";
 import { group } from "./option.ts";
 
@@ -19,7 +19,7 @@ export const rollback = {
   ...group("Rollback", {
     to: text({ metavar: "RELEASE", help: "A kept release or its version", defaultText: "the one before" }),
   }),
-  ...host,
+  ...hostChange,
   ...{ hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs },
   ...{ supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl, pluginKey },
 };
@@ -30,7 +30,7 @@ export const pinning = {
     version: text({ metavar: "VERSION", help: "The version to keep", defaultText: "the running one" }),
     reason: text({ metavar: "TEXT", help: "Why, for people who look at the host" }),
   }),
-  ...host,
+  ...hostChange,
 };
 
 /** Options of `watch consent`. */
@@ -38,13 +38,13 @@ export const consent = {
   ...group("Consent", {
     version: text({ metavar: "VERSION", help: "Only if this version is held", defaultText: "whichever is held" }),
   }),
-  ...host,
+  ...hostChange,
 };
 
 /** Options of `remove`. */
 export const removal = {
   ...group("Removal", { purge: flag({ help: "Remove data, environment files and reports, too" }) }),
-  ...host,
+  ...hostChange,
   ...{ hostId, lockWaitMs, deadlineMs, timeoutMs },
   ...{ supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl, pluginKey },
 };

@@ -126,7 +126,9 @@ async function isFilled(folder: string): Promise<boolean> {
  * @throws DeploymentError `data_conflict`
  */
 export async function adoptData(layout: Layout, item: Item, folder: string): Promise<void> {
-  const own = join(folder, "data");
+  // The folder's owner may have put a link in its place.
+  await using adopted = await openFolder(folder);
+  const own = adopted.path("data");
   const stats = await statsOf(own);
   if (stats?.isSymbolicLink()) return;
   const data = layout.data(item);

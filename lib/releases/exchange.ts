@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { renameSync, rmSync, symlinkSync } from "node:fs";
 import { readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { forChildren } from "./open-folder.ts";
 
 /** Numbers of the system call renameat2, by processor. */
 const RENAMEAT2: Partial<Record<NodeJS.Architecture, number>> = { x64: 316, arm64: 276, riscv64: 276 };
@@ -21,9 +22,10 @@ const PERL = "exit(syscall($ARGV[0], -100, $ARGV[1], -100, $ARGV[2], 2) == 0 ? 0
  * @param link a link, where the folder is to stand
  */
 export async function exchange(folder: string, link: string): Promise<void> {
-  if (await succeeds("mv", ["--exchange", "--no-target-directory", "--", folder, link])) return;
+  const names = [forChildren(folder), forChildren(link)];
+  if (await succeeds("mv", ["--exchange", "--no-target-directory", "--", ...names])) return;
   const number = process.platform === "linux" ? RENAMEAT2[process.arch] : undefined;
-  if (number !== undefined && (await succeeds("perl", ["-e", PERL, String(number), folder, link]))) return;
+  if (number !== undefined && (await succeeds("perl", ["-e", PERL, String(number), ...names]))) return;
   const text = await readlink(link);
   const prepared = join(dirname(folder), `.link-${randomBytes(6).toString("hex")}`);
   symlinkSync(text, prepared);

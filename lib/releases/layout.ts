@@ -22,6 +22,8 @@ export interface Layout {
   /** The part of a switch that must be on the disk before it counts. */
   durability: Durability;
   sealift: string;
+  /** The folder of the links to the items of a section. */
+  section(section: Section): string;
   /** Held while a switch, its undo or a recovery is under way: by one deployment of the project root at a time. */
   lock: string;
   /** Held by one deployment of the target at a time, from its first request to the end. */
@@ -50,23 +52,43 @@ export interface Layout {
   /** Marks of the reports that the hub has yet to get. */
   outbox(target: TargetName): string;
   trust(target: TargetName): string;
+  /** Returns a text for people: with the names of folders where it has paths through open ones. */
+  shown(text: string): string;
 }
+
+/** The folders of a project root that others than the agent may reach, each by a path that leads to it. */
+export type RootFolders = Readonly<Record<".sealift" | Section, string>>;
+
+export const foldersOf = (root: string): RootFolders => ({
+  ".sealift": join(root, ".sealift"),
+  plugins: join(root, "plugins"),
+  extensions: join(root, "extensions"),
+});
 
 export const STAGING_PREFIX = ".staging-";
 /** In a staging folder: which deployment it is of. */
 export const ATTEMPT_FILE = "attempt.json";
 
-/** The paths of a project root, which need not exist. */
-export function layoutOf(root: string, durability: Durability = DEPLOYMENT_DEFAULTS.durability): Layout {
-  const sealift = join(root, ".sealift");
+/**
+ * The paths of a project root, which need not exist.
+ *
+ * @param folders paths to use in place of the folders' names
+ */
+export function layoutOf(
+  root: string,
+  durability: Durability = DEPLOYMENT_DEFAULTS.durability,
+  folders: RootFolders = foldersOf(root),
+): Layout {
+  const { ".sealift": sealift } = folders;
   return {
     root,
     durability,
     sealift,
+    section: (section) => folders[section],
     lock: join(sealift, "lock"),
     targetLock: (target) => join(sealift, "state", `${target}.lock`),
     journal: join(sealift, "journal.json"),
-    link: ({ section, id }) => join(root, section, id),
+    link: ({ section, id }) => join(folders[section], id),
     linkText: (target, { section, id }) => `../.sealift/current/${target}/${section}/${id}`,
     current: (target) => join(sealift, "current", target),
     currentText: (target, release) => `../releases/${target}/${release}`,
@@ -77,10 +99,15 @@ export function layoutOf(root: string, durability: Durability = DEPLOYMENT_DEFAU
     shippedData: (target, release, { section, id }) =>
       join(sealift, "releases", target, release, "shipped-data", section, id),
     dataText: ({ section, id }) => `../../../../../data/${section}/${id}`,
-    envFile: (id) => join(root, "plugins", `${id}.env`),
+    envFile: (id) => join(folders.plugins, `${id}.env`),
     state: (target) => join(sealift, "state", `${target}.json`),
     reports: (target) => join(sealift, "reports", target),
     outbox: (target) => join(sealift, "outbox", target),
     trust: (target) => join(sealift, "trust", `${target}.pub`),
+    shown: (text) =>
+      Object.entries(folders).reduce(
+        (shown, [name, path]) => shown.replaceAll(new RegExp(`${RegExp.escape(path)}(?!\\d)`, "g"), join(root, name)),
+        text,
+      ),
   };
 }

@@ -21,7 +21,7 @@ const isReport = (entry: Dirent): boolean =>
  */
 export async function removeLeftovers(layout: Layout, interrupted: JournalEntry | undefined): Promise<void> {
   await removeIn(layout.sealift, (entry) => isTemporary(entry, basename(layout.journal)));
-  for (const folder of [join(layout.root, "plugins"), join(layout.root, "extensions"), join(layout.sealift, "current")])
+  for (const folder of [layout.section("plugins"), layout.section("extensions"), join(layout.sealift, "current")])
     await removeIn(folder, isLink);
   if (interrupted === undefined) return;
   const { target, release, previous, items } = interrupted;

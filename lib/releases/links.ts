@@ -55,6 +55,6 @@ export async function removeOwnLink(layout: Layout, target: TargetName, item: It
 
 /** Makes every link that a switch or its undo has made or removed durable. */
 export async function syncLinks(layout: Layout): Promise<void> {
-  for (const folder of ["plugins", "extensions"]) await syncNames(layout, join(layout.root, folder));
+  for (const section of ["plugins", "extensions"] as const) await syncNames(layout, layout.section(section));
   await syncNames(layout, join(layout.sealift, "current"));
 }

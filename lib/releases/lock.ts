@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,6 +7,7 @@ import { makeFolder } from "../support/files.ts";
 import { tryLock } from "../support/process-lock.ts";
 
 const POLL_MS = 100;
+const NO_LINK = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export interface LockOptions {
   /** Milliseconds to wait for another holder. */
@@ -27,7 +29,7 @@ export async function acquireLock(path: string, options: LockOptions): Promise<A
   const deadline = performance.now() + options.waitMs;
   let lock = tryLock(path);
   for (let announced = false; lock === undefined; lock = tryLock(path)) {
-    const holder = await readFile(holderFile, "utf8").catch(() => "another process");
+    const holder = await readFile(holderFile, { encoding: "utf8", flag: NO_LINK }).catch(() => "another process");
     if (!announced) options.onWaiting?.(holder);
     announced = true;
     if (performance.now() >= deadline) {

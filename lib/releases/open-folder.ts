@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open, readdir, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 
 /** A folder that is held open: its names are reached through it, wherever it is moved and whatever takes its place. */
@@ -15,10 +15,35 @@ export interface OpenFolder extends AsyncDisposable {
  * @throws `ENOTDIR` or `ELOOP` when a link or a file stands there
  */
 export async function openFolder(path: string): Promise<OpenFolder> {
-  const handle: FileHandle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  // An open folder is itself a link in /proc.
+  const place = /^\/proc\/self\/fd\/\d+$/.test(path) ? `${path}/.` : path;
+  const handle: FileHandle = await open(place, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   const base = process.platform === "linux" ? `/proc/self/fd/${handle.fd}` : path;
   return {
     path: (name) => join(base, name),
     [Symbol.asyncDispose]: () => handle.close(),
   };
+}
+
+/** A path through an open folder of this process as its children reach it. */
+export const forChildren = (path: string): string => path.replace(/^\/proc\/self\//, `/proc/${process.pid}/`);
+
+/**
+ * Removes what stands at a path, with all that is below it. It goes from an open folder to a name in it and follows no
+ * link, also of a plugin that changes its data meanwhile.
+ */
+export async function removeTree(path: string): Promise<void> {
+  const opened = await openFolder(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT" && error.code !== "ENOTDIR" && error.code !== "ELOOP") throw error;
+    return undefined;
+  });
+  if (opened === undefined) return rm(path, { force: true });
+  {
+    await using folder = opened;
+    for (const entry of await readdir(folder.path("."), { withFileTypes: true })) {
+      if (entry.isDirectory()) await removeTree(folder.path(entry.name));
+      else await rm(folder.path(entry.name), { force: true });
+    }
+  }
+  await rmdir(path);
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readdir, readlink, rename, rm } from "node:fs/promises";
+import { readdir, readlink, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod";
 import type { TargetName } from "../contract/target.ts";
@@ -8,6 +8,7 @@ import { syncNames } from "./durability.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 import { item } from "./names.ts";
+import { removeTree } from "./open-folder.ts";
 
 /** `release.json` inside a release: its last file, so a release without it was never finished. */
 export const releaseRecord = z.object({
@@ -61,7 +62,7 @@ export async function removeRelease(layout: Layout, target: TargetName, name: st
     await rename(folder, doomed);
     await syncNames(layout, layout.releases(target));
   }
-  await rm(doomed, { recursive: true, force: true });
+  await removeTree(doomed);
 }
 
 export async function readRelease(layout: Layout, target: TargetName, name: string): Promise<Release | undefined> {

@@ -48,10 +48,7 @@ export function deploy(source: Source, options: DeployOptions, listener: Emit): 
 
 async function deployOnce(source: Source, options: DeployOptions, listener: Emit): Promise<DeployResult> {
   const run = beginRun(source, options, listener);
-  const { previous, error, ...ending } = await carryOut(run).catch((thrown: unknown) =>
-    failed(run, thrown, { previous: undefined, locked: false }),
-  );
-  if (!isForeign(error)) await traced("report", {}, () => sendReports(run.layout, source, run));
+  const { previous, error, ...ending } = await inRoot(run).catch((thrown: unknown) => refused(run, thrown));
   return {
     status: ending.outcome === "deployed" || ending.outcome === "unchanged" ? "success" : ending.outcome,
     version: run.draft.version,
@@ -62,12 +59,30 @@ async function deployOnce(source: Source, options: DeployOptions, listener: Emit
   };
 }
 
+/** Nothing of a project root that cannot be used is written, not even a report of that. */
+const refused = (run: Run, thrown: unknown): Ending => ({
+  outcome: "failed",
+  release: null,
+  report: null,
+  previous: undefined,
+  error: errorOf(run, thrown),
+});
+
+/** @throws DeploymentError `root_foreign`, `root_unusable`, and the file system's errors */
+async function inRoot(begun: Run): Promise<Ending> {
+  await using run = await openRoot(begun);
+  const ending = await carryOut(run).catch((thrown: unknown) =>
+    failed(run, thrown, { previous: undefined, locked: false }),
+  );
+  await traced("report", {}, () => sendReports(run.layout, run.source, run));
+  return ending;
+}
+
 /** @throws what goes wrong before it is known what runs */
 async function carryOut(run: Run): Promise<Ending> {
   const { source, layout, options } = run;
   await source.precheck?.(options.supervisor.name);
   await checkSupervisor(run);
-  await openRoot(run);
   await using _turn = await lockTarget(run);
   await recover(run);
   const previous = await currentRelease(layout, source.target);
@@ -137,12 +152,9 @@ async function failed(
   const outcome = error.code === "rolled_back" ? "rolled_back" : "failed";
   const running = await runningVersion(run.layout, run.source.target);
   const facts = reportOf(run, { status: outcome, error, running });
-  const report = isForeign(error) ? null : await recordReport(run, facts, locked);
+  const report = await recordReport(run, facts, locked);
   return { outcome, release: previous?.name ?? null, report, previous, error };
 }
-
-/** True when the project root was refused as somebody else's: nothing is written there, not even a report of that. */
-const isForeign = (error: SealiftError | undefined): boolean => error?.code === "root_foreign";
 
 /** Puts a version into quarantine for what it has done wrong itself. */
 async function condemn(

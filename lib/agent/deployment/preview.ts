@@ -8,6 +8,7 @@ import type { TargetName } from "../../contract/target.ts";
 import { readJournal } from "../../releases/journal.ts";
 import { type Layout, sameItem } from "../../releases/layout.ts";
 import { standing } from "../../releases/links.ts";
+import { isForeignRoot } from "../../releases/project-root.ts";
 import { currentRelease, listReleases, readRelease, type Release } from "../../releases/release.ts";
 import { statsOf } from "../../support/files.ts";
 import { type Difference, releaseDifferences } from "../release-diff.ts";
@@ -16,7 +17,7 @@ import { admit, alreadyRuns } from "./admit.ts";
 import type { AgentEvent, Emit } from "./events.ts";
 import { checkedPlan, fillRelease } from "./install.ts";
 import type { OrderedPlan } from "./plan.ts";
-import { beginRun, checkRootOwner, type DeployOptions, errorOf, type Run } from "./run.ts";
+import { beginRun, type DeployOptions, errorOf, type Run } from "./run.ts";
 import { stage, type Staged } from "./stage.ts";
 import { pluginOf, provisionerOf } from "./steps.ts";
 import { checkSupervisor } from "./supervision.ts";
@@ -86,7 +87,7 @@ export async function preview(source: Source, options: DeployOptions, listener: 
   try {
     await source.precheck?.(options.supervisor.name);
     await checkSupervisor(begun);
-    await checkRootOwner(begun);
+    await isForeignRoot(begun.layout, begun.options);
     await checkWritable(begun.layout.root);
     if ((await readJournal(begun.layout)) !== undefined) {
       const message = "A deployment in this project root is under way or was interrupted; a real run ends it first.";

@@ -4,12 +4,13 @@ import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import type { Item } from "../../releases/layout.ts";
 import { removeOwnLink, syncLinks } from "../../releases/links.ts";
+import { removeTree } from "../../releases/open-folder.ts";
 import { currentRelease, listReleases, removeRelease } from "../../releases/release.ts";
 import { ifThere } from "../../support/files.ts";
 import { noSupervisor } from "../supervisors/none.ts";
 import type { Emit } from "./events.ts";
 import { endInterrupted, recover } from "./interrupted.ts";
-import { beginRun, type DeployOptions, lockRoot, lockTarget } from "./run.ts";
+import { beginRun, type DeployOptions, lockRoot, lockTarget, openRoot } from "./run.ts";
 import { checkSupervisor } from "./supervision.ts";
 
 /** A target that is to leave this host. */
@@ -41,7 +42,8 @@ export async function removeTarget(
   const quiet: Emit = (event) => {
     if (event.event !== "deploy.started") listener(event);
   };
-  const run = beginRun({ kind, slug, target, requestedVersion: "none" }, options, quiet);
+  const begun = beginRun({ kind, slug, target, requestedVersion: "none" }, options, quiet);
+  await using run = await openRoot(begun);
   const { layout, signal, emit } = run;
   await checkSupervisor(run);
   await using _turn = await lockTarget(run);
@@ -60,10 +62,10 @@ export async function removeTarget(
   await rm(layout.current(target), { force: true });
   await syncLinks(layout);
   for (const { name } of releases) await removeRelease(layout, target, name);
-  await rm(layout.releases(target), { recursive: true, force: true });
+  await removeTree(layout.releases(target));
   await removeState(layout.sealift, target);
   if (purge) {
-    for (const item of items) await rm(layout.data(item), { recursive: true, force: true });
+    for (const item of items) await removeTree(layout.data(item));
     for (const id of plugins) await rm(layout.envFile(id), { force: true });
     await rm(layout.trust(target), { force: true });
     for (const folder of [layout.reports(target), layout.outbox(target)])

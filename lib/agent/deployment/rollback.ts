@@ -10,7 +10,16 @@ import { recordReport } from "../reports/report.ts";
 import { noSupervisor } from "../supervisors/none.ts";
 import type { Emit } from "./events.ts";
 import { endInterrupted, recover } from "./interrupted.ts";
-import { beginRun, type DeployOptions, type DeployResult, errorOf, lockRoot, lockTarget, type Run } from "./run.ts";
+import {
+  beginRun,
+  type DeployOptions,
+  type DeployResult,
+  errorOf,
+  lockRoot,
+  lockTarget,
+  openRoot,
+  type Run,
+} from "./run.ts";
 import { settle } from "./settle.ts";
 import { healthcheck, tellStep } from "./steps.ts";
 import { undo } from "./undo.ts";
@@ -49,8 +58,7 @@ export async function rollback(
     options,
     listener,
   );
-  const ending = await goBack(run, to).catch(async (thrown: unknown) => failed(run, errorOf(run, thrown), undefined));
-  const { previous, ...result } = ending;
+  const { previous, ...result } = await inRoot(run, to).catch((thrown: unknown) => refused(run, thrown));
   return {
     status: result.outcome === "failed" || result.outcome === "rolled_back" ? result.outcome : "success",
     version: run.draft.version,
@@ -61,6 +69,21 @@ export async function rollback(
 }
 
 type Ending = Pick<DeployResult, "outcome" | "release" | "report" | "error"> & { previous: Release | undefined };
+
+/** Nothing of a project root that cannot be used is written, not even a report of that. */
+const refused = (run: KeptRun, thrown: unknown): Ending => ({
+  outcome: "failed",
+  release: null,
+  report: null,
+  previous: undefined,
+  error: errorOf(run, thrown),
+});
+
+/** @throws DeploymentError `root_foreign`, `root_unusable`, and the file system's errors */
+async function inRoot(begun: KeptRun, to: string | undefined): Promise<Ending> {
+  await using run = await openRoot(begun);
+  return await goBack(run, to).catch(async (thrown: unknown) => failed(run, errorOf(run, thrown), undefined));
+}
 
 /** @throws what goes wrong before it is known what runs */
 async function goBack(run: KeptRun, to: string | undefined): Promise<Ending> {

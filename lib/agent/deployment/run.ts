@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { stat } from "node:fs/promises";
 import { resolve as absolute } from "node:path";
 import { DEFAULT_LIMITS, type Limits } from "../../artifact/limits.ts";
 import { DEPLOYMENT_DEFAULTS, type Durability } from "../../contract/deployment-defaults.ts";
@@ -8,11 +7,12 @@ import type { Notifiers, Provisioners } from "../../contract/files/install-plan.
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { type Layout, layoutOf } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
-import { ifThere, makeFolder } from "../../support/files.ts";
+import { openProjectRoot } from "../../releases/project-root.ts";
+import { makeFolder } from "../../support/files.ts";
 import { ReportDraft } from "../reports/draft.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
-import type { Emit } from "./events.ts";
+import type { AgentEvent, Emit } from "./events.ts";
 
 export interface DeployOptions {
   projectRoot: string;
@@ -139,7 +139,7 @@ export function errorOf({ layout, options, signal }: Run<Deployed>, thrown: unkn
     });
   }
   const error = asSealiftError(thrown);
-  if (error.code !== "disk_full") return error;
+  if (error.code !== "disk_full") return shownError(error, layout);
   return new SealiftError(error.kind, "disk_full", `No space left on the disk of ${layout.root}.`, {
     cause: thrown,
     hint: "Free some space and run the command again.",
@@ -171,24 +171,34 @@ async function lockFor(
   return lock;
 }
 
+/** A run whose project root is open: it may be written until the run is disposed of. */
+export type OpenedRun<S extends Deployed = Source> = Run<S> & AsyncDisposable;
+
 /**
- * Makes the project root. Root refuses one of another user: that user could put links where root is about to write.
+ * Opens the project root of a run ({@link openProjectRoot}), before anything is written there.
  *
- * @throws DeploymentError `root_foreign`
+ * @throws DeploymentError `root_foreign`, `root_unusable`
  */
-export async function openRoot(run: Run): Promise<void> {
-  await makeFolder(run.layout.root);
-  await checkRootOwner(run);
+export async function openRoot<S extends Deployed>(begun: Run<S>): Promise<OpenedRun<S>> {
+  await makeFolder(begun.layout.root);
+  const { layout, ...root } = await openProjectRoot(begun.layout, begun.options);
+  if (layout === begun.layout) return { ...begun, ...root };
+  return { ...begun, ...root, layout, emit: (event) => begun.emit(shownIn(event, layout)) };
 }
 
-/** Refuses, as root, a project root of another user. @throws DeploymentError `root_foreign` */
-export async function checkRootOwner({ layout, options }: Run): Promise<void> {
-  if (process.getuid?.() !== 0 || options.allowForeignRoot) return;
-  for (const folder of [layout.root, layout.sealift]) {
-    const owner = (await ifThere(stat(folder)))?.uid ?? 0;
-    if (owner === 0) continue;
-    throw deploymentError("root_foreign", `${folder} belongs to the user ${owner}, and this is root.`, {
-      hint: "Deploy as that user, or give --allow-foreign-root if you trust that user like root.",
-    });
-  }
+/** An event for people, with the names of folders in place of paths through open ones. */
+function shownIn(event: AgentEvent, layout: Layout): AgentEvent {
+  return JSON.parse(JSON.stringify(event), (_key, value: unknown) =>
+    typeof value === "string" ? layout.shown(value) : value,
+  ) as AgentEvent;
+}
+
+function shownError(error: SealiftError, layout: Layout): SealiftError {
+  const { kind, code, message, hint } = error;
+  if (layout.shown(`${message} ${hint}`) === `${message} ${hint}`) return error;
+  return new SealiftError(kind, code, layout.shown(message), {
+    ...error,
+    cause: error,
+    ...(hint !== undefined && { hint: layout.shown(hint) }),
+  });
 }

@@ -45,7 +45,7 @@ export async function readReports(layout: Layout, target: TargetName, limit: num
 export async function recordReport(run: Run<Deployed>, report: LocalReport, locked: boolean): Promise<string | null> {
   const { layout, source, options, emit } = run;
   try {
-    const path = await writeReport(layout, source.target, report);
+    const path = layout.shown(await writeReport(layout, source.target, report));
     emit({ event: "report.written", path });
     if (locked) await rotateReports(layout, source.target, options.keepReports);
     return path;

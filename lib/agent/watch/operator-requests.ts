@@ -1,9 +1,12 @@
 import { watch } from "node:fs";
-import { lchown, lstat, readdir, rm, writeFile } from "node:fs/promises";
+import { chown, readdir, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
+import { type OpenFolder, openFolder } from "../../releases/open-folder.ts";
+import { isForeignRoot } from "../../releases/project-root.ts";
 import { ifThere, makeFolder } from "../../support/files.ts";
 import { WATCH_ACTIONS, type WatchAction } from "./events.ts";
 
@@ -12,7 +15,11 @@ import { WATCH_ACTIONS, type WatchAction } from "./events.ts";
  * in the project root. Who may write there may deploy anyway. The loop takes the file away and does what it says;
  * without a loop it waits for the next one.
  */
-const folderOf = (layout: Layout): string => join(layout.sealift, "requests");
+const REQUESTS = "requests";
+const folderOf = (layout: Layout): string => join(layout.sealift, REQUESTS);
+
+/** Milliseconds that a file system event may take to be followed by others of the same change. */
+const SETTLE_MS = 50;
 
 const CONTRARY: Partial<Record<WatchAction, WatchAction>> = { pause: "resume", resume: "pause" };
 
@@ -23,29 +30,38 @@ const CONTRARY: Partial<Record<WatchAction, WatchAction>> = { pause: "resume", r
  * @throws DeploymentError `root_unusable` when the place for requests is a link
  */
 export async function requestAction(layout: Layout, target: TargetName, action: WatchAction): Promise<void> {
-  const folder = folderOf(layout);
-  const made = await makeFolder(folder);
-  if (!(await lstat(folder)).isDirectory()) {
-    throw deploymentError("root_unusable", `${folder} is not a folder.`, { hint: "Remove what stands in its place." });
-  }
+  await makeFolder(layout.sealift);
+  const isForeign = await isForeignRoot(layout, { allowForeignRoot: true });
+  await using sealift = await entered(isForeign ? layout.sealift : await realpath(layout.sealift), layout.sealift);
+  const place = sealift.path(REQUESTS);
+  const made = await makeFolder(place);
+  await using folder = await entered(place, folderOf(layout));
   if (made !== undefined && process.getuid?.() === 0) {
     // The watch has to remove the request.
-    const { uid, gid } = await lstat(layout.sealift);
-    await lchown(folder, uid, gid);
+    const { uid, gid } = await stat(sealift.path("."));
+    await chown(folder.path("."), uid, gid);
   }
   const contrary = CONTRARY[action];
-  if (contrary !== undefined) await rm(join(folder, `${target}.${contrary}`), { force: true });
-  await writeFile(join(folder, `${target}.${action}`), "", { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
+  if (contrary !== undefined) await rm(folder.path(`${target}.${contrary}`), { force: true });
+  await writeFile(folder.path(`${target}.${action}`), "", { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
     // It was asked already.
     if (error.code !== "EEXIST") throw error;
   });
 }
+
+/** Opens a folder that another user may have planted. @throws DeploymentError `root_unusable` where it is none */
+const entered = (path: string, shown: string): Promise<OpenFolder> =>
+  openFolder(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOTDIR" && error.code !== "ELOOP") throw error;
+    throw deploymentError("root_unusable", `${shown} is not a folder.`, { hint: "Remove what stands in its place." });
+  });
 
 async function asked(layout: Layout, target: TargetName): Promise<WatchAction[]> {
   const names = (await ifThere(readdir(folderOf(layout)))) ?? [];
   return WATCH_ACTIONS.filter((action) => names.includes(`${target}.${action}`));
 }
 
+/** True when something was asked of a target. */
 export async function hasRequests(layout: Layout, target: TargetName): Promise<boolean> {
   return (await asked(layout, target)).length > 0;
 }
@@ -58,14 +74,24 @@ export async function takeRequests(layout: Layout, target: TargetName): Promise<
 }
 
 /**
- * Calls back whenever something may have been asked in a project root. Where that cannot be watched, every check looks
- * anyway.
+ * Calls back when something was asked of a target. Where its project root cannot be watched, every check looks anyway.
+ *
+ * @param root whose layout may change while this is in use
  */
-export async function onRequests(layout: Layout, callback: () => void): Promise<Disposable> {
-  const folder = folderOf(layout);
+export async function onRequests(
+  root: { readonly layout: Layout },
+  target: TargetName,
+  callback: () => void,
+): Promise<Disposable> {
+  const look = async (): Promise<void> => {
+    await sleep(SETTLE_MS, undefined, { ref: false });
+    // If requests cannot be read, the next check says so.
+    if (await hasRequests(root.layout, target).catch(() => true)) callback();
+  };
   try {
+    const folder = folderOf(root.layout);
     await makeFolder(folder);
-    const watcher = watch(folder, { persistent: false }, callback);
+    const watcher = watch(folder, { persistent: false }, () => void look());
     watcher.on("error", () => watcher.close());
     return { [Symbol.dispose]: () => watcher.close() };
   } catch {

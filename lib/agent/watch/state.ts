@@ -30,12 +30,18 @@ export type WatchState = z.infer<typeof watchState>;
  * once.
  */
 export class WatchMemory {
-  readonly #path: string;
+  readonly #root: { readonly layout: Layout };
+  readonly #name: string;
   readonly #turns = new PQueue({ concurrency: 1 });
   #state: WatchState | undefined;
 
-  constructor(layout: Layout, target: TargetName) {
-    this.#path = join(layout.sealift, "state", `watch-${target}.json`);
+  constructor(root: { readonly layout: Layout }, target: TargetName) {
+    this.#root = root;
+    this.#name = `watch-${target}.json`;
+  }
+
+  get #path(): string {
+    return join(this.#root.layout.sealift, "state", this.#name);
   }
 
   /** Removes what a killed loop of this target left half written, before this one writes. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT } from "../../contract/codes.ts";
 import { asSealiftError } from "../../contract/errors.ts";
 import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
-import { type Layout, layoutOf } from "../../releases/layout.ts";
+import type { Layout } from "../../releases/layout.ts";
 import { readQuarantine, releaseLeft } from "../../releases/quarantine.ts";
 import { deploy } from "../deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../deployment/run.ts";
@@ -13,7 +13,7 @@ import { decide, type Decision, HELD } from "./decide.ts";
 import type { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
 import { goBack } from "./go-back.ts";
-import { hasRequests, takeRequests } from "./operator-requests.ts";
+import { onRequests, takeRequests } from "./operator-requests.ts";
 import { readPin } from "./pin.ts";
 import { recoverTarget } from "./recovery.ts";
 import { nextDelay } from "./schedule.ts";
@@ -22,6 +22,7 @@ import { WatchMemory } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
 import { titleOf } from "./title.ts";
 import { doneEvent, type TurnResult } from "./turn.ts";
+import { WatchedRoot } from "./watched-root.ts";
 
 /** The context that all loops of one watch share. */
 export interface LoopContext {
@@ -36,10 +37,10 @@ export interface LoopContext {
 }
 
 /** The endless turns of one target: ask, decide, deploy, wait. Nothing but its signal ends them. */
-export class TargetLoop {
+export class TargetLoop implements AsyncDisposable {
   readonly #context: LoopContext;
   readonly #source: Source;
-  readonly #layout: Layout;
+  readonly #root: WatchedRoot;
   readonly #memory: WatchMemory;
   #target: WatchTarget;
   #asked: "redeploy" | "retry" | undefined;
@@ -54,16 +55,16 @@ export class TargetLoop {
     this.#target = target;
     this.#context = context;
     this.#source = target.source("latest");
-    this.#layout = layoutOf(resolve(target.options.projectRoot));
-    this.#memory = new WatchMemory(this.#layout, this.#source.target);
+    this.#root = new WatchedRoot(target.options.projectRoot);
+    this.#memory = new WatchMemory(this.#root, this.#source.target);
   }
 
   get name(): string {
     return this.#target.name;
   }
 
-  get layout(): Layout {
-    return this.#layout;
+  get #layout(): Layout {
+    return this.#root.layout;
   }
 
   get supervisor(): SupervisorChoice {
@@ -82,9 +83,8 @@ export class TargetLoop {
     return true;
   }
 
-  /** True when somebody has left a request for this target. */
-  async isAsked(): Promise<boolean> {
-    return hasRequests(this.#layout, this.#source.target);
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#root[Symbol.asyncDispose]();
   }
 
   /** The target as it stands, read from disk. */
@@ -98,7 +98,12 @@ export class TargetLoop {
    */
   async run(signal: AbortSignal, dropped: AbortSignal): Promise<void> {
     const ending = AbortSignal.any([signal, dropped]);
-    await this.#memory.begin();
+    await using _root = this.#root;
+    // If the root is refused, each check says so.
+    const refusal = await this.#root.enter(this.#target.options).catch(asSealiftError);
+    if (refusal === undefined) await this.#memory.begin();
+    using _requests =
+      refusal === undefined ? await onRequests(this.#root, this.#source.target, () => this.wake()) : undefined;
     while (!ending.aborted) {
       this.#nudge = new AbortController();
       await this.turn(signal, dropped);
@@ -127,6 +132,7 @@ export class TargetLoop {
 
   async #note(action: WatchAction): Promise<void> {
     const { emit } = this.#context;
+    await this.#root.enter(this.#target.options);
     emit({ event: "action.asked", target: this.name, action });
     if (action === "pause" || action === "resume") {
       const paused = action === "pause";
@@ -151,6 +157,7 @@ export class TargetLoop {
   async turn(signal: AbortSignal, dropped?: AbortSignal): Promise<TurnResult> {
     let result: TurnResult;
     try {
+      await this.#root.enter(this.#target.options);
       for (const action of await takeRequests(this.#layout, this.#source.target)) await this.#note(action);
       await recoverTarget(this.#source, {
         layout: this.#layout,
@@ -199,7 +206,7 @@ export class TargetLoop {
     const { emit, polling } = this.#context;
     emit({ event: "check.started", target: this.name });
     const before = await this.#memory.read();
-    const running = await this.#running();
+    const running = await runningVersion(this.#layout, this.#source.target);
     const answer = await polling(this.#target.hub, () =>
       this.#target.poll(before.latest?.etag ?? undefined, signal, running),
     );
@@ -223,7 +230,7 @@ export class TargetLoop {
   async #decide(): Promise<Decision> {
     const { paused, latest } = await this.#memory.read();
     return decide({
-      running: await this.#running(),
+      running: await runningVersion(this.#layout, this.#source.target),
       latest: latest ?? { version: null, identity: null, yanked: [] },
       quarantine: await readQuarantine(this.#layout, this.#source.target),
       paused,
@@ -287,9 +294,5 @@ export class TargetLoop {
       exitCode: error?.exitCode ?? EXIT.done,
       ...(error !== undefined && { error }),
     };
-  }
-
-  #running(): Promise<string | null> {
-    return runningVersion(this.#layout, this.#source.target);
   }
 }

@@ -1,16 +1,12 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, WatchAction } from "./events.ts";
 import { HubSlots } from "./hub-slots.ts";
-import { onRequests } from "./operator-requests.ts";
 import type { WatchTarget } from "./target.ts";
 import { type LoopContext, TargetLoop } from "./target-loop.ts";
 import type { TurnResult } from "./turn.ts";
 
 /** Polls of one hub that are under way at one time. */
 const POLLS_AT_ONCE = 8;
-/** Milliseconds that a file system event may take to be followed by others of the same change. */
-const SETTLE_MS = 50;
 
 interface Running {
   loop: TargetLoop;
@@ -50,7 +46,12 @@ export class Watch {
   /** One turn of every target. @returns how each ended */
   async once(signal: AbortSignal): Promise<TurnResult[]> {
     await this.#announce(this.#targets.map((target) => new TargetLoop(target, this.#context)));
-    return Promise.all(this.#loops.map((loop) => loop.turn(signal)));
+    return Promise.all(
+      this.#loops.map(async (loop) => {
+        await using _loop = loop;
+        return await loop.turn(signal);
+      }),
+    );
   }
 
   /** Watches until the signal is aborted; then deployments under way finish or undo their switch. */
@@ -125,18 +126,7 @@ export class Watch {
       started.push(next);
     }
     await this.#announce([...this.#running.values()].map(({ loop }) => loop));
-    for (const next of started) next.done = next.done.then(() => this.#loop(next));
-  }
-
-  async #loop({ loop, stop }: Running): Promise<void> {
-    using _requests = await onRequests(loop.layout, () => void this.#requested(loop));
-    await loop.run(this.#signal!, stop.signal);
-  }
-
-  async #requested(loop: TargetLoop): Promise<void> {
-    await sleep(SETTLE_MS, undefined, { ref: false });
-    // If requests cannot be read, the next check says so.
-    if (await loop.isAsked().catch(() => true)) loop.wake();
+    for (const next of started) next.done = next.done.then(() => next.loop.run(this.#signal!, next.stop.signal));
   }
 
   #warn(message: string): void {

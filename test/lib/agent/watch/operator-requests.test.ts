@@ -41,7 +41,8 @@ t.test("a request is noticed at once, until nobody listens any more", async (t) 
   const layout = layoutOf(temporaryFolder(t));
   let called = () => {};
   const noticed = new Promise<void>((resolve) => (called = resolve));
-  const listening = await onRequests(layout, () => called());
+  using _alive = setInterval(() => {}, 1_000);
+  const listening = await onRequests({ layout }, "plugin-a", () => called());
   await requestAction(layout, "plugin-a", "check");
   await noticed;
   listening[Symbol.dispose]();
@@ -50,5 +51,6 @@ t.test("a request is noticed at once, until nobody listens any more", async (t) 
 t.test("a root that cannot be watched is no error: each check looks anyway", async (t) => {
   const root = temporaryFolder(t);
   await writeFile(join(root, "file"), "");
-  using _listening = await onRequests(layoutOf(join(root, "file")), () => t.fail("nothing can be asked there"));
+  const layout = layoutOf(join(root, "file"));
+  using _listening = await onRequests({ layout }, "plugin-a", () => t.fail("nothing can be asked there"));
 });

@@ -9,13 +9,13 @@ const LATEST = { etag: '"1"', version: "1.0.0", identity: null, yanked: ["0.9.0"
 
 t.test("what is remembered of a target is there after a restart, and nobody else's", async (t) => {
   const layout = layoutOf(temporaryFolder(t));
-  const memory = new WatchMemory(layout, "plugin-a");
+  const memory = new WatchMemory({ layout }, "plugin-a");
   t.same(await memory.read(), { v: 1, paused: false, latest: null });
   await memory.change({ paused: true });
   await memory.change({ latest: LATEST });
   t.same(await memory.read(), { v: 1, paused: true, latest: LATEST });
-  t.same(await new WatchMemory(layout, "plugin-a").read(), { v: 1, paused: true, latest: LATEST });
-  t.same(await new WatchMemory(layout, "service-a").read(), { v: 1, paused: false, latest: null });
+  t.same(await new WatchMemory({ layout }, "plugin-a").read(), { v: 1, paused: true, latest: LATEST });
+  t.same(await new WatchMemory({ layout }, "service-a").read(), { v: 1, paused: false, latest: null });
 });
 
 t.test("a loop removes what a killed one of its target left half written, and nobody else's", async (t) => {
@@ -27,14 +27,14 @@ t.test("a loop removes what a killed one of its target left half written, and no
     string,
   ];
   for (const name of [own, other]) await writeFile(join(folder, name), "{");
-  await new WatchMemory(layout, "plugin-a").begin();
+  await new WatchMemory({ layout }, "plugin-a").begin();
   t.same(await readdir(folder), [other]);
 });
 
 t.test("changes that come at once are all kept, in memory and on disk, whatever was read meanwhile", async (t) => {
   const layout = layoutOf(temporaryFolder(t));
   for (let round = 0; round < 20; round++) {
-    const memory = new WatchMemory(layout, `plugin-${round}`);
+    const memory = new WatchMemory({ layout }, `plugin-${round}`);
     await Promise.all([
       memory.read(),
       memory.change({ paused: true }),
@@ -44,7 +44,7 @@ t.test("changes that come at once are all kept, in memory and on disk, whatever 
     ]);
     const wanted = { v: 1, paused: true, latest: { ...LATEST, version: "1.1.0" } };
     t.same(await memory.read(), wanted);
-    t.same(await new WatchMemory(layout, `plugin-${round}`).read(), wanted);
+    t.same(await new WatchMemory({ layout }, `plugin-${round}`).read(), wanted);
   }
 });
 
@@ -53,8 +53,8 @@ t.test("a file that is not ours is forgotten, one that cannot be read is an erro
   const file = (name: string): string => join(layout.sealift, "state", `watch-plugin-${name}.json`);
   await mkdir(file("folder"), { recursive: true });
   await writeFile(file("torn"), '{"v":1,"pau');
-  t.same(await new WatchMemory(layout, "plugin-torn").read(), { v: 1, paused: false, latest: null });
-  await t.rejects(new WatchMemory(layout, "plugin-folder").read());
-  await new WatchMemory(layout, "plugin-torn").change({ paused: true });
+  t.same(await new WatchMemory({ layout }, "plugin-torn").read(), { v: 1, paused: false, latest: null });
+  await t.rejects(new WatchMemory({ layout }, "plugin-folder").read());
+  await new WatchMemory({ layout }, "plugin-torn").change({ paused: true });
   t.match(JSON.parse(await readFile(file("torn"), "utf8")), { v: 1, paused: true });
 });

@@ -1,0 +1,139 @@
+import type { Stats } from "node:fs";
+import { lstat, mkdir, readdir, realpath, stat } from "node:fs/promises";
+import { deploymentError } from "../contract/errors.ts";
+import { ifThere, statsOf } from "../support/files.ts";
+import { foldersOf, type Layout, layoutOf } from "./layout.ts";
+import { type OpenFolder, openFolder } from "./open-folder.ts";
+
+/** A project root that is about to be written. Its paths hold until it is disposed of. */
+export interface ProjectRoot extends AsyncDisposable {
+  layout: Layout;
+}
+
+export interface RootOptions {
+  /** Whether root may write in a project root that another user owns, and can change meanwhile. */
+  allowForeignRoot?: boolean | undefined;
+}
+
+/**
+ * Opens a project root for a command that writes there. In one of another user, root keeps to what it has made itself:
+ * its folders are opened one by one without following a link, and held open, so that their owner can put nothing in
+ * their place (docs/contract/host.md#whose-root-it-is).
+ *
+ * @throws DeploymentError `root_foreign`, `root_unusable`
+ */
+export async function openProjectRoot(layout: Layout, options: RootOptions): Promise<ProjectRoot> {
+  if (await isForeignRoot(layout, options)) return hold(layout);
+  return { layout, [Symbol.asyncDispose]: () => Promise.resolve() };
+}
+
+/**
+ * Tells whether this is root, and the project root belongs to another user: the one rule of whose roots root works in.
+ *
+ * @throws DeploymentError `root_foreign` where that is not allowed
+ */
+export async function isForeignRoot(
+  { root, sealift }: Layout,
+  { allowForeignRoot = false }: RootOptions,
+): Promise<boolean> {
+  if (process.getuid?.() !== 0) return false;
+  for (const folder of [root, sealift]) {
+    const owner = await strangerAt(folder);
+    if (owner === undefined) continue;
+    if (allowForeignRoot) return true;
+    throw deploymentError("root_foreign", `${folder} belongs to the user ${owner}, and this is root.`, {
+      hint: "Run it as that user, or give --allow-foreign-root if you trust that user like root.",
+    });
+  }
+  return false;
+}
+
+/** Returns the user who owns what stands at a path, or a link there, unless that is root. */
+async function strangerAt(path: string): Promise<number | undefined> {
+  const found = [await statsOf(path), await ifThere(stat(path))];
+  return found.find((stats) => stats !== undefined && stats.uid !== 0)?.uid;
+}
+
+async function hold({ root, durability }: Layout): Promise<ProjectRoot> {
+  await using opened = new AsyncDisposableStack();
+  const base = opened.use(await openFolder(await realpath(root)));
+  const names = foldersOf(root);
+  const folders = { ...names };
+  for (const name of [".sealift", "plugins", "extensions"] as const) {
+    const folder = opened.use(await enter(base, name, names[name]));
+    folders[name] = folder.path(".");
+    if (name !== ".sealift") continue;
+    checkOurs(await stat(folder.path(".")), names[name]);
+    await checkInside(folder, names[name], INSIDE);
+  }
+  const held = opened.move();
+  return { layout: layoutOf(root, durability, folders), [Symbol.asyncDispose]: () => held.disposeAsync() };
+}
+
+/** Opens a folder in an open one, which is made where nothing stands. @throws DeploymentError `root_unusable` */
+async function enter(parent: OpenFolder, name: string, shown: string): Promise<OpenFolder> {
+  await mkdir(parent.path(name)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  return openFolder(parent.path(name)).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === "ENOTDIR" || error.code === "ELOOP" ? misplaced(shown) : error;
+  });
+}
+
+/** The names in a folder that are looked at, each with what it has to be; a folder is looked into. `*`: every name. */
+interface Inside {
+  [name: string]: Inside | "file" | "folder" | "link";
+}
+
+/** The names in `.sealift` that the agent follows. What is in `data/` belongs to the plugins: it is never followed. */
+const INSIDE: Inside = {
+  current: { "*": "link" },
+  releases: { "*": { "*": "folder" } },
+  state: { "*": "file" },
+  reports: { "*": { "*": "file" } },
+  outbox: { "*": { "*": "file" } },
+  trust: { "*": "file" },
+  data: { plugins: "folder", extensions: "folder" },
+  "journal.json": "file",
+  lock: "file",
+};
+
+/**
+ * Refuses what somebody else has planted before the folder was root's. What root has made itself nobody else can
+ * change.
+ */
+async function checkInside(folder: OpenFolder, shown: string, inside: Inside): Promise<void> {
+  for (const name of await readdir(folder.path("."))) {
+    const within = inside[name] ?? inside["*"];
+    // The note beside a lock is made anew, and never followed.
+    if (within === undefined || name.endsWith(".holder")) continue;
+    const path = `${shown}/${name}`;
+    const stats = await lstat(folder.path(name));
+    checkOurs(stats, path);
+    const is = stats.isSymbolicLink() ? "link" : stats.isDirectory() ? "folder" : "file";
+    if (is !== (typeof within === "string" ? within : "folder")) throw misplaced(path);
+    if (typeof within === "string") continue;
+    await using below = await openFolder(folder.path(name));
+    await checkInside(below, path, within);
+  }
+}
+
+function checkOurs(stats: Stats, shown: string): void {
+  if (stats.uid === 0 && (stats.isSymbolicLink() || !canBeWrittenByOthers(stats))) return;
+  const whose = stats.uid === 0 ? "can be written by other users" : `belongs to the user ${stats.uid}`;
+  throw deploymentError("root_foreign", `${shown} ${whose}, who could lead root elsewhere.`, {
+    hint: "Run it as the owner of the project root, or make `.sealift` root's own again: look at what is in it, then `chown -hR root:root` and `chmod -R go-w`.",
+  });
+}
+
+const canBeWrittenByOthers = ({ mode, gid }: Stats): boolean =>
+  (mode & 0o002) !== 0 || (gid !== 0 && (mode & 0o020) !== 0);
+
+const misplaced = (path: string) =>
+  deploymentError(
+    "root_unusable",
+    `${path} is not what Sealift has made there, and root follows nothing that another user may have planted.`,
+    {
+      hint: "Look at what it leads to, and remove it.",
+    },
+  );
