@@ -4,6 +4,7 @@ import type { PermissionModel } from "../audit.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { OWN_EXTENSION, ZOD_FOLDER } from "../guest/sdk-resolution.ts";
 import type { Enclosed, Program, View, Wall } from "../walls/wall.ts";
+import type { SandboxUser } from "./folder-scan.ts";
 
 /** The start of a sandbox's process, with the Node flags and the wall that shut it in. */
 
@@ -30,8 +31,11 @@ export interface Confinement {
   grouped: boolean;
   permissionModel: PermissionModel;
   network: View["network"];
+  user: SandboxUser | undefined;
   maxMemoryMb: number;
   maxDiskMb: number;
+  /** Of one core. */
+  cpuPercent: number;
   inspect?: Inspect | undefined;
 }
 
@@ -47,9 +51,13 @@ export interface Inspect {
  * `exec` keeps the process id. A grouped process first waits for the line that says it is in its control group.
  */
 const SHELL = "/bin/sh";
+/** Somebody else starts the process, and passes only the standard descriptors on: the channel is its input. */
+const AS_INPUT = "exec 0<&3 3<&-; ";
+/** Tells the bootstrap that its channel is its standard input, and that it has to say who it is. */
+const IS_ELSEWHERE = "elsewhere";
 const WAIT = "read -r line || exit 125; exec </dev/null; ";
-const script = (maxDiskMb: number, grouped: boolean): string =>
-  `${grouped ? WAIT : ""}unset NODE_OPTIONS NODE_V8_COVERAGE NODE_EXTRA_CA_CERTS NODE_PATH; ulimit -c 0 || :; ulimit -f ${Math.ceil(maxDiskMb * 2048)} || :; exec "$0" "$@"`;
+const script = (maxDiskMb: number, before: string): string =>
+  `${before}unset NODE_OPTIONS NODE_V8_COVERAGE NODE_EXTRA_CA_CERTS NODE_PATH; ulimit -c 0 || :; ulimit -f ${Math.ceil(maxDiskMb * 2048)} || :; exec "$0" "$@"`;
 
 /**
  * Returns the program and arguments that start a sandbox.
@@ -66,12 +74,22 @@ export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETW
         writes,
         cwd: reads[0] ?? "/",
         network,
+        user: confinement.user,
+        limits: { memoryMb: confinement.maxMemoryMb, cpuPercent: confinement.cpuPercent, diskMb: maxDiskMb },
       })
     : node;
+  const isElsewhere = "process" in program && program.process === "elsewhere";
+  const before = (grouped ? WAIT : "") + (isElsewhere ? AS_INPUT : "");
   return {
     ...program,
     file: SHELL,
-    arguments: ["-c", script(maxDiskMb, grouped), program.file, ...program.arguments],
+    arguments: [
+      "-c",
+      script(maxDiskMb, before),
+      program.file,
+      ...program.arguments,
+      ...(isElsewhere ? [IS_ELSEWHERE] : []),
+    ],
   };
 }
 

@@ -224,6 +224,8 @@ export class SandboxInstance implements PluginInstance {
     const { name, version, config, resources } = descriptor;
     const facts: GuestFacts = { name, version, config, env, dataDir, databases, extensions };
     const { port, logger, observer } = this.#options;
+    const user = sandboxUser(limits);
+    const cpuPercent = Math.min(resources.cpu_percent ?? limits.cpu_percent, limits.cpu_percent);
     const audited = this.#setting.permissionModel === "audited";
     return SandboxProcess.start({
       launch: sandboxLaunch({
@@ -236,15 +238,13 @@ export class SandboxInstance implements PluginInstance {
         inspect: this.#setting.inspect,
         maxMemoryMb: resources.max_memory_mb,
         maxDiskMb: resources.max_disk_mb,
+        ...{ user, cpuPercent },
       }),
       cwd: location.folder,
-      user: sandboxUser(this.#setting.limits),
+      user,
       bounds: groups && {
         groups,
-        limits: {
-          memoryMb: resources.max_memory_mb,
-          cpuPercent: Math.min(resources.cpu_percent ?? limits.cpu_percent, limits.cpu_percent),
-        },
+        limits: { memoryMb: resources.max_memory_mb, cpuPercent },
       },
       init: { facts, entry, replaces: this.#replaces, proxied: typeof this.#network === "object", audited },
       startTimeoutMs: limits.start_seconds * 1000,

@@ -9,7 +9,7 @@ import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
 import type { ControlGroup } from "../walls/control-group.ts";
-import { enclosedPid, signalOf, spawnEnclosed } from "../walls/spawn.ts";
+import { signalOf, spawnEnclosed } from "../walls/spawn.ts";
 import { Channel } from "./channel.ts";
 import { type ExitReason, memoryExceeded, reasonOfEnd } from "./exit-reason.ts";
 import { MAX_ID_CHARACTERS, recordOf, startFault, text, useOf } from "./frame-fields.ts";
@@ -18,6 +18,7 @@ import { type CallLimits, OpenCalls } from "./open-calls.ts";
 import { captureOutput } from "./output-capture.ts";
 import { PluginRequests } from "./plugin-requests.ts";
 import type { ProcessOptions } from "./process-options.ts";
+import { ProcessPlace } from "./process-place.ts";
 import { readReady, type Ready } from "./ready-frame.ts";
 import type { RouteExchange } from "./route-exchange.ts";
 
@@ -33,12 +34,8 @@ export class SandboxProcess {
   plugin: Ready = { actions: new Set(), routes: [], hasRouter: false, described: new Map() };
   readonly exited: Promise<ExitReason>;
   readonly calls: OpenCalls;
-  /** The leader of the process group: the plugin's process, or the wall around it. */
-  readonly #leader: number;
-  /** Resolves when `pid` is that of the plugin's process. */
-  readonly #located: Promise<void>;
+  readonly #place: ProcessPlace;
   readonly #sampled: Sampled;
-  readonly #child: ChildProcess;
   readonly #group: ControlGroup | undefined;
   readonly #channel: Channel;
   readonly #requests: PluginRequests;
@@ -52,9 +49,7 @@ export class SandboxProcess {
 
   private constructor(options: ProcessOptions, child: ChildProcess, leader: number, group: ControlGroup | undefined) {
     this.#options = options;
-    this.#child = child;
     this.#group = group;
-    this.#leader = leader;
     this.#channel = new Channel(child.stdio[3] as Socket, {
       frame: (frame) => this.#handle(frame),
       dropped: (reason) => options.onDropped(reason),
@@ -76,12 +71,13 @@ export class SandboxProcess {
         this.kill(code, message);
       },
     };
-    const isChild = "process" in options.launch && options.launch.process === "child";
-    this.#located = isChild ? this.#locate() : Promise.resolve();
+    const { launch, reaper } = options;
+    this.#place = new ProcessPlace({ launch, reaper, child, leader, group, sampled: this.#sampled });
+    this.#place.known.catch(({ code, message }: RuntimeFault) => (this.#reason ??= { code, message }));
     const unwatch = options.sampler.watch(this.#sampled);
     this.exited = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
-        options.reaper.remove(leader);
+        this.#place.forget();
         unwatch();
         // A sandbox has no children that could hold the channel open.
         void this.#channel.ended(LAST_FRAMES_MS).then(() => resolve(this.#end(code, signal)));
@@ -103,13 +99,12 @@ export class SandboxProcess {
       group?.end();
       throw new RuntimeFault("sandbox_unavailable", `The sandbox's process cannot be started: ${messageOf(error)}`);
     }
-    options.reaper.add(pid);
     const started = new SandboxProcess(options, child, pid, group);
     const ready = started.#ready as PromiseWithResolvers<void>;
     const { startTimeoutMs } = options;
     try {
       started.#send({ t: "init", ...options.init });
-      await within(Promise.all([ready.promise, started.#located]), startTimeoutMs, () => {
+      await within(Promise.all([ready.promise, started.#place.known]), startTimeoutMs, () => {
         return new RuntimeFault("load_failed", `The plugin was not ready after ${startTimeoutMs} ms.`);
       });
       return started;
@@ -184,19 +179,7 @@ export class SandboxProcess {
   kill(code: RuntimeCode, message: string): void {
     if (this.#over) return;
     this.#reason ??= { code, message };
-    this.#group?.kill();
-    try {
-      process.kill(-this.#leader, "SIGKILL");
-    } catch {
-      // It had no group of its own yet, or is gone.
-      this.#child.kill("SIGKILL");
-    }
-  }
-
-  async #locate(): Promise<void> {
-    const pid = await enclosedPid(this.#child);
-    if (pid !== undefined) this.#sampled.pid = pid;
-    else this.#reason ??= { code: "sandbox_unavailable", message: "The wall around the plugin could not be built." };
+    this.#place.kill();
   }
 
   #send(header: Frame["header"], body?: string): void {
@@ -212,6 +195,7 @@ export class SandboxProcess {
   #handle(frame: Frame): void {
     if (this.#over) return;
     const { header } = frame;
+    if (this.#place.isAwaited) return this.#place.isAt(header);
     switch (header.t) {
       case "reply":
         if (!this.calls.reply(frame)) this.#channel.drop("unknown_id");

@@ -9,6 +9,7 @@ import type { SandboxUser } from "../sandbox/folder-scan.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { LandlockWall } from "./landlock.ts";
 import { spawnEnclosed } from "./spawn.ts";
+import { systemdRun } from "./systemd-run.ts";
 import type { Enclosed, Program, Wall } from "./wall.ts";
 
 /** Finds out by trying which wall this host can build. */
@@ -85,9 +86,10 @@ async function outputOf(child: ChildProcess): Promise<string> {
 }
 
 /** Builds a wall around `node --version`. @throws Error with what went wrong */
-async function tryOut(wall: Wall, start: Start): Promise<Wall> {
+async function tryOut(wall: Wall, { start, user }: Trial): Promise<Wall> {
   try {
-    const view = { reads: [], writes: [], cwd: "/", network: "none" } as const;
+    const limits = { memoryMb: 256, cpuPercent: 100, diskMb: 1 };
+    const view = { reads: [], writes: [], cwd: "/", network: "none", user, limits } as const;
     await outputOf(start(wall.enclose({ file: process.execPath, arguments: ["--version"] }, view)));
     return wall;
   } catch (error) {
@@ -96,13 +98,21 @@ async function tryOut(wall: Wall, start: Start): Promise<Wall> {
   }
 }
 
+interface Trial {
+  start: Start;
+  /** The user of sandboxes, when that is not the runtime's. */
+  user: SandboxUser | undefined;
+}
+
+const isRoot = (): boolean => process.getuid?.() === 0;
+
 /** One way to a wall. */
 interface Door {
   name: string;
   program: string;
   package: string;
   /** @throws Error when this host does not let it */
-  open(found: { file: string; version: string; dropPowers: boolean; start: Start }): Promise<Wall>;
+  open(found: { file: string; version: string }, trial: Trial): Promise<Wall>;
   hint: string;
 }
 
@@ -111,9 +121,9 @@ const DOORS: readonly Door[] = [
     name: "bubblewrap",
     program: "bwrap",
     package: "bubblewrap",
-    open: ({ start, ...found }) =>
-      tryOut(bubblewrap({ ...found, proc: true }), start).catch(() =>
-        tryOut(bubblewrap({ ...found, proc: false }), start),
+    open: (found, trial) =>
+      tryOut(bubblewrap({ ...found, proc: true }), trial).catch(() =>
+        tryOut(bubblewrap({ ...found, proc: false }), trial),
       ),
     hint:
       "the kernel may keep ordinary users from making namespaces " +
@@ -121,20 +131,31 @@ const DOORS: readonly Door[] = [
       "user.max_user_namespaces; in a unit: RestrictNamespaces=, in a container: its seccomp profile)",
   },
   {
+    name: "systemd-run",
+    program: "systemd-run",
+    package: "systemd",
+    open(found, trial) {
+      // systemd starts no service for others.
+      if (!isRoot()) throw new Error("the runtime is not root");
+      return tryOut(systemdRun(found), trial);
+    },
+    hint: "it takes systemd as the first process, and its socket, which sealift-runtime.service hides",
+  },
+  {
     name: "Landlock",
     program: "setpriv",
     package: "util-linux",
-    open({ start, ...found }) {
-      const wall = LandlockWall.build(found);
+    open(found, trial) {
+      const wall = LandlockWall.build({ ...found, dropPowers: isRoot() && trial.user === undefined });
       if (wall === undefined) throw new Error(`there is no filter of system calls for ${process.arch}`);
-      return tryOut(wall, start);
+      return tryOut(wall, trial);
     },
     hint: "it takes util-linux 2.41 or newer, and a kernel from 6.2 that has it among its security modules",
   },
 ];
 
 /**
- * Tries to build a wall as the user of the sandboxes would: bubblewrap's, else one of Landlock.
+ * Tries to build a wall as the user of the sandboxes would: bubblewrap's, else one of systemd, else one of Landlock.
  * @param user the user and group of sandboxes, when they are not those of this process
  * @param path where programs are looked for, as PATH has it
  */
@@ -143,7 +164,6 @@ export async function findWall(user: SandboxUser | undefined, path = process.env
     return { wall: undefined, reason: `there is no wall for ${process.platform}; bubblewrap needs Linux` };
   }
   const start: Start = (program) => spawnEnclosed(program, { cwd: "/", user });
-  const dropPowers = user === undefined && process.getuid?.() === 0;
   const reasons: string[] = [];
   for (const door of DOORS) {
     const file = findProgram(door.program, path);
@@ -153,8 +173,8 @@ export async function findWall(user: SandboxUser | undefined, path = process.env
     }
     try {
       const said = await outputOf(start({ file, arguments: ["--version"] }));
-      const version = said.trim().split(" ").at(-1) ?? "";
-      return { wall: await door.open({ file, version, dropPowers, start }) };
+      const version = /\d\S*/.exec(said)?.[0] ?? "";
+      return { wall: await door.open({ file, version }, { start, user }) };
     } catch (error) {
       reasons.push(`${door.name} cannot build it: ${messageOf(error)}; ${door.hint}`);
     }

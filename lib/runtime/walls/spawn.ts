@@ -22,7 +22,8 @@ export function spawnEnclosed(
   { cwd, user, group }: { cwd: string; user: SandboxUser | undefined; group?: ControlGroup | undefined },
 ): ChildProcess {
   const filter = "filter" in program ? (program.filter ?? "") : undefined;
-  const hasChild = "process" in program && program.process === "child";
+  const enclosed = "process" in program ? program.process : "same";
+  const hasChild = enclosed === "child";
   const filterAt = typeof filter === "number" ? filter : "pipe";
   const child = spawn(program.file, program.arguments, {
     stdio: [
@@ -32,7 +33,8 @@ export function spawnEnclosed(
     env: {},
     cwd,
     detached: true,
-    ...(user && { uid: user.uid, gid: user.gid }),
+    // Whoever starts it elsewhere sets its user, and takes that word from the runtime's own.
+    ...(user && enclosed !== "elsewhere" && { uid: user.uid, gid: user.gid }),
   });
   child.on("error", () => undefined);
   for (const stream of child.stdio) stream?.on("error", () => undefined);

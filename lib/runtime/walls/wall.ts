@@ -1,3 +1,6 @@
+import type { SandboxUser } from "../sandbox/folder-scan.ts";
+import type { GroupLimits } from "./control-group.ts";
+
 /** A wall that the operating system puts around a sandboxed process, beside Node's own permission model. */
 export interface Wall extends Disposable {
   /** The program that makes it, with its version. */
@@ -21,9 +24,10 @@ export interface Enclosed extends Program {
   filter: Buffer | number | undefined;
   /**
    * The enclosed process: `same` is the one that was started; `child` is one below it, whose id the program tells as
-   * JSON on descriptor {@link INFO_FD}.
+   * JSON on descriptor {@link INFO_FD}; `elsewhere` is one that somebody else starts on the program's word: it has the
+   * program's standard input, output and error and no more descriptors, and tells its id itself.
    */
-  process: "same" | "child";
+  process: "same" | "child" | "elsewhere";
 }
 
 export const INFO_FD = 4;
@@ -39,4 +43,7 @@ export interface View {
   cwd: string;
   /** `all` is the host's own network; an object is a network of its own, with the socket of a proxy as the way out. */
   network: "none" | "all" | { socket: string };
+  /** The user of the process, when that is not the runtime's. */
+  user: SandboxUser | undefined;
+  limits: GroupLimits & { diskMb: number };
 }
