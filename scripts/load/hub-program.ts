@@ -1,6 +1,6 @@
 /**
- * A hub for `npm run load` whose clock can be put forward: a line on stdin says by how many milliseconds. Prints its
- * URL, and that of its metrics.
+ * A hub for `npm run load` whose clock can be put forward: a line on stdin says by how many milliseconds, and a line on
+ * stdout that it was done. Prints its URL first, and that of its metrics.
  */
 import { createInterface } from "node:readline";
 import { createHub } from "../../lib/hub/hub.ts";
@@ -15,7 +15,10 @@ const hub = await createHub({
   ...(databaseUrl !== undefined && { databaseUrl }),
 });
 const lines = createInterface({ input: process.stdin });
-lines.on("line", (line) => (ahead += Number(line)));
+lines.on("line", (line) => {
+  ahead += Number(line);
+  console.log(ahead);
+});
 process.once("SIGTERM", () => {
   lines.close();
   process.stdin.destroy();

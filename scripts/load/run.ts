@@ -3,6 +3,7 @@ import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto"
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
@@ -66,14 +67,14 @@ interface LoadHub extends AsyncDisposable {
   connection: HubConnection;
   process: ChildProcess | undefined;
   metricsUrl: string | undefined;
-  /** Puts the hub's clock forward by milliseconds. */
-  advance(ms: number): void;
+  /** Puts the hub's clock forward by milliseconds; resolves when it is. */
+  advance(ms: number): Promise<void>;
 }
 
 async function openLoadHub({ hub, folder, databaseUrl }: LoadOptions): Promise<LoadHub> {
   if (hub !== undefined)
     return {
-      ...{ connection: hub, process: undefined, metricsUrl: undefined, advance: () => {} },
+      ...{ connection: hub, process: undefined, metricsUrl: undefined, advance: async () => {} },
       [Symbol.asyncDispose]: async () => {},
     };
   const dataDir = join(folder, "hub");
@@ -87,9 +88,10 @@ async function openLoadHub({ hub, folder, databaseUrl }: LoadOptions): Promise<L
     },
   });
   const exited = once(child, "exit");
-  const line = await Promise.race([once(child.stdout, "data"), exited.then(() => undefined)]);
-  if (line === undefined) throw new Error("the hub did not start");
-  const [hubUrl = "", metricsUrl] = String(line[0]).trim().split(" ");
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const first = await lines.next();
+  if (first.done === true) throw new Error("the hub did not start");
+  const [hubUrl = "", metricsUrl] = first.value.split(" ");
   return {
     connection: {
       hubUrl,
@@ -98,7 +100,10 @@ async function openLoadHub({ hub, folder, databaseUrl }: LoadOptions): Promise<L
     },
     process: child,
     metricsUrl,
-    advance: (ms) => void child.stdin.write(`${ms}\n`),
+    async advance(ms) {
+      child.stdin.write(`${ms}\n`);
+      if ((await lines.next()).done === true) throw new Error("the hub has ended");
+    },
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       await exited;
@@ -168,7 +173,11 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const restMs = Math.max(started + durationMs - Date.now(), 0);
   const steps = Math.max(hours * STEPS_PER_HOUR, 1);
   for (let step = 0; step < steps; step++) {
-    for (const each of hours > 0 ? [hub, fleet] : []) each.advance((SESSION_SECONDS * 1000) / STEPS_PER_HOUR);
+    if (hours > 0) {
+      const stepMs = (SESSION_SECONDS * 1000) / STEPS_PER_HOUR;
+      await hub.advance(stepMs);
+      fleet.advance(stepMs);
+    }
     await sleep(restMs / steps);
   }
   // The sessions of all have ended by now, if the clocks were put forward.
