@@ -47,14 +47,15 @@ t.test("npm start that is interrupted leaves no process and no folder", { timeou
 });
 
 /**
- * A screen without what differs from run to run: times, durations and sizes. A watch that looks before the delta is
- * there fetches the full artifact.
+ * A screen without its moment: times, durations, sizes, and the course of a speed, which only a slow machine shows. A
+ * watch that looks before the delta is there fetches the full artifact.
  */
 const withoutMoment = (screen: string): string =>
   screen
     .replace(/\d\d:\d\d:\d\d/g, "TIME")
     .replace(/(current)(?: +(?:in \d+ s|now))?$/gm, "$1")
     .replace(/\d+(?:\.\d+)? (?:ms|s|[KM]?i?B)/g, "N")
+    .replace(/ +[▁▂▃▄▅▆▇█]+$/gm, "")
     .replace(/ +/g, " ")
     .replace(/\s+$/gm, "");
 
