@@ -1,0 +1,260 @@
+import type { DatabaseSync } from "node:sqlite";
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteDialect,
+} from "kysely";
+import { PreparedDatabase } from "./prepared-database.ts";
+
+/**
+ * SQLite in which the transactions of one turn of the event loop are committed together. A commit waits for the disk,
+ * and the hub waits with it: a fleet that reports a deployment would otherwise make everybody wait once for each host.
+ * A transaction is a savepoint of the common one, and is answered when that is on the disk. Reads outside of a
+ * transaction see what is committed, on a connection of their own.
+ */
+export class GroupCommitDialect extends SqliteDialect {
+  readonly #driver: GroupCommitDriver;
+
+  /** @param openReader opens the same file to be read only, when it exists */
+  constructor(database: DatabaseSync, openReader: () => DatabaseSync) {
+    const writer = new PreparedDatabase(database);
+    super({ database: writer });
+    this.#driver = new GroupCommitDriver(writer, () => new PreparedDatabase(openReader()));
+  }
+
+  override createDriver(): Driver {
+    return this.#driver;
+  }
+
+  override createAdapter(): SqliteAdapter {
+    return new ConcurrentAdapter();
+  }
+}
+
+/** Transactions take turns in the driver, which lets the next one begin before the last one is on the disk. */
+class ConcurrentAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
+}
+
+const READ = /^\s*select\b/i;
+
+class GroupCommitDriver implements Driver {
+  readonly #writer: PreparedDatabase;
+  readonly #openReader: () => PreparedDatabase;
+  #reader: PreparedDatabase | undefined;
+  /** Those who wait for their turn to write. */
+  readonly #queue: (() => void)[] = [];
+  #isTaken = false;
+  /** Transactions that are done, and not yet on the disk. */
+  #group: PromiseWithResolvers<void>[] = [];
+  #isOpen = false;
+  #isScheduled = false;
+  #isDue = false;
+
+  constructor(writer: PreparedDatabase, openReader: () => PreparedDatabase) {
+    this.#writer = writer;
+    this.#openReader = openReader;
+  }
+
+  /** False when no transaction is open, or SQLite has ended it by itself. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<GroupConnection> {
+    return new GroupConnection(this);
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  // Through the connection, so that they are heard as its statements.
+  async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw("begin"));
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw("commit"));
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw("rollback"));
+  }
+
+  async destroy(): Promise<void> {
+    await this.#take();
+    if (this.#isOpen) this.#commit();
+    this.#reader?.close();
+    this.#writer.close();
+  }
+
+  read(query: CompiledQuery): QueryResult<unknown> {
+    return run((this.#reader ??= this.#openReader()), query);
+  }
+
+  /** Runs a statement as the one whose turn it is. */
+  write(query: CompiledQuery): QueryResult<unknown> {
+    try {
+      return run(this.#writer, query);
+    } catch (error) {
+      // What others have done in the common transaction is gone with it.
+      if (this.#isOpen && !this.#writer.isTransaction) this.#close(error);
+      throw error;
+    }
+  }
+
+  /** Waits for a turn to write, in the common transaction. */
+  async begin(): Promise<void> {
+    await this.#take();
+    try {
+      // One that reads first and writes later would fail at once when another process wrote in between; taking the
+      // write lock at the start waits for it.
+      if (!this.#isOpen) run(this.#writer, CompiledQuery.raw("begin immediate"));
+      this.#isOpen = true;
+    } catch (error) {
+      this.end();
+      throw error;
+    }
+  }
+
+  /** Ends a turn. What was written stays, and is on the disk when the promise resolves. */
+  async keep(): Promise<void> {
+    const written = Promise.withResolvers<void>();
+    this.#group.push(written);
+    this.end();
+    await written.promise;
+  }
+
+  /** Ends a turn. */
+  end(): void {
+    if (this.#isDue) this.#commit();
+    // Behind everything that has come in this turn of the event loop.
+    else if (this.#isOpen && !this.#isScheduled) {
+      this.#isScheduled = true;
+      setImmediate(() => {
+        this.#isScheduled = false;
+        if (this.#isTaken) this.#isDue = this.#isOpen;
+        else this.#commit();
+      });
+    }
+    const next = this.#queue.shift();
+    if (next === undefined) this.#isTaken = false;
+    else next();
+  }
+
+  async #take(): Promise<void> {
+    if (!this.#isTaken) this.#isTaken = true;
+    else await new Promise<void>((resolve) => void this.#queue.push(resolve));
+  }
+
+  #commit(): void {
+    if (!this.#isOpen) return;
+    try {
+      run(this.#writer, CompiledQuery.raw("commit"));
+      this.#close();
+    } catch (error) {
+      if (this.#writer.isTransaction) run(this.#writer, CompiledQuery.raw("rollback"));
+      this.#close(error);
+    }
+  }
+
+  #close(...failed: [error?: unknown]): void {
+    const group = this.#group;
+    this.#group = [];
+    this.#isOpen = false;
+    this.#isDue = false;
+    for (const { resolve, reject } of group) {
+      if (failed.length > 0) reject(failed[0]);
+      else resolve();
+    }
+  }
+}
+
+const MEMBER = {
+  begin: CompiledQuery.raw("savepoint member"),
+  commit: CompiledQuery.raw("release member"),
+  rollback: CompiledQuery.raw("rollback to member"),
+};
+const NOTHING: QueryResult<unknown> = { rows: [] };
+
+/** A statement by itself, or a transaction. */
+class GroupConnection implements DatabaseConnection {
+  readonly #driver: GroupCommitDriver;
+  #isTransaction = false;
+
+  constructor(driver: GroupCommitDriver) {
+    this.#driver = driver;
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return (await this.#execute(query)) as QueryResult<R>;
+  }
+
+  /** All rows at once: they come from the memory of this process. */
+  async *streamQuery<R>(query: CompiledQuery): AsyncGenerator<QueryResult<R>> {
+    yield await this.executeQuery<R>(query);
+  }
+
+  async #execute(query: CompiledQuery): Promise<QueryResult<unknown>> {
+    if (query.sql === "begin") return this.#begin();
+    if (query.sql === "commit") return this.#commit();
+    if (query.sql === "rollback") return this.#rollback();
+    if (this.#isTransaction) {
+      if (!this.#driver.isOpen) throw new Error("the transaction has ended with an earlier error");
+      return this.#driver.write(query);
+    }
+    if (READ.test(query.sql)) return this.#driver.read(query);
+    const result = await this.#inTurn(query);
+    await this.#driver.keep();
+    return result;
+  }
+
+  /** Begins a turn with a statement. The turn ends if that fails. */
+  async #inTurn(query: CompiledQuery): Promise<QueryResult<unknown>> {
+    await this.#driver.begin();
+    try {
+      return this.#driver.write(query);
+    } catch (error) {
+      this.#driver.end();
+      throw error;
+    }
+  }
+
+  async #begin(): Promise<QueryResult<unknown>> {
+    await this.#inTurn(MEMBER.begin);
+    this.#isTransaction = true;
+    return NOTHING;
+  }
+
+  async #commit(): Promise<QueryResult<unknown>> {
+    this.#driver.write(MEMBER.commit);
+    this.#isTransaction = false;
+    await this.#driver.keep();
+    return NOTHING;
+  }
+
+  /** Does nothing for a transaction that is over: the disk has refused its commit. */
+  async #rollback(): Promise<QueryResult<unknown>> {
+    if (!this.#isTransaction) return NOTHING;
+    this.#isTransaction = false;
+    try {
+      for (const each of this.#driver.isOpen ? [MEMBER.rollback, MEMBER.commit] : []) this.#driver.write(each);
+    } finally {
+      this.#driver.end();
+    }
+    return NOTHING;
+  }
+}
+
+function run(database: PreparedDatabase, { sql, parameters }: CompiledQuery): QueryResult<unknown> {
+  const statement = database.prepare(sql);
+  if (statement.reader) return { rows: statement.all(parameters) };
+  const { changes, lastInsertRowid } = statement.run(parameters);
+  return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+}
