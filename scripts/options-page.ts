@@ -40,8 +40,9 @@ system are trusted; \`--ca-file\` adds others. \`sealift doctor\` shows what is 
 ## Output for programs
 
 With \`--json\`, every line on stdout is an event, and the last one is the result. \`--fields a,b.c\` prints the chosen fields of each record
-as JSON lines, and \`--csv\` prints CSV with a title line: of a command that lists something, the list; of any other one, its result. Errors
-stay on stderr then, and the exit code tells what happened ([errors.md](errors.md)).
+as JSON lines, and \`--csv\` prints CSV with a title line: of a command that lists something, the list, which may be empty; of any other one,
+its result. A field that there is not is refused before anything is asked. Errors stay on stderr, and the exit code tells what happened
+([errors.md](errors.md)).
 `;
 
 const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("<", "&lt;");

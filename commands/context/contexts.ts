@@ -5,6 +5,7 @@ const load = () => import("../../lib/options/contexts.ts");
 
 export class ContextList extends withOptions({}) {
   static override paths = [["context", "list"]];
+  static override listed = () => ["name", "hub_url", "current"];
   static override usage = Command.Usage({
     category: "Hub",
     description: "List the hubs that you have logged in to",

@@ -14,6 +14,9 @@ import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 
 export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
+  static override listed = () => [
+    ...["target", "host_id", "version", "status", "running_version", "completed_at", "error_message"],
+  ];
   static override usage = Command.Usage({
     category: "Deploying",
     description: "Show who runs what",

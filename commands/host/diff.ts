@@ -4,11 +4,12 @@ import type { TargetName } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import type { Layout } from "../../lib/releases/layout.ts";
 import { withOptions } from "../shell/base.ts";
-import { differenceLine } from "../shell/output/differences.ts";
+import { DIFFERENCE_FIELDS, differenceLine } from "../shell/output/differences.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
 export class Diff extends withOptions(host) {
   static override paths = [["diff"]];
+  static override listed = () => DIFFERENCE_FIELDS;
   static override usage = Command.Usage({
     category: "Operating",
     description: "Compare two kept releases of a target",

@@ -17,6 +17,10 @@ const MOST_REPORTS = 10_000;
 
 export class History extends withOptions(history) {
   static override paths = [["history"]];
+  static override listed = async () => [
+    "version",
+    ...Object.keys((await import("../../lib/contract/surfaces/reports.ts")).localReport.shape),
+  ];
   static override usage = Command.Usage({
     category: "Operating",
     description: "List the deployments of this host, the newest first",
@@ -41,8 +45,7 @@ export class History extends withOptions(history) {
       .slice(0, limit);
     if (this.json) {
       for (const report of reports) this.print.event({ event: "deployment", version: versionOf(report), ...report });
-      const { localReport } = await import("../../lib/contract/surfaces/reports.ts");
-      return this.doneListing({ deployments: reports.length }, ["version", ...Object.keys(localReport.shape)]);
+      return this.done({ deployments: reports.length });
     }
     const columns = [
       { title: "TIME", of: ({ completed_at: at }: LocalReport) => timeText(at) },

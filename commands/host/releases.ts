@@ -6,6 +6,7 @@ import { projectRootAt, targetsAt } from "./targets.ts";
 
 export class Releases extends withOptions(host) {
   static override paths = [["releases"]];
+  static override listed = () => ["name", "version", "created_at", "bytes", "running", "items"];
   static override usage = Command.Usage({
     category: "Operating",
     description: "List the kept releases of a target, with their sizes",

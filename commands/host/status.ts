@@ -4,10 +4,26 @@ import { targetOfName, targetText } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import type { DiskUse } from "../../lib/releases/disk-use.ts";
 import { withOptions } from "../shell/base.ts";
+import { fieldsOf } from "../shell/output/records.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
 export class Status extends withOptions(host) {
   static override paths = [["status"]];
+  static override listed = () =>
+    fieldsOf<ReturnType<typeof factsOf> & { target: string }>({
+      target: true,
+      running_version: true,
+      running_since: true,
+      latest_version: true,
+      releases: true,
+      disk: true,
+      quarantine: true,
+      paused: true,
+      pin: true,
+      held_rights: true,
+      unsent_reports: true,
+      last_report: true,
+    });
   static override usage = Command.Usage({
     category: "Operating",
     description: "Show what runs on this host, and what is kept, held back or pinned",

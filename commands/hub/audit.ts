@@ -5,6 +5,8 @@ import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 
 export class AuditList extends withOptions(auditList) {
   static override paths = [["audit", "list"]];
+  static override listed = async () =>
+    Object.keys((await import("../../lib/contract/surfaces/keys.ts")).auditRecord.shape);
   static override usage = Command.Usage({
     category: "Hub",
     description: "Show who did what on a hub, newest first",

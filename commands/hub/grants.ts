@@ -19,6 +19,7 @@ async function grantable({ called }: Managed, text: string): Promise<{ kind: Mar
 
 export class GrantList extends withOptions(connection) {
   static override paths = [["grant", "list"]];
+  static override listed = () => ["owner", "created_at"];
   static override usage = Command.Usage({
     category: "Hub",
     description: "List the owners who may see a private plugin or service",

@@ -4,6 +4,7 @@ import type { QuotaSubject } from "../../lib/hub/records/quotas.ts";
 import type { UsedQuota } from "../../lib/hub/upkeep/quotas.ts";
 import { hubQuota, hubQuotaSet, hubStorage } from "../../lib/options/hub.ts";
 import { withOptions } from "../shell/base.ts";
+import { fieldsOf } from "../shell/output/records.ts";
 import { databaseOf } from "./storage.ts";
 
 const { dataDir, databaseUrl } = hubStorage;
@@ -73,6 +74,8 @@ export class HubQuotaRemove extends withOptions(hubQuota) {
 
 export class HubQuotaList extends withOptions({ dataDir, databaseUrl }) {
   static override paths = [["hub", "quota", "list"]];
+  static override listed = () =>
+    fieldsOf<UsedQuota>({ subject: true, max_bytes: true, max_versions: true, usage: true });
   static override usage = Command.Usage({
     category: "Hub",
     description: "List quotas, and what is used of each",

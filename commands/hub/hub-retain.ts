@@ -5,6 +5,7 @@ import { placeOf } from "./storage.ts";
 
 export class HubRetain extends withOptions(hubRetain) {
   static override paths = [["hub", "retain"]];
+  static override listed = () => ["target", "version", "bytes"];
   static override usage = Command.Usage({
     category: "Hub",
     description: "Remove old versions from a hub that nobody needs",

@@ -1,7 +1,9 @@
 import { Command } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
+import type { Finding } from "../../lib/hub/backup/verify.ts";
 import { hubVerify } from "../../lib/options/hub.ts";
 import { withOptions } from "../shell/base.ts";
+import { fieldsOf } from "../shell/output/records.ts";
 import { placeOf } from "./storage.ts";
 
 const FAULTS = {
@@ -12,6 +14,7 @@ const FAULTS = {
 
 export class HubVerify extends withOptions(hubVerify) {
   static override paths = [["hub", "verify"]];
+  static override listed = () => fieldsOf<Finding>({ id: true, fault: true });
   static override usage = Command.Usage({
     category: "Hub",
     description: "Check every record of a hub against its stored bytes",

@@ -55,6 +55,8 @@ export class KeysList extends withOptions(connection) {
     ["key", "list"],
     ["keys", "list"],
   ];
+  static override listed = async () =>
+    Object.keys((await import("../../lib/contract/surfaces/keys.ts")).apiKeyRecord.shape);
   static override usage = Command.Usage({ category: "Hub", description: "List your API keys, without their secrets" });
 
   override async run(): Promise<number> {

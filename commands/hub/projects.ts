@@ -43,6 +43,8 @@ export class ProjectsList extends withOptions(connection) {
     ["project", "list"],
     ["projects", "list"],
   ];
+  static override listed = async () =>
+    Object.keys((await import("../../lib/contract/surfaces/keys.ts")).projectRecord.shape);
   static override usage = Command.Usage({ category: "Hub", description: "List your projects, plugins and services" });
 
   override async run(): Promise<number> {

@@ -8,11 +8,12 @@ import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { deployLines } from "../shell/output/deploy-lines.ts";
-import { differenceLine } from "../shell/output/differences.ts";
+import { DIFFERENCE_FIELDS, differenceLine } from "../shell/output/differences.ts";
 import { managed } from "./managed.ts";
 
 export class VersionDiff extends withOptions(versionComparison) {
   static override paths = [["version", "diff"]];
+  static override listed = () => DIFFERENCE_FIELDS;
   static override usage = Command.Usage({
     category: "Hub",
     description: "Compare two versions of a hub",

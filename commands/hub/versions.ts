@@ -13,6 +13,8 @@ export class VersionList extends withOptions(connection) {
     ["version", "list"],
     ["project", "versions"],
   ];
+  static override listed = async () =>
+    Object.keys((await import("../../lib/contract/surfaces/keys.ts")).managedVersion.shape);
   static override usage = Command.Usage({
     category: "Hub",
     description: "List the versions of a project, plugin or service on a hub",

@@ -5,11 +5,13 @@ import { examination } from "../../lib/options/agent.ts";
 import { supervisorFrom } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+import { fieldsOf } from "../shell/output/records.ts";
 
 const SIGNS: Record<Finding["status"], string> = { ok: "ok     ", warning: "warning", failed: "FAILED " };
 
 export class Doctor extends withOptions(examination) {
   static override paths = [["doctor"]];
+  static override listed = () => fieldsOf<Finding>({ check: true, status: true, message: true, hint: true });
   static override usage = Command.Usage({
     category: "Operating",
     description: "Look at what a deployment on this host needs",

@@ -103,6 +103,8 @@ export class MarketplaceYank extends withOptions(yanking) {
 
 export class MarketplaceSearch extends withOptions(searching) {
   static override paths = [["marketplace", "search"]];
+  static override listed = async () =>
+    Object.keys((await import("../../lib/contract/surfaces/marketplace.ts")).targetSummary.shape);
   static override usage = Command.Usage({
     category: "Publishing",
     description: "Find plugins or services by name, slug or description",

@@ -11,7 +11,7 @@ import { printableLines } from "../../lib/support/printable.ts";
 import { traced, wantsTraces } from "../../lib/support/tracing/tracing.ts";
 import { declareFlags } from "./flags.ts";
 import type { JqWriter } from "./output/jq.ts";
-import { recordWriter, requireKnown } from "./output/records.ts";
+import { RecordWriter } from "./output/records.ts";
 import { version } from "./version.ts";
 
 /** The ways to print on stdout; everything else goes to stderr (docs/options.md). */
@@ -31,6 +31,8 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   static readonly table: Table = common;
   /** The name of a program that runs until it is stopped, in traces. */
   static readonly service: string | undefined = undefined;
+  /** Returns the fields of the records that the command lists, if it lists something. */
+  static readonly listed: (() => readonly string[] | Promise<readonly string[]>) | undefined = undefined;
 
   /** The values of the options, from when the command runs. */
   protected options!: Values<T & typeof common>;
@@ -50,12 +52,12 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   protected readonly print: Print = {
     line: (text) => void this.context.stdout.write(`${printableLines(text)}\n`),
     event: (event) => {
-      if (this.#selects) this.#writeRecord(event);
+      if (this.#records !== undefined) this.#records.add(event);
       else this.context.stdout.write(`${JSON.stringify({ v: 1, ...event })}\n`);
     },
   };
 
-  #records: ((event: Parameters<Print["event"]>[0]) => void) | undefined;
+  #records: RecordWriter | undefined;
 
   /** Whether programs get records of their choice instead of events. */
   get #selects(): boolean {
@@ -65,20 +67,19 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
 
   #jq: JqWriter | undefined;
 
-  /** Loads jq where an expression was given. @throws UsageError `usage` */
-  async #openJq(): Promise<void> {
-    const { jq, csv } = this.options as Values<typeof common>;
-    if (jq === undefined) return;
-    if (csv) throw usageError("usage", "--jq and --csv do not go together.", { hint: "jq has @csv." });
-    const { JqWriter } = await import("./output/jq.ts");
-    this.#jq = await JqWriter.open(jq, (text) => void this.context.stdout.write(text));
-  }
-
-  #writeRecord(event: Parameters<Print["event"]>[0]): void {
-    this.#records ??= recordWriter(this.options as Values<typeof common>, (line) =>
+  /** Makes ready for records where a program has chosen some. @throws UsageError `usage` */
+  async #openRecords(): Promise<void> {
+    if (!this.#selects) return;
+    const { jq, csv, fields } = this.options as Values<typeof common>;
+    const { listed } = this.constructor as typeof SealiftCommand;
+    if (jq !== undefined) {
+      if (csv) throw usageError("usage", "--jq and --csv do not go together.", { hint: "jq has @csv." });
+      const { JqWriter } = await import("./output/jq.ts");
+      this.#jq = await JqWriter.open(jq, (text) => void this.context.stdout.write(text));
+    }
+    this.#records = new RecordWriter({ fields, csv, listed: await listed?.() }, (line) =>
       this.#jq === undefined ? void this.context.stdout.write(`${line}\n`) : this.#jq.add(line),
     );
-    this.#records(event);
   }
 
   get #table(): Table {
@@ -116,10 +117,11 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     if (asksHub) lightenHttp();
     try {
       await this.resolve();
-      await this.#openJq();
+      await this.#openRecords();
       if (asksHub) await this.#prepareHub();
       await using _tracing = await this.#trace();
       const code = await this.#runTraced();
+      if (code === EXIT.done) this.#records?.close();
       this.#jq?.close();
       return code;
     } catch (thrown) {
@@ -202,20 +204,6 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   /** The result event of a command that ended well. @returns 0 */
   protected done(result: Record<string, unknown>): number {
     if (this.json) this.print.event({ event: "result", status: "success", exit_code: EXIT.done, ...result });
-    return EXIT.done;
-  }
-
-  /**
-   * The same for a command that lists records: when fields of them were asked for and there are none, nothing is
-   * printed.
-   *
-   * @param fields names of the fields that a record has
-   * @throws UsageError `usage` for a field that no record has
-   */
-  protected doneListing(result: Record<string, unknown>, fields: readonly string[]): number {
-    if (!this.#selects || this.#records !== undefined) return this.done(result);
-    const { fields: asked } = this.options as Values<typeof common>;
-    requireKnown(asked, fields);
     return EXIT.done;
   }
 

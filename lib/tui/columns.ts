@@ -103,8 +103,8 @@ export const rowOf = <Id extends string>(
   cells: Record<Id, (width: number) => Part>,
 ): Part[] => [
   [marker],
-  ...columns.map(({ id, width }): Part => {
+  ...columns.map(({ id, width }, index): Part => {
     const [text, look = "plain"] = cells[id](width);
-    return [`${fit(text, width)} `, look];
+    return [`${fit(text, width)}${index === columns.length - 1 ? "" : " "}`, look];
   }),
 ];

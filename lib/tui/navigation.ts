@@ -92,7 +92,7 @@ export const KEYS: readonly { keys: string; does: string; watching?: true; short
   { keys: "↑ ↓", does: "select a target", short: "target" },
   { keys: "Tab ← → 1-4", does: "deployment, fleet, history, events", watching: true },
   { keys: "Tab", does: "next view", watching: true, short: "view" },
-  { keys: "Enter", does: "reasons and details in full; y copies them, Enter closes", short: "details" },
+  { keys: "Enter", does: "all details in full; y copies them, Enter closes", short: "details" },
   { keys: "l", does: "the target's log, from its supervisor", watching: true, short: "log" },
   { keys: "j k PgUp PgDn Home End", does: "scroll the view" },
   { keys: "Space", does: "mark it: actions are for all marked ones; Esc unmarks", watching: true },

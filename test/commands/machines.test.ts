@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
-import { recordWriter } from "../../commands/shell/output/records.ts";
+import { RecordWriter } from "../../commands/shell/output/records.ts";
 import { type RunningHub, startHub } from "../support/hub/harness.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
@@ -51,8 +51,8 @@ t.test("--fields and --csv print what was asked for, and nothing else", async (t
 
 t.test("a cell of CSV is quoted where it has to be, and is no formula", (t) => {
   const lines: string[] = [];
-  const write = recordWriter({ fields: [], csv: true }, (line) => lines.push(line));
-  write({ event: "host", name: 'a "b", c', why: "=1+1", list: ["x"], none: null, count: -3 });
+  const records = new RecordWriter({ fields: [], csv: true }, (line) => lines.push(line));
+  records.add({ event: "host", name: 'a "b", c', why: "=1+1", list: ["x"], none: null, count: -3 });
   t.same(lines, ["name,why,list,none,count", '"a ""b"", c",\'=1+1,"[""x""]",,-3']);
   t.end();
 });

@@ -1,4 +1,11 @@
 import type { Difference } from "../../../lib/agent/release-diff.ts";
+import { fieldsOf } from "./records.ts";
+
+/** The fields of differences; which of them one has depends on `what`. */
+export const DIFFERENCE_FIELDS = fieldsOf<Difference>({
+  ...{ what: true, change: true, path: true, before: true, after: true },
+  ...{ plugin: true, right: true, id: true, action: true },
+});
 
 const SIGNS = { added: "+", removed: "-", changed: "~" } as const;
 

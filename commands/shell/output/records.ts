@@ -9,36 +9,67 @@ export interface RecordOptions {
   /** The fields of each record, in this order; empty for all. */
   fields: readonly string[];
   csv: boolean;
+  /** The fields that a record of the list has, of a command that lists something. */
+  listed?: readonly string[] | undefined;
 }
 
 /**
- * Returns a function that makes lines of events. Of a command that lists something only the list is printed; of any
- * other one its result.
- *
- * @param write takes one line
+ * Makes lines of events. Of a command that lists something only the list is printed, which may be empty; of any other
+ * one its result.
  */
-export function recordWriter({ fields, csv }: RecordOptions, write: (line: string) => void): (event: Event) => void {
-  let columns = fields;
-  let records = 0;
-  return ({ v: _version, event, ...facts }) => {
-    if (event === "result" && records > 0) return;
+export class RecordWriter {
+  readonly #csv: boolean;
+  readonly #listed: readonly string[] | undefined;
+  readonly #write: (line: string) => void;
+  #columns: readonly string[];
+  #records = 0;
+
+  /**
+   * @param write takes one line
+   * @throws UsageError `usage` for a field that the list does not have
+   */
+  constructor({ fields, csv, listed }: RecordOptions, write: (line: string) => void) {
+    this.#csv = csv;
+    this.#listed = listed;
+    this.#write = write;
+    if (listed !== undefined) requireKnown(fields, listed);
+    this.#columns = fields.length === 0 ? (listed ?? []) : fields;
+  }
+
+  /** @throws UsageError `usage` for a field that the first record does not have */
+  add({ v: _version, event, ...facts }: Event): void {
+    if (event === "result" && (this.#records > 0 || this.#listed !== undefined)) return;
     const { status: _status, exit_code: _exit, ...own } = facts;
     const record = event === "result" ? own : facts;
-    if (columns.length === 0) columns = Object.keys(record);
-    if (records === 0) requireKnown(columns, Object.keys(record));
-    if (csv && records === 0) write(columns.map(csvCell).join(","));
-    records++;
-    if (csv) write(columns.map((name) => csvCell(valueAt(record, name))).join(","));
-    else write(JSON.stringify(Object.fromEntries(columns.map((name) => [name, valueAt(record, name) ?? null]))));
-  };
+    if (this.#columns.length === 0) this.#columns = Object.keys(record);
+    if (this.#records === 0 && this.#listed === undefined) requireKnown(this.#columns, Object.keys(record));
+    if (this.#csv && this.#records === 0) this.#titles();
+    this.#records++;
+    const columns = this.#columns;
+    if (this.#csv) this.#write(columns.map((name) => csvCell(valueAt(record, name))).join(","));
+    else this.#write(JSON.stringify(Object.fromEntries(columns.map((name) => [name, valueAt(record, name) ?? null]))));
+  }
+
+  /** Ends the output: also an empty list has titles in CSV. */
+  close(): void {
+    if (this.#csv && this.#records === 0 && this.#listed !== undefined) this.#titles();
+  }
+
+  #titles(): void {
+    this.#write(this.#columns.map(csvCell).join(","));
+  }
 }
+
+/** The fields of a record, each named once: the compiler knows when one is missing. */
+export const fieldsOf = <T>(fields: Record<NameIn<T>, true>): string[] => Object.keys(fields);
+type NameIn<T> = T extends unknown ? keyof T : never;
 
 /**
  * Refuses the name of a field that a record does not have; what is below a field may differ from record to record.
  *
  * @throws UsageError `usage`
  */
-export function requireKnown(columns: readonly string[], known: readonly string[]): void {
+function requireKnown(columns: readonly string[], known: readonly string[]): void {
   const unknown = columns.filter((name) => !known.includes(name.split(".")[0]!));
   if (unknown.length === 0) return;
   const near = closestTo(unknown[0]!, known);

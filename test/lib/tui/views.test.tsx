@@ -233,6 +233,7 @@ t.test("columns that are hidden leave their place to the others", async (t) => {
   const chosen = shown(new Set(["targets.running", "targets.latest", "targets.state", "targets.next"]));
   t.match(chosen, /TARGET +INTERVAL +PROJECT ROOT/);
   t.match(chosen, /› plugin:a +1 m 0 s +\/srv\/app/);
+  t.notMatch(chosen, /…/, "nothing is cut off where there is room");
 });
 
 t.test("a log is shown in full, from its end, and stays where a person looks while more is written", async (t) => {
