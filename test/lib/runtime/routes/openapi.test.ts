@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { Script } from "node:vm";
 import t from "tap";
 import { sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
 
@@ -50,4 +52,16 @@ t.test("the page to try actions holds nothing of the runtime, and may run only i
   t.match(page.headers.get("content-security-policy"), /default-src 'none'.*script-src 'sha256-/);
   t.notMatch(page.text, /secretive/);
   t.match(page.text, /data-prefix="\/plugin"/);
+  const policy = page.headers.get("content-security-policy")!;
+  for (const tag of ["script", "style"]) {
+    const [, source = ""] = new RegExp(`<${tag}>([\\s\\S]*)</${tag}>`).exec(page.text)!;
+    const hash = createHash("sha256").update(source).digest("base64");
+    t.ok(policy.includes(`${tag}-src 'sha256-${hash}'`), `the page's ${tag} is the one that may be used`);
+    if (tag === "script") t.doesNotThrow(() => new Script(source), "a browser can read the script");
+  }
+  t.notMatch(
+    page.text,
+    /<(?:img|iframe|link(?! rel="icon" href="data:,"))|\son[a-z]+=|https?:/,
+    "nothing else is loaded",
+  );
 });
