@@ -79,6 +79,11 @@ export interface PluginContext<Config = Record<string, unknown>> {
   /** The request that caused this call, as in the log; absent outside of one. */
   readonly requestId: string | undefined;
   /**
+   * The trace that this call belongs to, as the header `traceparent` of requests that the plugin makes has to name it
+   * (W3C Trace Context); absent outside of a call, and when nobody traces it.
+   */
+  readonly traceparent: string | undefined;
+  /**
    * Calls an action of another plugin. Needs the action's name as a permission on `plugin:<name>`.
    * @throws an error with the runtime's `code`
    */

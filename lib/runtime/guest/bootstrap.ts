@@ -65,11 +65,13 @@ channel.on("error", () => exit(0));
 class GuestCall implements CallScope {
   readonly id: string;
   readonly requestId: string | undefined;
+  readonly traceparent: string | undefined;
   readonly #controller = new AbortController();
 
-  constructor({ id, requestId }: Frame["header"]) {
+  constructor({ id, requestId, traceparent }: Frame["header"]) {
     this.id = String(id);
     this.requestId = typeof requestId === "string" ? requestId : undefined;
+    this.traceparent = typeof traceparent === "string" ? traceparent : undefined;
   }
 
   signal(): AbortSignal {

@@ -27,6 +27,7 @@ export interface GuestFacts {
 export interface CallScope {
   signal(): AbortSignal;
   readonly requestId: string | undefined;
+  readonly traceparent: string | undefined;
 }
 
 /** A port as used outside of calls. */
@@ -152,6 +153,7 @@ export class ContextFactory<Call extends CallScope> {
       dataDir: facts.dataDir,
       signal: this.#unloaded.signal,
       requestId: undefined,
+      traceparent: undefined,
       call: async (plugin, action, payload) =>
         (await port.request(`plugin:${plugin}`, action, [payload], undefined)) as never,
     };
@@ -188,6 +190,10 @@ function callContextClass<Call extends CallScope>(
 
     get requestId(): string | undefined {
       return this.#call.requestId;
+    }
+
+    get traceparent(): string | undefined {
+      return this.#call.traceparent;
     }
 
     get call(): PluginContext["call"] {

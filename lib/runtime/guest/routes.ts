@@ -18,6 +18,7 @@ type Send = (header: Frame["header"], body?: string | Uint8Array) => void;
 export class GuestRoute implements CallScope, RouteWire {
   readonly id: string;
   readonly requestId: string;
+  readonly traceparent: string | undefined;
   readonly #send: Send;
   readonly #header: Frame["header"];
   readonly #body: Readable | undefined;
@@ -31,6 +32,7 @@ export class GuestRoute implements CallScope, RouteWire {
   constructor({ header, bytes }: Frame, send: Send) {
     this.id = String(header["id"]);
     this.requestId = String(header["requestId"]);
+    this.traceparent = header["traceparent"] as string | undefined;
     this.#send = send;
     this.#header = header;
     if (header["hasBody"] !== true) return;

@@ -56,7 +56,7 @@ export interface CallFacts {
   requestId: string | undefined;
   /** The number of plugins that called each other up to here; a caller from outside is 0. */
   depth: number;
-  /** The span that the call is below. */
+  /** The span that the call is below, also when the runtime sends none. */
   trace?: TraceContext | undefined;
 }
 

@@ -11,7 +11,7 @@ import {
   metricsAnswer,
   statusAnswer,
 } from "../../contract/surfaces/runtime.ts";
-import { nameRequest } from "../../support/tracing/http-server.ts";
+import { nameRequest, traceOf } from "../../support/tracing/http-server.ts";
 import { type Calls, RateFault } from "../calls/calls.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
@@ -68,7 +68,8 @@ export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void
     const { plugin, action } = request.params;
     try {
       nameRequest(request.raw, CALL_ROUTE, request.id);
-      const result = calls.call(plugin, action, payloadOf(request.body), { requestId: request.id, depth: 0 });
+      const facts = { requestId: request.id, depth: 0, trace: traceOf(request.raw) };
+      const result = calls.call(plugin, action, payloadOf(request.body), facts);
       if (typeof result === "string") return answer(reply, plugin, action, result);
       result.then(
         (text) => answer(reply, plugin, action, text),

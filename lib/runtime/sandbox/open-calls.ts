@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
+import { traceparentOf } from "../../support/tracing/trace-context.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { cleanJson } from "../guest/json.ts";
@@ -141,7 +142,7 @@ export class OpenCalls {
         graceMs,
       });
       this.#calls.set(id, { replied, reject, timer, requestId, depth, trace });
-      this.#channel.send({ t: "call", id, action, requestId }, payload);
+      this.#channel.send({ t: "call", id, action, requestId, traceparent: trace && traceparentOf(trace) }, payload);
     });
   }
 
@@ -159,7 +160,8 @@ export class OpenCalls {
     this.#admit();
     const id = randomUUID();
     try {
-      this.#channel.send({ ...header, t: "route", id, requestId, b: 1 }, bytes);
+      const traceparent = trace && traceparentOf(trace);
+      this.#channel.send({ ...header, t: "route", id, requestId, traceparent, b: 1 }, bytes);
     } catch (error) {
       throw new RuntimeFault("bad_request", `The request's head is too large: ${(error as Error).message}.`);
     }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { HealthReport } from "../../sdk/definition.ts";
+import { traceOf } from "../../support/tracing/http-server.ts";
 import type { GuestFacts } from "../guest/context.ts";
 import type { RuntimeFault } from "../guest/fault.ts";
 import type {
@@ -190,7 +191,7 @@ export class SandboxInstance implements PluginInstance {
       bodyLimit,
     });
     const limits = this.#callLimits;
-    const facts = { requestId: request.id, depth: 0, ...limits };
+    const facts = { requestId: request.id, depth: 0, trace: traceOf(request.raw), ...limits };
     const process = this.#free;
     if (process) return process.serve(exchange, facts);
     whenServing(this.#seats, limits.timeoutMs + RESTART_MARGIN_MS).then(

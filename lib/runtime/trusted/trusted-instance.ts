@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { verifyPluginSignature } from "../../artifact/signatures/plugin-signature.ts";
 import type { PluginContext } from "../../sdk/context.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
+import { traceOf } from "../../support/tracing/http-server.ts";
+import { traceparentOf } from "../../support/tracing/trace-context.ts";
 import { settledWithin, within } from "../../support/within.ts";
 import { type CallScope, ContextFactory } from "../guest/context.ts";
 import { askHealth, type LoadedPlugin, type PluginAction, readPlugin } from "../guest/definition.ts";
@@ -50,7 +52,11 @@ const servedRoutes = ({ routes }: LoadedPlugin, context: PluginContext, guard: G
   routes.map(({ method, path, permissions, handler }) => ({
     ...{ methods: [method].flat(), path, permissions },
     handler: (request, reply) => {
-      const own = Object.create(context, { requestId: { value: request.id, enumerable: true } }) as PluginContext;
+      const trace = traceOf(request.raw);
+      const own = Object.create(context, {
+        requestId: { value: request.id, enumerable: true },
+        traceparent: { value: trace && traceparentOf(trace), enumerable: true },
+      }) as PluginContext;
       return guard(() => handler(request, reply, own));
     },
   }));
@@ -69,6 +75,10 @@ class TrustedCall implements CallScope, CallFacts {
     this.requestId = requestId;
     this.depth = depth;
     this.trace = trace;
+  }
+
+  get traceparent(): string | undefined {
+    return this.trace && traceparentOf(this.trace);
   }
 
   signal(): AbortSignal {

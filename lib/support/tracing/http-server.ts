@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, Server } from "node:http";
-import { parseTraceparent } from "./trace-context.ts";
+import { parseTraceparent, type TraceContext } from "./trace-context.ts";
 import type { Span } from "./tracer.ts";
 import { tracer } from "./tracing.ts";
 
@@ -39,6 +39,9 @@ export function nameRequest(request: IncomingMessage, route: string, requestId: 
   span?.set({ "http.route": route, "sealift.request_id": requestId });
 }
 
-/** The trace that a request belongs to, for a log: also when this program exports none. */
-export const traceIdOf = (request: IncomingMessage): string | undefined =>
-  (spans.get(request)?.context ?? remoteContext(request))?.traceId;
+/** The trace that a request belongs to: also when this program exports none. */
+export const traceOf = (request: IncomingMessage): TraceContext | undefined =>
+  spans.get(request)?.context ?? remoteContext(request);
+
+/** The same for a log. */
+export const traceIdOf = (request: IncomingMessage): string | undefined => traceOf(request)?.traceId;

@@ -27,10 +27,12 @@ export function parseTraceparent(text: unknown, state?: unknown): TraceContext |
   return { traceId, spanId: spanId!, isSampled: (Number.parseInt(flags!, 16) & 1) === 1, ...(isState && { state }) };
 }
 
+/** Returns a span as the header `traceparent` names it. */
+export const traceparentOf = ({ traceId, spanId, isSampled }: TraceContext): string =>
+  `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`;
+
 /** Returns the headers that continue a trace elsewhere. */
-export function traceHeaders({ traceId, spanId, isSampled, state }: TraceContext): Record<string, string> {
-  return {
-    traceparent: `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`,
-    ...(state !== undefined && { tracestate: state }),
-  };
-}
+export const traceHeaders = (context: TraceContext): Record<string, string> => ({
+  traceparent: traceparentOf(context),
+  ...(context.state !== undefined && { tracestate: context.state }),
+});
