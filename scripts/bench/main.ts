@@ -6,6 +6,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { backupRows } from "./backup.ts";
 import { dashboardRows } from "./dashboard.ts";
 import { deltaRows } from "./delta.ts";
 import { deltaDiskRows } from "./delta-disk.ts";
@@ -39,6 +40,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   dashboard: () => dashboardRows(tmpfs, runs),
   hub: () => hubRows(tmpfs, runs),
   fleet: () => fleetRows(disk, runs),
+  "hub-backup": () => backupRows(disk, gib, runs),
   "runtime-calls": async () => [
     ...(await benchTrustedCalls()),
     ...(await benchSandboxedCalls()),

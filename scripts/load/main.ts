@@ -59,6 +59,7 @@ try {
     durationMs: millisecondsOf("duration", values.duration),
     hours: values.hours === "0" ? 0 : countOf("hours", values.hours),
     folder,
+    onProgress: (text) => console.error(text),
     ...(hubUrl !== undefined && { hub: { hubUrl, apiKey: apiKey!, timeoutMs: 30_000 } }),
     ...(databaseUrl !== undefined && { databaseUrl }),
   });

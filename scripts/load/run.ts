@@ -1,19 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
-import { publishArtifact } from "../../lib/client/publish-client.ts";
-import { repeated } from "../../lib/client/retry.ts";
 import { SESSION_SECONDS } from "../../lib/hub/records/sessions.ts";
 import { peakMbOf } from "../bench/measure.ts";
 import { startFleet } from "./fleet.ts";
 import { type HubTimes, hubTimes } from "./hub-times.ts";
+import { randomPublisher } from "./publisher.ts";
 import { measureRequests, type RequestRow, requestRows } from "./requests.ts";
 
 export interface LoadOptions {
@@ -31,6 +29,8 @@ export interface LoadOptions {
   hub?: HubConnection;
   /** A PostgreSQL for the hub of its own. */
   databaseUrl?: string;
+  /** Hears when a part of the run is over. */
+  onProgress?: (text: string) => void;
 }
 
 export interface LoadResult {
@@ -111,38 +111,13 @@ async function openLoadHub({ hub, folder, databaseUrl }: LoadOptions): Promise<L
   };
 }
 
-/** A signer who publishes versions of random bytes. */
-function publisher(
-  connection: HubConnection,
-  { projectId, folder, onError }: { projectId: string; folder: string; onError: (code: string) => void },
-): (version: string) => Promise<void> {
-  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
-  const signer = publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64");
-  return async (version) => {
-    const bytes = randomBytes(ARTIFACT_BYTES);
-    const file = join(folder, `${version}.xdeploy`);
-    await writeFile(file, bytes);
-    const fields = {
-      version,
-      project_name: "Load",
-      content_sha256: createHash("sha256").update(bytes).digest("hex"),
-      dek: randomBytes(32).toString("base64"),
-      signature: sign(null, bytes, privateKey).toString("base64"),
-      signer_public_key: signer,
-    };
-    const attempt = () => publishArtifact({ ...connection, projectId }, fields, file);
-    // A hub under a fleet may say 503, as it may to the real publisher, which tries again.
-    await repeated(attempt, { onRetry: ({ code }) => onError(code) });
-  };
-}
-
 /**
  * Runs a fleet against a hub: each agent deploys the version that is there, and polls for `durationMs`, while the
  * clocks are put forward; then a version is published, and all take it. All agents have one address, as behind a NAT
  * or a proxy.
  */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
-  const { agents, intervalMs, durationMs, hours, folder } = options;
+  const { agents, intervalMs, durationMs, hours, folder, onProgress = () => {} } = options;
   await using hub = await openLoadHub(options);
   const { connection } = hub;
   const keys = new DevkeysClient(connection);
@@ -151,7 +126,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const key = await keys.createKey({ name: "load", project_id: project.id, scopes: [...scopes] });
   const errors: Record<string, number> = {};
   const onError = (code: string): void => void (errors[code] = (errors[code] ?? 0) + 1);
-  const publish = publisher(connection, { projectId: project.id, folder, onError });
+  const publish = randomPublisher(connection, { projectId: project.id, folder, bytes: ARTIFACT_BYTES, onError });
   await publish("1.0.0");
 
   const orders = {
@@ -164,12 +139,13 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const started = Date.now();
   await using fleet = startFleet(orders, { ...options, onError });
   /** Waits until all agents have done something, for some intervals at most. */
-  const all = async (count: () => number): Promise<boolean> => {
+  const all = async (deed: string, count: () => number): Promise<boolean> => {
     const until = Date.now() + intervalMs * 2 + PATIENCE_MS;
     while (count() < agents && Date.now() < until) await Promise.race([fleet.failed, sleep(CHECK_MS)]);
+    onProgress(`${count()} agents ${deed}, ${Math.round((Date.now() - started) / 1000)} s after the start`);
     return count() >= agents;
   };
-  await all(() => fleet.deployed("1.0.0"));
+  await all("have deployed", () => fleet.deployed("1.0.0"));
   const restMs = Math.max(started + durationMs - Date.now(), 0);
   const steps = Math.max(hours * STEPS_PER_HOUR, 1);
   for (let step = 0; step < steps; step++) {
@@ -182,10 +158,10 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   }
   // The sessions of all have ended by now, if the clocks were put forward.
   fleet.polled.clear();
-  await all(() => fleet.polled.size);
+  await all("have polled", () => fleet.polled.size);
   const publishedAt = Date.now();
   await publish("1.1.0");
-  const isUpdated = await all(() => fleet.deployed("1.1.0"));
+  const isUpdated = await all("have the new version", () => fleet.deployed("1.1.0"));
   const updatedAfterMs = Date.now() - publishedAt;
   const seconds = (Date.now() - started) / 1000;
   const parts = await fleet.stop();

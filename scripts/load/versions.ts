@@ -1,23 +1,26 @@
 /**
- * `node scripts/load/versions.ts [COUNT]`: times of detail, latest and publish with 1,000 versions and with COUNT
- * (100,000), on SQLite and in turns, and the plans of the slowest statements. The versions are rows that were copied
- * from published ones.
+ * `node scripts/load/versions.ts [COUNT] [DATABASE-URL]`: times of detail, latest and publish with 1,000 versions and
+ * with COUNT (100,000), in turns, and the plans of the slowest statements; on SQLite, or in an empty PostgreSQL. The
+ * versions are rows that were copied from published ones.
  */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { sql } from "kysely";
 import { createHub } from "../../lib/hub/hub.ts";
+import { openHubDatabase } from "../../lib/hub/storage.ts";
 
 const ROUNDS = 100;
 const FEW = 1000;
 const MANY = Number(process.argv[2] ?? 100_000);
+const databaseUrl = process.argv[3];
 
 const folder = await mkdtemp(join(tmpdir(), "sealift-versions-"));
 const statements = new Map<string, { count: number; ms: number }>();
+const place = { dataDir: folder, ...(databaseUrl !== undefined && { databaseUrl }) };
 const hub = await createHub({
-  dataDir: folder,
+  ...place,
   listen: { host: "127.0.0.1", port: 0 },
   rateLimits: false,
   checkArchive: async () => undefined,
@@ -83,8 +86,8 @@ try {
     };
     await publish();
     await publishPlugin();
-    fill("artifacts", "project_id", id, count);
-    fill("releases", "target_id", plugin["id"]!, count);
+    await fill("artifacts", "project_id", id, count);
+    await fill("releases", "target_id", plugin["id"]!, count);
     const get = async (path: string, session?: string) => (await ask("GET", path, undefined, session)).arrayBuffer();
     return {
       latest: () => get(`${base}/versions/latest`, bearer),
@@ -96,24 +99,43 @@ try {
     };
   };
 
+  await using opened = await openHubDatabase(place);
+  const { dialect, kysely } = opened.database;
+  const createdAt = {
+    sqlite: "strftime('%Y-%m-%dT%H:%M:%fZ', '2020-01-01', '+' || n.i || ' minutes')",
+    postgres: `to_char(timestamp '2020-01-01' + n.i * interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+  }[dialect];
+
   /** Fills a table with copies of the one version that a project has. */
-  const fill = (table: "artifacts" | "releases", column: string, owner: string, count: number): void => {
-    using database = new DatabaseSync(join(folder, "hub.sqlite"));
-    database.exec("PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = on");
-    const columns = database.prepare(`SELECT name FROM pragma_table_info('${table}')`).all() as { name: string }[];
-    const values = columns.map(({ name }) => {
-      if (name === "id") return "t.id || '_' || n.i";
-      if (name === "version") return "'1.' || n.i || '.0'";
-      if (name === "created_at") return "strftime('%Y-%m-%dT%H:%M:%fZ', '2020-01-01', '+' || n.i || ' minutes')";
-      return `t."${name}"`;
+  const fill = async (table: "artifacts" | "releases", column: string, owner: string, count: number): Promise<void> => {
+    const one = sql<object>`select * from ${sql.table(table)} where ${sql.ref(column)} = ${owner}`;
+    const columns = Object.keys((await one.execute(kysely)).rows[0]!);
+    const made: Record<string, string> = {
+      id: "t.id || '_' || n.i",
+      version: "'1.' || n.i || '.0'",
+      created_at: createdAt,
+    };
+    const values = columns.map((name) => sql.raw(made[name] ?? `t."${name}"`));
+    await sql`
+      insert into ${sql.table(table)} (${sql.join(columns.map((name) => sql.ref(name)))})
+      with recursive n(i) as (select 1 union all select i + 1 from n where i < ${sql.lit(count)})
+      select ${sql.join(values)} from n, (${one}) t`.execute(kysely);
+    await sql`analyze ${sql.table(table)}`.execute(kysely);
+  };
+
+  /** Returns the plan of a statement without its values. */
+  const planOf = async (text: string): Promise<string[]> => {
+    const lines = (rows: object[]): string[] => rows.map((row) => String(Object.values(row).at(-1)));
+    if (dialect === "sqlite") return lines((await sql.raw<object>(`explain query plan ${text}`).execute(kysely)).rows);
+    return kysely.connection().execute(async (connection) => {
+      const run = async (line: string) => (await sql.raw<object>(line).execute(connection)).rows;
+      await run("set plan_cache_mode = force_generic_plan");
+      await run(`prepare slow as ${text}`);
+      const nulls = Array.from(new Set(text.match(/\$\d+/g)), () => "null").join(", ");
+      const plan = lines(await run(`explain execute slow${nulls === "" ? "" : `(${nulls})`}`));
+      await run("deallocate slow");
+      return plan;
     });
-    database
-      .prepare(
-        `INSERT INTO ${table} (${columns.map(({ name }) => `"${name}"`).join(", ")})
-         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-         SELECT ${values.join(", ")} FROM n, (SELECT * FROM ${table} WHERE ${column} = ?) t`,
-      )
-      .run(count, owner);
   };
 
   const works = [await many(FEW), await many(MANY)];
@@ -131,12 +153,10 @@ try {
     times.set(name, taken.map(median));
   }
   for (const [name, [few, many]] of times) console.log(`${name}: ${few} at ${FEW} versions, ${many} at ${MANY}`);
-  using database = new DatabaseSync(join(folder, "hub.sqlite"), { readOnly: true });
-  const slow = [...statements].toSorted(([, a], [, b]) => b.ms / b.count - a.ms / a.count).slice(0, 5);
-  for (const [text, { count, ms }] of slow) {
-    const plan = database.prepare(`EXPLAIN QUERY PLAN ${text}`).all() as { detail: string }[];
+  const planned = [...statements].filter(([text]) => /^(select|insert|update|delete|with)\b/i.test(text));
+  for (const [text, { count, ms }] of planned.toSorted(([, a], [, b]) => b.ms / b.count - a.ms / a.count).slice(0, 5)) {
     console.log(`${(ms / count).toFixed(2)} ms: ${text}`);
-    for (const { detail } of plan) console.log(`    ${detail}`);
+    for (const line of await planOf(text)) console.log(`    ${line}`);
   }
 } finally {
   await hub.close();

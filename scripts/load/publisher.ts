@@ -1,0 +1,42 @@
+import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { HubConnection } from "../../lib/client/hub-connection.ts";
+import { publishArtifact } from "../../lib/client/publish-client.ts";
+import { repeated } from "../../lib/client/retry.ts";
+
+export interface RandomPublisherOptions {
+  projectId: string;
+  /** Takes each artifact until it is published. */
+  folder: string;
+  /** Size of an artifact. */
+  bytes: number;
+  /** Hears of attempts that failed and are repeated, by their code. */
+  onError: (code: string) => void;
+}
+
+/** Returns a signer who publishes versions of random bytes. */
+export function randomPublisher(
+  connection: HubConnection,
+  { projectId, folder, bytes: size, onError }: RandomPublisherOptions,
+): (version: string) => Promise<void> {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const signer = publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64");
+  return async (version) => {
+    const bytes = randomBytes(size);
+    const file = join(folder, `${version}.xdeploy`);
+    await writeFile(file, bytes);
+    const fields = {
+      version,
+      project_name: "Load",
+      content_sha256: createHash("sha256").update(bytes).digest("hex"),
+      dek: randomBytes(32).toString("base64"),
+      signature: sign(null, bytes, privateKey).toString("base64"),
+      signer_public_key: signer,
+    };
+    const attempt = () => publishArtifact({ ...connection, projectId }, fields, file);
+    // A hub under a fleet may say 503, as it may to the real publisher, which tries again.
+    await repeated(attempt, { onRetry: ({ code }) => onError(code) });
+    await rm(file);
+  };
+}
