@@ -17,6 +17,9 @@ interface LaunchOptions {
   loadsPlugins?: boolean;
 }
 
+/** The members of Node's WebSocket client that `node:http` re-exports. */
+const HEAVY = ["WebSocket", "CloseEvent", "MessageEvent"];
+
 /** Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed. */
 export function launch(
   main: () => Promise<number>,
@@ -41,7 +44,10 @@ export function launch(
       process.env,
     );
   }
-  if (!loadsPlugins) useCompiledCode();
+  if (!loadsPlugins) {
+    useCompiledCode();
+    lightenHttp();
+  }
   // Stacks speak of the sources. The maps are read when a stack is.
   module.setSourceMapsSupport(true, { nodeModules: true });
   outliveLostOutput();
@@ -92,6 +98,21 @@ function outliveLostOutput(): void {
 function useCompiledCode(): void {
   const directory = fileURLToPath(new URL(`../cache/${process.version}-${process.arch}`, import.meta.url));
   if (existsSync(directory)) module.enableCompileCache({ directory, portable: true });
+}
+
+/**
+ * Keeps the first ES import of `node:http` from loading Node's WebSocket client: the import reads every enumerable
+ * export, and these three load undici, 50 ms of processor time that no command of ours has a use for. They stay where
+ * they are, for whoever asks the module for them. Not for programs that run other people's plugins: an ES import by one
+ * of these names no longer finds it.
+ */
+export function lightenHttp(): void {
+  const http = process.getBuiltinModule("node:http") as object;
+  for (const name of HEAVY) {
+    const property = Object.getOwnPropertyDescriptor(http, name);
+    if (property !== undefined && property.configurable === true)
+      Object.defineProperty(http, name, Object.assign({}, property, { enumerable: false }));
+  }
 }
 
 function runWithPinnedNode(): void {

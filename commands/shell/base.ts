@@ -6,7 +6,6 @@ import { common } from "../../lib/options/common.ts";
 import { network } from "../../lib/options/connection.ts";
 import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../../lib/options/layers.ts";
 import { type Given, type Table, type Values, variableOf } from "../../lib/options/option.ts";
-import { lightenHttp } from "../../lib/support/light-http.ts";
 import { printableLines } from "../../lib/support/printable.ts";
 import { traced, wantsTraces } from "../../lib/support/tracing/tracing.ts";
 import { declareFlags } from "./flags.ts";
@@ -113,8 +112,6 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
 
   override async execute(): Promise<number> {
     const asksHub = "hubUrl" in this.#table;
-    // Before anything of a client is loaded.
-    if (asksHub) lightenHttp();
     try {
       await this.resolve();
       await this.#openRecords();

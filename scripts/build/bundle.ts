@@ -16,7 +16,7 @@ const REQUIRE = `const require = (name) => {
   throw Object.assign(new Error("Cannot find module '" + name + "'"), { code: "MODULE_NOT_FOUND" });
 };`;
 
-const OPTIONS = {
+export const OPTIONS = {
   bundle: true,
   splitting: true,
   platform: "node",

@@ -10,6 +10,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { type Bundled, bundleGuest, bundlePrograms, bundleZod } from "./bundle.ts";
 import { fillCompileCache } from "./compile-cache.ts";
 import { hashOfInputs, isBuiltFrom, removeStamp, writeStamp } from "./inputs.ts";
+import { mergeChunks } from "./merge-chunks.ts";
 import { stripWasm } from "./strip-wasm.ts";
 import { bundledPackages, dependencyFaults, licencesText } from "./third-party.ts";
 
@@ -28,6 +29,7 @@ async function build(): Promise<void> {
   // It looks for its bytes beside itself.
   const wasm = readFileSync(createRequire(import.meta.url).resolve("jq-web/jq.wasm"));
   writeFileSync("dist/lib/chunks/jq.wasm", stripWasm(wasm));
+  await mergeChunks(bundled.outputs);
 
   writeFileSync("dist/THIRD-PARTY-LICENCES.txt", licencesText(bundledPackages(bundled.inputs)));
   const faults = dependencyFaults(bundled.inputs, packageJson);

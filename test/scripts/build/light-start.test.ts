@@ -1,0 +1,45 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import t from "tap";
+
+const LAUNCH = new URL("../../../bin/launch.ts", import.meta.url).href;
+const DIST = fileURLToPath(new URL("../../../dist", import.meta.url));
+
+/** Tells, at the end of a process, whether undici is loaded. */
+const TELL = `console.log(process.moduleLoadList.some((name) => /deps\\/undici/.test(name)));`;
+
+/** Whether undici is loaded after a script, in a process of its own. */
+async function loads(script: string): Promise<boolean> {
+  const args = ["--input-type=module", "-e", script + TELL];
+  return (await promisify(execFile)(process.execPath, args, { env: {} })).stdout.trim() === "true";
+}
+
+t.test("an import of node:http does not load the WebSocket client, which stays where it is", async (t) => {
+  const lighten = `import { lightenHttp } from ${JSON.stringify(LAUNCH)}; lightenHttp();`;
+  t.equal(await loads(`await import("node:http");`), true, "Node's own way; when this changes, lightenHttp can go");
+  t.equal(await loads(`${lighten} const http = await import("node:http"); http.request.name;`), false);
+  t.equal(
+    await loads(`${lighten} const { default: http } = await import("node:http"); new http.CloseEvent("x");`),
+    true,
+  );
+});
+
+t.test("programs that send requests or answer them do without it", async (t) => {
+  const tell = `data:text/javascript,process.once("exit", () => { ${TELL} })`;
+  const target = ["--project-id", "prj_0123456789abcdef", "--deployment-credential", "none", "--project-root"];
+  const key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+  const nowhere = ["--hub-url", "http://127.0.0.1:1", "--api-key", "none", "--signer-public-key", key];
+  for (const [program, ...args] of [
+    ["deploy-project", ...target, t.testdir({}), ...nowhere],
+    // It has loaded everything when it finds that the address is of no interface.
+    ["hub-serve", "--data-dir", t.testdir({}), "--listen", "192.0.2.1:1"],
+  ]) {
+    const run = promisify(execFile)(process.execPath, ["--import", tell, `${DIST}/bin/${program}.js`, ...args], {
+      env: { PATH: process.env.PATH },
+    });
+    const { stdout, stderr, code } = (await run.catch((error: unknown) => error)) as Record<string, string | number>;
+    t.match(String(stdout), /false\n$/, `${program}: ${stderr}`);
+    t.not(code, undefined, `${program} ended with an error`);
+  }
+});
