@@ -1,6 +1,7 @@
-import { globSync } from "node:fs";
+import { cpSync, globSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { basename } from "node:path";
+import { createRequire } from "node:module";
+import { basename, dirname, join } from "node:path";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 
 /** The inputs of bundles, inside and outside of this project, and the files that were made. */
@@ -136,4 +137,12 @@ export async function bundleZod(): Promise<Bundled> {
     ...{ bundle: true, external: ["./index.js"], metafile: true as const, minify: true },
   });
   return { inputs: metafile.inputs, outputs: { ...metafile.outputs, ...cjs.metafile.outputs } };
+}
+
+/** Copies the declarations of what `zod` exports: a plugin is compiled with nothing installed. */
+export function copyZodTypes(): void {
+  const zod = dirname(createRequire(import.meta.url).resolve("zod/package.json"));
+  const isType = (path: string): boolean => statSync(path).isDirectory() || path.endsWith(".d.ts");
+  for (const part of ["index.d.ts", "v4/classic", "v4/core", "v4/locales"])
+    cpSync(join(zod, part), join("dist/zod", part), { recursive: true, filter: isType });
 }

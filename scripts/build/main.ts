@@ -7,7 +7,7 @@ import { chmodSync, globSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { createRequire } from "node:module";
 import { basename } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import { type Bundled, bundleGuest, bundlePrograms, bundleZod } from "./bundle.ts";
+import { type Bundled, bundleGuest, bundlePrograms, bundleZod, copyZodTypes } from "./bundle.ts";
 import { fillCompileCache } from "./compile-cache.ts";
 import { hashOfInputs, isBuiltFrom, removeStamp, writeStamp } from "./inputs.ts";
 import { mergeChunks } from "./merge-chunks.ts";
@@ -26,6 +26,7 @@ async function build(): Promise<void> {
   for (const program of programs) chmodSync(`dist/bin/${program}.js`, 0o755);
   // Files of earlier builds, under names that this one does not have.
   for (const path of globSync("dist/{bin,lib,zod}/**/*.*")) if (!(path in bundled.outputs)) rmSync(path);
+  copyZodTypes();
   // It looks for its bytes beside itself.
   const wasm = readFileSync(createRequire(import.meta.url).resolve("jq-web/jq.wasm"));
   writeFileSync("dist/lib/chunks/jq.wasm", stripWasm(wasm));

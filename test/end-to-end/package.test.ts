@@ -27,6 +27,11 @@ function run(program: string, args: readonly string[], env: Record<string, strin
   });
 }
 
+function tsc(folder: string) {
+  const compiler = join(ROOT, "node_modules/typescript/bin/tsc");
+  return spawnSync(process.execPath, [compiler, "-p", "."], { cwd: folder, encoding: "utf8" });
+}
+
 t.test("npm installs one small package without dependencies, with the licences of what it contains", async (t) => {
   t.ok(statSync(tarball).size <= MAX_BYTES, `${statSync(tarball).size} bytes`);
   t.same(
@@ -74,6 +79,19 @@ for (const mode of ["sandboxed", "trusted"]) {
   });
 }
 
+t.test("a new plugin compiles with nothing but the package installed, and its mistakes are found", async (t) => {
+  // The trusted one has all that a sandboxed one has, and routes.
+  const compiled = (): ReturnType<typeof tsc> => tsc(join(home, "trusted"));
+  t.match(compiled(), { status: 0, stdout: "" });
+  const main = join(home, "trusted/src/main.ts");
+  const source = readFileSync(main, "utf8");
+  writeFileSync(main, source.replace("z.string().min(1)", "z.number()").replace("config.greeting", "config.greting"));
+  const { stdout } = compiled();
+  t.match(stdout, /Argument of type .number. is not assignable/, "payloads are typed by their schema");
+  t.match(stdout, /'greting' does not exist on type 'Config'/);
+  writeFileSync(main, source);
+});
+
 t.test("a CommonJS plugin finds the same zod", async (t) => {
   const folder = join(home, "trusted");
   writeFileSync(
@@ -110,7 +128,6 @@ t.test("the types of the SDK are whole, those of Fastify's requests included", a
     typeRoots: [join(ROOT, "node_modules/@types")],
   };
   writeFileSync(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["plugin.ts"] }));
-  const compiler = join(ROOT, "node_modules/typescript/bin/tsc");
-  const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", home], { encoding: "utf8" });
+  const { status, stdout } = tsc(home);
   t.equal(status, 0, stdout);
 });
