@@ -71,11 +71,11 @@ export class VersionDiff extends withOptions(versionComparison) {
   }
 
   async #compareIndexes(projectId: string, key: Uint8Array): Promise<ComparedVersions> {
-    const [{ indexDifferences }, { parsePrivateKey }] = await Promise.all([
+    const [{ indexDifferences }, { signingSeed }] = await Promise.all([
       import("../../lib/agent/version-diff.ts"),
-      import("../../lib/artifact/signatures/key-files.ts"),
+      import("../shell/signer.ts"),
     ]);
-    const seed = parsePrivateKey(key, "--signing-key-file");
+    const seed = await signingSeed(key, this.layers);
     const target = { ...hubConnection(this.options, DEPLOY_TIMEOUT_MS), projectId };
     return indexDifferences(target, [this.from, this.to ?? (await this.#latest(projectId))], seed);
   }

@@ -108,9 +108,9 @@ export class DeployPublish extends withOptions(publish) {
     const deltas = this.#bases();
     if (signingKey === undefined || hubUrl === undefined || apiKey === undefined || deltas === undefined)
       return undefined;
-    const { parsePrivateKey } = await import("../../lib/artifact/signatures/key-files.ts");
+    const { signingSeed } = await import("../shell/signer.ts");
     const hub = hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
-    return { seed: parsePrivateKey(signingKey, "--signing-key-file"), level, hub, deltas };
+    return { seed: await signingSeed(signingKey, this.layers), level, hub, deltas };
   }
 
   #bases(): DeltaBases | undefined {
@@ -119,16 +119,14 @@ export class DeployPublish extends withOptions(publish) {
   }
 
   async #publish(build: BuildOptions, stopProgress: () => void): Promise<number> {
-    const [{ publishProject }, { parsePrivateKey, refusePublicKeyBeside }] = await Promise.all([
+    const [{ publishProject }, { signingSeed }] = await Promise.all([
       import("../../lib/publisher/publish-project.ts"),
-      import("../../lib/artifact/signatures/key-files.ts"),
+      import("../shell/signer.ts"),
     ]);
     const { signingKey, level, output, hubUrl, apiKey = "", timeoutMs } = this.options;
     const hub = hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
     const bases = this.#bases();
-    const seed = parsePrivateKey(signingKey!, "--signing-key-file");
-    const file = this.layers.map((layer) => layer.get("signing-key-file")).find((given) => given !== undefined);
-    if (typeof file === "string") await refusePublicKeyBeside(seed, file);
+    const seed = await signingSeed(signingKey!, this.layers);
     const {
       outcome,
       project,

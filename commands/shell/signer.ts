@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { parsePublicKey } from "../../lib/artifact/signatures/key-files.ts";
+import { parsePrivateKey, parsePublicKey } from "../../lib/artifact/signatures/key-files.ts";
+import { refusePrivateAsPublic, refusePublicAsPrivate } from "../../lib/artifact/signatures/mistaken-keys.ts";
 import { usageError } from "../../lib/contract/errors.ts";
+import type { Layer } from "../../lib/options/layers.ts";
 
 /** A key in hex, base64 or PEM that stands on the command line itself. */
 const IS_KEY = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?|-----BEGIN [^]*)$/i;
@@ -11,7 +13,9 @@ const IS_KEY = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?|-----BEGIN [^]*)$/i;
  * @throws UsageError `credential_unreadable`, `key_file_invalid`
  */
 export async function publicKeyFrom(given: string): Promise<Uint8Array> {
+  let isFile = true;
   const content = await readFile(given).catch((error: NodeJS.ErrnoException) => {
+    isFile = false;
     if (IS_KEY.test(given.trim())) return Buffer.from(given);
     if (error.code === "ENOENT") {
       throw usageError("credential_unreadable", `--signer-public-key ${given}: there is no such file.`, {
@@ -23,5 +27,22 @@ export async function publicKeyFrom(given: string): Promise<Uint8Array> {
       cause: error,
     });
   });
-  return parsePublicKey(content, "--signer-public-key");
+  const key = parsePublicKey(content, "--signer-public-key");
+  if (isFile) await refusePrivateAsPublic(key, given);
+  return key;
+}
+
+/**
+ * The seed of `--signing-key-file`.
+ *
+ * @param content of the file
+ * @param layers where the option is given
+ * @throws UsageError `key_file_invalid`, also for a public key
+ */
+export async function signingSeed(content: Uint8Array, layers: readonly Layer[]): Promise<Uint8Array> {
+  const name = "signing-key-file";
+  const seed = parsePrivateKey(content, `--${name}`);
+  const file = layers.map((layer) => layer.get(name)).find((given) => given !== undefined);
+  if (typeof file === "string") await refusePublicAsPrivate(seed, file);
+  return seed;
 }

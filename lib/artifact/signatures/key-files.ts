@@ -1,8 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "node:crypto";
-import { mkdir, open, readdir, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { mkdir, open, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { type SealiftError, usageError } from "../../contract/errors.ts";
-import { readTextFile } from "../../support/files.ts";
 import { isUsablePublicKey, PUBLIC_KEY_BYTES, publicKeyOf, SEED_BYTES } from "./ed25519.ts";
 import { isGuessableSeed } from "./guessable-seed.ts";
 
@@ -43,7 +42,8 @@ function decodeKey(
 const labelOf = (content: Uint8Array): string | undefined =>
   PEM_LABEL.exec(Buffer.from(content).toString("latin1").trim())?.[1];
 
-const invalid = (message: string, hint: string): SealiftError => usageError("key_file_invalid", message, { hint });
+export const keyFileInvalid = (message: string, hint: string): SealiftError =>
+  usageError("key_file_invalid", message, { hint });
 
 /**
  * The 32-byte seed of a signer's private key.
@@ -53,15 +53,18 @@ const invalid = (message: string, hint: string): SealiftError => usageError("key
  */
 export function parsePrivateKey(content: Uint8Array, name: string): Uint8Array {
   if (labelOf(content) === PUBLIC_LABEL)
-    throw invalid(`${name} holds a public key, and a private one is needed.`, "Give signer.key, not signer.pub.");
+    throw keyFileInvalid(
+      `${name} holds a public key, and a private one is needed.`,
+      "Give signer.key, not signer.pub.",
+    );
   const seed = decodeKey(content, (pem) => createPrivateKey(pem), "d");
   if (seed?.length !== SEED_BYTES)
-    throw invalid(
+    throw keyFileInvalid(
       `${name} holds no Ed25519 private key.`,
       "It takes PEM, or the raw 32-byte seed, or hex or base64 of it; `sealift keygen` makes one.",
     );
   if (isGuessableSeed(seed))
-    throw invalid(
+    throw keyFileInvalid(
       `${name} holds a private key that anybody can guess: a pattern, or one from a published example.`,
       "Make a new one with `sealift keygen`, and pin its public key on the hosts.",
     );
@@ -77,47 +80,25 @@ export function parsePublicKey(content: Uint8Array | string, name: string): Uint
   const bytes = typeof content === "string" ? Buffer.from(content) : content;
   const label = labelOf(bytes);
   if (label?.endsWith(PRIVATE_LABEL) === true)
-    throw invalid(
+    throw keyFileInvalid(
       `${name} holds a private key, and a public one is needed.`,
       "Give signer.pub. Keep signer.key where you publish, and nowhere else.",
     );
-  const key = decodeKey(bytes, (pem) => createPublicKey(pem), "x");
+  const key = publicKeyIn(bytes);
   if (key?.length === PUBLIC_KEY_BYTES && isUsablePublicKey(key)) return key;
-  throw invalid(
+  throw keyFileInvalid(
     `${name} holds no usable Ed25519 public key.`,
     "It takes PEM, or the raw 32 bytes, or hex or base64 of them, as in signer.pub.",
   );
 }
 
-/** Files beside a key that are looked at. */
-const MOST_NEIGHBOURS = 100;
-/** Bytes of a file that holds a key as text. */
-const MAX_KEY_BYTES = 4096;
-
-/**
- * Refuses a private key that is the public key of a file beside it, under another name: without PEM, a public key looks
- * like a private one, and anybody could sign with it.
- *
- * @param file the path that the key was read from
- * @throws UsageError `key_file_invalid`
- */
-export async function refusePublicKeyBeside(seed: Uint8Array, file: string): Promise<void> {
-  const folder = dirname(file);
-  const names = await readdir(folder).catch(() => []);
-  for (const name of names.filter((each) => each.endsWith(".pub")).slice(0, MOST_NEIGHBOURS)) {
-    const text = await readTextFile(join(folder, name), MAX_KEY_BYTES).catch(() => "");
-    const key = decodeKey(Buffer.from(text), (pemText) => createPublicKey(pemText), "x");
-    if (key !== undefined && Buffer.from(key).equals(seed))
-      throw invalid(
-        `${basename(file)} holds the public key of ${name}, and a private one is needed.`,
-        "Anybody could sign with it. Give signer.key, or make a key pair with `sealift keygen`.",
-      );
-  }
-}
-
 function pem(label: string, der: Buffer): string {
   return `-----BEGIN ${label}-----\n${der.toString("base64")}\n-----END ${label}-----\n`;
 }
+
+/** The public key that a file holds, whether a verifier would accept it or not; `undefined` for anything else. */
+export const publicKeyIn = (content: Uint8Array): Uint8Array | undefined =>
+  decodeKey(content, (text) => createPublicKey(text), "x");
 
 /**
  * Makes a key pair in PEM, which says what it holds: `signer.key` (mode 0600, PKCS #8) and `signer.pub`

@@ -4,12 +4,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
-import {
-  generateSigner,
-  parsePrivateKey,
-  parsePublicKey,
-  refusePublicKeyBeside,
-} from "../../../../lib/artifact/signatures/key-files.ts";
+import { generateSigner, parsePrivateKey, parsePublicKey } from "../../../../lib/artifact/signatures/key-files.ts";
 import type { SealiftError } from "../../../../lib/contract/errors.ts";
 import { needsProgram } from "../../../support/forged/independent.ts";
 
@@ -128,15 +123,4 @@ t.test("generateSigner leaves no private key behind when a public key stands in 
   const folder = t.testdir({ "signer.pub": "somebody's" });
   await t.rejects(generateSigner(folder), { code: "usage" });
   await t.rejects(stat(join(folder, "signer.key")), { code: "ENOENT" });
-});
-
-t.test("a public key under another name is no private one when its .pub file lies beside it", async (t) => {
-  const folder = t.testdir({
-    "host.pub": PUBLIC.toString("hex"),
-    "signer.pub": createPublicKey(privateKey).export({ format: "pem", type: "spki" }).toString(),
-    "large.pub": "0".repeat(100_000),
-  });
-  await t.rejects(refusePublicKeyBeside(PUBLIC, join(folder, "mine")), { code: "key_file_invalid", message: /mine/ });
-  await t.resolves(refusePublicKeyBeside(SEED, join(folder, "mine")));
-  await t.resolves(refusePublicKeyBeside(PUBLIC, join(folder, "nowhere", "mine")));
 });
