@@ -14,7 +14,7 @@ import { fleetRows } from "./fleet.ts";
 import { hubRows } from "./hub.ts";
 import { describeMachine, machineLine } from "./machine.ts";
 import { marketplaceRows } from "./marketplace.ts";
-import { bucketMemoryRow, memoryRows, projectRows } from "./project.ts";
+import { barrierRows, bucketMemoryRow, memoryRows, projectRows } from "./project.ts";
 import { inColumns, type Row } from "./row.ts";
 import { benchSandboxedRoutes, benchTrustedCalls } from "./runtime-calls.ts";
 import { benchReloads } from "./runtime-reloads.ts";
@@ -31,6 +31,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   startup: () => startupRows(tmpfs, runs),
   "project-tmpfs": () => projectRows(tmpfs, "tmpfs", runs),
   "project-disk": () => projectRows(disk, "disk", runs),
+  barrier: () => barrierRows(disk, runs),
   marketplace: async () => [
     ...(await marketplaceRows(tmpfs, "tmpfs", runs)),
     ...(await marketplaceRows(disk, "disk", runs)),
