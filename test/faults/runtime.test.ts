@@ -1,8 +1,8 @@
-/** A runtime whose disk fills up, and whose clock is set: calls go on. */
+/** A runtime that lacks a disk, descriptors or the right time: calls go on. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { cannotStarve, DAY_MS, movedClock, smallDisk, startStarved } from "../support/host/starved.ts";
+import { cannotStarve, DAY_MS, movedClock, readOnlyFolder, smallDisk, startStarved } from "../support/host/starved.ts";
 
 const KEY = "a-plugin-key-for-tests-only";
 // A file that is there already would give its own room back.
@@ -13,7 +13,7 @@ export default { actions: {
 } };`;
 
 t.test(
-  "a runtime outlives a full disk, and a clock that jumps by a day either way",
+  "a runtime outlives a full disk, one that can only be read, few descriptors, and a clock that jumps by a day",
   { skip: cannotStarve },
   async (t) => {
     const disk = smallDisk(t, 8 * 1024 * 1024);
@@ -53,6 +53,24 @@ t.test(
     await allAlive("loaded on a full disk");
     disk.free();
     t.match(await call("walled", "write"), { status: 200 });
+
+    {
+      using _readOnly = readOnlyFolder(root);
+      t.match(await call("inside", "write"), { status: 500, body: { code: "action_failed" } });
+      await allAlive("on a disk that can only be read");
+      t.match(await ask("POST", "walled/reload"), { status: 200 });
+      await allAlive("loaded on a disk that can only be read");
+    }
+    {
+      using _starving = runtime.withoutDescriptors();
+      const status = await ask("POST", "walled/reload").then(
+        (answer) => answer.status,
+        () => "no answer",
+      );
+      t.not(status, 200, "what cannot be loaded is not told to be");
+    }
+    t.match(await ask("POST", "walled/reload"), { status: 200 });
+    await allAlive("with descriptors again");
 
     for (const offset of [DAY_MS, -DAY_MS, 0]) {
       clock.set(offset);

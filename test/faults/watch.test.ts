@@ -1,15 +1,15 @@
-/** A watch whose disk fills up and whose clock is set: it waits, says so, and goes on when it can. */
+/** A watch that lacks a disk, descriptors or the right time: it waits, says so, and goes on when it can. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { cannotStarve, DAY_MS, movedClock, smallDisk, startStarved } from "../support/host/starved.ts";
+import { cannotStarve, DAY_MS, movedClock, readOnlyFolder, smallDisk, startStarved } from "../support/host/starved.ts";
 import { publishedProject, watchYaml } from "../support/hub/published.ts";
 import { startHub } from "../support/hub/real-hub.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 t.test(
-  "a watch outlives a full disk, and a clock that jumps by a day either way",
+  "a watch outlives a full disk, one that can only be read, few descriptors, and a clock that jumps by a day",
   { skip: cannotStarve },
   async (t) => {
     const folder = temporaryFolder(t);
@@ -34,6 +34,20 @@ t.test(
     t.equal(await running(), "1.0.0", "the old release stays");
     disk.free();
     await deployed("1.1.0");
+    {
+      using _readOnly = readOnlyFolder(root);
+      await target.publish("1.1.1");
+      await watch.said(/"code":"root_unusable"/);
+      t.equal(await running(), "1.1.0", "the old release stays");
+    }
+    await deployed("1.1.1");
+    {
+      using _starving = watch.withoutDescriptors();
+      await target.publish("1.1.2");
+      await watch.said(/may open no more files|EMFILE/);
+      t.equal(await running(), "1.1.1", "the old release stays");
+    }
+    await deployed("1.1.2");
 
     for (const [version, offset] of [
       ["1.2.0", DAY_MS],

@@ -54,6 +54,16 @@ export function smallDisk(t: Test, bytes: number): SmallDisk {
   };
 }
 
+/**
+ * Makes a folder one that can only be read, also for root, until it is disposed of. Files that are open stay as they
+ * are.
+ */
+export function readOnlyFolder(folder: string): Disposable {
+  execFileSync("mount", ["--bind", folder, folder], { stdio: "pipe" });
+  execFileSync("mount", ["-o", "remount,bind,ro", folder], { stdio: "pipe" });
+  return { [Symbol.dispose]: () => void execFileSync("umount", ["--lazy", folder], { stdio: "pipe" }) };
+}
+
 /** A wall clock that programs can be started with. */
 export interface Clock {
   /** Sets it off from the real time, from now on also for programs that run. */
@@ -88,6 +98,8 @@ export interface StarvedProgram {
   stderr(): string;
   /** Resolves with the first match in standard output, also in what came before. */
   said(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Lets it open nothing more, until it is disposed of. */
+  withoutDescriptors(): Disposable;
   /** Ends it by SIGTERM. @returns its exit code */
   stop(): Promise<number | null>;
 }
@@ -126,6 +138,12 @@ export function startStarved(t: Test, name: string, args: readonly string[], opt
         const isOver = await Promise.race([closed, once(lines, "line").then(() => false)]);
         if (isOver && !pattern.test(said.stdout)) throw new Error(`${name} ended before ${pattern}: ${said.stderr}`);
       }
+    },
+    withoutDescriptors: () => {
+      const limit = (soft: string) =>
+        execFileSync("prlimit", [`--pid=${child.pid}`, `--nofile=${soft}:`], { stdio: "pipe" });
+      limit("3");
+      return { [Symbol.dispose]: () => void limit("1024") };
     },
     stop: () => {
       child.kill("SIGTERM");
