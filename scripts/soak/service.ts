@@ -1,15 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const PROGRAM = (name: string): string => fileURLToPath(new URL(`../../dist/bin/${name}.js`, import.meta.url));
 
-/** Milliseconds that a program may take to end after SIGTERM. */
+/** Milliseconds that a program may take to be ready, and to end after SIGTERM. */
 const STOP_LIMIT_MS = 120_000;
 
-/** A program that started so short a time ago may not hear SIGTERM yet, and end by it. Milliseconds. */
-const YOUNG_MS = 30_000;
+export interface ServiceOptions {
+  cwd: string;
+  env?: Record<string, string>;
+  /** The line on stdout by which a service says that it is ready. */
+  ready?: RegExp;
+}
 
 /** Most of what the lives of one program have taken, early in the soak and late. */
 export interface Peak {
@@ -24,15 +29,15 @@ export class Service {
   kills = 0;
   starts = 0;
   readonly #args: readonly string[];
-  readonly #options: { cwd: string; env: Record<string, string> };
+  readonly #options: ServiceOptions;
   #child: ChildProcess | undefined;
-  #startedAt = 0;
   #exited: Promise<unknown> = Promise.resolve();
+  #ready: Promise<unknown> = Promise.resolve();
 
-  constructor(name: string, args: readonly string[], options: { cwd: string; env?: Record<string, string> }) {
+  constructor(name: string, args: readonly string[], options: ServiceOptions) {
     this.name = name;
     this.#args = args;
-    this.#options = { env: {}, ...options };
+    this.#options = options;
     process.once("exit", () => this.#child?.kill("SIGKILL"));
   }
 
@@ -42,12 +47,19 @@ export class Service {
 
   start(): void {
     this.starts++;
-    this.#startedAt = performance.now();
-    const env = { PATH: process.env.PATH ?? "", ...this.#options.env };
-    this.#child = spawn(process.execPath, [PROGRAM(this.name), ...this.#args], {
-      ...{ cwd: this.#options.cwd, env, stdio: "ignore" },
+    const { cwd, env, ready } = this.#options;
+    const child = spawn(process.execPath, [PROGRAM(this.name), ...this.#args], {
+      cwd,
+      env: { PATH: process.env.PATH ?? "", ...env },
+      stdio: ["ignore", ready === undefined ? "ignore" : "pipe", "ignore"],
     });
-    this.#exited = once(this.#child, "exit");
+    this.#child = child;
+    this.#exited = once(child, "exit");
+    if (ready === undefined || child.stdout === null) return;
+    const lines = createInterface({ input: child.stdout });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    lines.on("line", (line) => ready.test(line) && resolve());
+    this.#ready = Promise.race([promise, this.#exited]);
   }
 
   /** Runs the program once. @returns its exit code; null when it was killed */
@@ -65,16 +77,18 @@ export class Service {
     await this.#exited;
   }
 
-  /** @returns the exit code after SIGTERM; null when it had to be killed */
+  /**
+   * Ends the program by SIGTERM when it has said that it is ready: before that, it may not listen to signals yet.
+   *
+   * @returns its exit code; null when it was ended by a signal, or had to be killed
+   */
   async stop(): Promise<number | null> {
-    if (!this.running) return 0;
-    const timer = setTimeout(() => this.#child!.kill("SIGKILL"), STOP_LIMIT_MS);
-    const isYoung = performance.now() - this.#startedAt < YOUNG_MS;
-    this.#child!.kill("SIGTERM");
+    const timer = setTimeout(() => this.#child?.kill("SIGKILL"), STOP_LIMIT_MS);
+    await this.#ready;
+    this.#child?.kill("SIGTERM");
     await this.#exited;
     clearTimeout(timer);
-    if (isYoung && this.#child!.signalCode === "SIGTERM") return 0;
-    return this.#child!.exitCode;
+    return this.#child?.exitCode ?? null;
   }
 
   /** Takes its memory and descriptors into account. @param part of the soak: 0 for its first half, 1 for its second */

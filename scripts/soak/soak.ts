@@ -1,7 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { requestAction } from "../../lib/agent/watch/operator-requests.ts";
 import { DeployClient } from "../../lib/client/deploy-client.ts";
+import { targetName } from "../../lib/contract/target.ts";
+import { layoutOf } from "../../lib/releases/layout.ts";
 import { Random } from "../fuzz/random.ts";
 import type { Service } from "./service.ts";
 import { FILES, makeWorld, type SoakWorld, writeVersion } from "./world.ts";
@@ -139,26 +142,19 @@ class Soak {
   async #end(): Promise<void> {
     const { hub, watch, runtime, agentRoot, watchRoot } = this.#world;
     if (!hub.running) hub.start();
-    for (let tries = 0; (await this.#agent.run()) !== 0; tries++) {
+    // A publisher that was killed may have been heard to its end: the hub says at last what the latest version is.
+    for (let tries = 0; (await this.#agent.run()) !== 0 || !(await this.#runsLatest(agentRoot)); tries++) {
       if (tries === 20) return this.fault("the agent does not deploy when nothing is killed any more");
       await sleep(500);
     }
-    const latest = await this.#latest();
-    const runs = async (root: string): Promise<boolean> =>
-      (await readFile(join(root, "plugins", "shop", "version"), "utf8").catch(() => "")) === latest;
-    // A fresh watch asks at once; one that lost its hub a few times may rest for minutes.
-    if (!(await runs(watchRoot))) {
-      await watch.kill();
-      watch.start();
-    }
+    // What a person does: a watch that was killed while it fetched has put that version into quarantine, and one that
+    // lost its hub a few times rests for minutes.
+    if (!(await this.#runsLatest(watchRoot)))
+      await requestAction(layoutOf(watchRoot), targetName({ kind: "project", slug: this.#world.projectId }), "retry");
     const end = performance.now() + LAST_LIMIT_MS;
-    for (const [name, root] of [
-      ["agent", agentRoot],
-      ["watch", watchRoot],
-    ] as const) {
-      while (!(await runs(root)) && performance.now() < end) await sleep(200);
-      if (!(await runs(root))) this.fault(`the last version does not run at the end, where the ${name} deploys`);
-    }
+    while (!(await this.#runsLatest(watchRoot)) && performance.now() < end) await sleep(1_000);
+    if (!(await this.#runsLatest(watchRoot)))
+      this.fault("the last version does not run at the end, where the watch deploys");
     await this.#expectPublished();
     for (const service of [watch, runtime, hub])
       if ((await service.stop()) !== 0) this.fault(`${service.name} did not end well`);
@@ -167,6 +163,11 @@ class Soak {
 
   get #client(): DeployClient {
     return new DeployClient(this.#world.projectId, { ...this.#world.connection, timeoutMs: 30_000 });
+  }
+
+  async #runsLatest(root: string): Promise<boolean> {
+    const latest = await this.#latest();
+    return (await readFile(join(root, "plugins", "shop", "version"), "utf8").catch(() => "")) === latest;
   }
 
   async #latest(): Promise<string> {

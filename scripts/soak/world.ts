@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createHub } from "../../lib/hub/hub.ts";
 import { Programs } from "../quickstart/programs.ts";
 import { Service } from "./service.ts";
@@ -94,9 +95,15 @@ export async function makeWorld(folder: string): Promise<SoakWorld> {
   const at = { cwd: folder };
   return {
     ...{ projectId, source, agentRoot, watchRoot, connection: { hubUrl, apiKey } },
-    hub: new Service("hub-serve", ["--data-dir", dataDir, "--listen", hubUrl.slice("http://".length)], at),
-    watch: new Service("watch", ["--config", join(folder, "watch.yaml"), "--json"], at),
-    runtime: new Service("runtime-serve", [], { cwd: watchRoot }),
+    hub: new Service("hub-serve", ["--data-dir", dataDir, "--listen", hubUrl.slice("http://".length)], {
+      ...at,
+      ready: /^ready /,
+    }),
+    watch: new Service("watch", ["--config", join(folder, "watch.yaml"), "--json"], {
+      ...at,
+      ready: /"event":"watch.started"/,
+    }),
+    runtime: new Service("runtime-serve", [], { cwd: watchRoot, ready: /^ready / }),
     agent: new Service(
       "deploy-project",
       [...target, "--project-root", agentRoot, "--host-id", "agent", "--timeout", "5"],
@@ -115,7 +122,13 @@ async function prepareHub(dataDir: string): Promise<{ projectId: string; apiKey:
     const key = (await readFile(join(dataDir, "admin.key"), "utf8")).trim();
     const create = async (path: string, json: object): Promise<Record<string, string>> => {
       const headers = { "x-api-key": key, "content-type": "application/json" };
-      const answer = await fetch(`${url}/devkeys/${path}`, { method: "POST", headers, body: JSON.stringify(json) });
+      const request = { method: "POST", headers, body: JSON.stringify(json) };
+      let answer = await fetch(`${url}/devkeys/${path}`, request);
+      // A machine with much else to do: the hub sheds load.
+      for (let tries = 0; answer.status === 503 && tries < 60; tries++) {
+        await sleep(1_000);
+        answer = await fetch(`${url}/devkeys/${path}`, request);
+      }
       if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
       return (await answer.json()) as Record<string, string>;
     };
