@@ -1,4 +1,5 @@
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
+import { LEAST_RATE } from "../../lib/client/least-rate.ts";
 
 /** Milliseconds to wait for a silent hub on surface A, and on surface B (docs/contract/README.md#limits). */
 export const MARKETPLACE_TIMEOUT_MS = 60_000;
@@ -6,9 +7,12 @@ export const DEPLOY_TIMEOUT_MS = 30_000;
 
 /** The hub that a command's options name. */
 export function hubConnection(
-  options: { hubUrl: string; apiKey: string; timeoutMs: number | undefined },
+  options: { hubUrl: string; apiKey: string; timeoutMs: number | undefined; leastRate?: number },
   defaultTimeoutMs: number,
 ): HubConnection {
-  const { hubUrl, apiKey, timeoutMs = defaultTimeoutMs } = options;
-  return { hubUrl, apiKey, timeoutMs };
+  const { hubUrl, apiKey, timeoutMs = defaultTimeoutMs, leastRate: bytesPerSecond } = options;
+  return {
+    ...{ hubUrl, apiKey, timeoutMs },
+    ...(bytesPerSecond !== undefined && { leastRate: { ...LEAST_RATE, bytesPerSecond } }),
+  };
 }

@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
 
 /** The slowest transfer that is still waited for. */
 export interface LeastRate {
@@ -11,7 +12,7 @@ export interface LeastRate {
  * A hub that drips a byte now and then would hold a deployment's lock for ever: no silence of it is long enough
  * for a time-out.
  */
-export const LEAST_RATE: Readonly<LeastRate> = { bytesPerSecond: 1024, overMs: 30_000 };
+export const LEAST_RATE: Readonly<LeastRate> = { bytesPerSecond: LEAST_BYTES_PER_SECOND, overMs: 30_000 };
 
 /**
  * Passes chunks on, and throws what `tooSlow` returns when fewer than {@link LeastRate} come. Only the time counts

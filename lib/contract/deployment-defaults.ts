@@ -6,6 +6,9 @@
 export const DURABILITIES = ["full", "switch", "none"] as const;
 export type Durability = (typeof DURABILITIES)[number];
 
+/** Bytes a second, over 30 s of waiting, below which a download is given up. */
+export const LEAST_BYTES_PER_SECOND = 1024;
+
 /** The defaults of a deployment, for the agent and for the options that set them. */
 export const DEPLOYMENT_DEFAULTS = {
   /** Releases to keep, the running one included. */

@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
-import { DEPLOYMENT_DEFAULTS, DURABILITIES } from "../contract/deployment-defaults.ts";
+import { DEPLOYMENT_DEFAULTS, DURABILITIES, LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
 import { connection, network } from "./connection.ts";
 import * as forms from "./forms.ts";
-import { choice, duration, flag, list, path, secret, text, url, whole } from "./kinds.ts";
+import { choice, duration, flag, list, path, secret, size, text, url, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, optional, requiredWhen } from "./option.ts";
 
@@ -44,6 +44,11 @@ const deployment = group("Deployment", {
     name: "deadline",
     help: "How long a whole deployment may take",
     default: DEPLOYMENT_DEFAULTS.deadlineMs,
+  }),
+  leastRate: size({
+    name: "least-rate",
+    help: "Bytes a second below which a download is given up",
+    default: LEAST_BYTES_PER_SECOND,
   }),
   ...foreign,
   durability: choice(DURABILITIES, {

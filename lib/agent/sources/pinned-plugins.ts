@@ -95,8 +95,9 @@ async function fetchEntry(
   const { source } = entry;
   const { signal } = context;
   if (source.url !== null) {
-    const { timeoutMs, gitTokens } = options;
-    return fetchGitArchive(source.url, source.ref ?? "HEAD", { timeoutMs, signal, tokens: gitTokens }, (size, body) =>
+    const { timeoutMs, leastRate, gitTokens: tokens } = options;
+    const transport = { timeoutMs, signal, tokens, ...(leastRate !== undefined && { leastRate }) };
+    return fetchGitArchive(source.url, source.ref ?? "HEAD", transport, (size, body) =>
       spool(file, body, { size }, context),
     );
   }

@@ -2,7 +2,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
+import { hubConnection } from "../../../commands/shell/connection.ts";
 import { download } from "../../../lib/client/download.ts";
+import { atLeastRate } from "../../../lib/client/least-rate.ts";
 import { MarketplaceClient } from "../../../lib/client/marketplace-client.ts";
 
 /** Answers with a byte each 20 ms, for ever. */
@@ -35,6 +37,19 @@ t.test("an archive of the marketplace that drips is given up", async (t) => {
     for await (const _ of body);
   });
   await t.rejects(fetched, { kind: "ArtifactError", code: "too_slow" });
+});
+
+t.test("the operator says how slow a download may be", async (t) => {
+  const given = { hubUrl: "http://hub.example", apiKey: "k", timeoutMs: undefined };
+  t.equal(hubConnection(given, 1_000).leastRate, undefined);
+  t.same(hubConnection({ ...given, leastRate: 10_000 }, 1_000).leastRate, { bytesPerSecond: 10_000, overMs: 30_000 });
+  const chunks = async function* () {
+    yield Buffer.alloc(1);
+    yield Buffer.alloc(1);
+  };
+  const tooSlow = () => new Error("too slow");
+  const none = atLeastRate(chunks(), tooSlow, { bytesPerSecond: 0, overMs: 0 });
+  t.equal((await Array.fromAsync(none)).length, 2, "0 waits for any");
 });
 
 t.test("a reader that takes its time is no slow hub", async (t) => {
