@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ours, OUTSIDE, someTar, someZip } from "./archives.ts";
+import { libraryListing } from "./library-readers.ts";
 import { filesOf, flattened, type Listing } from "./listing.ts";
 import { fuzzEach, type Outcome, type Verdict } from "./outcome.ts";
 import { programListings } from "./program-readers.ts";
@@ -53,6 +54,8 @@ export class ArchiveJudge implements AsyncDisposable {
     // An empty tar, or one cut between two members, is nothing to Python's reader.
     if (theirs === undefined && expected.length > 0) return "Python refuses what is unpacked";
     if (theirs !== undefined && !same(theirs)) return "Python reads other files";
+    const library = await libraryListing(kind, file);
+    if (library !== undefined && !same(library.listing)) return `${library.name} reads other files`;
     if (!everyProgram) return undefined;
     const isAscii = expected.every(([path]) => /^[\0-\x7f]*$/.test(path));
     for (const { name, listing: found } of programListings(kind, file, join(this.#folder, "theirs"), isAscii))

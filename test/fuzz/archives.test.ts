@@ -1,10 +1,15 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { hash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { ArchiveJudge, fuzzArchives } from "../../scripts/fuzz/judge-archive.ts";
+import { libraryListing } from "../../scripts/fuzz/library-readers.ts";
 import { READER_PROGRAMS } from "../../scripts/fuzz/program-readers.ts";
 import { Random } from "../../scripts/fuzz/random.ts";
+import { forgedTar } from "../support/forged/artifact.ts";
 import { needsProgram } from "../support/forged/independent.ts";
+import { forgedZip } from "../support/forged/zip.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const versionFlag = (name: string): string => (name === "unzip" ? "-v" : "--version");
 const skip = READER_PROGRAMS.map((name) => needsProgram(name, versionFlag(name))).find((why) => why !== false) ?? false;
@@ -13,6 +18,20 @@ t.test("every reader takes what is unpacked in the same way", { skip }, async (t
   const { accepted, found } = await fuzzArchives(1_500, 1, 12);
   for (const { kind, seed, why } of found) t.fail(`seed ${seed}, a ${kind}: ${why}`);
   t.ok(accepted > 200, `${accepted} accepted`);
+});
+
+t.test("the libraries that are asked read sound archives", async (t) => {
+  const folder = temporaryFolder(t);
+  const sha256 = hash("sha256", "text", "hex");
+  const archives = {
+    tar: forgedTar([{ name: "./a/" }, { name: "./a/b", content: "text" }]),
+    zip: forgedZip({ entries: [{ name: "a/" }, { name: "a/b", content: "text", method: 8 }] }),
+  };
+  for (const kind of ["tar", "zip"] as const) {
+    const file = join(folder, `case.${kind}`);
+    writeFileSync(file, archives[kind]);
+    t.same((await libraryListing(kind, file))?.listing, { a: null, "a/b": sha256 }, kind);
+  }
 });
 
 t.test("what was found once is refused", { skip }, async (t) => {
