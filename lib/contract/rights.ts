@@ -22,6 +22,7 @@ export function rightsOf(descriptor: Descriptor): string[] {
     `memory: ${resources.max_memory_mb} MB`,
     `disk: ${resources.max_disk_mb} MB`,
     `time of a call: ${resources.timeout_seconds} s`,
+    ...(resources.cpu_percent === undefined ? [] : [`processor: ${resources.cpu_percent} % of one core`]),
   ];
 }
 
@@ -32,7 +33,7 @@ const denialsOf = ({ permissions }: Descriptor): string[] =>
     .flatMap(({ resource, actions }) => actions.map((action) => `${resource}: ${action}`));
 
 const LIMITS = ["max_memory_mb", "max_disk_mb", "timeout_seconds"] as const;
-const LIMIT_LINES = /^(memory|disk|time of a call): /;
+const LIMIT_LINES = /^(memory|disk|time of a call|processor): /;
 
 /**
  * Returns the rights that `after` asks for and `before` does not, one line each. A rule that is written in another way
@@ -51,5 +52,12 @@ export function moreRights(before: Descriptor, after: Descriptor): string[] {
     ...LIMITS.filter((name) => after.resources[name] > before.resources[name]).map(
       (name) => `${name}: ${after.resources[name]} instead of ${before.resources[name]}`,
     ),
+    ...moreProcessor(before.resources.cpu_percent, after.resources.cpu_percent),
   ];
+}
+
+/** A plugin that states none has what the operator's limit leaves it. */
+function moreProcessor(before: number | undefined, after: number | undefined): string[] {
+  if (before === undefined || (after !== undefined && after <= before)) return [];
+  return [`cpu_percent: ${after ?? "the operator's limit"} instead of ${before}`];
 }

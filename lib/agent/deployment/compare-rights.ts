@@ -8,6 +8,7 @@ import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile, statsOf } from "../../support/files.ts";
 import { printable } from "../../support/printable.ts";
 import { parseForeignYaml } from "../../support/yaml-file.ts";
+import { moreGranted } from "./compare-grants.ts";
 import { type Arriving, sha256Of } from "./rights.ts";
 
 /** Comparison of a version's rights with those of what runs. Apart from `rights.ts`: it loads the parser of YAML. */
@@ -54,13 +55,15 @@ export function moreOf(before: Described, after: Described): string[] {
  * Returns the rights that arriving items ask for and a release does not, one line each.
  *
  * @param folder of the release
+ * @param tree the tree that arrives with a configuration of the runtime, for sources that may have one
  */
 export async function moreThan(
   previous: Pick<Release, "items" | "descriptors">,
   folder: string,
   arriving: Arriving,
+  tree: string | undefined,
 ): Promise<string[]> {
-  const lines: string[] = [];
+  const lines = tree === undefined ? [] : await moreGranted(folder, tree);
   for (const { section, id, folder: next } of arriving) {
     const had = previous.items.some((item) => item.section === section && item.id === id);
     if (section === "extensions") {

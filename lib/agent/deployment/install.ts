@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { readDigestList } from "../../artifact/tree/digest-list.ts";
 import type { FileEntry } from "../../artifact/tree/tree-index.ts";
 import { readTreeList } from "../../artifact/tree/tree-list.ts";
+import { INTEGRATION_FILE } from "../../contract/files/manifest.ts";
 import { type ContentsOptions, REST_FOLDER, writeContents } from "../../releases/contents.ts";
 import { reserveData } from "../../releases/data-folders.ts";
 import type { Attempt, Journal } from "../../releases/journal.ts";
@@ -71,7 +72,9 @@ export async function fillRelease(
   const { target, release: name } = staged.attempt;
   const asked = { version: staged.attempt.resolved_version!, identity: staged.fetched.identity };
   // Before any provisioner runs code of a version that nobody may want.
-  await checkRights(run, asked, previous, arrivingFrom(plan, staged.fetched));
+  const { fetched } = staged;
+  const tree = fetched.keep.includes(INTEGRATION_FILE) ? fetched.tree : undefined;
+  await checkRights(run, asked, previous, { arriving: arrivingFrom(plan, staged.fetched), tree });
   const release = layout.release(target, name);
   await rename(staged.folder, release);
   await rm(join(release, ATTEMPT_FILE));
@@ -95,7 +98,8 @@ export async function fillRelease(
   await runSteps(plan.fill, filling);
   // A provisioner may have made another descriptor of it: this one is what the runtime loads.
   const installed = filling.items.map((item) => ({ ...item, folder: join(release, item.section, item.id) }));
-  if (filling.provisioned.size > 0) await checkRights(run, asked, previous, installed);
+  if (filling.provisioned.size > 0)
+    await checkRights(run, asked, previous, { arriving: installed, tree: tree && filling.fetched.tree });
   await finishRelease(run, filling, staged.attempt, unitsOf(plan));
   return filling;
 }

@@ -41,12 +41,12 @@ export async function checkRights(
   run: Run,
   { version, identity }: { version: string; identity: string | null },
   previous: Release | undefined,
-  arriving: Arriving,
+  { arriving, tree }: { arriving: Arriving; tree: string | undefined },
 ): Promise<void> {
   if (previous === undefined) return;
   const { layout, source, options, emit } = run;
   const { moreThan } = await import("./compare-rights.ts");
-  const rights = await moreThan(previous, layout.release(source.target, previous.name), arriving);
+  const rights = await moreThan(previous, layout.release(source.target, previous.name), arriving, tree);
   if (rights.length === 0) return;
   const held = { version, identity, over: previous.name, running_version: previous.version, rights };
   const open = options.acceptRights ? [] : await withoutConsent(layout, source.target, held);

@@ -129,3 +129,44 @@ t.test("a watch says once what is asked, fetches it once, and goes on after a co
   await w.until("deploy.done", { outcome: "deployed", version: "1.1.0" });
   t.equal(await readFile(join(root, "plugins/a/version"), "utf8"), "1.1.0");
 });
+
+t.test("an integration.yaml that a project ships is held when it grants more, or holds plugins less", async (t) => {
+  const root = temporaryFolder(t);
+  const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
+  const deployWith = (version: string, integration: string | undefined) => {
+    const files = { ...filesOf(version, ""), ...(integration !== undefined && { "integration.yaml": integration }) };
+    const source = sourceOf(version, INSTALL, { files });
+    const keeping = {
+      ...source,
+      resolve: async (context: Parameters<typeof source.resolve>[0]) => {
+        const resolved = await source.resolve(context);
+        return {
+          ...resolved,
+          fetch: async (...parameters: Parameters<typeof resolved.fetch>) => ({
+            ...(await resolved.fetch(...parameters)),
+            keep: ["integration.yaml"],
+          }),
+        };
+      },
+    };
+    return deploy(keeping, options, () => undefined);
+  };
+  const grants = (hosts: string) => `{ a: { network: [${hosts}] } }`;
+  const first = `app: { port: 1 }\nplugins: { grants: ${grants("a.example:443")}, sandbox: { wall: required } }\n`;
+  t.match(await deployWith("1.0.0", first), { outcome: "deployed" });
+  t.match(await deployWith("1.1.0", first.replace("1", "2")), { outcome: "deployed" }, "the rest may change");
+  const more = first.replace(grants("a.example:443"), grants("a.example:443, b.example:443"));
+  t.match(await deployWith("1.2.0", more), {
+    error: { code: "rights_held", faults: ['integration.yaml: plugins.grants.a.network: "b.example:443"'] },
+  });
+  t.match(await deployWith("1.3.0", first.replace("required", "off")), {
+    error: {
+      faults: [
+        'integration.yaml: plugins.sandbox.wall: "off"',
+        'integration.yaml: no longer plugins.sandbox.wall: "required"',
+      ],
+    },
+  });
+  t.match(await deployWith("1.4.0", "plugins: [\n"), { error: { faults: [/integration.yaml: cannot be read/] } });
+  t.match(await deployWith("1.5.0", undefined), { error: { code: "rights_held" } }, "nor may it drop the wall with it");
+});
