@@ -107,10 +107,16 @@ function waiverOf({ inspect, permissionModel }: RuntimeOptions): string | undefi
 }
 
 /** A process that does other work too stays in the control group that it was given. */
-async function chooseGroups({ guardProcess, controlGroup }: RuntimeOptions, logger: Logger): Promise<FoundGroups> {
+async function chooseGroups(
+  { guardProcess, controlGroup }: RuntimeOptions,
+  boundsIo: boolean,
+  logger: Logger,
+): Promise<FoundGroups> {
   if (guardProcess !== true && controlGroup === undefined)
     return { groups: undefined, reason: "this process is not a runtime alone" };
-  const found = await findGroups(logger, controlGroup);
+  const found = await findGroups(logger, controlGroup, boundsIo);
+  if (boundsIo && found.groups?.controllers.includes("io") !== true)
+    logger.warn("plugins.sandbox.io_mb_per_second does not hold here: there is no control group with io");
   logger.info(`sandboxed plugins: ${describeGroups(found)}`);
   return found;
 }
@@ -126,7 +132,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const logger = options.logger ?? createLogger({ name: appSettings.name, level: observability.logging.level });
   const env = options.env ?? process.env;
   const wall = await chooseWall(settings, sandboxUser(plugins.sandbox), logger, waiverOf(options));
-  const groups = await chooseGroups(options, logger);
+  const groups = await chooseGroups(options, plugins.sandbox.io_mb_per_second !== undefined, logger);
 
   // Everything that ends with the runtime, in the order in which it begins; a failed start leaves nothing behind.
   await using building = new AsyncDisposableStack();

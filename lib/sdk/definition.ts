@@ -56,8 +56,8 @@ export interface PluginDefinition<Config = Record<string, unknown>> {
   /** HTTP routes below `/plugin/<name>`; in a sandbox with the parts of request and reply that `RouteRequest` has. */
   routes?: RouteDefinition<Config>[];
   /**
-   * A Fastify plugin, for more than `routes` can say; a route's permissions are its `config.permissions`. Served for
-   * trusted plugins only.
+   * A Fastify plugin, for more than `routes` can say; a route's permissions are its `config.permissions`. In a
+   * sandbox it may declare routes and register other routers, and nothing else of Fastify is there.
    */
   router?: FastifyPluginAsync;
   /** Runs before the first call; an error here fails the load or the reload. */

@@ -19,7 +19,8 @@ const configured = z.looseObject({
 /** Returns a line for each value, by its path. */
 function linesOf(value: unknown, path: string): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => linesOf(item, path));
-  if (typeof value !== "object" || value === null) return value === undefined ? [] : [`${path}: ${JSON.stringify(value)}`];
+  if (typeof value !== "object" || value === null)
+    return value === undefined ? [] : [`${path}: ${JSON.stringify(value)}`];
   return Object.entries(value).flatMap(([key, inner]) => linesOf(inner, `${path}.${key}`));
 }
 

@@ -59,6 +59,13 @@ const sandbox = z.strictObject({
   wall: z.enum(["required", "preferred", "off"]).optional(),
   /** The most of the processor that one sandbox may have, whatever its descriptor says; percent of one core. */
   cpu_percent: amount.pipe(z.int().min(1).max(6400)).default(100),
+  /** The size of each sandbox's own `/tmp`, in memory, where the wall can give it one; 0 gives none. */
+  scratch_mb: amount.pipe(z.int().min(0).max(4096)).default(16),
+  /**
+   * The most that one sandbox may read, and that it may write, on the disk of its `data/`; megabytes a second. Holds
+   * where the runtime has control groups with `io`. Default: no limit.
+   */
+  io_mb_per_second: amount.pipe(z.int().min(1).max(100_000)).optional(),
   uid: amount.pipe(z.int().min(1)).default(65_534),
   gid: amount.pipe(z.int().min(1)).default(65_534),
   /** Milliseconds that a cancelled call or an unload may take before the process is ended. */

@@ -7,6 +7,7 @@ import { encodeFrame, type Frame, FrameReader, frameWriter } from "./frames.ts";
 import { MAX_RESULT_BYTES, parseJson, serialiseResult } from "./json.ts";
 import { lockDown } from "./lockdown.ts";
 import type { PluginLog, PluginPort } from "./plugin-port.ts";
+import { routesOfRouter } from "./router.ts";
 import { GuestRoute, routeKey, runRoute } from "./routes.ts";
 import { installSdkResolution } from "./sdk-resolution.ts";
 import { describeLoadError } from "./syntax-error.ts";
@@ -122,8 +123,8 @@ async function initialise({ facts, entry, replaces, proxied, audited }: InitFram
     plugin = await readPlugin((await import(pathToFileURL(entry).href)) as Record<string, unknown>);
     await plugin.onLoad?.(contexts.base);
     if (replaces) await plugin.onReload?.(contexts.base);
-    const hasRouter = plugin.router !== undefined;
-    send({ t: "ready", actions: [...plugin.actions.keys()], hasRouter }, described(plugin));
+    plugin.routes = [...plugin.routes, ...(await routesOfRouter(plugin.router))];
+    send({ t: "ready", actions: [...plugin.actions.keys()] }, described(plugin));
   } catch (error) {
     const code = error instanceof RuntimeFault ? error.code : "load_failed";
     send({ t: "failed", code, message: describeLoadError(error, process.cwd()).slice(0, 4096) });

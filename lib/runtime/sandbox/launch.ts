@@ -36,6 +36,9 @@ export interface Confinement {
   maxDiskMb: number;
   /** Of one core. */
   cpuPercent: number;
+  /** The size of its `/tmp`; none without a wall that gives one. */
+  scratchMb: number;
+  ioMbPerSecond: number | undefined;
   inspect?: Inspect | undefined;
 }
 
@@ -65,7 +68,7 @@ const script = (maxDiskMb: number, before: string): string =>
  * @throws RuntimeFault `sandbox_unavailable`
  */
 export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETWORK_IS_DENIABLE): Program | Enclosed {
-  const { wall, reads, writes, network, maxDiskMb, grouped } = confinement;
+  const { wall, reads, writes, network, maxDiskMb, grouped, cpuPercent, scratchMb, ioMbPerSecond } = confinement;
   const node = { file: process.execPath, arguments: nodeArguments(confinement, networkIsDeniable) };
   if (process.platform === "win32") return node;
   const program = wall
@@ -75,7 +78,7 @@ export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETW
         cwd: reads[0] ?? "/",
         network,
         user: confinement.user,
-        limits: { memoryMb: confinement.maxMemoryMb, cpuPercent: confinement.cpuPercent, diskMb: maxDiskMb },
+        limits: { memoryMb: confinement.maxMemoryMb, diskMb: maxDiskMb, cpuPercent, scratchMb, ioMbPerSecond },
       })
     : node;
   const isElsewhere = "process" in program && program.process === "elsewhere";
@@ -94,7 +97,7 @@ export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETW
 }
 
 function nodeArguments(
-  { reads, writes, network, wall, permissionModel, maxMemoryMb, inspect }: Confinement,
+  { reads, writes, network, wall, permissionModel, maxMemoryMb, scratchMb, inspect }: Confinement,
   networkIsDeniable: boolean,
 ): string[] {
   if (network === "none" && !networkIsDeniable && !wall) {
@@ -110,7 +113,10 @@ function nodeArguments(
   const permissions = [
     permissionModel === "audited" ? "--permission-audit" : "--permission",
     ...[...SHARED_READS, ...reads].map((path) => `--allow-fs-read=${path}`),
-    ...writes.flatMap((path) => [`--allow-fs-read=${path}`, `--allow-fs-write=${path}`]),
+    ...[...writes, ...(wall?.scratch === true && scratchMb > 0 ? ["/tmp"] : [])].flatMap((path) => [
+      `--allow-fs-read=${path}`,
+      `--allow-fs-write=${path}`,
+    ]),
     ...(network !== "none" && networkIsDeniable ? ["--allow-net"] : []),
   ];
   return [

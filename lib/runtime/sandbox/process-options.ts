@@ -2,7 +2,7 @@ import type { Use } from "../audit.ts";
 import type { InitFrame } from "../guest/bootstrap.ts";
 import type { PluginLog, PluginPort } from "../guest/plugin-port.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
-import type { ControlGroups, GroupLimits } from "../walls/control-group.ts";
+import type { ControlGroups, GroupBounds } from "../walls/control-group.ts";
 import type { Enclosed, Program } from "../walls/wall.ts";
 import type { SandboxUser } from "./folder-scan.ts";
 import type { MemorySampler } from "./memory-sampler.ts";
@@ -15,7 +15,7 @@ export interface ProcessOptions {
   cwd: string;
   user: SandboxUser | undefined;
   /** The kernel's bounds, where there are any; the launch is one that waits for its group. */
-  bounds: { groups: ControlGroups; limits: GroupLimits } | undefined;
+  bounds: { groups: ControlGroups; limits: GroupBounds } | undefined;
   init: InitFrame;
   startTimeoutMs: number;
   memoryLimitMb: number;

@@ -6,25 +6,38 @@ import type { RouteFacts } from "../lifecycle/instance.ts";
 
 const MAX_ACTIONS = 10_000;
 const MAX_ROUTES = 1000;
+const MAX_DESCRIPTION_CHARACTERS = 4096;
+/** Levels of a payload's schema that the OpenAPI document shows; one that goes deeper it leaves out. */
+const MAX_SCHEMA_LEVELS = 100;
 
 /** The description that a sandbox's process sends of its loaded plugin. Hostile, so every part is checked. */
 export interface Ready {
   actions: ReadonlySet<string>;
   routes: readonly RouteFacts[];
-  /** Whether it has a router of its own, which only trusted plugins can have. */
-  hasRouter: boolean;
   described: ReadonlyMap<string, ActionFacts>;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** Measures without recursion, which the value could exhaust. */
+function isDeeper(value: unknown, levels: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; depth <= levels; depth++) {
+    level = level.flatMap((part) =>
+      typeof part === "object" && part !== null ? (Object.values(part) as unknown[]) : [],
+    );
+    if (level.length === 0) return false;
+  }
+  return true;
+}
+
 function factsOf(value: unknown): ActionFacts {
   if (!isObject(value)) return {};
   const { description, payload } = value;
   return {
-    ...(typeof description === "string" && { description }),
-    ...(isObject(payload) && { payload }),
+    ...(typeof description === "string" && { description: description.slice(0, MAX_DESCRIPTION_CHARACTERS) }),
+    ...(isObject(payload) && !isDeeper(payload, MAX_SCHEMA_LEVELS) && { payload }),
   };
 }
 
@@ -66,7 +79,6 @@ export function readReady({ header, body }: Frame): Ready {
   return {
     actions: known,
     routes: routes.map(routeOf),
-    hasRouter: header["hasRouter"] === true,
     described: new Map(
       [...known].map((name) => [name, Object.hasOwn(described, name) ? factsOf(described[name]) : {}]),
     ),

@@ -167,11 +167,10 @@ export class SandboxInstance implements PluginInstance {
     const loads = await Promise.allSettled(this.#seats.map((seat) => seat.load()));
     for (const load of loads) if (load.status === "rejected") throw load.reason;
     const { plugin } = (loads[0] as PromiseFulfilledResult<SandboxProcess>).value;
-    const { actions, described, routes, hasRouter } = plugin;
+    const { actions, described, routes } = plugin;
     const { logger, descriptor } = this.#options;
     this.actions = actions;
     this.#described = { actions: described, routes };
-    if (hasRouter) logger.warn("the router of a sandboxed plugin is not served: only its routes are");
     const { prefix, verifyToken, bodyLimit } = this.#setting;
     this.#router = await createPluginRouter({
       routes: routes.map((route) => ({ ...route, handler: (request, reply) => this.#serve(route, request, reply) })),
@@ -239,13 +238,18 @@ export class SandboxInstance implements PluginInstance {
         inspect: this.#setting.inspect,
         maxMemoryMb: resources.max_memory_mb,
         maxDiskMb: resources.max_disk_mb,
-        ...{ user, cpuPercent },
+        ...{ user, cpuPercent, scratchMb: limits.scratch_mb, ioMbPerSecond: limits.io_mb_per_second },
       }),
       cwd: location.folder,
       user,
       bounds: groups && {
         groups,
-        limits: { memoryMb: resources.max_memory_mb, cpuPercent },
+        limits: {
+          memoryMb: resources.max_memory_mb,
+          cpuPercent,
+          ioMbPerSecond: limits.io_mb_per_second,
+          disk: dataDir,
+        },
       },
       init: { facts, entry, replaces: this.#replaces, proxied: typeof this.#network === "object", audited },
       startTimeoutMs: limits.start_seconds * 1000,

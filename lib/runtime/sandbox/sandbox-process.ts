@@ -31,7 +31,7 @@ const LAST_FRAMES_MS = 200;
 
 export class SandboxProcess {
   /** Known once `start` has resolved. */
-  plugin: Ready = { actions: new Set(), routes: [], hasRouter: false, described: new Map() };
+  plugin: Ready = { actions: new Set(), routes: [], described: new Map() };
   readonly exited: Promise<ExitReason>;
   readonly calls: OpenCalls;
   readonly #place: ProcessPlace;

@@ -17,6 +17,8 @@ export interface BubblewrapOptions {
   proc: boolean;
 }
 
+const MEGABYTE = 1024 * 1024;
+
 const bind = (path: string, source = path): string[] => ["--ro-bind", source, path];
 const bindIfThere = (path: string): string[] => (existsSync(path) ? bind(path, realpathSync(path)) : []);
 
@@ -29,13 +31,24 @@ function timeZone(): string[] {
 }
 
 /**
- * Returns a wall of bubblewrap. The process is alone in its namespaces of users, processes, mounts, network and IPC,
+ * Returns a wall of bubblewrap. The process is alone in its namespaces of users, processes, mounts and network,
  * has no capability, and sees Node.js, four devices and what its view names.
  */
 export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
   const shared = sharedLibraries();
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const hasSize = major > 0 || minor >= 7;
+  // Sockets of the host in the abstract name space are those of its network: a plugin that shares it opens none of that
+  // kind.
+  const filters = {
+    none: seccompFilter({ families: [FAMILY.netlink] }),
+    names: seccompFilter({ families: [FAMILY.unix, FAMILY.inet, FAMILY.inet6, FAMILY.netlink] }),
+    all: seccompFilter({ families: [FAMILY.inet, FAMILY.inet6, FAMILY.netlink] }),
+  };
   const base = [
-    ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+    ...["--unshare-user", "--unshare-pid"],
+    // The filter refuses what these would keep apart: fewer namespaces are less of the kernel to reach.
+    ...(filters.none === undefined ? ["--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"] : []),
     // No process more than the plugin's own, whose id INFO_FD tells. A session of its own it has from its parent
     // already: with --new-session the runtime could not end the whole as one group.
     ...["--as-pid-1", "--die-with-parent", "--cap-drop", "ALL", "--info-fd", String(INFO_FD)],
@@ -44,25 +57,19 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
     ...shared.flatMap((path) => bind(path, realpathSync(path))),
     ...bindIfThere(LOADER_CACHE),
     ...timeZone(),
-    ...["--dir", "/tmp"],
     ...bind(nodeFile()),
   ];
-  // Sockets of the host in the abstract name space are those of its network: a plugin that shares it opens none of that
-  // kind.
-  const filters = {
-    none: seccompFilter({ families: [FAMILY.netlink] }),
-    names: seccompFilter({ families: [FAMILY.unix, FAMILY.inet, FAMILY.inet6, FAMILY.netlink] }),
-    all: seccompFilter({ families: [FAMILY.inet, FAMILY.inet6, FAMILY.netlink] }),
-  };
   return {
     name: `bubblewrap ${version}`,
     parts: [
       ...["namespaces", "a read-only view of its release", "no capabilities"],
       ...(filters.none === undefined ? [] : ["a filter of system calls"]),
       proc ? "a /proc of its own" : "no /proc",
+      ...(hasSize ? ["a /tmp of its own"] : []),
     ],
     ownNetwork: true,
-    enclose(program: Program, { reads, writes, cwd, network }: View): Enclosed {
+    scratch: hasSize,
+    enclose(program: Program, { reads, writes, cwd, network, limits }: View): Enclosed {
       const filter = typeof network === "object" ? filters.names : filters[network];
       return {
         file,
@@ -72,6 +79,10 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
           ...(typeof network === "object" ? ["--bind", network.socket, NETWORK_SOCKET] : []),
           ...reads.flatMap((path) => bind(path)),
           ...writes.flatMap((path) => ["--bind", path, path]),
+          // What is in it is memory, and ends with the process.
+          ...(hasSize && limits.scratchMb > 0
+            ? ["--perms", "0700", "--size", String(limits.scratchMb * MEGABYTE), "--tmpfs", "/tmp"]
+            : ["--dir", "/tmp"]),
           ...["--remount-ro", "/", "--chdir", cwd],
           ...(filter === undefined ? [] : ["--seccomp", String(FILTER_FD)]),
           ...["--", program.file, ...program.arguments],

@@ -4,17 +4,25 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ifThere } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
+import { diskOf } from "./disk-of.ts";
 
 /** Control groups (cgroup v2) of one runtime: one for each sandboxed process, which the kernel holds to its bounds. */
 
 /** The controllers that are used, each with the phrase by which people know what it bounds. */
-export const BOUNDS = { memory: "memory", cpu: "processor", pids: "processes" } as const;
+export const BOUNDS = { memory: "memory", cpu: "processor", pids: "processes", io: "disk throughput" } as const;
 export type Controller = keyof typeof BOUNDS;
 
 export interface GroupLimits {
   memoryMb: number;
   /** Of one core: 150 is one and a half. */
   cpuPercent: number;
+  /** Read, and written; megabytes a second. */
+  ioMbPerSecond?: number | undefined;
+}
+
+export interface GroupBounds extends GroupLimits {
+  /** A folder on the disk whose traffic is bounded. */
+  disk: string;
 }
 
 /** Processes and threads of one sandbox; Node.js has about 15 threads. */
@@ -33,6 +41,16 @@ export function startOf(pid: number): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Returns what bounds the traffic with the disk that a folder is on.
+ * @throws Error when it is on none that the kernel counts by
+ */
+function ioBound(folder: string, bytes: number): Record<string, string> {
+  const device = diskOf(folder);
+  if (device === undefined) throw new Error(`the kernel cannot bound the traffic with the file system of ${folder}`);
+  return { "io.max": `${device} rbps=${bytes} wbps=${bytes}` };
 }
 
 /** The control group of one process. Its owner disposes of it when the process has ended. */
@@ -105,7 +123,7 @@ export class ControlGroups implements AsyncDisposable {
   }
 
   /** Makes the group of one process. @throws Error from the kernel */
-  async create({ memoryMb, cpuPercent }: GroupLimits): Promise<ControlGroup> {
+  async create({ memoryMb, cpuPercent, ioMbPerSecond, disk }: GroupBounds): Promise<ControlGroup> {
     const folder = join(this.#parent, `${this.#name}${++ControlGroups.#last}`);
     await mkdir(folder);
     const group = new ControlGroup(folder, (ended) => this.#remove(ended));
@@ -113,6 +131,7 @@ export class ControlGroups implements AsyncDisposable {
       memory: { "memory.max": String(memoryMb * MEGABYTE), "memory.oom.group": "1" },
       cpu: { "cpu.max": `${Math.round((cpuPercent * CPU_PERIOD_US) / 100)} ${CPU_PERIOD_US}` },
       pids: { "pids.max": String(MAX_TASKS) },
+      io: ioMbPerSecond === undefined ? {} : ioBound(disk, ioMbPerSecond * MEGABYTE),
     };
     try {
       for (const controller of this.controllers) {

@@ -13,7 +13,7 @@ export type FoundGroups = { groups: ControlGroups } | { groups: undefined; reaso
 /** The runtime's own leaf: a group with groups in it may have no processes (the kernel's cgroup-v2.rst). */
 const OWN_LEAF = "sealift-runtime";
 
-const CONTROLLERS = Object.keys(BOUNDS) as Controller[];
+const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "pids"];
 const DELEGATE = "the runtime's unit needs Delegate=yes, as sealift-runtime.service has it";
 
 /** Returns in words what controllers bound. */
@@ -48,10 +48,10 @@ const ownFolder = (): string =>
   groupFolder(readFileSync("/proc/self/cgroup", "latin1"), readFileSync("/proc/self/mountinfo", "latin1"));
 
 /** @throws Error when none of the controllers is there */
-async function controllersIn(folder: string): Promise<Controller[]> {
+async function controllersIn(folder: string, more: readonly Controller[] = []): Promise<Controller[]> {
   const there = (await readFile(join(folder, "cgroup.controllers"), "latin1")).trim().split(/\s+/);
   const usable = CONTROLLERS.filter((controller) => there.includes(controller));
-  if (usable.length > 0) return usable;
+  if (usable.length > 0) return [...usable, ...more.filter((controller) => there.includes(controller))];
   throw new Error("cgroup v2 has none of the controllers memory, cpu and pids here (cgroup v1 may have them)");
 }
 
@@ -85,14 +85,15 @@ async function makeRoom(folder: string): Promise<void> {
 /**
  * Prepares the control group of this process for groups of sandboxes. Takes this process into a group of its own.
  * @param own the folder of this process's control group, where the kernel is not to be asked
+ * @param boundsIo whether the traffic with disks is to be bounded too
  */
-export async function findGroups(logger: Logger, own?: string): Promise<FoundGroups> {
+export async function findGroups(logger: Logger, own?: string, boundsIo = false): Promise<FoundGroups> {
   if (process.platform !== "linux") return { groups: undefined, reason: `${process.platform} has no control groups` };
   try {
     const folder = own ?? ownFolder();
     const isPrepared = basename(folder) === OWN_LEAF;
     const parent = isPrepared ? dirname(folder) : folder;
-    const controllers = await controllersIn(parent);
+    const controllers = await controllersIn(parent, boundsIo ? ["io"] : []);
     // The root of the hierarchy may have both processes and groups; it is the one without a type.
     if (!isPrepared && existsSync(join(parent, "cgroup.type"))) await makeRoom(parent);
     const enabled = controllers.map((controller) => `+${controller}`).join(" ");

@@ -88,7 +88,7 @@ async function outputOf(child: ChildProcess): Promise<string> {
 /** Builds a wall around `node --version`. @throws Error with what went wrong */
 async function tryOut(wall: Wall, { start, user }: Trial): Promise<Wall> {
   try {
-    const limits = { memoryMb: 256, cpuPercent: 100, diskMb: 1 };
+    const limits = { memoryMb: 256, cpuPercent: 100, diskMb: 1, scratchMb: 1 };
     const view = { reads: [], writes: [], cwd: "/", network: "none", user, limits } as const;
     await outputOf(start(wall.enclose({ file: process.execPath, arguments: ["--version"] }, view)));
     return wall;

@@ -72,6 +72,7 @@ export class LandlockWall implements Wall {
   readonly name: string;
   readonly parts = ["rules for files by Landlock", "a filter of system calls", "no new privileges", "no /proc"];
   readonly ownNetwork = false;
+  readonly scratch = false;
   readonly #file: string;
   readonly #base: readonly string[];
   readonly #libraries = sharedLibraries();

@@ -42,6 +42,10 @@ const bindRead = (path: string): string[] =>
   existsSync(path) ? [`BindReadOnlyPaths=${quoted(realpathSync(path))}:${quoted(path)}`] : [];
 const bindWrite = (path: string, target = path): string => `BindPaths=${quoted(path)}:${quoted(target)}`;
 
+/** The disk is named by a path on it. */
+const boundIo = (megabytes: number) => (path: string) =>
+  ["Read", "Write"].map((way) => `IO${way}BandwidthMax=${quoted(path)} ${megabytes}M`);
+
 const FAMILIES = {
   none: "AF_NETLINK",
   names: "AF_UNIX AF_INET AF_INET6 AF_NETLINK",
@@ -80,6 +84,7 @@ export function systemdRun({ file, version }: { file: string; version: string })
       "bounds of memory, processor and processes",
     ],
     ownNetwork: true,
+    scratch: true,
     enclose(program: Program, { reads, writes, cwd, network, user, limits }: View): Enclosed {
       const properties = [
         ...base,
@@ -90,6 +95,8 @@ export function systemdRun({ file, version }: { file: string; version: string })
         `MemoryMax=${limits.memoryMb}M`,
         `CPUQuota=${limits.cpuPercent}%`,
         `LimitFSIZE=${limits.diskMb}M`,
+        ...(limits.scratchMb > 0 ? [`TemporaryFileSystem=/tmp:mode=1777,size=${limits.scratchMb}M`] : []),
+        ...(limits.ioMbPerSecond === undefined ? [] : writes.slice(-1).flatMap(boundIo(limits.ioMbPerSecond))),
       ];
       return {
         file,

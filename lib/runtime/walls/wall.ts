@@ -9,6 +9,8 @@ export interface Wall extends Disposable {
   readonly parts: readonly string[];
   /** A process has a network of its own, which may have the socket of a proxy as its way out. */
   readonly ownNetwork: boolean;
+  /** A process has a `/tmp` of its own, of the size that its view says. */
+  readonly scratch: boolean;
   /** Returns the program that runs `program` behind the wall. */
   enclose(program: Program, view: View): Enclosed;
 }
@@ -45,5 +47,5 @@ export interface View {
   network: "none" | "all" | { socket: string };
   /** The user of the process, when that is not the runtime's. */
   user: SandboxUser | undefined;
-  limits: GroupLimits & { diskMb: number };
+  limits: GroupLimits & { diskMb: number; scratchMb: number };
 }

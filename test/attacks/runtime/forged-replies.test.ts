@@ -1,5 +1,6 @@
+import t from "tap";
 import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
-import { isAlive, until } from "../../support/runtime/host.ts";
+import { isAlive, sandboxed, until } from "../../support/runtime/host.ts";
 
 /** Writes frames of its own on the channel, past the bootstrap. */
 const FORGE = `
@@ -112,4 +113,19 @@ inEachSetting("a plugin asks only for what its permissions allow", async (t, set
     [`context.call("evil", "alive")`]: "permission_denied",
   };
   for (const [method, done] of Object.entries(expected)) t.same(await host.attack(code(method)), { done }, method);
+});
+
+t.test("a forged schema without end is left out of the OpenAPI document", async (t) => {
+  const forged = `${FORGE.replaceAll("await load", "await import")}
+    // No more than what the channel takes at once.
+    const levels = 10_000;
+    const payload = '{"a":'.repeat(levels) + "1" + "}".repeat(levels);
+    send({ t: "ready", actions: ["deep"] }, '{"actions":{"deep":{"description":"shown","payload":' + payload + "}}}");
+    export default { actions: { deep: () => 1 } };`;
+  const host = await startAttacker(t, { plugins: { deep: sandboxed("deep", forged) } });
+  t.match(await host.status("deep"), { state: "loaded" });
+  const { status, body, text } = await host.system("GET", "/plugin/ipc/openapi.json");
+  t.equal(status, 200);
+  t.match(body, { paths: { "/plugin/ipc/deep/deep": { post: { summary: "shown" } } } });
+  t.notOk(text.includes('{"a":'.repeat(200)), "readers of the document may use recursion");
 });

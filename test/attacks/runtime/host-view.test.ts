@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -44,7 +44,6 @@ inEachSetting(
         users: read(`"/etc/passwd"`),
         "the machine's id": read(`"/etc/machine-id"`),
         "temporary files of others": `return (await load("node:fs")).readdirSync("/tmp").length || (() => { throw new Error("empty") })()`,
-        "a temporary file": `return (await load("node:fs")).writeFileSync("/tmp/x", "x")`,
         "a file in the root": `return (await load("node:fs")).writeFileSync("/x", "x")`,
       },
       { pid: process.pid, sibling: ((await host.status("victim")) as { pid: number }).pid },
@@ -82,6 +81,18 @@ inEachSetting("a sandbox that was granted the network opens no socket of the hos
   await pause(50);
   if (setting === "model") t.pass("Node's model grants every socket with the network: see docs/sandbox.md");
   else t.same(reached, []);
+});
+
+inEachSetting("a sandbox's /tmp is its own and has a size, or it has none", async (t, setting) => {
+  const host = await startAttacker(t, { setting, configuration: { plugins: { sandbox: { scratch_mb: 2 } } } });
+  const name = `sealift-scratch-${process.pid}`;
+  const write = (bytes: number) =>
+    host.attack(`return (await load("node:fs")).writeFileSync("/tmp/${name}", Buffer.alloc(${bytes}))`);
+  t.match(await write(1e6), setting === "model" ? { refused: "ERR_ACCESS_DENIED" } : { done: null });
+  t.match(await write(3e6), { refused: setting === "model" ? "ERR_ACCESS_DENIED" : "ENOSPC" });
+  t.notOk(existsSync(join("/tmp", name)), "the host has no such file");
+  const sibling = await host.attack(`return (await load("node:fs")).readFileSync("/tmp/${name}").length`, {}, "victim");
+  t.match(sibling, { refused: setting === "model" ? "ERR_ACCESS_DENIED" : "ENOENT" });
 });
 
 t.test("a sandbox leaves no core dump", async (t) => {

@@ -180,3 +180,33 @@ t.test("routes that cannot be served in a sandbox fail the load, and say why", a
     t.match({ state, error_code }, { state: "error", error_code: "load_failed" }, `${name}: ${error}`);
   }
 });
+
+t.test("a router in a sandbox declares routes, and one that does more fails the load", async (t) => {
+  const router = `export default {
+    router: async (app) => {
+      app.get("/items", () => ["all"]).post("/items", (request, reply) => { reply.code(201); return request.body; });
+      app.route({ method: ["PUT", "DELETE"], url: "/items/:id", handler: ({ method, params }) => [method, params.id] });
+      app.get("/private", { config: { permissions: ["read"] } }, () => "secret");
+      await app.register(async (inner) => { inner.get("/deep", () => "inner"); }, { prefix: "/v1" });
+    },
+    routes: [{ method: "GET", path: "/plain", handler: () => "plain" }],
+  };`;
+  const hook = `export default { router: async (app) => { app.addHook("onRequest", check); app.get("/x", () => 1); } };`;
+  const option = `export default { router: async (app) => { app.get("/x", { preHandler: check }, () => 1); } };`;
+  const plugins = {
+    box: sandboxed("box", router),
+    hook: sandboxed("hook", `const check = () => {}; ${hook}`),
+    option: sandboxed("option", `const check = () => {}; ${option}`),
+  };
+  const host = await startHost(t, { plugins });
+  t.same((await host.request("GET", "/plugin/box/items")).body, ["all"]);
+  const headers = { "content-type": "application/json" };
+  const posted = await host.request("POST", "/plugin/box/items", { headers, body: '{"a":1}' });
+  t.match(posted, { status: 201, body: { a: 1 } });
+  t.same((await host.request("DELETE", "/plugin/box/items/7")).body, ["DELETE", "7"]);
+  t.equal((await host.request("GET", "/plugin/box/v1/deep")).text, "inner");
+  t.equal((await host.request("GET", "/plugin/box/plain")).text, "plain");
+  t.match(await host.request("GET", "/plugin/box/private"), { status: 401 });
+  t.match(await host.status("hook"), { state: "error", error: /The router uses app\.addHook/ });
+  t.match(await host.status("option"), { state: "error", error: /The router uses the option preHandler of a route/ });
+});

@@ -1,10 +1,21 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { pino } from "pino";
 import t from "tap";
 import { ControlGroup, ControlGroups, type Controller, startOf } from "../../../../lib/runtime/walls/control-group.ts";
+import { diskOf } from "../../../../lib/runtime/walls/disk-of.ts";
 import { examineGroups, findGroups, groupFolder } from "../../../../lib/runtime/walls/find-groups.ts";
 import { spawnEnclosed } from "../../../../lib/runtime/walls/spawn.ts";
 import { GroupTree } from "../../../support/runtime/group-tree.ts";
@@ -56,6 +67,44 @@ t.test("each sandbox has a group with its bounds, which goes with it", { skip: o
   t.equal(tree.sandboxes.length, 2, "with another group");
   await host.runtime.close();
   t.same(tree.sandboxes, [], "no group outlives the runtime");
+});
+
+t.test("the traffic with the disk of data/ is bounded where the operator says so", { skip: onLinux }, async (t) => {
+  const tree = new GroupTree(t);
+  const host = await startHost(t, {
+    plugins: { one: sandboxed("one", BOX) },
+    configuration: { plugins: { sandbox: { io_mb_per_second: 20 } } },
+    controlGroup: tree.folder,
+  });
+  t.equal(tree.read("cgroup.subtree_control"), "+memory +cpu +pids +io");
+  const device = diskOf(host.path("plugins/one/data"));
+  const status = (await host.status("one")) as { state: string; error?: string; held_by?: string[] };
+  if (device === undefined) {
+    t.match(status, { state: "error", error: /cannot bound the traffic with the file system of/ });
+  } else {
+    t.equal(
+      tree.read(tree.sandboxes[0] ?? "", "io.max"),
+      `${device} rbps=${20 * 1024 * 1024} wbps=${20 * 1024 * 1024}`,
+    );
+    t.equal(status.held_by?.at(-1), "cgroup (memory, processor, processes, disk throughput)");
+  }
+  const without = new GroupTree(t, { controllers: "cpu memory pids" });
+  const other = await startHost(t, {
+    plugins: {},
+    configuration: { plugins: { sandbox: { io_mb_per_second: 20 } } },
+    controlGroup: without.folder,
+  });
+  t.ok(other.logs.some(({ msg }) => msg.includes("io_mb_per_second does not hold here")));
+});
+
+t.test("a partition is bounded as its whole disk, and a file system without a disk not at all", (t) => {
+  const folder = t.testdir({ dev: {}, vda: { dev: "8:0\n", vda1: { dev: "8:1\n", partition: "1\n" } } });
+  const { dev } = statSync(folder);
+  const name = `${((dev >> 8) & 0xfff) >>> 0}:${((dev & 0xff) | ((dev >> 12) & ~0xff)) >>> 0}`;
+  t.equal(diskOf(folder, join(folder, "dev")), undefined);
+  symlinkSync(join(folder, "vda/vda1"), join(folder, "dev", name));
+  t.equal(diskOf(folder, join(folder, "dev")), "8:0");
+  t.end();
 });
 
 t.test("groups that a killed runtime left are emptied and removed at the next start", { skip: onLinux }, async (t) => {
@@ -145,7 +194,7 @@ t.test(
     t.comment(`of the controllers, this kernel has ${controllers.join(", ") || "none: bounds are not exercised"}`);
     writeFileSync(join(kernel!, "cgroup.subtree_control"), controllers.map((name: Controller) => `+${name}`).join(" "));
     await using groups = new ControlGroups(kernel!, controllers, silent);
-    const group = await groups.create({ memoryMb: 64, cpuPercent: 50 });
+    const group = await groups.create({ memoryMb: 64, cpuPercent: 50, disk: "/" });
     const program = { file: "/bin/sh", arguments: ["-c", "read -r line; setsid sleep 60 & echo $!; sleep 60"] };
     const child = spawnEnclosed(program, { cwd: "/", user: undefined, group });
     const [line] = (await once(child.stdout!, "data")) as [Buffer];

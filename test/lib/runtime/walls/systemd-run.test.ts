@@ -47,7 +47,7 @@ t.test("where systemd starts units for the runtime, each sandbox is one", { skip
   usePath(t, folder);
   const host = await startHost(t, {
     plugins: { box: sandboxed("box", BOX, { resources: { max_memory_mb: 200, cpu_percent: 30, timeout_seconds: 1 } }) },
-    configuration: { plugins: { sandbox: { wall: "required", grace_ms: 50 } } },
+    configuration: { plugins: { sandbox: { wall: "required", grace_ms: 50, io_mb_per_second: 20 } } },
   });
   t.match(host.logs[0]?.msg, /user 65534 and systemd-run 999: a transient unit, .*bounds of memory, processor/);
   const { held_by, pid } = (await host.status("box")) as { held_by: string[]; pid: number };
@@ -72,6 +72,8 @@ t.test("where systemd starts units for the runtime, each sandbox is one", { skip
     "--property=MemoryMax=200M",
     "--property=CPUQuota=30%",
     "--property=TasksMax=128",
+    "--property=TemporaryFileSystem=/tmp:mode=1777,size=16M",
+    `--property=IOWriteBandwidthMax="${host.path("plugins/box/data")}" 20M`,
     `--property=WorkingDirectory=${release}`,
     `--property=BindReadOnlyPaths="${release}":"${release}"`,
     `--property=BindPaths="${release}/data":"${release}/data"`,
@@ -93,7 +95,7 @@ t.test("where systemd starts units for the runtime, each sandbox is one", { skip
 t.test("a systemd that is not there is quoted, and a path that no unit can name is refused", { skip }, async (t) => {
   const { folder } = standIn(t, `echo "System has not been booted with systemd as init system (PID 1)." >&2; exit 1`);
   t.match(await findWall(undefined, folder), { reason: /systemd-run cannot build it: System has not been booted/ });
-  const limits = { memoryMb: 64, cpuPercent: 100, diskMb: 1 };
+  const limits = { memoryMb: 64, cpuPercent: 100, diskMb: 1, scratchMb: 0 };
   const view = { reads: [], writes: [], cwd: "/", network: "none", user: undefined, limits } as const;
   const wall = systemdRun({ file: "/usr/bin/systemd-run", version: "252" });
   const program = { file: process.execPath, arguments: [] };
