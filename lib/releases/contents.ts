@@ -45,7 +45,7 @@ const MAX_LINE_BYTES = 64 * 1024;
 export interface KnownFile {
   /** Lower-case hex of its bytes, unless something may have changed them. */
   sha256?: string | undefined;
-  /** The file of the source tree that it is. */
+  /** The file of the source tree that it is. With its time, one that nothing has changed is not looked at again. */
   source?: FileEntry | undefined;
 }
 
@@ -73,8 +73,14 @@ export async function writeContents(folder: string, options: ContentsOptions): P
     for (const path of filesBelow(folder, kept)) {
       const { sha256, source } = known(path);
       // Synchronous, and written by the piece: a promise and a call for each small file take longer than its line.
-      const { size, mtimeMs: mtime_ms } = lstatSync(join(folder, path));
-      const line: ListedFile = { path, size, mtime_ms, sha256: sha256 ?? (await digestOf(join(folder, path))) };
+      const unchanged = sha256 !== undefined && source?.sha256 === sha256 ? source : undefined;
+      const { size, mtimeMs = 0 } = unchanged?.mtimeMs === undefined ? lstatSync(`${folder}/${path}`) : unchanged;
+      const line: ListedFile = {
+        path,
+        size,
+        mtime_ms: mtimeMs,
+        sha256: sha256 ?? (await digestOf(join(folder, path))),
+      };
       if (source !== undefined) line.executable = source.executable;
       if (source !== undefined && source.sha256 !== line.sha256)
         line.source = { size: source.size, sha256: source.sha256 };

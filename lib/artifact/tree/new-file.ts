@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
 
 /** Fails on whatever stands there already, links included: nothing in a staging folder is ever written twice. */
 const EXCLUSIVE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -18,6 +18,17 @@ export function writeNewFile(path: string, content: Uint8Array, executable: bool
   const descriptor = open(path, executable);
   try {
     writeAll(descriptor, content);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Writes a new file as {@link writeNewFile} does. @returns its time of modification, in milliseconds */
+export function writeTimedFile(path: string, content: Uint8Array, executable: boolean): number {
+  const descriptor = open(path, executable);
+  try {
+    writeAll(descriptor, content);
+    return fstatSync(descriptor).mtimeMs;
   } finally {
     closeSync(descriptor);
   }

@@ -20,6 +20,8 @@ export interface FileEntry {
   sha256: string;
   /** Chunks of a file larger than {@link CHUNKED_FROM_BYTES}. */
   chunks?: ChunkList;
+  /** When the file was written, in milliseconds: of one that was unpacked just now. */
+  mtimeMs?: number;
 }
 
 /** A folder that holds nothing: others follow from the files in them. */

@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import type { Limits } from "../limits.ts";
-import { NewFile, writeNewFile } from "./new-file.ts";
+import { NewFile, writeTimedFile } from "./new-file.ts";
 import { exceeded, NameRegistry, quoted, SafeNames } from "./safe-path.ts";
 import { comparePaths, TreeDigest } from "./tree-digest.ts";
 import type { FileEntry, TreeEntry } from "./tree-index.ts";
@@ -18,6 +18,8 @@ interface OpenFile {
   received: number;
   /** Set once the file is written: of one that comes in one piece, or has no bytes. */
   digest?: string;
+  /** Set with `digest`. Milliseconds. */
+  mtimeMs?: number;
   /** Of a file that comes in several pieces. */
   stream?: { file: NewFile; hash: Hash };
 }
@@ -92,9 +94,11 @@ export class TreeWriter {
     return [...this.#listed, ...folders].toSorted((a, b) => comparePaths(a.path, b.path));
   }
 
-  #record(path: string, size: number, executable: boolean, sha256: string): void {
+  #record(path: string, size: number, executable: boolean, sha256: string, mtimeMs?: number): void {
     this.files.add(path, sha256);
-    this.#listed.push({ type: "file", path, executable, size, sha256 });
+    const entry: FileEntry = { type: "file", path, executable, size, sha256 };
+    if (mtimeMs !== undefined) entry.mtimeMs = mtimeMs;
+    this.#listed.push(entry);
   }
 
   #claim(name: string, size: number): string {
@@ -131,12 +135,12 @@ export class TreeWriter {
     if (file.received !== file.size) throw malformed(file.path, "is shorter than it says");
     if (file.size === 0) this.#writeWhole(file, EMPTY);
     file.stream?.file[Symbol.dispose]();
-    this.#record(file.path, file.size, file.executable, file.digest ?? file.stream!.hash.digest("hex"));
+    this.#record(file.path, file.size, file.executable, file.digest ?? file.stream!.hash.digest("hex"), file.mtimeMs);
     this.#file = undefined;
   }
 
   #writeWhole(file: OpenFile, content: Uint8Array): void {
-    writeNewFile(file.target, content, file.executable);
+    file.mtimeMs = writeTimedFile(file.target, content, file.executable);
     file.digest = hash("sha256", content, "hex");
   }
 
