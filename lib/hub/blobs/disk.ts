@@ -100,6 +100,10 @@ export class DiskBlobs implements Blobs {
     return Readable.from(chunksOf(handle, range), { objectMode: false, highWaterMark: 2 * READ_CHUNK_BYTES });
   }
 
+  fileOf(id: string): string {
+    return this.#pathOf(id);
+  }
+
   async size(id: string): Promise<number | undefined> {
     return (await statsOf(this.#pathOf(id)))?.size;
   }

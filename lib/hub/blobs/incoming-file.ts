@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type FileHandle, open, rm } from "node:fs/promises";
+import { copyFile, type FileHandle, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { readChunks } from "../../support/read-chunks.ts";
 import type { IncomingBlob } from "./port.ts";
@@ -57,6 +57,11 @@ export class IncomingFile implements IncomingBlob {
     // One batch is being written while the next gathers: two batches are all that a slow disk can make us hold.
     await this.#writing;
     this.#startWrite();
+  }
+
+  async copyFrom(path: string): Promise<void> {
+    await copyFile(path, this.path);
+    this.#size = (await this.#handle.stat()).size;
   }
 
   #startWrite(): void {

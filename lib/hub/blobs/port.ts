@@ -18,6 +18,8 @@ export interface IncomingBlob extends AsyncDisposable {
   readonly size: number;
   /** Waits when the disk is slower than the sender. The chunk must not be changed afterwards. */
   write(chunk: Uint8Array): Promise<void>;
+  /** Copies a whole file of this machine in, without its bytes passing through this program. Instead of `write`. */
+  copyFrom(path: string): Promise<void>;
   /** Everything written is on the disk afterwards, and can be read back with `readBack`. */
   flush(): Promise<void>;
   /** The path of the flushed bytes, for programs that need a file. */
@@ -46,6 +48,8 @@ export interface Blobs {
   create(): Promise<IncomingBlob>;
   /** @throws ENOENT when there is no such blob */
   read(id: string, range?: ByteRange): Promise<Readable>;
+  /** The path of a blob, where blobs are files of this machine. */
+  fileOf?(id: string): string;
   /** Bytes of a blob, or undefined when there is none. */
   size(id: string): Promise<number | undefined>;
   /**

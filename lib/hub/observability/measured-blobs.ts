@@ -27,6 +27,7 @@ function measuredIncoming(blob: IncomingBlob, metrics: HubMetrics): IncomingBlob
       return blob.path;
     },
     write: (chunk) => blob.write(chunk),
+    copyFrom: (path) => blob.copyFrom(path),
     flush: () => blob.flush(),
     readBack: () => blob.readBack(),
     commit: (id) => measured(metrics, "store", () => blob.commit(id)),
@@ -45,6 +46,7 @@ export function measuredBlobs(blobs: Blobs, metrics: HubMetrics): Blobs {
     claim: (owner) => blobs.claim(owner),
     create: async () => measuredIncoming(await measured(metrics, "create", () => blobs.create()), metrics),
     read: (id, range) => measured(metrics, "read", () => blobs.read(id, range)),
+    ...(blobs.fileOf && { fileOf: (id) => blobs.fileOf!(id) }),
     size: (id) => measured(metrics, "size", () => blobs.size(id)),
     directUrl: async (id, lifetimeMs) => blobs.directUrl?.(id, lifetimeMs),
     remove: (id) => measured(metrics, "remove", () => blobs.remove(id)),
