@@ -22,6 +22,8 @@ const NETWORK_IS_DENIABLE = process.allowedNodeEnvironmentFlags.has("--allow-net
 /** Node ≥ 25 denies the inspector under `--permission`. */
 const INSPECTOR_FLAGS = process.allowedNodeEnvironmentFlags.has("--allow-inspector") ? ["--allow-inspector"] : [];
 
+const SCRATCH = "/tmp";
+
 export interface Confinement {
   /** Real paths; the process starts in the first one. */
   reads: readonly string[];
@@ -68,8 +70,9 @@ const script = (maxDiskMb: number, before: string): string =>
  * @throws RuntimeFault `sandbox_unavailable`
  */
 export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETWORK_IS_DENIABLE): Program | Enclosed {
-  const { wall, reads, writes, network, maxDiskMb, grouped, cpuPercent, scratchMb, ioMbPerSecond } = confinement;
-  const node = { file: process.execPath, arguments: nodeArguments(confinement, networkIsDeniable) };
+  const { wall, reads, writes, network, maxDiskMb, grouped, cpuPercent, ioMbPerSecond } = confinement;
+  const scratchMb = scratchOf(confinement);
+  const node = { file: process.execPath, arguments: nodeArguments(confinement, scratchMb, networkIsDeniable) };
   if (process.platform === "win32") return node;
   const program = wall
     ? wall.enclose(node, {
@@ -96,8 +99,15 @@ export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETW
   };
 }
 
+/** None where what a plugin reads lies below it: leave to write there would be leave to write its own code. */
+function scratchOf({ wall, reads, writes, scratchMb }: Confinement): number {
+  const isTaken = [...SHARED_READS, ...reads, ...writes].some((path) => path.startsWith(`${SCRATCH}/`));
+  return wall?.scratch !== true || isTaken ? 0 : scratchMb;
+}
+
 function nodeArguments(
-  { reads, writes, network, wall, permissionModel, maxMemoryMb, scratchMb, inspect }: Confinement,
+  { reads, writes, network, wall, permissionModel, maxMemoryMb, inspect }: Confinement,
+  scratchMb: number,
   networkIsDeniable: boolean,
 ): string[] {
   if (network === "none" && !networkIsDeniable && !wall) {
@@ -113,7 +123,7 @@ function nodeArguments(
   const permissions = [
     permissionModel === "audited" ? "--permission-audit" : "--permission",
     ...[...SHARED_READS, ...reads].map((path) => `--allow-fs-read=${path}`),
-    ...[...writes, ...(wall?.scratch === true && scratchMb > 0 ? ["/tmp"] : [])].flatMap((path) => [
+    ...[...writes, ...(scratchMb > 0 ? [SCRATCH] : [])].flatMap((path) => [
       `--allow-fs-read=${path}`,
       `--allow-fs-write=${path}`,
     ]),

@@ -77,12 +77,12 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
           ...base,
           ...(network === "all" ? nameService(shared).flatMap(bindIfThere) : ["--unshare-net"]),
           ...(typeof network === "object" ? ["--bind", network.socket, NETWORK_SOCKET] : []),
-          ...reads.flatMap((path) => bind(path)),
-          ...writes.flatMap((path) => ["--bind", path, path]),
-          // What is in it is memory, and ends with the process.
+          // What is in it is memory, and ends with the process. Before what may lie below it.
           ...(hasSize && limits.scratchMb > 0
             ? ["--perms", "0700", "--size", String(limits.scratchMb * MEGABYTE), "--tmpfs", "/tmp"]
             : ["--dir", "/tmp"]),
+          ...reads.flatMap((path) => bind(path)),
+          ...writes.flatMap((path) => ["--bind", path, path]),
           ...["--remount-ro", "/", "--chdir", cwd],
           ...(filter === undefined ? [] : ["--seccomp", String(FILTER_FD)]),
           ...["--", program.file, ...program.arguments],

@@ -1,4 +1,5 @@
 import t from "tap";
+import { bubblewrap } from "../../../../lib/runtime/walls/bubblewrap.ts";
 import { sandboxLaunch } from "../../../../lib/runtime/sandbox/launch.ts";
 
 t.test("a Node that cannot deny the network runs no sandbox that was not granted it", (t) => {
@@ -20,5 +21,26 @@ t.test("a Node that cannot deny the network runs no sandbox that was not granted
   t.ok(sandboxLaunch({ ...confinement, network: "all" }, true).arguments.includes("--allow-net"));
   t.throws(() => sandboxLaunch({ ...confinement, reads: ["/rel*ase"] }, true), { code: "sandbox_unavailable" });
   t.ok(sandboxLaunch(confinement, true).arguments.includes("--permission"));
+  t.end();
+});
+
+t.test("a plugin whose release lies below /tmp gets no /tmp of its own, which would hide it", (t) => {
+  const wall = bubblewrap({ file: "/usr/bin/bwrap", version: "0.8.0", proc: true });
+  const confinement = {
+    ...{ network: "none" as const, maxMemoryMb: 64, maxDiskMb: 1, grouped: false, user: undefined, cpuPercent: 100 },
+    ...{ wall, scratchMb: 16, ioMbPerSecond: undefined, permissionModel: "enforced" as const },
+  };
+  const of = (release: string) =>
+    sandboxLaunch({ ...confinement, reads: [release], writes: [`${release}/data`] }, true);
+  const elsewhere = of("/srv/release").arguments;
+  t.ok(elsewhere.includes("--tmpfs") && elsewhere.includes("--allow-fs-write=/tmp"));
+  const below = of("/tmp/release").arguments;
+  t.notOk(below.includes("--tmpfs") || below.includes("--allow-fs-write=/tmp"));
+  const old = { ...wall, scratch: false };
+  t.notOk(
+    sandboxLaunch({ ...confinement, wall: old, reads: ["/srv/r"], writes: [] }).arguments.includes(
+      "--allow-fs-write=/tmp",
+    ),
+  );
   t.end();
 });
