@@ -20,6 +20,7 @@ import { benchSandboxedRoutes, benchTrustedCalls } from "./runtime-calls.ts";
 import { benchReloads } from "./runtime-reloads.ts";
 import { benchSandboxedCalls } from "./runtime-sandbox.ts";
 import { benchStart } from "./runtime-start.ts";
+import { benchWalls } from "./runtime-walls.ts";
 import { startupRows } from "./startup.ts";
 
 const runs = Number(process.env.BENCH_RUNS ?? 3);
@@ -49,6 +50,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   ],
   "runtime-reloads": () => benchReloads(),
   "runtime-start": () => benchStart(),
+  "runtime-walls": () => benchWalls(),
   memory: async () => [...(await memoryRows(disk, gib, "3")), ...(await memoryRows(disk, Math.min(gib, 1), "9"))],
   "memory-bucket": async () => [await bucketMemoryRow(disk, Math.min(gib, 1))],
 };

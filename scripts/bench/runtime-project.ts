@@ -23,9 +23,15 @@ export class BenchProject implements AsyncDisposable {
     await writeFile(file, content);
   }
 
-  async plugin(name: string, mode: "trusted" | "sandboxed", source: string, file = "src/main.mjs"): Promise<void> {
+  async plugin(
+    name: string,
+    mode: "trusted" | "sandboxed",
+    source: string,
+    file = "src/main.mjs",
+    more = "",
+  ): Promise<void> {
     const limits = "resources:\n  max_memory_mb: 256\n  rate_limit: { calls: 100000000, period_seconds: 1 }\n";
-    const descriptor = `name: ${name}\nversion: 1.0.0\nexecution_mode: ${mode}\nentry_point: ${file}\n${limits}`;
+    const descriptor = `name: ${name}\nversion: 1.0.0\nexecution_mode: ${mode}\nentry_point: ${file}\n${limits}${more}`;
     await this.write(`plugins/${name}/plugin.yaml`, descriptor);
     await this.write(`plugins/${name}/${file}`, source);
   }

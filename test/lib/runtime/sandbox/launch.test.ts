@@ -1,6 +1,6 @@
 import t from "tap";
-import { bubblewrap } from "../../../../lib/runtime/walls/bubblewrap.ts";
 import { sandboxLaunch } from "../../../../lib/runtime/sandbox/launch.ts";
+import { bubblewrap } from "../../../../lib/runtime/walls/bubblewrap.ts";
 
 t.test("a Node that cannot deny the network runs no sandbox that was not granted it", (t) => {
   const confinement = {

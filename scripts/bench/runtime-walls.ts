@@ -1,0 +1,180 @@
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { pino } from "pino";
+import { CallLog } from "../../lib/runtime/calls/call-log.ts";
+import { Calls } from "../../lib/runtime/calls/calls.ts";
+import { Metrics } from "../../lib/runtime/observability/metrics.ts";
+import { createRuntime, type Runtime } from "../../lib/runtime/runtime.ts";
+import { BenchProject, configuration } from "./runtime-project.ts";
+import { type BenchRow, round } from "./runtime-row.ts";
+
+/** The price of the second wall at a start, in a call and at the network, and that of many sandboxes together. */
+
+const MOST_START_MS = 20;
+const MOST_CALL_US = 5;
+const MOST_PROXY_MS = 0.3;
+const MOST_FLEET_SECONDS = 6;
+const MOST_IDLE_PERCENT = 1;
+/** For which idle sandboxes are watched. */
+const IDLE_MS = 5000;
+
+/** Times `rounds` requests one after the other, within the plugin; milliseconds at p50. */
+const SOURCE = `
+import { get } from "node:http";
+const p50 = (times) => times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
+const ask = (port) => new Promise((done, fail) => get({ host: "127.0.0.1", port }, (answer) => answer.on("end", done).resume()).on("error", fail));
+export default { actions: {
+  echo: (payload) => payload,
+  fetch: async ({ port, rounds }) => {
+    const times = [];
+    for (let each = 0; each < rounds; each++) {
+      const started = performance.now();
+      await ask(port);
+      if (each >= rounds / 5) times.push(performance.now() - started);
+    }
+    return p50(times);
+  },
+} };`;
+
+type Wall = "required" | "off";
+
+async function runtimeOf(project: BenchProject, wall: Wall, grants: object = {}): Promise<Runtime> {
+  const plugins = { ...configuration.plugins, sandbox: { wall }, grants };
+  const logger = pino({ level: "silent" });
+  const runtime = await createRuntime({ configuration: { ...configuration, plugins }, root: project.root, logger });
+  await runtime.lifecycle.loadAll();
+  const failed = runtime.catalogue.all.find(({ state }) => state !== "loaded");
+  if (failed) throw new Error(`${failed.name}: ${failed.fault?.message ?? "is not loaded"}`);
+  return runtime;
+}
+
+const caller = (runtime: Runtime) => {
+  const calls = new Calls(runtime.catalogue, new Metrics(), new CallLog(pino({ level: "silent" })));
+  return (plugin: string, action: string, payload: unknown) =>
+    calls.call(plugin, action, payload, { requestId: "bench", depth: 0 });
+};
+
+const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+/** Loads and calls with and without the wall, by turns, so that both meet the same load of the machine. */
+async function startAndCall(starts: number, rounds: number): Promise<BenchRow[]> {
+  await using project = await BenchProject.create();
+  await project.plugin("echo", "sandboxed", SOURCE);
+  const runtimes = { required: await runtimeOf(project, "required"), off: await runtimeOf(project, "off") };
+  const started: Record<Wall, number[]> = { required: [], off: [] };
+  const called: Record<Wall, number[]> = { required: [], off: [] };
+  try {
+    for (let turn = 0; turn < starts; turn++) {
+      for (const wall of ["required", "off"] as const) {
+        const before = performance.now();
+        await runtimes[wall].lifecycle.reload("echo");
+        started[wall].push(performance.now() - before);
+      }
+    }
+    const calls = { required: caller(runtimes.required), off: caller(runtimes.off) };
+    for (let turn = 0; turn < rounds; turn++) {
+      for (const wall of ["required", "off"] as const) {
+        const before = performance.now();
+        await calls[wall]("echo", "echo", { turn });
+        if (turn >= rounds / 5) called[wall].push((performance.now() - before) * 1000);
+      }
+    }
+  } finally {
+    await Promise.all([runtimes.required.close(), runtimes.off.close()]);
+  }
+  const row = (what: string, times: Record<Wall, number[]>, most: number, unit: string): BenchRow => {
+    const [walled, bare] = [median(times.required), median(times.off)];
+    return {
+      name: `runtime: ${what} behind the wall`,
+      against: "the same without it",
+      ratio: round(walled / bare),
+      budget: `≤ ${most} ${unit} more at p50`,
+      ok: walled - bare <= most,
+      detail: `${round(walled, 1)} ${unit} against ${round(bare, 1)} ${unit}`,
+    };
+  };
+  return [row("a start", started, MOST_START_MS, "ms"), row("a sandboxed action", called, MOST_CALL_US, "µs")];
+}
+
+async function proxied(rounds: number): Promise<BenchRow> {
+  const server = createServer((_request, response) => response.end("hello"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await using project = await BenchProject.create();
+  const named = `network: ["127.0.0.1:${port}"]\n`;
+  await project.plugin("named", "sandboxed", SOURCE, "src/main.mjs", named);
+  await project.plugin("direct", "sandboxed", SOURCE, "src/main.mjs", "network: true\n");
+  const grants = { named: { network: [`127.0.0.1:${port}`] }, direct: { network: true } };
+  const runtime = await runtimeOf(project, "required", grants);
+  try {
+    const call = caller(runtime);
+    const [through, direct] = [
+      Number(await call("named", "fetch", { port, rounds })),
+      Number(await call("direct", "fetch", { port, rounds })),
+    ];
+    return {
+      name: "runtime: a request through the proxy",
+      against: "the same over the host's network",
+      ratio: round(through / direct),
+      budget: `≤ ${MOST_PROXY_MS} ms more at p50`,
+      ok: through - direct <= MOST_PROXY_MS,
+      detail: `${round(through, 3)} ms against ${round(direct, 3)} ms`,
+    };
+  } finally {
+    await runtime.close();
+    server.close();
+  }
+}
+
+/** Processor time of a process in the kernel's ticks of 10 ms. */
+function ticksOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)?.split(" ") ?? [];
+  return Number(fields[11]) + Number(fields[12]);
+}
+
+async function many(count: number): Promise<BenchRow[]> {
+  await using project = await BenchProject.create();
+  for (let index = 0; index < count; index++) await project.plugin(`plugin-${index}`, "sandboxed", SOURCE);
+  const before = performance.now();
+  const runtime = await runtimeOf(project, "required");
+  try {
+    const seconds = (performance.now() - before) / 1000;
+    // What the start left to do is not what idling costs.
+    await pause(2000);
+    const pids = [process.pid, ...runtime.catalogue.all.map((slot) => slot.status().pid ?? 0)];
+    const ticks = () => pids.reduce((sum, pid) => sum + ticksOf(pid), 0);
+    const [at, first] = [performance.now(), ticks()];
+    await pause(IDLE_MS);
+    const percent = ((ticks() - first) * 1000) / (performance.now() - at);
+    return [
+      {
+        name: `runtime: start with ${count} sandboxed plugins`,
+        against: `${MOST_FLEET_SECONDS} s`,
+        ratio: round(seconds / MOST_FLEET_SECONDS),
+        budget: `≤ ${MOST_FLEET_SECONDS} s`,
+        ok: seconds <= MOST_FLEET_SECONDS,
+        detail: `${round(seconds)} s`,
+      },
+      {
+        name: `runtime: ${count} sandboxed plugins that idle`,
+        against: "one core",
+        ratio: round(percent / 100, 4),
+        budget: `≤ ${MOST_IDLE_PERCENT} %`,
+        ok: percent <= MOST_IDLE_PERCENT,
+        detail: `${round(percent)} % of one core, in ${IDLE_MS / 1000} s`,
+      },
+    ];
+  } finally {
+    await runtime.close();
+  }
+}
+
+export async function benchWalls({ starts = 20, rounds = 4000, requests = 1000, plugins = 50 } = {}): Promise<
+  BenchRow[]
+> {
+  return [...(await startAndCall(starts, rounds)), await proxied(requests), ...(await many(plugins))];
+}
+
+if (import.meta.main) console.table(await benchWalls());
