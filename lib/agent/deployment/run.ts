@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { access, constants } from "node:fs/promises";
 import { resolve as absolute } from "node:path";
 import { DEFAULT_LIMITS, type Limits } from "../../artifact/limits.ts";
 import { DEPLOYMENT_DEFAULTS, type Durability } from "../../contract/deployment-defaults.ts";
@@ -180,10 +181,31 @@ export type OpenedRun<S extends Deployed = Source> = Run<S> & AsyncDisposable;
  * @throws DeploymentError `root_foreign`, `root_unusable`
  */
 export async function openRoot<S extends Deployed>(begun: Run<S>): Promise<OpenedRun<S>> {
-  await makeFolder(begun.layout.root);
+  await usableFolder(begun.layout.root);
   const { layout, ...root } = await openProjectRoot(begun.layout, begun.options);
-  if (layout === begun.layout) return { ...begun, ...root };
+  if (layout === begun.layout) {
+    await usableFolder(layout.sealift);
+    return { ...begun, ...root };
+  }
   return { ...begun, ...root, layout, emit: (event) => begun.emit(shownIn(event, layout)) };
+}
+
+/** Answers of a file system that stay as they are until a person does something; a full disk is none of them. */
+const UNUSABLE = new Set(["ENOENT", "ENOTDIR", "EEXIST", "EACCES", "EPERM", "EROFS", "ELOOP", "ENAMETOOLONG"]);
+
+/** Makes a folder of the project root, and sees whether it can be written. @throws DeploymentError `root_unusable` */
+async function usableFolder(folder: string): Promise<void> {
+  try {
+    await makeFolder(folder);
+    await access(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (!UNUSABLE.has(code ?? "")) throw error;
+    throw deploymentError("root_unusable", `The project root cannot be made or written: ${message}.`, {
+      cause: error,
+      hint: "Name another one with --project-root, or let this user write there.",
+    });
+  }
 }
 
 /** An event for people, with the names of folders in place of paths through open ones. */

@@ -288,3 +288,14 @@ t.test("a project root that cannot be written is an error, not a crash", async (
   const h = host(t, { projectRoot: join(root, "file", "below") });
   t.match(await h.run(sourceOf("1.0.0", INSTALL)), { status: "failed", report: null });
 });
+
+t.test("a project root that cannot be made is told as such, with nothing left behind", async (t) => {
+  const folder = temporaryFolder(t);
+  await writeFile(join(folder, "file"), "");
+  for (const root of [join(folder, "file", "below"), join(folder, "file"), "/proc/x"]) {
+    const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
+    const result = await deploy(sourceOf("1.0.0", INSTALL), options, () => undefined);
+    t.match(result, { status: "failed", error: { code: "root_unusable", exitCode: 1 } }, root);
+  }
+  t.strictSame(await readdir(folder), ["file"]);
+});
