@@ -12,6 +12,7 @@ import { createHub } from "../../lib/hub/hub.ts";
 import { openHubDatabase } from "../../lib/hub/storage.ts";
 
 const ROUNDS = 100;
+const FILL_ROWS = 10_000;
 const FEW = 1000;
 const MANY = Number(process.argv[2] ?? 100_000);
 const databaseUrl = process.argv[3];
@@ -108,18 +109,21 @@ try {
 
   /** Fills a table with copies of the one version that a project has. */
   const fill = async (table: "artifacts" | "releases", column: string, owner: string, count: number): Promise<void> => {
-    const one = sql<object>`select * from ${sql.table(table)} where ${sql.ref(column)} = ${owner}`;
-    const columns = Object.keys((await one.execute(kysely)).rows[0]!);
+    const one = sql<object>`select * from ${sql.table(table)} where ${sql.ref(column)} = ${owner} order by created_at desc`;
+    const columns = Object.keys((await sql<object>`${one} limit 1`.execute(kysely)).rows[0]!);
     const made: Record<string, string> = {
       id: "t.id || '_' || n.i",
       version: "'1.' || n.i || '.0'",
       created_at: createdAt,
     };
     const values = columns.map((name) => sql.raw(made[name] ?? `t."${name}"`));
-    await sql`
-      insert into ${sql.table(table)} (${sql.join(columns.map((name) => sql.ref(name)))})
-      with recursive n(i) as (select 1 union all select i + 1 from n where i < ${sql.lit(count)})
-      select ${sql.join(values)} from n, (${one}) t`.execute(kysely);
+    // In parts, each shorter than a statement may take.
+    for (let from = 1; from <= count; from += FILL_ROWS)
+      await sql`
+        insert into ${sql.table(table)} (${sql.join(columns.map((name) => sql.ref(name)))})
+        with recursive n(i) as (
+          select ${sql.lit(from)} union all select i + 1 from n where i < ${sql.lit(Math.min(from + FILL_ROWS - 1, count))})
+        select ${sql.join(values)} from n, (${one} limit 1) t`.execute(kysely);
     await sql`analyze ${sql.table(table)}`.execute(kysely);
   };
 
@@ -130,8 +134,10 @@ try {
     return kysely.connection().execute(async (connection) => {
       const run = async (line: string) => (await sql.raw<object>(line).execute(connection)).rows;
       await run("set plan_cache_mode = force_generic_plan");
-      await run(`prepare slow as ${text}`);
-      const nulls = Array.from(new Set(text.match(/\$\d+/g)), () => "null").join(", ");
+      let position = 0;
+      const numbered = text.replaceAll("?", () => `$${++position}`);
+      await run(`prepare slow as ${numbered}`);
+      const nulls = Array.from(new Set(numbered.match(/\$\d+/g)), () => "null").join(", ");
       const plan = lines(await run(`explain execute slow${nulls === "" ? "" : `(${nulls})`}`));
       await run("deallocate slow");
       return plan;
