@@ -74,7 +74,7 @@ export function publish(
   );
 }
 
-function deploy({ folder, projectId, host }: Stage, version: string, more: readonly string[] = []): Promise<Measured> {
+function deploy({ folder, projectId, host }: Stage, version: string): Promise<Measured> {
   const root = join(folder, "host");
   rmSync(root, { recursive: true, force: true });
   return program(
@@ -88,7 +88,6 @@ function deploy({ folder, projectId, host }: Stage, version: string, more: reado
       join(folder, "keys", "signer.pub"),
       "--project-root",
       root,
-      ...more,
     ],
     host,
   );
@@ -222,27 +221,6 @@ export async function projectRows(folder: string, place: string, runs: number): 
     );
   }
   return rows;
-}
-
-/** Part of a deployment that waiting for the disk may take (docs/performance.md). */
-const BARRIER_BUDGET = 0.15;
-
-/** The cost of durability: a deployment that waits for the disk, and one that does not. */
-export async function barrierRows(folder: string, runs: number): Promise<Row[]> {
-  await using stage = await openStage(join(folder, "stage"));
-  const source = join(stage.folder, "source");
-  largeFile(join(await projectTree(source, stage.projectId), "cargo.bin"), 1024);
-  await publish(stage, source, "1.0.0", LEVEL, ["--deltas", "0"]);
-  const measured = (durability: string): Promise<Measured> =>
-    best(runs, async () => {
-      // What others have left to write is not the barrier's cost.
-      await shell(`sync -f ${folder}`);
-      return await deploy(stage, "1.0.0", ["--durability", durability]);
-    });
-  const full = await measured("full");
-  const none = await measured("none");
-  const cost = (full.wall - none.wall) / full.wall;
-  return [atMost("barrier, 1 GiB in one file, disk", "the deployment", cost, BARRIER_BUDGET, seconds(full, none))];
 }
 
 /** Peak memory of hub, publisher and agent with one artifact of some GiB (docs/performance.md). */
