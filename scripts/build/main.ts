@@ -30,13 +30,14 @@ async function build(): Promise<void> {
   // It looks for its bytes beside itself.
   const wasm = readFileSync(createRequire(import.meta.url).resolve("jq-web/jq.wasm"));
   writeFileSync("dist/lib/chunks/jq.wasm", stripWasm(wasm));
+  // The runtime loads the SDK, and the next step starts all programs.
+  node(createRequire(import.meta.url).resolve("typescript/bin/tsc"), "-p", "tsconfig.build.json");
   await mergeChunks(bundled.outputs);
 
   writeFileSync("dist/THIRD-PARTY-LICENCES.txt", licencesText(bundledPackages(bundled.inputs)));
   const faults = dependencyFaults(bundled.inputs, packageJson);
   if (faults.length > 0) throw new Error(faults.join("\n"));
 
-  node(createRequire(import.meta.url).resolve("typescript/bin/tsc"), "-p", "tsconfig.build.json");
   node("scripts/manual.ts");
   fillCompileCache();
 }
