@@ -1,4 +1,6 @@
 import type { ChildProcess } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import type { ControlGroup } from "../walls/control-group.ts";
@@ -14,6 +16,16 @@ function killGroup(leader: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** For which an end waits for the plugin's process once its wall is gone, and how often it looks. Milliseconds. */
+const LEAVING_MS = 5000;
+const LEAVING_CHECK_MS = 5;
+
+/** True until a process has ended, whether or not its parent has asked for its exit code. */
+async function runs(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => ") X ");
+  return !/\) [ZX] /.test(stat);
 }
 
 export interface PlaceOptions {
@@ -70,9 +82,12 @@ export class ProcessPlace {
     if (!killGroup(leader)) child.kill("SIGKILL");
   }
 
-  /** Forgets the process, which has ended. */
-  forget(): void {
+  /** Waits until the plugin's process has left, too, now that its wall has; then forgets it. */
+  async left(): Promise<void> {
     const { reaper, leader, sampled } = this.#options;
+    const until = performance.now() + LEAVING_MS;
+    while (sampled.pid !== leader && (await runs(sampled.pid)) && performance.now() < until)
+      await sleep(LEAVING_CHECK_MS);
     for (const pid of new Set([leader, sampled.pid])) reaper.remove(pid);
   }
 

@@ -77,10 +77,11 @@ export class SandboxProcess {
     const unwatch = options.sampler.watch(this.#sampled);
     this.exited = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
-        this.#place.forget();
         unwatch();
         // A sandbox has no children that could hold the channel open.
-        void this.#channel.ended(LAST_FRAMES_MS).then(() => resolve(this.#end(code, signal)));
+        void Promise.all([this.#place.left(), this.#channel.ended(LAST_FRAMES_MS)]).then(() =>
+          resolve(this.#end(code, signal)),
+        );
       });
     });
   }
