@@ -9,6 +9,7 @@ import t, { type Test } from "tap";
 import { systemdNotifier } from "../../../../lib/support/systemd/notify.ts";
 import { needsProgram } from "../../../support/forged/independent.ts";
 import { NotifySocket } from "../../../support/programs/notify-socket.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../support/programs/notifying-program.ts", import.meta.url));
 const skip = needsProgram("systemd-notify") || needsProgram("python3");
@@ -150,7 +151,7 @@ t.test("messages do not overtake each other, however slow the first one is", asy
 });
 
 t.test("a slow program is not started again for the next ping", async (t) => {
-  const log = join(t.testdir(), "log");
+  const log = join(temporaryFolder(t), "log");
   const path = fakeProgram(t, `echo start >> '${log}'; sleep 0.5; echo end >> '${log}'`);
   notifierFor(t, { NOTIFY_SOCKET: "/nowhere", PATH: path, WATCHDOG_USEC: "150000" });
   const lines = await linesOf(log, 6);
