@@ -91,7 +91,10 @@ const EXHAUSTED: Record<string, string> = {
   ERR_INVALID_PACKAGE_CONFIG: "its own files cannot be opened",
 };
 
-/** Returns what the machine lacks. A thread that cannot be started tells the system's code in its text only. */
+/**
+ * Names the resource that the machine has run out of. The error of a thread that cannot start has the system's code
+ * only in its text.
+ */
 function lackOf({ code, syscall, message }: NodeJS.ErrnoException): string | undefined {
   if (code === "EAGAIN" && syscall?.startsWith("spawn")) return "no more processes can be started";
   return EXHAUSTED[code ?? ""] ?? EXHAUSTED[/\b(?:EMFILE|ENFILE)\b/.exec(message ?? "")?.[0] ?? ""];

@@ -52,7 +52,8 @@ interface Reason {
 }
 
 /**
- * Returns what a failed call to the database, the blobs or the disk says of its storage; undefined for any other error.
+ * Finds the trouble of the storage behind a failed call to the database, the blobs or the disk; undefined for other
+ * errors.
  */
 export function storageTrouble(error: unknown): StorageTrouble | undefined {
   if (error instanceof StorageError) return error.trouble;

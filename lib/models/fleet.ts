@@ -43,7 +43,7 @@ export interface VersionShare {
 /** In place of a version, where none runs. */
 export const NOTHING = "none";
 
-/** Returns what a host runs, as it is shown and counted. */
+/** The version that a host runs, as it is shown and counted. */
 export function shownVersion(host: FleetHost): string {
   const running = runningVersion(host);
   return running === undefined ? `${host.version} (failed)` : (running ?? NOTHING);
@@ -57,7 +57,7 @@ export const triedVersion = (host: FleetHost): string | null =>
 export const statusText = ({ status, held }: Pick<HostRow, "status" | "held">): string =>
   held ? "held" : status === "rolled_back" ? "rolled back" : status;
 
-/** Returns what went wrong in one line, with the version that was tried. */
+/** The failure of a host in one line, with the version that was tried. */
 export const troubleOf = ({ tried, error, held }: Pick<HostRow, "tried" | "error" | "held">): string =>
   tried === null || held ? (error ?? "") : `${tried} failed${error === null ? "" : `: ${error}`}`;
 

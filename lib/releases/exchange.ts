@@ -15,7 +15,7 @@ const PERL = "exit(syscall($ARGV[0], -100, $ARGV[1], -100, $ARGV[2], 2) == 0 ? 0
  * Exchanges a folder and a link in one step, so that at every instant both names lead somewhere: Linux can (renameat2
  * with RENAME_EXCHANGE), Node has no call for it, so `mv --exchange` (coreutils 9.5) or perl makes it.
  *
- * Where neither can, two renames follow each other without a pause: the folder's name is missing between them for some
+ * Without either, two renames follow each other without a pause: the folder's name is missing between them for some
  * microseconds, and if the process is killed right there until the next run. Nothing else is different.
  *
  * @param folder a folder, where the link is to stand

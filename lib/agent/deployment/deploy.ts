@@ -20,6 +20,7 @@ import {
   lockRoot,
   lockTarget,
   openRoot,
+  refused,
   type Run,
 } from "./run.ts";
 import { settle } from "./settle.ts";
@@ -58,15 +59,6 @@ async function deployOnce(source: Source, options: DeployOptions, listener: Emit
     ...(error !== undefined && { error }),
   };
 }
-
-/** Nothing of a project root that cannot be used is written, not even a report of that. */
-const refused = (run: Run, thrown: unknown): Ending => ({
-  outcome: "failed",
-  release: null,
-  report: null,
-  previous: undefined,
-  error: errorOf(run, thrown),
-});
 
 /** @throws DeploymentError `root_foreign`, `root_unusable`, and the file system's errors */
 async function inRoot(begun: Run): Promise<Ending> {

@@ -18,6 +18,7 @@ import {
   lockRoot,
   lockTarget,
   openRoot,
+  refused,
   type Run,
 } from "./run.ts";
 import { settle } from "./settle.ts";
@@ -69,15 +70,6 @@ export async function rollback(
 }
 
 type Ending = Pick<DeployResult, "outcome" | "release" | "report" | "error"> & { previous: Release | undefined };
-
-/** Nothing of a project root that cannot be used is written, not even a report of that. */
-const refused = (run: KeptRun, thrown: unknown): Ending => ({
-  outcome: "failed",
-  release: null,
-  report: null,
-  previous: undefined,
-  error: errorOf(run, thrown),
-});
 
 /** @throws DeploymentError `root_foreign`, `root_unusable`, and the file system's errors */
 async function inRoot(begun: KeptRun, to: string | undefined): Promise<Ending> {

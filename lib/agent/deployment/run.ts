@@ -172,6 +172,15 @@ async function lockFor(
   return lock;
 }
 
+/** The end of a run whose project root cannot be used: nothing is written there, not even a report of that. */
+export const refused = (run: Run<Deployed>, thrown: unknown) => ({
+  outcome: "failed" as const,
+  release: null,
+  report: null,
+  previous: undefined,
+  error: errorOf(run, thrown),
+});
+
 /** A run whose project root is open: it may be written until the run is disposed of. */
 export type OpenedRun<S extends Deployed = Source> = Run<S> & AsyncDisposable;
 

@@ -67,7 +67,7 @@ async function copyBlob(from: Blobs, to: Blobs, { id, size, sha256 }: ExpectedBl
     }
   } else await incoming.copyFrom(file);
   await incoming.flush();
-  // What has arrived is checked, and not what was sent.
+  // The digest is that of the bytes as they were written.
   const hash = createHash("sha256");
   for await (const chunk of incoming.readBack()) hash.update(chunk);
   if (hash.digest("hex") !== sha256)

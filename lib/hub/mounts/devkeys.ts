@@ -90,7 +90,7 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
       if (id !== principal.keyId) requireScope(principal, "keys");
       const key = await findVisibleKey(db, viewOf(principal), id);
       if (key === undefined) throw notFound("There is no such key.");
-      // Whoever could not have made a key cannot take it away, or a small key of an owner could lock out the large one.
+      // Only a key that could have made another one may revoke it: a key of few scopes must not lock out one of many.
       if (id !== principal.keyId && !key.scopes.every((scope) => may(principal, scope))) {
         throw forbidden("The key has scopes that yours lacks.");
       }

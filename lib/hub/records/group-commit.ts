@@ -103,7 +103,7 @@ class GroupCommitDriver implements Driver {
     try {
       return run(this.#writer, query);
     } catch (error) {
-      // What others have done in the common transaction is gone with it.
+      // SQLite has rolled back the common transaction: the work of its other members is lost, too.
       if (this.#isOpen && !this.#writer.isTransaction) this.#close(error);
       throw error;
     }
