@@ -63,6 +63,9 @@ export async function readLogs(commands: readonly LogCommand[], reading: LogRead
   for (const result of ended) if (result.status === "rejected") throw result.reason;
 }
 
+/** Milliseconds that a program has to end in. */
+const KILL_AFTER_MS = 2_000;
+
 async function readProgram(command: LogCommand["command"], unit: string | null, reading: LogReading): Promise<void> {
   const { signal } = reading;
   if (signal.aborted) return;
@@ -75,8 +78,8 @@ async function readProgram(command: LogCommand["command"], unit: string | null, 
     child.stderr.destroy();
   };
   signal.addEventListener("abort", stop, { once: true });
+  const ended = once(child, "close") as Promise<[number | null]>;
   try {
-    const ended = once(child, "close") as Promise<[number | null]>;
     // A program that prints what containers wrote prints their stderr on its own.
     const [[code]] = await Promise.all([
       ended,
@@ -92,6 +95,10 @@ async function readProgram(command: LogCommand["command"], unit: string | null, 
   } finally {
     signal.removeEventListener("abort", stop);
     stop();
+    const killing = setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS);
+    // A reader that gives up, as one whose stream was destroyed does, leaves no program behind.
+    await ended.catch(() => {});
+    clearTimeout(killing);
   }
 }
 

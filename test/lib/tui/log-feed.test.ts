@@ -40,6 +40,19 @@ t.test(
   },
 );
 
+for (const [what, trap] of [
+  ["takes its time to end", "sleep 0.3; exit"],
+  ["ignores SIGTERM", ""],
+]) {
+  t.test(`a program that ${what} is not left behind`, { timeout: 30_000 }, async (t) => {
+    const model = await followed(
+      async () => [program("a", `trap '${trap}' TERM; echo $$; while :; do sleep 0.05; done`)],
+      (log) => texts(log).length > 0,
+    );
+    t.throws(() => process.kill(Number(texts(model)[0]), 0), { code: "ESRCH" });
+  });
+}
+
 t.test("a log that cannot be read, or ends, is told and read again", { timeout: 30_000 }, async (t) => {
   const notes = new Set<string>();
   let tries = 0;
