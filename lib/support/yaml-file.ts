@@ -24,7 +24,7 @@ function checkLimits(text: string, name: string, fail: Fail): void {
 function checked<T extends z.ZodType>(yaml: ParsedYaml, schema: T, name: string, fail: Fail): z.output<T> {
   const parsed = schema.safeParse(yaml.value);
   if (parsed.success) return parsed.data;
-  const faults = faultsOf(parsed.error, yaml.lineOf);
+  const faults = faultsOf(parsed.error, yaml);
   throw fail(`${name} is not valid: ${faults.join("; ")}`, faults);
 }
 

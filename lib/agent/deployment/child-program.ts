@@ -117,5 +117,11 @@ export function describeFailure(result: ProgramResult, timeoutMs: number): strin
   if (result.failure !== undefined) return `it could not be started (${result.failure})`;
   if (result.timedOut) return `it took longer than ${timeoutMs / 1000} s`;
   const ending = result.code === null ? "it was ended by a signal" : `it ended with exit code ${result.code}`;
-  return result.tail === "" ? ending : `${ending}: ${result.tail.split("\n").slice(-3).join(" / ")}`;
+  // The sentence that this stands in has a full stop of its own.
+  const said = result.tail
+    .split("\n")
+    .slice(-3)
+    .join(" / ")
+    .replace(/[.\s]+$/, "");
+  return said === "" ? ending : `${ending}: ${said}`;
 }

@@ -37,10 +37,9 @@ export function systemdSupervisor({ unitTemplate, scope }: SystemdOptions): Supe
     if (properties.LoadState !== undefined && properties.LoadState !== "loaded")
       return { fault: `the unit ${unit} is ${properties.LoadState}`, restarts };
     if (properties.ActiveState === "active") return { restarts };
-    return {
-      fault: `the unit ${unit} is ${properties.ActiveState ?? "unknown"} (${properties.SubState ?? ""}, result ${properties.Result ?? ""})`,
-      restarts,
-    };
+    const { ActiveState = "unknown", SubState, Result } = properties;
+    const more = [SubState, Result && `result ${Result}`].filter(Boolean).join(", ");
+    return { fault: `the unit ${unit} is ${ActiveState}${more && ` (${more})`}`, restarts };
   };
 
   return {

@@ -21,15 +21,35 @@ export function cutFaults<T>(faults: readonly T[], describe: (fault: T) => strin
 /** The place of a value in a document. */
 export type Path = readonly PropertyKey[];
 
-/**
- * The faults of a zod error as `path: message`, cut. @param lineOf returns what follows a fault: its line, where
- * it is known
- */
-export function faultsOf(error: z.ZodError, lineOf: (path: Path) => string = () => ""): string[] {
+/** Knowledge of a document besides its faults. */
+interface Known {
+  /** Returns what follows a fault: its line. */
+  lineOf?: (path: Path) => string;
+  /** The document. Items of its lists are called by their `id` then: `steps[install].action`. */
+  value?: unknown;
+}
+
+/** The faults of a zod error as `path: message`, cut. */
+export function faultsOf(error: z.ZodError, { lineOf = () => "", value }: Known = {}): string[] {
   return cutFaults(error.issues, (issue) => {
-    const path = issue.path.map(String).join(".");
-    return (path === "" ? issue.message : `${path}: ${issue.message}`) + lineOf(placeOf(issue));
+    const path = pathText(issue.path, value);
+    const isMissing = issue.code === "invalid_type" && issue.message.endsWith("received undefined");
+    const message = isMissing ? `is missing (${issue.expected})` : issue.message;
+    return (path === "" ? message : `${path}: ${message}`) + lineOf(placeOf(issue));
   });
+}
+
+const PLAIN_ID = /^[\w-]{1,64}$/;
+
+function pathText(path: Path, document: unknown): string {
+  let value = document;
+  return path.reduce<string>((text, key) => {
+    const isItem = Array.isArray(value);
+    value = (value as Record<PropertyKey, unknown> | null | undefined)?.[key];
+    const id: unknown = (value as { id?: unknown } | null | undefined)?.id;
+    if (isItem && typeof id === "string" && PLAIN_ID.test(id)) return `${text}[${id}]`;
+    return text === "" ? String(key) : `${text}.${String(key)}`;
+  }, "");
 }
 
 /** Returns where an issue is: at the first key that should not be there, or at its path. */
