@@ -1,9 +1,8 @@
-import { pino } from "pino";
-import { createRuntime } from "../../lib/runtime/runtime.ts";
-import { BenchProject, configuration } from "./runtime-project.ts";
+import { RuntimeProgram } from "./runtime-program.ts";
+import { BenchProject } from "./runtime-project.ts";
 import { type BenchRow, round } from "./runtime-row.ts";
 
-/** Measures the start of a runtime with many plugins. */
+/** Measures the start of a runtime with many plugins, from the start of the program to its ready line. */
 
 const source = (index: number): string =>
   `import { definePlugin } from "sealift/sdk";
@@ -15,18 +14,8 @@ export default definePlugin({
 async function start(mode: "trusted" | "sandboxed", count: number): Promise<number> {
   await using project = await BenchProject.create();
   for (let index = 0; index < count; index++) await project.plugin(`plugin-${index}`, mode, source(index));
-  const started = performance.now();
-  const runtime = await createRuntime({ configuration, root: project.root, logger: pino({ level: "silent" }) });
-  try {
-    await runtime.listen();
-    const seconds = (performance.now() - started) / 1000;
-    const failed = runtime.catalogue.all.filter(({ state }) => state !== "loaded");
-    if (failed.length > 0)
-      throw new Error(failed.map(({ name, fault }) => `${name}: ${fault?.message ?? ""}`).join("; "));
-    return seconds;
-  } finally {
-    await runtime.close();
-  }
+  await using program = await RuntimeProgram.start(project);
+  return program.readyMs / 1000;
 }
 
 export async function benchStart({ trusted = 100, sandboxed = 10 } = {}): Promise<BenchRow[]> {
