@@ -1,10 +1,11 @@
 import type { Logger } from "../../support/logging.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { diskUsage, unlinkedUsage } from "./disk-usage.ts";
+import { ROUND_MS, rounds } from "./rounds.ts";
 
 const MEGABYTE = 1024 * 1024;
 /** Between two looks at what is on disk, at least; a slow look makes the next one later. */
-const INTERVAL_MS = 250;
+const INTERVAL_MS = 2 * ROUND_MS;
 /** Between two looks while the plugin's processes do nothing. */
 const IDLE_INTERVAL_MS = 15_000;
 /** A look may take this part of the time. */
@@ -43,9 +44,10 @@ export class DiskLimit implements Disposable {
   readonly #folders: readonly string[];
   readonly #maxMb: number;
   readonly #logger: Logger;
-  #timer: NodeJS.Timeout | undefined;
+  #leave: (() => void) | undefined;
   #closed = false;
   #lastLook = 0;
+  #nextLook = 0;
   #lastActivity: number | undefined;
 
   constructor(folders: readonly string[], maxMb: number, logger: Logger) {
@@ -59,22 +61,35 @@ export class DiskLimit implements Disposable {
    * @param processes the plugin's own
    * @param onExceeded hears of every check that finds too much
    */
-  watch(processes: () => readonly Writer[], onExceeded: (fault: RuntimeFault) => void, delayMs = INTERVAL_MS): void {
+  watch(processes: () => readonly Writer[], onExceeded: (fault: RuntimeFault) => void): void {
     if (this.#closed) return;
-    this.#timer = setTimeout(() => {
-      const writers = processes();
-      if (this.#isIdle(writers)) return this.watch(processes, onExceeded);
-      const started = (this.#lastLook = performance.now());
-      const pids = writers.map(({ pid }) => pid);
-      checkDiskLimit(this.#folders, this.#maxMb, pids)
-        .catch((error: unknown) => {
-          if (error instanceof RuntimeFault) onExceeded(error);
-          else this.#logger.warn({ err: error }, "data/ cannot be measured");
-        })
-        .finally(() => {
-          this.watch(processes, onExceeded, Math.max(INTERVAL_MS, (performance.now() - started) / SHARE));
-        });
-    }, delayMs).unref();
+    this.#leave ??= rounds.join(() => {
+      if (performance.now() >= this.#nextLook) this.#look(processes(), onExceeded);
+      // Whether its processes work, their memory tells.
+      return false;
+    });
+  }
+
+  #look(writers: readonly Writer[], onExceeded: (fault: RuntimeFault) => void): void {
+    if (this.#isIdle(writers)) return;
+    // Until this look has ended, there is no other.
+    this.#nextLook = Infinity;
+    const started = (this.#lastLook = performance.now());
+    checkDiskLimit(
+      this.#folders,
+      this.#maxMb,
+      writers.map(({ pid }) => pid),
+    )
+      .catch((error: unknown) => {
+        if (this.#closed) return;
+        if (error instanceof RuntimeFault) onExceeded(error);
+        else this.#logger.warn({ err: error }, "data/ cannot be measured");
+      })
+      .finally(() => {
+        const now = performance.now();
+        // A round comes a little early or late.
+        this.#nextLook = now + Math.max(INTERVAL_MS - ROUND_MS / 2, (now - started) / SHARE);
+      });
   }
 
   /** True when no process has used the processor since the last look: then none has written much. */
@@ -87,6 +102,6 @@ export class DiskLimit implements Disposable {
 
   [Symbol.dispose](): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#leave?.();
   }
 }

@@ -1,17 +1,14 @@
 import { execFile } from "node:child_process";
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
+import { IDLE_ROUNDS, rounds } from "./rounds.ts";
 
 /**
  * Resident memory of sandboxes, sampled: Buffers and WebAssembly memory are outside of V8's heap, so the heap flag does
  * not bind them. A process that has used no processor since the last look is looked at less often.
  */
 
-/** Between two samples of a process that works. */
-const SAMPLE_INTERVAL_MS = 125;
-/** An idle process is looked at each second time: after 250 ms at most, so that a plugin over its limit ends soon. */
-const IDLE_TURNS = 2;
-/** Turns after its last work in which a process still counts as working. */
-const WORKING_TURNS = 8;
+/** Rounds after its last work in which a process still counts as working. */
+const WORKING_ROUNDS = 8;
 /** `/proc/PID/stat` is shorter, whatever the program's name is. */
 const MAX_STAT_BYTES = 1024;
 
@@ -30,8 +27,37 @@ let pageSize: number | undefined;
 
 /** Node does not tell the page's size; this process knows its memory in bytes and in pages. */
 function bytesInPage(): number {
-  const pages = Number(readFileSync("/proc/self/statm", "latin1").split(" ")[1]);
-  return (pageSize ??= 2 ** Math.round(Math.log2(process.memoryUsage.rss() / pages)));
+  if (pageSize === undefined) {
+    const pages = Number(readFileSync("/proc/self/statm", "latin1").split(" ")[1]);
+    pageSize = 2 ** Math.round(Math.log2(process.memoryUsage.rss() / pages));
+  }
+  return pageSize;
+}
+
+/** Numbers of the fields of `/proc/PID/stat`, from 1 (proc_pid_stat(5)). */
+const FIELD = { state: 3, utime: 14, stime: 15, rss: 24 };
+
+/**
+ * Reads the memory and the processor time out of `/proc/PID/stat`. Without strings: hundreds of them a second would be
+ * most of what an idle runtime does.
+ */
+export function parseStat(bytes: Uint8Array, length = bytes.length): { residentBytes: number; ticks: number } {
+  let field = FIELD.state;
+  let value = 0;
+  let ticks = 0;
+  // The second field, the program's name in parentheses, may hold anything.
+  for (let at = bytes.lastIndexOf(0x29, length - 1) + 2; at < length; at++) {
+    const byte = bytes[at]!;
+    if (byte !== 0x20) {
+      value = value * 10 + (byte - 0x30);
+      continue;
+    }
+    if (field === FIELD.utime || field === FIELD.stime) ticks += value;
+    if (field === FIELD.rss) return { residentBytes: value * bytesInPage(), ticks };
+    field++;
+    value = 0;
+  }
+  throw new Error("/proc/PID/stat is cut short");
 }
 
 /** The open `/proc/PID/stat` of a process: a read is one system call, and it never tells of a later process. */
@@ -49,10 +75,7 @@ class ProcessStat implements Disposable {
   /** @throws Error when the process has ended */
   read(): { residentBytes: number; ticks: number } {
     const length = readSync(this.#fd, ProcessStat.#bytes, 0, MAX_STAT_BYTES, 0);
-    const text = ProcessStat.#bytes.toString("latin1", 0, length);
-    // The fields from the third on (proc_pid_stat(5)); the second, the program's name, may hold anything.
-    const fields = text.slice(text.lastIndexOf(") ") + 2).split(" ");
-    return { residentBytes: Number(fields[21]) * bytesInPage(), ticks: Number(fields[11]) + Number(fields[12]) };
+    return parseStat(ProcessStat.#bytes, length);
   }
 
   [Symbol.dispose](): void {
@@ -65,14 +88,17 @@ class Watched implements Disposable {
   readonly sampled: Sampled;
   #stat: ProcessStat | undefined;
   #ticks = -1;
-  #workedAt = 0;
+  #workedAt = -1;
+  #nextRound = 0;
 
   constructor(sampled: Sampled) {
     this.sampled = sampled;
   }
 
-  sample(turn: number): void {
-    if (turn - this.#workedAt > WORKING_TURNS && turn % IDLE_TURNS !== 0) return;
+  /** Looks at the process if it is its turn. @returns whether it works */
+  sample(round: number): boolean {
+    if (this.#workedAt === -1) this.#workedAt = round;
+    if (round < this.#nextRound) return false;
     const { sampled } = this;
     try {
       // The process is the wall at first, and then what it encloses.
@@ -83,13 +109,16 @@ class Watched implements Disposable {
       const { residentBytes, ticks } = this.#stat.read();
       if (ticks !== this.#ticks) {
         this.#ticks = ticks;
-        this.#workedAt = turn;
+        this.#workedAt = round;
         sampled.activity = (sampled.activity ?? 0) + 1;
       }
       judge(sampled, residentBytes);
     } catch {
       // It has ended.
     }
+    const works = round - this.#workedAt <= WORKING_ROUNDS;
+    this.#nextRound = round + (works ? 1 : IDLE_ROUNDS);
+    return works;
   }
 
   [Symbol.dispose](): void {
@@ -105,27 +134,27 @@ function judge(sampled: Sampled, residentBytes: number): void {
 
 export class MemorySampler {
   readonly #watched = new Set<Watched>();
-  #timer: NodeJS.Timeout | undefined;
-  #turn = 0;
+  #leave: (() => void) | undefined;
 
   watch(sampled: Sampled): () => void {
     const watched = new Watched(sampled);
     this.#watched.add(watched);
-    this.#timer ??= setInterval(() => this.#sample(), SAMPLE_INTERVAL_MS).unref();
+    this.#leave ??= rounds.join((round) => this.#sample(round));
     return () => {
       this.#watched.delete(watched);
       watched[Symbol.dispose]();
       if (this.#watched.size > 0) return;
-      clearInterval(this.#timer);
-      this.#timer = undefined;
+      this.#leave?.();
+      this.#leave = undefined;
     };
   }
 
-  #sample(): void {
-    this.#turn++;
+  /** @returns whether one of the processes works */
+  #sample(round: number): boolean {
     if (process.platform === "linux") {
-      for (const watched of this.#watched) watched.sample(this.#turn);
-      return;
+      let works = false;
+      for (const watched of this.#watched) works = watched.sample(round) || works;
+      return works;
     }
     const byPid = new Map([...this.#watched].map((watched) => [watched.sampled.pid, watched]));
     execFile("ps", ["-o", "pid=,rss=", "-p", [...byPid.keys()].join(",")], (_error, stdout) => {
@@ -135,5 +164,6 @@ export class MemorySampler {
         if (watched && this.#watched.has(watched)) judge(watched.sampled, (kilobytes ?? 0) * 1024);
       }
     });
+    return true;
   }
 }

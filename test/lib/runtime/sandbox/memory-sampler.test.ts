@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import t from "tap";
-import { MemorySampler, type Sampled } from "../../../../lib/runtime/sandbox/memory-sampler.ts";
+import { MemorySampler, parseStat, type Sampled } from "../../../../lib/runtime/sandbox/memory-sampler.ts";
 import { until } from "../../../support/runtime/host.ts";
 
 const skip = process.platform === "linux" ? false : "only Linux tells what a process has used";
@@ -26,4 +27,18 @@ t.test("a sampler sees memory, who works and who does not, and outlives who ends
   const probe = spawn("/bin/sleep", ["0.3"]);
   await once(probe, "exit");
   t.equal(exceeded, after, "nobody is looked at any more");
+});
+
+t.test("the kernel's line is read, whatever the program calls itself", { skip }, (t) => {
+  const line = (name: string, ...rest: number[]): Buffer =>
+    Buffer.from(`7 (${name}) S 1 7 7 0 -1 4194304 9 0 0 0 ${rest.join(" ")} 0 0 20 0 11 0 5 664244000 10 184467 1\n`);
+  for (const name of ["node", ") S 1 1 1", "a b) R 9", "\xff)"]) {
+    const { residentBytes, ticks } = parseStat(line(name, 120, 34));
+    t.equal(ticks, 154, name);
+    t.ok(residentBytes >= 10 * 4096 && residentBytes % 4096 === 0);
+  }
+  t.throws(() => parseStat(Buffer.from("7 (node) S 1 7")), /cut short/);
+  const own = parseStat(readFileSync("/proc/self/stat")).residentBytes / process.memoryUsage.rss();
+  t.ok(own > 0.8 && own < 1.25, `${own} of what Node itself tells`);
+  t.end();
 });
