@@ -140,9 +140,12 @@ export class NetworkProxy implements AsyncDisposable {
         outgoing.once("response", resolve);
         outgoing.once("error", reject);
       });
-      const sent = pipeline(incoming, outgoing);
-      // An answer may come before the whole request has been read.
-      sent.catch(() => undefined);
+      if (hasBody(incoming)) {
+        // An answer may come before the whole request has been read.
+        pipeline(incoming, outgoing).catch(() => undefined);
+      } else {
+        outgoing.end();
+      }
       const response = await answered;
       answer.writeHead(response.statusCode ?? 502, endToEnd(response));
       await pipeline(response, answer);
@@ -158,6 +161,10 @@ export class NetworkProxy implements AsyncDisposable {
     return 403;
   }
 }
+
+/** Whether a request has a body (RFC 9112, section 6). */
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
 
 /** The headers of a message that are meant for its last reader. */
 function endToEnd({ headers }: IncomingMessage): IncomingMessage["headers"] {
