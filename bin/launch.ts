@@ -1,5 +1,4 @@
 /** The start of every program. An old Node parses this file and nothing else before the check. */
-import { spawn } from "node:child_process";
 import { existsSync, writeSync } from "node:fs";
 import module from "node:module";
 import { dirname, join } from "node:path";
@@ -20,6 +19,9 @@ interface LaunchOptions {
 /** The members of Node's WebSocket client that `node:http` re-exports. */
 const HEAVY = ["WebSocket", "CloseEvent", "MessageEvent"];
 
+/** Words of command lines that are answered without a request: `node:http` is not loaded for them at all. */
+const ONLY_TOLD = ["--help", "-h", "help", "--version", "-v", "version"];
+
 /** Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed. */
 export function launch(
   main: () => Promise<number>,
@@ -27,7 +29,7 @@ export function launch(
 ): void {
   const major = Number(process.versions.node.split(".")[0]);
   if (major < REQUIRED_MAJOR) {
-    runWithPinnedNode();
+    void runWithPinnedNode();
     return;
   }
   // node:sqlite is stable enough for us; its warning on Node 24 would only be noise on stderr.
@@ -46,7 +48,7 @@ export function launch(
   }
   if (!loadsPlugins) {
     useCompiledCode();
-    lightenHttp();
+    if (!process.argv.some((word) => ONLY_TOLD.includes(word))) lightenHttp();
   }
   // Stacks speak of the sources. The maps are read when a stack is.
   module.setSourceMapsSupport(true, { nodeModules: true });
@@ -115,13 +117,14 @@ export function lightenHttp(): void {
   }
 }
 
-function runWithPinnedNode(): void {
+async function runWithPinnedNode(): Promise<void> {
   const pinned = pinnedNode();
   if (pinned === undefined) {
     process.stderr.write(`Sealift needs Node.js ${REQUIRED_MAJOR} or newer; this is ${process.version}.\n`);
     process.exitCode = USAGE;
     return;
   }
+  const { spawn } = await import("node:child_process");
   const child = spawn(pinned, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
   for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
   child.on("error", (error) => {

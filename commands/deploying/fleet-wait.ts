@@ -3,7 +3,7 @@ import { Command, Option } from "clipanion";
 import type { FleetHost, FleetMark } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
-import { runningVersion } from "../../lib/contract/surfaces/reports.ts";
+import { runningVersion } from "../../lib/contract/surfaces/host-record.ts";
 import { parseTarget, type Target } from "../../lib/contract/target.ts";
 import { fleetWait } from "../../lib/options/watch.ts";
 import { interruptible, withOptions } from "../shell/base.ts";

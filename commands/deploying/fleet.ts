@@ -2,7 +2,7 @@ import { Command, Option } from "clipanion";
 import type { FleetHost } from "../../lib/client/fleet.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
-import { isHeld, runningVersion } from "../../lib/contract/surfaces/reports.ts";
+import { isHeld, runningVersion } from "../../lib/contract/surfaces/host-record.ts";
 import { parseTarget } from "../../lib/contract/target.ts";
 import { shownVersion, triedVersion, troubleOf } from "../../lib/models/fleet.ts";
 import { connection } from "../../lib/options/connection.ts";

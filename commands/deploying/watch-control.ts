@@ -1,6 +1,5 @@
 import { Command, Option } from "clipanion";
 import { WATCH_ACTIONS, type WatchAction } from "../../lib/agent/watch/events.ts";
-import { requestAction } from "../../lib/agent/watch/operator-requests.ts";
 import { parseTarget } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import { projectRootAt, targetsAt } from "../host/targets.ts";
@@ -31,6 +30,7 @@ export class WatchControl extends withOptions(host) {
     const action = this.path.at(-1) as WatchAction;
     const layout = projectRootAt(this.options.projectRoot);
     for (const text of this.targets) parseTarget(text);
+    const { requestAction } = await import("../../lib/agent/watch/operator-requests.ts");
     // A typo would wait in the folder of requests for ever.
     for (const target of await targetsAt(layout, this.targets)) await requestAction(layout, target, action);
     if (!this.json) this.print.line(`asked to ${action}: ${this.targets.join(", ")} in ${layout.root}`);

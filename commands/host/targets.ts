@@ -3,8 +3,7 @@ import { resolve } from "node:path";
 import { usageError } from "../../lib/contract/errors.ts";
 import { parseTarget, type TargetName, targetName, targetOfName, targetText } from "../../lib/contract/target.ts";
 import { type Layout, layoutOf } from "../../lib/releases/layout.ts";
-import { openProjectRoot, type ProjectRoot, type RootOptions } from "../../lib/releases/project-root.ts";
-import { knownTargets } from "../../lib/releases/targets.ts";
+import type { ProjectRoot, RootOptions } from "../../lib/releases/project-root.ts";
 
 /** A project root that something was deployed or watched in. @throws UsageError `usage` */
 export function projectRootAt(path: string): Layout {
@@ -20,8 +19,10 @@ export function projectRootAt(path: string): Layout {
  *
  * @throws UsageError `usage`, DeploymentError `root_foreign`, `root_unusable`
  */
-export const openProjectRootAt = (options: RootOptions & { projectRoot: string }): Promise<ProjectRoot> =>
-  openProjectRoot(projectRootAt(options.projectRoot), options);
+export async function openProjectRootAt(options: RootOptions & { projectRoot: string }): Promise<ProjectRoot> {
+  const { openProjectRoot } = await import("../../lib/releases/project-root.ts");
+  return openProjectRoot(projectRootAt(options.projectRoot), options);
+}
 
 /**
  * The targets of these names, or all where none is named.
@@ -29,6 +30,7 @@ export const openProjectRootAt = (options: RootOptions & { projectRoot: string }
  * @throws UsageError `usage` for one that is not known there
  */
 export async function targetsAt(layout: Layout, names: readonly string[]): Promise<TargetName[]> {
+  const { knownTargets } = await import("../../lib/releases/targets.ts");
   const known = await knownTargets(layout);
   if (names.length === 0) return known;
   const texts = known.map((name) => targetText(targetOfName(name)));

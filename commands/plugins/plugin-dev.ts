@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import { Command, Option } from "clipanion";
 import { development } from "../../lib/options/runtime.ts";
 import type { DevEvent, DevSession } from "../../lib/runtime/authoring/dev.ts";
@@ -43,6 +42,7 @@ export class PluginDev extends withOptions(development) {
       ...(inspect !== undefined && { inspect }),
       ...(integration !== undefined && { configFile: integration }),
     });
+    const { createInterface } = await import("node:readline");
     const prompt = createInterface({ input: this.context.stdin });
     prompt.on("line", (line) => void this.#call(session, line.trim()));
     await aborted(interrupt.signal);

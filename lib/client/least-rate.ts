@@ -1,4 +1,3 @@
-import { performance } from "node:perf_hooks";
 import { LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
 
 /** The slowest transfer that is still waited for. */

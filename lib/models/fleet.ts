@@ -1,5 +1,6 @@
 import type { FleetHost } from "../client/fleet.ts";
-import { type DeploymentStatus, isHeld, runningVersion } from "../contract/surfaces/reports.ts";
+import { isHeld, runningVersion } from "../contract/surfaces/host-record.ts";
+import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
 import { printable } from "../support/printable.ts";
 
 /** A host as it is kept: a fleet may have a hundred thousand of them. */

@@ -1,11 +1,7 @@
 import type { Code } from "../../contract/codes.ts";
 import { SealiftError } from "../../contract/errors.ts";
-import {
-  type DeploymentStatus,
-  HELD_RIGHTS,
-  type LocalReport,
-  type StepOutcome,
-} from "../../contract/surfaces/reports.ts";
+import { HELD_RIGHTS } from "../../contract/surfaces/host-record.ts";
+import type { DeploymentStatus, LocalReport, StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Attempt } from "../../releases/journal.ts";
 import type { AgentEvent } from "../deployment/events.ts";
 import type { Deployed, Run } from "../deployment/run.ts";

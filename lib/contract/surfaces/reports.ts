@@ -7,26 +7,6 @@ export type DeploymentStatus = z.infer<typeof deploymentStatus>;
 /** The version that runs on the host after the deployment: null when none does, left out when nobody tells. */
 export const runningVersionField = z.string().max(128).nullish();
 
-/** Returns the version that a host runs by its record: null when none does, undefined when nobody knows. */
-export function runningVersion(record: {
-  version: string;
-  status: DeploymentStatus;
-  running_version?: string | null | undefined;
-}): string | null | undefined {
-  if (record.running_version !== undefined) return record.running_version;
-  return record.status === "success" ? record.version : undefined;
-}
-
-/**
- * The beginning of the error message of a version that asks for more rights than the running one. Hubs keep messages
- * as they are, so that every hub can show it.
- */
-export const HELD_RIGHTS = "held: rights: ";
-
-/** True for the record of a host that holds the version until a person consents. */
-export const isHeld = ({ error_message: message }: { error_message?: string | null | undefined }): boolean =>
-  message?.startsWith(HELD_RIGHTS) === true;
-
 /** Request body of surface A's report route (docs/contract/marketplace.md#reports). */
 export const deploymentReport = z.object({
   kind: z.enum(["plugin", "service"]),

@@ -1,7 +1,8 @@
 import type * as z from "zod";
 import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.ts";
+import { runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
-import { type deploymentReport, runningVersion } from "../../contract/surfaces/reports.ts";
+import type { deploymentReport } from "../../contract/surfaces/reports.ts";
 import { recordId } from "../access/credentials.ts";
 import type { Queries } from "./port.ts";
 

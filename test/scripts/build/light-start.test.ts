@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t from "tap";
@@ -8,6 +9,8 @@ const DIST = fileURLToPath(new URL("../../../dist", import.meta.url));
 
 /** Tells, at the end of a process, whether undici is loaded. */
 const TELL = `console.log(process.moduleLoadList.some((name) => /deps\\/undici/.test(name)));`;
+
+const TRACE = new URL("../../../scripts/build/trace-modules.ts", import.meta.url).href;
 
 /** Whether undici is loaded after a script, in a process of its own. */
 async function loads(script: string): Promise<boolean> {
@@ -42,4 +45,18 @@ t.test("programs that send requests or answer them do without it", async (t) => 
     t.match(String(stdout), /false\n$/, `${program}: ${stderr}`);
     t.not(code, undefined, `${program} ended with an error`);
   }
+});
+
+t.test("the registry of all commands loads no schema, and a person's `--help` neither", async (t) => {
+  const list = `${t.testdir({})}/modules.json`;
+  const sealift = fileURLToPath(new URL("../../../bin/sealift.ts", import.meta.url));
+  await promisify(execFile)(process.execPath, ["--import", TRACE, sealift, "--help"], {
+    env: { PATH: process.env.PATH, TRACED_MODULES: list },
+  });
+  const modules = JSON.parse(readFileSync(list, "utf8")) as string[];
+  t.ok(modules.some((url) => url.endsWith("/commands/shell/registry.ts")));
+  t.same(
+    modules.filter((url) => url.includes("/node_modules/zod/")),
+    [],
+  );
 });

@@ -7,7 +7,7 @@ import { rollback } from "../../../../lib/agent/deployment/rollback.ts";
 import type { DeployOptions } from "../../../../lib/agent/deployment/run.ts";
 import { inspectTarget } from "../../../../lib/agent/inspection.ts";
 import { readReports } from "../../../../lib/agent/reports/report.ts";
-import { HELD_RIGHTS } from "../../../../lib/contract/surfaces/reports.ts";
+import { HELD_RIGHTS } from "../../../../lib/contract/surfaces/host-record.ts";
 import { consentTo, readHeldRights } from "../../../../lib/releases/held-rights.ts";
 import { readJournal } from "../../../../lib/releases/journal.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
