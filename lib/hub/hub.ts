@@ -29,6 +29,12 @@ import { Upkeep } from "./upkeep/upkeep.ts";
 
 export type { HubOptions } from "./options.ts";
 
+/**
+ * Connections that may wait until the hub accepts them: a fleet that comes back at once fills Node's 511 while the hub
+ * is busy for a tenth of a second. Linux allows net.core.somaxconn at most, which is 4,096 unless somebody set it.
+ */
+const ACCEPT_QUEUE = 4096;
+
 /** A hub that is ready to listen. */
 export interface Hub {
   readonly app: FastifyInstance;
@@ -133,7 +139,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     upkeep,
     metricsUrl: metricsListener?.url,
     async listen() {
-      const address = await app.listen({ host: listenOn.host, port: listenOn.port });
+      const address = await app.listen({ ...listenOn, backlog: ACCEPT_QUEUE });
       // A wildcard is no address that anyone could call.
       const listening = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
       url = configuredUrl ?? listening;

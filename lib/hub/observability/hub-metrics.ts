@@ -1,10 +1,11 @@
 import type { Metric } from "prom-client";
-import { Counts, Durations, gauge, processMetrics } from "../../support/metrics/families.ts";
+import { counter, Counts, Durations, gauge, processMetrics } from "../../support/metrics/families.ts";
 import type { MetricsListener } from "../../support/metrics/listener.ts";
 import type { HubContext } from "../context.ts";
 import { countSessions } from "../records/sessions.ts";
 import type { ReadinessCheck } from "../upkeep/readiness.ts";
 import type { Upkeep } from "../upkeep/upkeep.ts";
+import { listenOverflows } from "./accept-queue.ts";
 
 /** A request that was answered. */
 export interface AnsweredRequest {
@@ -106,6 +107,7 @@ export class HubMetrics {
       this.#durations.metric(),
       this.#sent.metric(),
       this.#failures.metric(),
+      counter("sealift_hub_accept_overflows_total", "Connections that a full accept queue dropped", listenOverflows),
       this.#publishes.metric(),
       this.#published.metric(),
       this.#sessions.metric(),

@@ -93,18 +93,23 @@ export class Durations<L extends string> extends Family<L, Histogram> {
   }
 }
 
+type Measured = number | undefined | MetricValue[];
+type Measure = () => Measured | Promise<Measured>;
+
+const measuredAs =
+  (type: MetricType) =>
+  (name: string, help: string, measure: Measure): Metric =>
+    readWhenAsked(type, { name, help }, async () => {
+      const measured = await measure();
+      if (Array.isArray(measured)) return measured;
+      return measured === undefined ? [] : [{ value: measured, labels: {} }];
+    });
+
 /** A gauge that is measured when somebody looks; a value that is undefined is left out. */
-export function gauge(
-  name: string,
-  help: string,
-  measure: () => number | undefined | MetricValue[] | Promise<number | undefined | MetricValue[]>,
-): Metric {
-  return readWhenAsked("gauge", { name, help }, async () => {
-    const measured = await measure();
-    if (Array.isArray(measured)) return measured;
-    return measured === undefined ? [] : [{ value: measured, labels: {} }];
-  });
-}
+export const gauge = measuredAs("gauge");
+
+/** A counter that somebody else keeps, such as the kernel; otherwise as {@link gauge}. */
+export const counter = measuredAs("counter");
 
 /** The numbers that every program of ours has of its process. */
 export function processMetrics(): Metric[] {

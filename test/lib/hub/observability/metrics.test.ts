@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { rm } from "node:fs/promises";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { call, createProject, publication, startHub } from "../../../support/hub/harness.ts";
@@ -64,6 +66,21 @@ t.test("a part of the storage that fails says so in the numbers", async (t) => {
   t.equal(value("sealift_hub_part_up", { part: "database_read" }), 1);
   const again = await metrics();
   t.ok(again.value("sealift_hub_blob_failures_total", { operation: "check" })! >= 1);
+});
+
+t.test("connections that a full accept queue drops are counted", { skip: process.platform !== "linux" }, async (t) => {
+  const { metrics } = await measuredHub(t);
+  const dropped = async () => (await metrics()).value("sealift_hub_accept_overflows_total");
+  const before = (await dropped())!;
+  const server = createServer().listen({ host: "127.0.0.1", port: 0, backlog: 1 });
+  t.teardown(() => server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  // All of them begin in this turn of the event loop, which accepts in the next one.
+  const clients = Array.from({ length: 8 }, () => connect({ host: "127.0.0.1", port }));
+  await once(clients[0]!, "connect");
+  for (const client of clients) client.destroy();
+  t.ok((await dropped())! > before);
 });
 
 t.test("the listener has nothing but the metrics, and an address that is taken is told with its option", async (t) => {

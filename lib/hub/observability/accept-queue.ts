@@ -1,0 +1,30 @@
+import { readFile } from "node:fs/promises";
+import { missing } from "../../support/files.ts";
+
+/** The counters of TCP of this network namespace, as Linux tells them. */
+const NETSTAT = "/proc/self/net/netstat";
+
+/** Returns ListenOverflows of a text in the form of `/proc/net/netstat`; undefined when it has none. */
+export function listenOverflowsIn(text: string): number | undefined {
+  const [names, values] = text
+    .split("\n")
+    .filter((line) => line.startsWith("TcpExt:"))
+    .map((line) => line.split(" "));
+  const value = values?.[names!.indexOf("ListenOverflows")];
+  return value === undefined ? undefined : Number(value);
+}
+
+/**
+ * Counts the connections that Linux dropped because a listener's queue was full: whoever listens did not accept them in
+ * time. Linux counts those of all listeners of the machine or container together.
+ *
+ * @returns undefined where the kernel does not tell
+ */
+export async function listenOverflows(): Promise<number | undefined> {
+  try {
+    return listenOverflowsIn(await readFile(NETSTAT, "utf8"));
+  } catch (error) {
+    if (missing(error)) return undefined;
+    throw error;
+  }
+}
