@@ -7,7 +7,7 @@ import { readFleet } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { MarketplaceClient } from "../../lib/client/marketplace-client.ts";
 import { faultOfError } from "./error-text.ts";
-import { fuzzEach, type Outcome, type Verdict } from "./outcome.ts";
+import { type Cases, fuzzEach, type Outcome, type Verdict } from "./outcome.ts";
 import { mutated, Random } from "./random.ts";
 import { type Json, notPlain, setOwn, someObject, someValue } from "./values.ts";
 
@@ -158,9 +158,9 @@ async function judge(hub: AnsweringHub, { read, expected }: Read): Promise<Verdi
 }
 
 /** Gives many answers of a hub that nobody thought of to the product's clients, over a real connection. */
-export async function fuzzAnswers(cases: number, seed: number): Promise<Outcome> {
+export async function fuzzAnswers(cases: Cases): Promise<Outcome> {
   await using hub = await AnsweringHub.start();
-  return await fuzzEach(cases, seed, async (at) => {
+  return await fuzzEach(cases, async (at) => {
     const random = new Random(at);
     const read = random.pick(READS);
     const body = someAnswer(read, random);

@@ -7,7 +7,7 @@ import { parseYamlText } from "../../lib/support/documents/parse-yaml.ts";
 import { parseOnThread } from "../../lib/support/documents/yaml-thread.ts";
 import { parseForeignYaml } from "../../lib/support/yaml-file.ts";
 import { faultOfError } from "./error-text.ts";
-import { fuzzEach, type Outcome, type Verdict } from "./outcome.ts";
+import { type Cases, fuzzEach, type Outcome, type Verdict } from "./outcome.ts";
 import { mutated, Random } from "./random.ts";
 import { type Json, notPlain, someValue } from "./values.ts";
 import { yamlOf } from "./yaml-writer.ts";
@@ -111,8 +111,8 @@ async function faultOf(read: () => Promise<unknown>): Promise<string | undefined
 }
 
 /** Reads many documents that nobody thought of. */
-export const fuzzYaml = (cases: number, seed: number): Promise<Outcome> =>
-  fuzzEach(cases, seed, async (at) => {
+export const fuzzYaml = (cases: Cases): Promise<Outcome> =>
+  fuzzEach(cases, async (at) => {
     const { text, value } = someYaml(new Random(at));
     const verdict = await judgeYaml(text, value, at % THREAD_EVERY === 0);
     return { ...verdict, kind: "yaml", bytes: Buffer.from(text) };

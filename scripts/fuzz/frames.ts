@@ -5,7 +5,7 @@ import { encodeFrame, FrameError, FrameReader } from "../../lib/runtime/guest/fr
 import { MemorySampler } from "../../lib/runtime/sandbox/memory-sampler.ts";
 import { Reaper } from "../../lib/runtime/sandbox/reaper.ts";
 import { SandboxProcess } from "../../lib/runtime/sandbox/sandbox-process.ts";
-import { fuzzEach, type Outcome, type Verdict } from "./outcome.ts";
+import { type Cases, fuzzEach, type Outcome, type Verdict } from "./outcome.ts";
 import { mutated, Random } from "./random.ts";
 import { type Json, notPlain, setOwn, someObject, someValue } from "./values.ts";
 
@@ -177,8 +177,8 @@ export async function judgeProcess(stream: Buffer, folder: string): Promise<Verd
 const PROCESS_EVERY = 50;
 
 /** Reads many streams of frames that nobody thought of; some are sent by a real process. */
-export const fuzzFrames = (cases: number, seed: number, folder: string): Promise<Outcome> =>
-  fuzzEach(cases, seed, async (at) => {
+export const fuzzFrames = (cases: Cases, folder: string): Promise<Outcome> =>
+  fuzzEach(cases, async (at) => {
     const random = new Random(at);
     const withProcess = at % PROCESS_EVERY === 0;
     const sound = Buffer.concat(

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ours, OUTSIDE, someTar, someZip } from "./archives.ts";
 import { libraryListing } from "./library-readers.ts";
 import { filesOf, flattened, type Listing } from "./listing.ts";
-import { fuzzEach, type Outcome, type Verdict } from "./outcome.ts";
+import { type Cases, fuzzEach, type Outcome, type Verdict } from "./outcome.ts";
 import { programListings } from "./program-readers.ts";
 import { PythonReader } from "./python-reader.ts";
 import { Random } from "./random.ts";
@@ -75,9 +75,9 @@ export class ArchiveJudge implements AsyncDisposable {
  * @param programsEvery starting GNU tar, bsdtar and unzip takes longer than the rest of a case: they are asked for one
  *   case in so many
  */
-export async function fuzzArchives(cases: number, seed: number, programsEvery: number): Promise<Outcome> {
+export async function fuzzArchives(cases: Cases, programsEvery: number): Promise<Outcome> {
   await using judge = new ArchiveJudge();
-  return await fuzzEach(cases, seed, async (at) => {
+  return await fuzzEach(cases, async (at) => {
     const random = new Random(at);
     const kind = at % 2 === 0 ? "tar" : "zip";
     const bytes = kind === "tar" ? someTar(random) : someZip(random);

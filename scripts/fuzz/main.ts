@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz -- [CASES] [SEED]`: archives, YAML, answers of a hub and frames of a sandbox that nobody thought of.
- * Ends with 1 when a case is found, and keeps it as a file.
+ * Says every few seconds how far it is. Ends with 1 when a case is found, and keeps it as a file.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,39 +9,54 @@ import { fuzzAnswers } from "./answers.ts";
 import { fuzzYaml } from "./documents.ts";
 import { fuzzFrames } from "./frames.ts";
 import { fuzzArchives } from "./judge-archive.ts";
-import type { Outcome } from "./outcome.ts";
+import type { Cases, Finding, Outcome } from "./outcome.ts";
 
 /** Resident memory of this process at its most, however many cases there are: MB. */
 const MAX_RESIDENT_MB = 600;
+/** Milliseconds between two lines of progress. */
+const PROGRESS_MS = 5_000;
+/** Findings of one kind that are kept as files: more of them have the same cause. */
+const MAX_KEPT = 20;
 
 const [cases = 50_000, seed = Date.now() % 2 ** 31] = process.argv.slice(2).map(Number);
 if (!(cases >= 100) || !Number.isSafeInteger(seed)) {
   console.error("CASES is a number from 100 on, SEED a whole number.");
   process.exit(2);
 }
-/** A part of all cases, by what the kind is worth and what a case takes. */
-const part = (share: number): number => Math.round(cases * share);
 const folder = mkdtempSync(join(tmpdir(), "sealift-frames-"));
-const runs: [name: string, run: () => Promise<Outcome>][] = [
-  ["archives", () => fuzzArchives(part(0.4), seed, 4)],
-  ["YAML", () => fuzzYaml(part(0.3), seed)],
-  ["answers of a hub", () => fuzzAnswers(part(0.2), seed)],
-  ["frames of a sandbox", () => fuzzFrames(part(0.1), seed, folder)],
+/** Each kind with its part of all cases, by what the kind is worth and what a case takes. */
+const runs: [name: string, share: number, run: (cases: Cases) => Promise<Outcome>][] = [
+  ["archives", 0.4, (cases) => fuzzArchives(cases, 4)],
+  ["YAML", 0.3, fuzzYaml],
+  ["answers of a hub", 0.2, fuzzAnswers],
+  ["frames of a sandbox", 0.1, (cases) => fuzzFrames(cases, folder)],
 ];
+
+/** Runs the cases of one kind. @returns how many were found */
+async function runKind(name: string, count: number, run: (cases: Cases) => Promise<Outcome>): Promise<number> {
+  const began = performance.now();
+  let told = began;
+  let found = 0;
+  const line = ({ cases: done, accepted }: Outcome): string =>
+    `${done} cases, ${accepted} accepted, ${found} found, ${((performance.now() - began) / 1000).toFixed(1)} s`;
+  const onFound = ({ kind, seed: at, why, bytes }: Finding): void => {
+    if (++found > MAX_KEPT) return;
+    writeFileSync(`fuzz-${at}.${kind}`, bytes);
+    console.log(`seed ${at}: ${why}; kept as fuzz-${at}.${kind}`);
+  };
+  const onCase = (soFar: Outcome): void => {
+    if (performance.now() - told < PROGRESS_MS) return;
+    told = performance.now();
+    console.log(`${name}, of ${count}: ${line(soFar)}`);
+  };
+  console.log(`${name}: ${line(await run({ count, seed, onFound, onCase }))}`);
+  return found;
+}
+
 let bad = 0;
 try {
   console.log(`${cases} cases from seed ${seed}`);
-  for (const [name, run] of runs) {
-    const started = performance.now();
-    const { cases: count, accepted, found } = await run();
-    bad += found.length;
-    for (const { kind, seed: at, why, bytes } of found.slice(0, 20)) {
-      writeFileSync(`fuzz-${at}.${kind}`, bytes);
-      console.log(`seed ${at}: ${why}; kept as fuzz-${at}.${kind}`);
-    }
-    const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    console.log(`${name}: ${count} cases, ${accepted} accepted, ${found.length} found, ${seconds} s`);
-  }
+  for (const [name, share, run] of runs) bad += await runKind(name, Math.round(cases * share), run);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -8,9 +8,15 @@ import type { Outcome } from "../../scripts/fuzz/outcome.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const runs: [name: string, run: (folder: string) => Promise<Outcome>][] = [
-  ["YAML is read as it says, in its time, or refused in a few words", () => fuzzYaml(800, 1)],
-  ["answers of a hub are read as any JSON parser reads them, or refused in a few words", () => fuzzAnswers(600, 1)],
-  ["frames of a sandbox break neither the runtime nor another call", (folder) => fuzzFrames(600, 1, folder)],
+  ["YAML is read as it says, in its time, or refused in a few words", () => fuzzYaml({ count: 800, seed: 1 })],
+  [
+    "answers of a hub are read as any JSON parser reads them, or refused in a few words",
+    () => fuzzAnswers({ count: 600, seed: 1 }),
+  ],
+  [
+    "frames of a sandbox break neither the runtime nor another call",
+    (folder) => fuzzFrames({ count: 600, seed: 1 }, folder),
+  ],
 ];
 for (const [name, run] of runs) {
   t.test(name, async (t) => {
