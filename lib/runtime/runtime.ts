@@ -145,12 +145,14 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     // Stacks of compiled trusted plugins name the lines that were written.
     process.setSourceMapsEnabled(true);
   }
+  // A process that does other work too, such as a trial, blocks its loop itself: that is nothing to tell its person.
+  const announce = options.guardProcess === true ? "all" : "plugins";
   const watchdog = new Watchdog({
     thresholdMs: observability.metrics.blocked_after_ms,
-    announce: logger.level !== "silent",
+    announce: logger.level === "silent" ? "none" : announce,
     onBlocked: ({ seconds, plugin }) => {
       metrics.loopBlocked(seconds);
-      logger.error({ plugin, seconds }, "the event loop was blocked");
+      if (announce === "all" || plugin !== undefined) logger.error({ plugin, seconds }, "the event loop was blocked");
     },
   });
   building.use(watchdog);

@@ -29,6 +29,10 @@ for (const language of ["typescript", "javascript"]) {
 t.test("plugin test tells what a call answers, what failed, and what does not load", async (t) => {
   const cwd = t.testdir({});
   run(cwd, "plugin", "init", "greeter", "--language", "javascript");
+  // A machine with much else to do stops the trial's own loop, too: no plugin is to blame, and nothing is said.
+  writeFileSync(join(cwd, "busy.yaml"), "observability: { metrics: { blocked_after_ms: 50 } }\n");
+  const busy = run(cwd, "plugin", "test", "greeter", "--integration", "busy.yaml");
+  t.equal(busy.stderr, "");
   const call = run(cwd, "plugin", "test", "greeter", "--call", "greet", "--payload", '{"name":"Ada"}');
   t.same(JSON.parse(call.stdout), { text: "Hello, Ada!", times: 1 });
   const file = join(cwd, "greeter/plugin.test.yaml");

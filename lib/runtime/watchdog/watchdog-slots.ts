@@ -18,11 +18,13 @@ export const SLOTS = 5;
 export const NAMES = 1024;
 export const NAME_SIZE = 129;
 
+/** Blockages that the thread tells on standard error itself: all, those that a plugin caused, or none. */
+export type Announce = "all" | "plugins" | "none";
+
 export interface WatchdogData {
   shared: SharedArrayBuffer;
   names: SharedArrayBuffer;
   periodMs: number;
   thresholdMs: number;
-  /** Whether the thread writes to standard error itself. */
-  announce: boolean;
+  announce: Announce;
 }

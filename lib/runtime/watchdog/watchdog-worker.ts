@@ -35,7 +35,7 @@ setInterval(() => {
   blocked = true;
   const plugin = Atomics.load(slots, SLOT.running);
   Atomics.store(slots, SLOT.culprit, plugin);
-  if (!announce) return;
+  if (announce === "none" || (announce === "plugins" && plugin === 0)) return;
   const record = {
     level: 50,
     time: new Date().toISOString(),

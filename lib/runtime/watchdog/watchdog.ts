@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import { startThread } from "../../support/thread.ts";
-import { NAME_SIZE, NAMES, SLOT, SLOTS, type WatchdogData } from "./watchdog-slots.ts";
+import { type Announce, NAME_SIZE, NAMES, SLOT, SLOTS, type WatchdogData } from "./watchdog-slots.ts";
 
 /** Each tick wakes two threads: no more of them than the threshold asks for. Milliseconds. */
 const periodOf = (thresholdMs: number): number => Math.min(250, Math.max(20, thresholdMs / 8));
@@ -28,7 +28,7 @@ export class Watchdog implements AsyncDisposable {
   readonly #timer: NodeJS.Timeout;
   #seen = 0;
 
-  constructor(options: { thresholdMs: number; announce: boolean; onBlocked: (blockage: Blockage) => void }) {
+  constructor(options: { thresholdMs: number; announce: Announce; onBlocked: (blockage: Blockage) => void }) {
     const periodMs = periodOf(options.thresholdMs);
     const data: WatchdogData = {
       shared: this.#slots.buffer,
