@@ -41,7 +41,7 @@ export function runtimeSupervisor(options: RuntimeClientOptions, installed: read
         return undefined;
       } catch (error) {
         signal?.throwIfAborted();
-        return error instanceof Error ? error.message : String(error);
+        return (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
       }
     },
     async start(plugin, signal) {
