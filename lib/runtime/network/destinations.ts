@@ -35,6 +35,8 @@ type Lookup = (
 
 /** Found addresses are kept for so long, in milliseconds. */
 const KEPT_MS = 10_000;
+/** Names of one plugin of which something is kept. */
+const MOST_KEPT = 256;
 /** New names are looked up no more often: a name server that belongs to an attacker hears little in them. */
 const LOOKUPS = { calls: 60, period_seconds: 60 };
 
@@ -43,8 +45,10 @@ export class Destinations {
   readonly #rules: NameRules;
   readonly #resolve: Resolve;
   readonly #private;
+  /** Destinations that were allowed: the rules of a plugin do not change while it is loaded. */
+  readonly #checked = new LRUCache<string, Destination>({ max: MOST_KEPT });
   readonly #lookups = new RateLimit(LOOKUPS);
-  readonly #found = new LRUCache<string, LookupAddress[]>({ max: 256, ttl: KEPT_MS });
+  readonly #found = new LRUCache<string, LookupAddress[]>({ max: MOST_KEPT, ttl: KEPT_MS });
 
   constructor(rules: NameRules, resolve: Resolve = resolveBySystem) {
     this.#rules = rules;
@@ -57,7 +61,10 @@ export class Destinations {
    * @param authority `host:port`; a missing port is `defaultPort`
    * @throws Denied
    */
-  check(authority: string, defaultPort?: number): Destination {
+  readonly check = (authority: string, defaultPort?: number): Destination => {
+    const key = `${authority} ${defaultPort}`;
+    const checked = this.#checked.get(key);
+    if (checked !== undefined) return checked;
     const destination = parseAuthority(authority, defaultPort);
     const { host, port } = destination;
     if (!this.#rules.all.every((rules) => allows(rules, host, port))) {
@@ -66,8 +73,9 @@ export class Destinations {
     if (isIP(host) !== 0 && !this.#mayReach(host) && !isGrantedAddress(this.#rules, host, port)) {
       throw new Denied(host, `${host} is a private address, which the operator's grant has to name`);
     }
+    this.#checked.set(key, destination);
     return destination;
-  }
+  };
 
   /** Looks up a checked name for a connection, which is made to these very addresses. */
   readonly lookup: Lookup = (host, { all }, callback) => {

@@ -1,6 +1,14 @@
 import { chownSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import {
+  Agent,
+  type ClientRequest,
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,8 +39,8 @@ const CONNECT_MS = 10_000;
 /** A tunnel or a request over which nothing goes is cut after so many milliseconds. */
 const IDLE_MS = 5 * 60_000;
 
-/** Headers that are between two neighbours only (RFC 9110, section 7.6.1). */
-const HOP_BY_HOP = ["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"];
+/** Headers that are between two neighbours only (RFC 9110, section 7.6.1), and the host, which is written anew. */
+const BETWEEN_NEIGHBOURS = new Set("connection host keep-alive te trailer transfer-encoding upgrade".split(" "));
 
 export class NetworkProxy implements AsyncDisposable {
   readonly socket: string;
@@ -49,7 +57,7 @@ export class NetworkProxy implements AsyncDisposable {
     this.#agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: IDLE_MS, autoSelectFamily: true });
     this.#server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: IDLE_MS, insecureHTTPParser: false });
     this.#server.maxConnections = MAX_CONNECTIONS;
-    this.#server.on("request", (incoming, answer) => void this.#forward(incoming, answer));
+    this.#server.on("request", (incoming, answer) => this.#forward(incoming, answer));
     this.#server.on("connect", (incoming, socket, head) => this.#tunnel(incoming, socket, head));
     // Only CONNECT opens a tunnel, after its host and port were checked.
     this.#server.on("upgrade", (_incoming, socket) => socket.end("HTTP/1.1 501 Not Implemented\r\n\r\n"));
@@ -119,40 +127,46 @@ export class NetworkProxy implements AsyncDisposable {
     return upstream;
   }
 
-  async #forward(incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
-    try {
-      const url = incoming.url?.startsWith("http://") === true ? URL.parse(incoming.url) : null;
-      if (url === null || url.username !== "" || url.password !== "") {
-        answer.writeHead(400, { connection: "close" }).end("This proxy takes http:// URLs and CONNECT.\n");
-        return;
-      }
-      const { host, port } = this.#options.destinations.check(url.host, 80);
-      const outgoing = request({
-        ...{ host, port, method: incoming.method, path: url.pathname + url.search, agent: this.#agent },
-        // The name that was checked, whatever the plugin put into its header.
-        headers: { ...endToEnd(incoming), host: url.host },
-        lookup: this.#options.destinations.lookup,
-        setHost: false,
-      });
-      outgoing.setTimeout(IDLE_MS, () => outgoing.destroy(new Error("nothing came")));
-      answer.once("close", () => outgoing.destroy());
-      const answered = new Promise<IncomingMessage>((resolve, reject) => {
-        outgoing.once("response", resolve);
-        outgoing.once("error", reject);
-      });
-      if (hasBody(incoming)) {
-        // An answer may come before the whole request has been read.
-        pipeline(incoming, outgoing).catch(() => undefined);
-      } else {
-        outgoing.end();
-      }
-      const response = await answered;
-      answer.writeHead(response.statusCode ?? 502, endToEnd(response));
-      await pipeline(response, answer);
-    } catch (error) {
+  #forward(incoming: IncomingMessage, answer: ServerResponse): void {
+    const fail = (error: unknown): void => {
       if (answer.headersSent) answer.destroy();
       else answer.writeHead(this.#statusOf(error), { connection: "close" }).end(`${messageOf(error)}\n`);
+    };
+    const url = incoming.url?.startsWith("http://") === true ? URL.parse(incoming.url) : null;
+    if (url === null || url.username !== "" || url.password !== "") {
+      answer.writeHead(400, { connection: "close" }).end("This proxy takes http:// URLs and CONNECT.\n");
+      return;
     }
+    let outgoing: ClientRequest;
+    try {
+      outgoing = this.#request(incoming, url);
+    } catch (error) {
+      return fail(error);
+    }
+    outgoing.on("error", fail);
+    outgoing.once("timeout", () => outgoing.destroy(new Error("nothing came")));
+    outgoing.once("response", (response) => {
+      response.on("error", fail);
+      answer.writeHead(response.statusCode ?? 502, endToEnd(response));
+      response.pipe(answer);
+    });
+    answer.once("close", () => outgoing.destroy());
+    // An answer may come before the whole request has been read.
+    if (hasBody(incoming)) pipeline(incoming, outgoing).catch(() => undefined);
+    else outgoing.end();
+  }
+
+  /** @throws Denied */
+  #request(incoming: IncomingMessage, url: URL): ClientRequest {
+    const { check, lookup } = this.#options.destinations;
+    const { host, port } = check(url.host, 80);
+    // The name that was checked, whatever the plugin put into its header.
+    const headers = [...endToEnd(incoming), "Host", url.host];
+    // Without it, Node.js writes the body of a GET with no sign of its end: the next reader takes it for a request.
+    if (incoming.headers["transfer-encoding"] !== undefined) headers.push("Transfer-Encoding", "chunked");
+    const { method } = incoming;
+    const path = url.pathname + url.search;
+    return request({ host, port, method, path, headers, lookup, agent: this.#agent, timeout: IDLE_MS });
   }
 
   #statusOf(error: unknown): 403 | 502 {
@@ -166,14 +180,15 @@ export class NetworkProxy implements AsyncDisposable {
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
 
-/** The headers of a message that are meant for its last reader. */
-function endToEnd({ headers }: IncomingMessage): IncomingMessage["headers"] {
-  const named = String(headers.connection ?? "")
-    .toLowerCase()
-    .split(",")
-    .map((name) => name.trim());
-  const dropped = new Set([...HOP_BY_HOP, ...named]);
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !dropped.has(name) && !name.startsWith("proxy-")),
-  );
+/** Returns the headers of a message that are meant for its last reader, as names and values by turns. */
+function endToEnd({ headers, rawHeaders }: IncomingMessage): string[] {
+  const named = headers.connection?.toLowerCase().split(",");
+  const kept: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [written = "", value = ""] = [rawHeaders[at], rawHeaders[at + 1]];
+    const name = written.toLowerCase();
+    if (BETWEEN_NEIGHBOURS.has(name) || name.startsWith("proxy-")) continue;
+    if (named?.some((each) => each.trim() === name) !== true) kept.push(written, value);
+  }
+  return kept;
 }

@@ -273,6 +273,11 @@ t.test("a request that could be read as two is refused, and one that is passed o
   t.equal(body, "body");
   for (const name of ["x-hop", "proxy-authorization", "upgrade", "te"]) t.notOk(name in headers, name);
   t.match(await raw("GET /relative HTTP/1.1\r\nHost: x\r\n\r\n"), /^HTTP\/1\.1 400 /);
+  target.requests.length = 0;
+  const chunked = head(["Host: x", "Transfer-Encoding: chunked", "Connection: close"]).replace("POST", "GET");
+  await raw(`${chunked}${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`);
+  t.match(target.requests, [{ method: "GET", url: "/a", body: smuggled }], "a body stays one, whatever the method");
+  t.equal(target.requests.length, 1);
   t.match(await raw(`GET http://u:p@${authority}/ HTTP/1.1\r\nHost: x\r\n\r\n`), /^HTTP\/1\.1 400 /);
 });
 
