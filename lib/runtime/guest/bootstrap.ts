@@ -118,7 +118,7 @@ async function initialise({ facts, entry, replaces, proxied, audited }: InitFram
     for (const name of Object.keys(process.env)) delete process.env[name];
     Object.assign(process.env, facts.env);
     if (audited) reportUses((use) => send({ t: "used", ...use }));
-    if (proxied) await openWayOut();
+    if (proxied) openWayOut();
     contexts = new ContextFactory(facts, port, log);
     plugin = await readPlugin((await import(pathToFileURL(entry).href)) as Record<string, unknown>);
     await plugin.onLoad?.(contexts.base);
