@@ -19,8 +19,12 @@ interface LaunchOptions {
 /** The members of Node's WebSocket client that `node:http` re-exports. */
 const HEAVY = ["WebSocket", "CloseEvent", "MessageEvent"];
 
-/** Words of command lines that are answered without a request: `node:http` is not loaded for them at all. */
-const ONLY_TOLD = ["--help", "-h", "help", "--version", "-v", "version"];
+/** Whether a command line asks for help or the version, which needs no `node:http` at all. */
+const isOnlyTold = (words: readonly string[]): boolean =>
+  words.includes("--help") ||
+  words.includes("-h") ||
+  words[0] === "help" ||
+  (words.length === 1 && /^(?:--version|-v|version)$/.test(words[0]!));
 
 /** Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed. */
 export function launch(
@@ -48,7 +52,7 @@ export function launch(
   }
   if (!loadsPlugins) {
     useCompiledCode();
-    if (!process.argv.some((word) => ONLY_TOLD.includes(word))) lightenHttp();
+    if (!isOnlyTold(process.argv.slice(2))) lightenHttp();
   }
   // Stacks speak of the sources. The maps are read when a stack is.
   module.setSourceMapsSupport(true, { nodeModules: true });
