@@ -77,7 +77,7 @@ async function listedInContents(folder: string, release: Release): Promise<Liste
     }
   }
   entries.sort((a, b) => comparePaths(a.path, b.path));
-  return { entries, pathOf: (path) => join(folder, places.get(path)!) };
+  return { entries, pathOf: (path) => `${folder}/${places.get(path)!}` };
 }
 
 /**

@@ -203,8 +203,9 @@ class Completion {
   /** A file of the base under a path of the new tree. It is copied, and its digest checked, when all files are. */
   async #copyBase({ path, size, sha256 }: FileEntry, to: string, executable: boolean): Promise<void> {
     const target = this.tree.claimFile(to, size);
-    this.tree.recordFile(to, size, executable, sha256);
-    await this.#maker.copy({ path, from: this.#options.base.pathOf(path), to: target, size, sha256, executable });
+    const entry = this.tree.recordFile(to, size, executable, sha256);
+    const from = this.#options.base.pathOf(path);
+    await this.#maker.copy({ path, from, to: target, size, sha256, executable }, entry);
   }
 }
 

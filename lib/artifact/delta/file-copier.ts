@@ -1,7 +1,7 @@
 import { createHash, hash } from "node:crypto";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
-import { writeNewFile } from "../tree/new-file.ts";
+import { writeTimedFile } from "../tree/new-file.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { Reflinks } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
@@ -44,27 +44,29 @@ export class FileCopier {
   /**
    * Copies a file of at most {@link LARGE_FILE_BYTES}.
    *
+   * @returns the new file's time of modification, in milliseconds
    * @throws ArtifactError `delta_base_changed`
    */
-  copy(file: FileCopy): void {
-    if (this.#reflinks.mayWork && this.#clone(file)) return;
+  copy(file: FileCopy): number {
+    const cloned = this.#reflinks.mayWork ? this.#clone(file) : undefined;
+    if (cloned !== undefined) return cloned;
     // The bytes that are hashed are the ones that are written: nobody can change them in between.
     const content = this.#read(file);
     checkCopied(file, hash("sha256", content, "hex"));
-    writeNewFile(file.to, content, file.executable);
+    return writeTimedFile(file.to, content, file.executable);
   }
 
-  #clone(file: FileCopy): boolean {
+  #clone(file: FileCopy): number | undefined {
     const { path, from, to, size, executable } = file;
     {
       using _regular = new RegularFile(from, size, () => otherSize(path));
-      if (!this.#reflinks.clone(from, to, executable)) return false;
+      if (!this.#reflinks.clone(from, to, executable)) return undefined;
     }
     using clone = new RegularFile(to, size, () => otherSize(path));
     const digest = createHash("sha256");
     for (const block of clone.range(0, size, this.#buffer)) digest.update(block);
     checkCopied(file, digest.digest("hex"));
-    return true;
+    return clone.mtimeMs;
   }
 
   #read({ path, from, size }: FileCopy): Buffer {

@@ -2,13 +2,15 @@ import { createHash, type Hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RingWriter } from "../project/ring.ts";
 import { NewFile } from "../tree/new-file.ts";
+import type { FileEntry } from "../tree/tree-index.ts";
 import { checkCopied, FileCopier, type FileCopy, LARGE_FILE_BYTES, otherSize } from "./file-copier.ts";
 import { patchClone, Reflinks } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
 
 /** The thread that writes beside this one: of the artifact's unpacker. */
 export interface SecondThread {
-  copy(files: readonly FileCopy[]): Promise<void>;
+  /** @returns the time of modification of each new file, in milliseconds */
+  copy(files: readonly FileCopy[]): Promise<Float64Array>;
   writeFile(path: string, executable: boolean): { ring: RingWriter; written: Promise<void> };
 }
 
@@ -34,6 +36,28 @@ const BATCHES_AHEAD = 2;
 /** Bytes that are read between two turns of the event loop. */
 const TURN_BYTES = 4 * 1024 * 1024;
 
+/** Files that one thread copies, and the entries that they get in the tree. */
+class Batch {
+  readonly files: FileCopy[] = [];
+  readonly #entries: FileEntry[] = [];
+  /** Their cost: that of their bytes, and of being files. */
+  bytes = 0;
+
+  add(file: FileCopy, entry: FileEntry): void {
+    this.files.push(file);
+    this.#entries.push(entry);
+    this.bytes += file.size + FILE_COST_BYTES;
+  }
+
+  copyWith(copier: FileCopier): void {
+    this.date(this.files.map((file) => copier.copy(file)));
+  }
+
+  date(times: ArrayLike<number>): void {
+    for (const [index, entry] of this.#entries.entries()) entry.mtimeMs = times[index]!;
+  }
+}
+
 /**
  * Makes the files of a completed tree with two threads. Whole files of the base are shared out in batches; this thread
  * reads and hashes a large file while the other one writes it. All of it is done only when {@link end} has returned.
@@ -44,8 +68,7 @@ export class FileMaker {
   readonly #signal: AbortSignal | undefined;
   readonly #reflinks = new Reflinks();
   readonly #buffer = Buffer.allocUnsafeSlow(LARGE_FILE_BYTES);
-  #batch: FileCopy[] = [];
-  #batchBytes = 0;
+  #batch = new Batch();
   #ahead = 0;
   readonly #sent: Promise<void>[] = [];
   #failure: Error | undefined;
@@ -59,29 +82,31 @@ export class FileMaker {
   /**
    * Takes over a file of the base, now or later.
    *
+   * @param entry gets the new file's time of modification
    * @throws ArtifactError `delta_base_changed` for this file or an earlier one
    */
-  async copy(file: FileCopy): Promise<void> {
+  async copy(file: FileCopy, entry: FileEntry): Promise<void> {
     if (file.size > LARGE_FILE_BYTES) return await this.#copyLarge(file);
-    this.#batch.push(file);
-    this.#batchBytes += file.size + FILE_COST_BYTES;
-    if (this.#batchBytes >= BATCH_BYTES) await this.#copyBatch();
+    this.#batch.add(file, entry);
+    if (this.#batch.bytes >= BATCH_BYTES) await this.#copyBatch();
   }
 
   async #copyBatch(): Promise<void> {
     const batch = this.#batch;
-    this.#batch = [];
-    this.#batchBytes = 0;
+    this.#batch = new Batch();
     if (this.#ahead < BATCHES_AHEAD) this.#send(batch);
-    else for (const file of batch) this.#copier.copy(file);
+    else batch.copyWith(this.#copier);
     await this.#turn(TURN_BYTES);
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  #send(batch: readonly FileCopy[]): void {
+  #send(batch: Batch): void {
     this.#ahead++;
-    const done = this.#thread.copy(batch).then(
-      () => void this.#ahead--,
+    const done = this.#thread.copy(batch.files).then(
+      (times) => {
+        this.#ahead--;
+        batch.date(times);
+      },
       (error: Error) => void (this.#failure ??= error),
     );
     this.#sent.push(done);
@@ -182,7 +207,8 @@ export class FileMaker {
 
   /** Ends when every file is there. @throws ArtifactError `delta_base_changed` */
   async end(): Promise<void> {
-    for (const file of this.#batch.splice(0)) this.#copier.copy(file);
+    this.#batch.copyWith(this.#copier);
+    this.#batch = new Batch();
     await Promise.all(this.#sent);
     if (this.#failure !== undefined) throw this.#failure;
   }

@@ -5,6 +5,8 @@ import type { SealiftError } from "../../contract/errors.ts";
 export class RegularFile implements Disposable {
   readonly #descriptor: number;
   readonly #wrong: () => SealiftError;
+  /** When it was opened. Milliseconds. */
+  readonly mtimeMs: number;
 
   /** @param wrong makes the error for a file that is missing, of another kind or of another size */
   constructor(path: string, size: number, wrong: () => SealiftError) {
@@ -17,6 +19,7 @@ export class RegularFile implements Disposable {
       throw wrong();
     }
     const stats = fstatSync(this.#descriptor);
+    this.mtimeMs = stats.mtimeMs;
     if (stats.isFile() && stats.size === size) return;
     closeSync(this.#descriptor);
     throw wrong();

@@ -60,14 +60,12 @@ function plain(error: unknown): PlainError {
 }
 
 /** Runs a step and tells its end. */
-function carryOut(step: () => void): void {
-  let error: PlainError | null = null;
+function carryOut(step: () => Float64Array | void): void {
   try {
-    step();
+    tell({ type: "done", error: null, times: step() ?? null });
   } catch (thrown) {
-    error = plain(thrown);
+    tell({ type: "done", error: plain(thrown) });
   }
-  tell({ type: "done", error });
 }
 
 let copier: FileCopier | undefined;
@@ -91,7 +89,7 @@ port.on("message", (message: ToWorker) => {
     case "copy":
       carryOut(() => {
         copier ??= new FileCopier();
-        for (const file of message.files) copier.copy(file);
+        return Float64Array.from(message.files, (file) => copier!.copy(file));
       });
       break;
     case "write":

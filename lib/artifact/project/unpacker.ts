@@ -29,7 +29,8 @@ export interface PlainError {
 export type FromWorker =
   | { type: "unpacked"; entries: number; files: number; bytes: number }
   | { type: "digest"; content: string; folders: Record<string, string | null> }
-  | { type: "done"; error: PlainError | null }
+  | { type: "done"; error: PlainError }
+  | { type: "done"; error: null; times: Float64Array | null }
   | { type: "failed"; error: PlainError };
 
 const errorOf = ({ kind, code, message, hint }: PlainError): SealiftError =>
@@ -233,28 +234,34 @@ export class Unpacker implements AsyncDisposable {
   }
 
   /** Writes the list of the unpacked tree, of all of it `except` one path, to a new file. */
-  list(except: string, file: string): Promise<void> {
-    return this.#let({ type: "list", except, file });
+  async list(except: string, file: string): Promise<void> {
+    await this.#let({ type: "list", except, file });
   }
 
-  /** Has the second thread copy files of a base. @throws ArtifactError `delta_base_changed` */
-  copy(files: readonly FileCopy[]): Promise<void> {
-    return this.#let({ type: "copy", files });
+  /**
+   * Has the second thread copy files of a base.
+   *
+   * @returns the time of modification of each new file, in milliseconds
+   * @throws ArtifactError `delta_base_changed`
+   */
+  async copy(files: readonly FileCopy[]): Promise<Float64Array> {
+    return (await this.#let({ type: "copy", files }))!;
   }
 
   /** Has the second thread write what goes into a ring to a new file. The ring is abandoned when that fails. */
   writeFile(path: string, executable: boolean): { ring: RingWriter; written: Promise<void> } {
     const ring = newRing();
     const writer = new RingWriter(ring);
-    const written = this.#let({ type: "write", path, executable, ring });
+    const written = this.#let({ type: "write", path, executable, ring }).then(() => {});
     written.catch(() => writer.abandon());
     return { ring: writer, written };
   }
 
   /** @throws ArtifactError of the second thread */
-  async #let(message: ToWorker): Promise<void> {
-    const { error } = (await this.#ask(message)) as FromWorker & { type: "done" };
-    if (error !== null) throw errorOf(error);
+  async #let(message: ToWorker): Promise<Float64Array | null> {
+    const done = (await this.#ask(message)) as FromWorker & { type: "done" };
+    if (done.error !== null) throw errorOf(done.error);
+    return done.times;
   }
 
   #ask(message: ToWorker): Promise<FromWorker> {

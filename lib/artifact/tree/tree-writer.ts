@@ -76,10 +76,14 @@ export class TreeWriter {
     return `${this.#root}/${this.#claim(name, size)}`;
   }
 
-  /** Records a file that the caller has written to the place that {@link claimFile} gave. */
-  recordFile(path: string, size: number, executable: boolean, sha256: string): void {
+  /**
+   * Records a file that the caller writes to the place that {@link claimFile} gave.
+   *
+   * @returns its entry, for its time of modification
+   */
+  recordFile(path: string, size: number, executable: boolean, sha256: string): FileEntry {
     this.bytes += size;
-    this.#record(path, size, executable, sha256);
+    return this.#record(path, size, executable, sha256);
   }
 
   /** The files of the tree and its empty folders, in canonical order. */
@@ -94,11 +98,12 @@ export class TreeWriter {
     return [...this.#listed, ...folders].toSorted((a, b) => comparePaths(a.path, b.path));
   }
 
-  #record(path: string, size: number, executable: boolean, sha256: string, mtimeMs?: number): void {
+  #record(path: string, size: number, executable: boolean, sha256: string, mtimeMs?: number): FileEntry {
     this.files.add(path, sha256);
     const entry: FileEntry = { type: "file", path, executable, size, sha256 };
     if (mtimeMs !== undefined) entry.mtimeMs = mtimeMs;
     this.#listed.push(entry);
+    return entry;
   }
 
   #claim(name: string, size: number): string {
