@@ -9,6 +9,7 @@ import { createApp } from "./app.ts";
 import { openBlobs } from "./blobs/open.ts";
 import type { HubContext } from "./context.ts";
 import { drain } from "./http/drain.ts";
+import { WideListener } from "./http/wide-listener.ts";
 import { hubKey } from "./keys/hub-secret.ts";
 import { kekSource } from "./keys/kek-source.ts";
 import { Keyring } from "./keys/keyring.ts";
@@ -28,12 +29,6 @@ import { ReadinessCheck } from "./upkeep/readiness.ts";
 import { Upkeep } from "./upkeep/upkeep.ts";
 
 export type { HubOptions } from "./options.ts";
-
-/**
- * Connections that may wait until the hub accepts them: a fleet that comes back at once fills Node's 511 while the hub
- * is busy for a tenth of a second. Linux allows net.core.somaxconn at most, which is 4,096 unless somebody set it.
- */
-const ACCEPT_QUEUE = 4096;
 
 /** A hub that is ready to listen. */
 export interface Hub {
@@ -130,7 +125,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     readiness,
     trustedProxies: options.trustedProxies ?? [],
   });
-  opened.defer(() => drain(app, options.drainTimeoutMs ?? DEFAULTS.drainTimeoutMs));
+  const listener = new WideListener(app);
+  opened.defer(() => drain(app, listener, options.drainTimeoutMs ?? DEFAULTS.drainTimeoutMs));
 
   const running = opened.move();
   let closing: Promise<void> | undefined;
@@ -139,7 +135,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     upkeep,
     metricsUrl: metricsListener?.url,
     async listen() {
-      const address = await app.listen({ ...listenOn, backlog: ACCEPT_QUEUE });
+      const address = await listener.listen(listenOn);
       // A wildcard is no address that anyone could call.
       const listening = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
       url = configuredUrl ?? listening;

@@ -1,0 +1,73 @@
+import { once } from "node:events";
+import type { Server as HttpServer } from "node:http";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import type { FastifyInstance } from "fastify";
+
+/**
+ * Listeners of one address. Node accepts one connection of a listener in each turn of the event loop. Under a fleet a
+ * turn has many requests and a commit, and takes tens of milliseconds: with one listener, agents with a new connection
+ * waited for up to 19 s, or were dropped, while those with an open one were answered in 0.4 s.
+ */
+const LISTENERS = 16;
+
+interface Address {
+  host: string;
+  port: number;
+}
+
+const listen = async (server: Server, address: Address & { reusePort?: boolean }): Promise<void> => {
+  server.listen(address);
+  await once(server, "listening");
+};
+
+/** @throws Error `EADDRINUSE`, which listeners that share their port with others would not see */
+async function refuseTaken(address: Address): Promise<void> {
+  const server = createServer();
+  await listen(server, address);
+  server.close();
+  await once(server, "close");
+}
+
+/** Passes each connection on to a server, as if that had accepted it. */
+function helperOf(server: HttpServer): Server {
+  const helper = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => server.emit("connection", socket));
+  // An error of accepting ends no connection that is there.
+  return helper.on("error", () => {});
+}
+
+/** Lets an app accept several connections in each turn of the event loop, where the system can share a port. */
+export class WideListener implements AsyncDisposable {
+  readonly #app: FastifyInstance;
+  readonly #helpers: Server[] = [];
+
+  constructor(app: FastifyInstance) {
+    this.#app = app;
+  }
+
+  /** @returns the URL of the address */
+  async listen(address: Address): Promise<string> {
+    if (process.platform !== "linux") return await this.#app.listen(address);
+    // For port 0 the system chooses one that nobody has.
+    if (address.port !== 0) await refuseTaken(address);
+    const shared = { ...address, reusePort: true };
+    // Fastify passes all options on to Node, and its types know fewer.
+    const url: string = await this.#app.listen(shared);
+    const { port } = this.#app.server.address() as AddressInfo;
+    for (let count = 1; count < LISTENERS; count++) {
+      const helper = helperOf(this.#app.server);
+      await listen(helper, { host: address.host, port, reusePort: true });
+      this.#helpers.push(helper);
+    }
+    return url;
+  }
+
+  /** Stops accepting. Resolves when all connections are closed. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(
+      this.#helpers.splice(0).map(async (helper) => {
+        helper.close();
+        await once(helper, "close");
+      }),
+    );
+  }
+}
