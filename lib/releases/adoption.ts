@@ -4,7 +4,7 @@ import type { TargetName } from "../contract/target.ts";
 import { statsOf } from "../support/files.ts";
 import { adoptData } from "./data-folders.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
-import { exchange } from "./exchange.ts";
+import { exchange, exchangesEnded } from "./exchange.ts";
 import type { JournalEntry } from "./journal.ts";
 import type { Item, Layout } from "./layout.ts";
 import { addLink, replaceLink } from "./links.ts";
@@ -18,6 +18,7 @@ import { currentName, readRelease, writeRelease } from "./release.ts";
 export async function adoptFolders(layout: Layout, entry: JournalEntry): Promise<void> {
   const { target, previous, adopted } = entry;
   if (previous === null || adopted.length === 0) return;
+  await exchangesEnded(layout);
   const record = await readRelease(layout, target, previous);
   await makeDurableFolder(layout, layout.release(target, previous));
   await writeRelease(layout, target, previous, {
@@ -43,7 +44,7 @@ async function adoptFolder(layout: Layout, target: TargetName, item: Item, place
   await makeDurableFolder(layout, dirname(place));
   if ((await statsOf(place)) === undefined) await symlink(layout.linkText(target, item), place);
   await syncNames(layout, dirname(place));
-  await exchange(folder, place);
+  await exchange(layout, folder, place);
   await syncNames(layout, dirname(place));
   await syncNames(layout, dirname(folder));
 }

@@ -139,7 +139,7 @@ export async function adoptData(layout: Layout, item: Item, folder: string): Pro
     if (standing?.isDirectory()) await rmdir(data);
     if (standing?.isSymbolicLink() !== true) await symlink(layout.dataText(item), data);
     await syncNames(layout, dirname(data));
-    await exchange(own, data);
+    await exchange(layout, own, data);
   } else {
     await makeDurableFolder(layout, data);
     if (stats === undefined) await symlink(layout.dataText(item), own);

@@ -1,8 +1,11 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { renameSync, rmSync, symlinkSync } from "node:fs";
-import { readlink } from "node:fs/promises";
+import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { deploymentError } from "../contract/errors.ts";
+import type { Layout } from "./layout.ts";
 import { forChildren } from "./open-folder.ts";
 
 /** Numbers of the system call renameat2, by processor. */
@@ -10,6 +13,14 @@ const RENAMEAT2: Partial<Record<NodeJS.Architecture, number>> = { x64: 316, arm6
 
 /** AT_FDCWD twice, and the flag RENAME_EXCHANGE: exit code 0 when the two names were exchanged. */
 const PERL = "exit(syscall($ARGV[0], -100, $ARGV[1], -100, $ARGV[2], 2) == 0 ? 0 : 1)";
+
+/** Starts a program when it is told to: a run that is killed before it says so exchanges nothing. */
+const WHEN_TOLD = ["-c", 'read -r go && exec "$@"', "sh"];
+/** A variable of that program, from its start to its end: the project root whose names it exchanges. */
+const MARK = "SEALIFT_EXCHANGES_IN";
+/** Milliseconds that the program of a killed run may still take. */
+const LATE_LIMIT_MS = 30_000;
+const LATE_POLL_MS = 10;
 
 /**
  * Exchanges a folder and a link in one step, so that at every instant both names lead somewhere: Linux can (renameat2
@@ -21,11 +32,12 @@ const PERL = "exit(syscall($ARGV[0], -100, $ARGV[1], -100, $ARGV[2], 2) == 0 ? 0
  * @param folder a folder, where the link is to stand
  * @param link a link, where the folder is to stand
  */
-export async function exchange(folder: string, link: string): Promise<void> {
+export async function exchange(layout: Layout, folder: string, link: string): Promise<void> {
   const names = [forChildren(folder), forChildren(link)];
-  if (await succeeds("mv", ["--exchange", "--no-target-directory", "--", ...names])) return;
+  const env = { PATH: process.env.PATH, LC_ALL: "C", [MARK]: await markOf(layout) };
+  if (await succeeds(["mv", "--exchange", "--no-target-directory", "--", ...names], env)) return;
   const number = process.platform === "linux" ? RENAMEAT2[process.arch] : undefined;
-  if (number !== undefined && (await succeeds("perl", ["-e", PERL, String(number), ...names]))) return;
+  if (number !== undefined && (await succeeds(["perl", "-e", PERL, String(number), ...names], env))) return;
   const text = await readlink(link);
   const prepared = join(dirname(folder), `.link-${randomBytes(6).toString("hex")}`);
   symlinkSync(text, prepared);
@@ -34,10 +46,50 @@ export async function exchange(folder: string, link: string): Promise<void> {
   renameSync(prepared, folder);
 }
 
-function succeeds(program: string, args: readonly string[]): Promise<boolean> {
+function succeeds(command: readonly string[], env: NodeJS.ProcessEnv): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const child = spawn(program, args, { stdio: "ignore", env: { PATH: process.env.PATH, LC_ALL: "C" } });
+  const child = spawn("sh", [...WHEN_TOLD, ...command], { stdio: ["pipe", "ignore", "ignore"], env });
   child.once("error", () => resolve(false));
   child.once("close", (code) => resolve(code === 0));
+  child.stdin.on("error", () => {});
+  child.stdin.end("go\n");
   return promise;
+}
+
+/**
+ * Waits until no program of a killed run exchanges names of this project root any more: it outlives its run, and would
+ * exchange once more what the next run has exchanged. Only under the lock of the root.
+ *
+ * @throws DeploymentError `root_busy` when one does not end
+ */
+export async function exchangesEnded(layout: Layout): Promise<void> {
+  const mark = `${MARK}=${await markOf(layout)}`;
+  const end = performance.now() + LATE_LIMIT_MS;
+  // A process that just becomes another program has no variables for an instant: it is looked for twice.
+  for (let free = 0; free < 2;) {
+    const pid = await markedProcess(mark);
+    free = pid === undefined ? free + 1 : 0;
+    if (pid === undefined) continue;
+    if (performance.now() > end)
+      throw deploymentError("root_busy", `The process ${pid} of a killed deployment still moves a folder.`, {
+        hint: "Wait until it has ended, or end it, and run the command again.",
+      });
+    await sleep(LATE_POLL_MS);
+  }
+}
+
+/** Returns the project root as another process can name it, too, whatever path leads there. */
+async function markOf(layout: Layout): Promise<string> {
+  const { dev, ino } = await stat(layout.sealift);
+  return `${dev}:${ino}`;
+}
+
+async function markedProcess(mark: string): Promise<string | undefined> {
+  const pids = process.platform === "linux" ? await readdir("/proc") : [];
+  for (const pid of pids) {
+    if (!/^\d+$/.test(pid)) continue;
+    const variables = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
+    if (variables.split("\0").includes(mark)) return pid;
+  }
+  return undefined;
 }

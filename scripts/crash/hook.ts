@@ -264,7 +264,7 @@ export class Hook implements Disposable {
     walk(this.disk.root, this.#root);
   }
 
-  /** The programs that do what Node has no call for: `sync -f`, and `mv --exchange` or perl in its place. */
+  /** The programs that do what Node has no call for: `sync -f`, and `mv --exchange` or perl, each by a shell. */
   #spawning(program: string, args: readonly string[]): ReturnType<Watch> {
     if (program === "sync") this.absorb();
     const since = this.disk.log.length;
@@ -274,7 +274,7 @@ export class Hook implements Disposable {
       });
     };
     if (program === "sync" && args.includes("-f")) return onSuccess(() => this.disk.barrier("sync -f", since));
-    if (program !== "perl" && !(program === "mv" && args.includes("--exchange"))) return undefined;
+    if (program !== "sh" || !(args.includes("perl") || args.includes("--exchange"))) return undefined;
     const [a, b] = args.slice(-2).map((path) => this.#slot(path));
     return onSuccess(() => {
       if (a === undefined || b === undefined) return;

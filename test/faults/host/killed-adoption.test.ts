@@ -23,18 +23,14 @@ const KILLS = 6;
  * @returns milliseconds that the switch took
  */
 async function switchIn(root: string, killAfterMs?: number): Promise<number> {
-  // In a group of its own: the program that exchanges two names goes with it.
-  const child = spawn(process.execPath, [PROGRAM, root], { stdio: ["ignore", "pipe", "inherit"], detached: true });
+  const child = spawn(process.execPath, [PROGRAM, root], { stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(child, "close");
-  const kill = (): void => {
-    if (child.exitCode === null) process.kill(-child.pid!, "SIGKILL");
-  };
   let [started, tookMs] = [0, 0];
   for await (const event of createInterface({ input: child.stdout })) {
     if (event === "switch.done") tookMs = performance.now() - started;
     if (event !== "switch.started") continue;
     started = performance.now();
-    if (killAfterMs !== undefined) void sleep(killAfterMs).then(kill);
+    if (killAfterMs !== undefined) void sleep(killAfterMs).then(() => child.kill("SIGKILL"));
   }
   await ended;
   return tookMs;
