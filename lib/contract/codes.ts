@@ -146,7 +146,7 @@ export const CODES = {
     "The journal of a deployment that was cut short is damaged or of another version of Sealift; nothing was touched.",
   ),
   root_foreign: failed(
-    "Root was asked to write in a project root that another user owns; --allow-foreign-root permits it.",
+    "Root was asked to write in a project root that another user owns or can replace; --allow-foreign-root permits it.",
   ),
   root_unusable: failed(
     "The project root cannot be created or written, or something else stands in the place of its folders.",

@@ -2,6 +2,7 @@ import type { Stats } from "node:fs";
 import { lstat, mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { deploymentError } from "../contract/errors.ts";
 import { ifThere, statsOf } from "../support/files.ts";
+import { replaceableAt } from "./folders-above.ts";
 import { foldersOf, type Layout, layoutOf } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 
@@ -28,7 +29,8 @@ export async function openProjectRoot(layout: Layout, options: RootOptions): Pro
 }
 
 /**
- * Tells whether this is root, and the project root belongs to another user: the one rule of whose roots root works in.
+ * Tells whether this is root, and the project root belongs to another user or can be replaced by one: the one rule of
+ * whose roots root works in.
  *
  * @throws DeploymentError `root_foreign` where that is not allowed
  */
@@ -45,7 +47,12 @@ export async function isForeignRoot(
       hint: "Run it as that user, or give --allow-foreign-root if you trust that user like root.",
     });
   }
-  return false;
+  const replaceable = await replaceableAt(root);
+  if (replaceable === undefined) return false;
+  if (allowForeignRoot) return true;
+  throw deploymentError("root_foreign", `${replaceable}, who could lead root elsewhere.`, {
+    hint: "Use a project root whose folders, and those above it, only root may write, such as one in /srv; or give --allow-foreign-root if you trust that user like root.",
+  });
 }
 
 /** Returns the user who owns what stands at a path, or a link there, unless that is root. */
