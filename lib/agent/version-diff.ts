@@ -6,7 +6,6 @@ import { join, relative } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { openIndex } from "../artifact/delta/index-file.ts";
 import type { Limits } from "../artifact/limits.ts";
-import { readDigestList } from "../artifact/tree/digest-list.ts";
 import { readTreeList } from "../artifact/tree/tree-list.ts";
 import { downloadIndex, type PublishTarget } from "../client/publish-client.ts";
 import { MANIFEST_FILE } from "../contract/files/manifest.ts";
@@ -15,7 +14,7 @@ import { TREE_LIST } from "../releases/source-tree.ts";
 import { statsOf } from "../support/files.ts";
 import type { Emit } from "./deployment/events.ts";
 import { type Compared, descriptorsIn, type Difference, differencesBetween, type ListedFiles } from "./release-diff.ts";
-import { DIGESTS_FILE, type Fetched, type Source } from "./sources/source.ts";
+import { ARCHIVE_LIST, type Fetched, type Source } from "./sources/source.ts";
 
 /** Two versions of a hub, compared. */
 export interface ComparedVersions {
@@ -69,13 +68,9 @@ async function contentsOf({ tree, plugins, plan, planOrigin }: Fetched, staging:
 
 /** Lists the files of a verified tree; those are read that unpacking has not listed, such as of fetched plugins. */
 async function filesIn(tree: string, staging: string): Promise<ListedFiles> {
-  const list = join(staging, TREE_LIST);
-  const isListed = (await statsOf(list)) !== undefined;
-  const known = isListed
-    ? new Map(
-        (await readTreeList(list)).flatMap((entry) => (entry.type === "file" ? [[entry.path, entry.sha256]] : [])),
-      )
-    : await readDigestList(join(staging, DIGESTS_FILE));
+  const [project, archive] = [TREE_LIST, ARCHIVE_LIST].map((name) => join(staging, name)) as [string, string];
+  const entries = await readTreeList((await statsOf(project)) === undefined ? archive : project);
+  const known = new Map(entries.flatMap((entry) => (entry.type === "file" ? [[entry.path, entry.sha256]] : [])));
   const files: ListedFiles = new Map();
   for (const entry of await readdir(tree, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;

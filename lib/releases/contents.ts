@@ -40,10 +40,12 @@ const MAX_LINE_BYTES = 64 * 1024;
 
 /** Facts of a release's file that are known before it is looked at. */
 export interface KnownFile {
-  /** Lower-case hex of its bytes, unless something may have changed them. */
-  sha256?: string | undefined;
-  /** The file of the source tree that it is. With its time, one that nothing has changed is not looked at again. */
-  source?: FileEntry | undefined;
+  /** The file as it was unpacked. With its time, one that nothing has changed is not looked at again. */
+  unpacked: FileEntry | undefined;
+  /** Whether something may have changed its bytes since. */
+  mayHaveChanged: boolean;
+  /** Whether it is a file of a source tree, which may be the base of a delta. */
+  isSource: boolean;
 }
 
 export interface ContentsOptions {
@@ -68,15 +70,16 @@ export async function writeContents(folder: string, options: ContentsOptions): P
   const texts = async function* (): AsyncGenerator<string> {
     let text = "";
     for (const path of filesBelow(folder, kept)) {
-      const { sha256, source } = known(path);
+      const { unpacked, mayHaveChanged, isSource } = known(path);
+      const source = isSource ? unpacked : undefined;
+      const unchanged = mayHaveChanged ? undefined : unpacked;
       // Synchronous, and written by the piece: a promise and a call for each small file take longer than its line.
-      const unchanged = sha256 !== undefined && source?.sha256 === sha256 ? source : undefined;
       const { size, mtimeMs = 0 } = unchanged?.mtimeMs === undefined ? lstatSync(`${folder}/${path}`) : unchanged;
       const line: ListedFile = {
         path,
         size,
         mtime_ms: mtimeMs,
-        sha256: sha256 ?? (await digestOf(join(folder, path))),
+        sha256: unchanged?.sha256 ?? (await digestOf(join(folder, path))),
       };
       if (source !== undefined) line.executable = source.executable;
       if (source !== undefined && source.sha256 !== line.sha256)

@@ -55,9 +55,7 @@ const listChanged = ({ version }: Release) =>
   artifactError("delta_base_changed", `The list of files of the release of ${version} is not what was written.`);
 
 function checkList(entries: readonly TreeEntry[], release: Release): void {
-  const files = new TreeDigest();
-  for (const entry of entries) if (entry.type === "file") files.add(entry.path, entry.sha256);
-  if (files.digest() !== release.content_sha256) throw listChanged(release);
+  if (TreeDigest.of(entries).digest() !== release.content_sha256) throw listChanged(release);
 }
 
 type ListedTree = Pick<BaseTree, "entries" | "pathOf">;

@@ -1,6 +1,5 @@
 import { chmod, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { readDigestList } from "../../artifact/tree/digest-list.ts";
 import type { FileEntry } from "../../artifact/tree/tree-index.ts";
 import { readTreeList } from "../../artifact/tree/tree-list.ts";
 import { INTEGRATION_FILE } from "../../contract/files/manifest.ts";
@@ -12,7 +11,7 @@ import { nextMoment, type Release, writeRelease } from "../../releases/release.t
 import { sourcePaths, TREE_LIST } from "../../releases/source-tree.ts";
 import { type NewRelease, planSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
-import { DIGESTS_FILE, type Fetched } from "../sources/source.ts";
+import { ARCHIVE_LIST, type Fetched } from "../sources/source.ts";
 import { noSupervisor } from "../supervisors/none.ts";
 import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps } from "./plan.ts";
 import { type Arriving, checkRights, descriptorDigests } from "./rights.ts";
@@ -170,7 +169,7 @@ async function finishRelease(
  * so may the files that are set apart as its data.
  */
 async function contentsOf({ fetched, release, sourceFolders, provisioned }: StepContext): Promise<ContentsOptions> {
-  const { digests, tree, emptyFolders } = await unpacked(release);
+  const { isBase, files, emptyFolders } = await unpacked(release);
   const sourcePathOf = sourcePaths(Object.fromEntries(sourceFolders));
   const mayHaveChanged = (path: string): boolean => {
     const [, id] = /^(?:shipped-data\/)?plugins\/([^/]+)\//.exec(path) ?? [];
@@ -178,34 +177,33 @@ async function contentsOf({ fetched, release, sourceFolders, provisioned }: Step
   };
   return {
     known: (path) => {
-      const source = sourcePathOf(path);
-      return { source: tree.get(source), sha256: mayHaveChanged(path) ? undefined : digests(source) };
+      const unpacked = files.get(sourcePathOf(path));
+      return { unpacked, isSource: isBase && unpacked !== undefined, mayHaveChanged: mayHaveChanged(path) };
     },
-    kept: fetched.keep.filter((name) => tree.has(name)),
+    kept: fetched.keep.filter((name) => files.has(name)),
     emptyFolders,
   };
 }
 
-/** The files and empty folders that unpacking has listed; of a marketplace archive, the digests of its files only. */
+/** The files and empty folders that unpacking has listed. */
 interface UnpackedList {
-  /** @param path in the source tree */
-  digests: (path: string) => string | undefined;
-  tree: ReadonlyMap<string, FileEntry>;
+  /** Whether they are a project's tree, which may be the base of a delta. */
+  isBase: boolean;
+  /** By their paths in the source tree. */
+  files: ReadonlyMap<string, FileEntry>;
   emptyFolders: string[];
 }
 
 /** Reads the list that unpacking left, and removes it: the release's contents say all of it. */
 async function unpacked(release: string): Promise<UnpackedList> {
-  const [list, archive] = [join(release, TREE_LIST), join(release, DIGESTS_FILE)];
-  if ((await statsOf(list)) !== undefined) {
+  for (const name of [TREE_LIST, ARCHIVE_LIST]) {
+    const list = join(release, name);
+    if ((await statsOf(list)) === undefined) continue;
     const entries = await readTreeList(list);
     await rm(list);
-    const tree = new Map(entries.flatMap((entry) => (entry.type === "file" ? [[entry.path, entry] as const] : [])));
+    const files = new Map(entries.flatMap((entry) => (entry.type === "file" ? [[entry.path, entry] as const] : [])));
     const emptyFolders = entries.flatMap((entry) => (entry.type === "folder" ? [entry.path] : []));
-    return { digests: (path) => tree.get(path)?.sha256, tree, emptyFolders };
+    return { isBase: name === TREE_LIST, files, emptyFolders };
   }
-  if ((await statsOf(archive)) === undefined) return { digests: () => undefined, tree: new Map(), emptyFolders: [] };
-  const digests = await readDigestList(archive);
-  await rm(archive);
-  return { digests: (path) => digests.get(path), tree: new Map(), emptyFolders: [] };
+  return { isBase: false, files: new Map(), emptyFolders: [] };
 }

@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { writeDigestList } from "../../artifact/tree/digest-list.ts";
+import { writeTreeList } from "../../artifact/tree/write-tree-list.ts";
 import { unzip } from "../../artifact/zip/unzip.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
@@ -13,7 +13,7 @@ import { targetName } from "../../contract/target.ts";
 import { readDescriptor } from "../deployment/descriptor-file.ts";
 import { checkSupervised, orderPlan } from "../deployment/plan.ts";
 import { parsePlan } from "../deployment/plan-file.ts";
-import { DIGESTS_FILE, type FetchContext, type Fetched, type Resolved, type Source } from "./source.ts";
+import { ARCHIVE_LIST, type FetchContext, type Fetched, type Resolved, type Source } from "./source.ts";
 import { spool } from "./spool.ts";
 
 export interface MarketplaceSourceOptions extends HubConnection {
@@ -129,7 +129,6 @@ async function fetchArchive(
   const unpacked = await unzip(archive, tree, {
     limits,
     symlinks: options.symlinks,
-    digests: true,
     signal,
     onScanned({ skippedLinks }) {
       emit({ event: "verify.ok", check: "archive" });
@@ -138,8 +137,8 @@ async function fetchArchive(
     },
   });
   await rm(archive);
-  writeDigestList(join(staging, DIGESTS_FILE), unpacked.tree.entries());
-  emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files, unpacked_bytes: unpacked.bytes });
+  writeTreeList(join(staging, ARCHIVE_LIST), unpacked.files);
+  emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files.length, unpacked_bytes: unpacked.bytes });
   const described = kind === "plugin" ? await readDescriptor(tree) : undefined;
   if (described !== undefined) checkDescriptor(described, version, options);
   return {

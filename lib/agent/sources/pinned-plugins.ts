@@ -1,6 +1,7 @@
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { safeComponents } from "../../artifact/tree/safe-path.ts";
+import { TreeDigest } from "../../artifact/tree/tree-digest.ts";
 import { unzip } from "../../artifact/zip/unzip.ts";
 import { fetchGitArchive } from "../../client/git-archive.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
@@ -131,7 +132,8 @@ async function unpackEntry(
 ): Promise<void> {
   const unpacked = join(staging, "source");
   await mkdir(unpacked, { mode: 0o700 });
-  const { tree } = await unzip(file, unpacked, { limits, symlinks: "refuse", digests: true, signal });
+  const { files } = await unzip(file, unpacked, { limits, symlinks: "refuse", signal });
+  const tree = TreeDigest.of(files);
   const subdirectory =
     entry.source.subdirectory === null ? "" : safeComponents(entry.source.subdirectory, limits).join("/");
   const digest = subdirectory === "" ? tree.digest() : tree.digestOfFolder(subdirectory);

@@ -18,8 +18,10 @@ export interface Resolved {
   fetch(context: FetchContext): Promise<Fetched>;
 }
 
-/** In staging: the digests of the unpacked files, where the source knows them (`artifact/tree/digest-list.ts`). */
-export const DIGESTS_FILE = "digests";
+/**
+ * In staging: the list of the files of an archive (`artifact/tree/tree-list.ts`), whose tree is no base of deltas.
+ */
+export const ARCHIVE_LIST = "archive.ndjson";
 
 /** A verified tree in staging, and what is known of it. */
 export interface Fetched {

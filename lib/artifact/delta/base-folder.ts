@@ -27,9 +27,7 @@ export async function readBaseFolder(
   // A tree that was unpacked holds what its publisher chose to pack, whatever it is called.
   const tree = listSourceTree(root, { limits: options.limits, include: NEVER_PACKED });
   const entries = await indexTree(tree, { chunks: false, signal: options.signal });
-  const files = new TreeDigest();
-  for (const entry of entries) if (entry.type === "file") files.add(entry.path, entry.sha256);
-  if (files.digest() !== contentSha256)
+  if (TreeDigest.of(entries).digest() !== contentSha256)
     throw artifactError(
       "delta_base_changed",
       `--base ${root} is not the tree of ${version} that its manifest describes.`,

@@ -158,8 +158,7 @@ interface ProjectDigests {
 }
 
 function digestsOf(entries: readonly TreeEntry[]): ProjectDigests {
-  const files = new TreeDigest();
-  for (const entry of entries) if (entry.type === "file") files.add(entry.path, entry.sha256);
+  const files = TreeDigest.of(entries);
   return { content: files.digest(), folder: (path) => files.digestOfFolder(path) ?? null };
 }
 

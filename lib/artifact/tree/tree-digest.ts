@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { TreeEntry } from "./tree-index.ts";
 
 const SLASH = 0x2f;
 const BATCH_CHARACTERS = 64 * 1024;
@@ -32,17 +33,19 @@ export function comparePaths(a: string, b: string): number {
 export class TreeDigest {
   readonly #files: [path: string, sha256: string][] = [];
 
+  /** Of the files among some entries. */
+  static of(entries: Iterable<TreeEntry>): TreeDigest {
+    const digest = new TreeDigest();
+    for (const entry of entries) if (entry.type === "file") digest.add(entry.path, entry.sha256);
+    return digest;
+  }
+
   /**
    * @param path POSIX path relative to the root
    * @param sha256 lower-case hex of the file's bytes
    */
   add(path: string, sha256: string): void {
     this.#files.push([path, sha256]);
-  }
-
-  /** Every file that was added. */
-  entries(): [path: string, sha256: string][] {
-    return this.#files;
   }
 
   get size(): number {

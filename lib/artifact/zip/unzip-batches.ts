@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
-import { writeNewFile } from "../tree/new-file.ts";
+import { writeTimedFile } from "../tree/new-file.ts";
+import type { FileEntry } from "../tree/tree-index.ts";
 import type { ZipMember } from "./directory.ts";
 import { FileWindow } from "./file-window.ts";
 import { smallContent } from "./unzip-member.ts";
@@ -15,9 +16,6 @@ const WINDOW_BYTES = 256 * 1024;
 /** Members from one index up to another. */
 export type Batch = readonly [from: number, to: number];
 
-/** A file's SHA-256 in lower-case hex. */
-export type FileDigest = readonly [path: string, sha256: string];
-
 /** The work that two threads unpack together. */
 export interface UnzipJob {
   /** The archive. */
@@ -29,8 +27,6 @@ export interface UnzipJob {
   /** Small ones. */
   members: readonly ZipMember[];
   batches: readonly Batch[];
-  /** Whether the files' digests are wanted. */
-  digests: boolean;
 }
 
 /** Neighbours in the archive, about a mebibyte together. */
@@ -91,7 +87,7 @@ export class BatchQueue {
  * Unpacks batches until there are no more.
  *
  * @param descriptor of the archive
- * @param digests where the digests of the files go, if the job wants them
+ * @param files where the files go
  * @yields the bytes of files written, after each batch
  * @throws ArtifactError `zip_invalid`
  */
@@ -99,7 +95,7 @@ export function* unpackBatches(
   descriptor: number,
   job: UnzipJob,
   queue: BatchQueue,
-  digests: FileDigest[],
+  files: FileEntry[],
 ): Generator<number> {
   const archive = new FileWindow(descriptor, WINDOW_BYTES);
   const pace = paceBuffers("inflated");
@@ -108,9 +104,11 @@ export function* unpackBatches(
     for (let index = batch[0]; index < batch[1]; index++) {
       const member = job.members[index]!;
       const content = smallContent(archive, member);
-      const name = member.path.slice(job.strip);
-      writeNewFile(`${job.folder}/${name}`, content, member.executable);
-      if (job.digests) digests.push([name, hash("sha256", content)]);
+      const { executable } = member;
+      const path = member.path.slice(job.strip);
+      const mtimeMs = writeTimedFile(`${job.folder}/${path}`, content, executable);
+      const sha256 = hash("sha256", content);
+      files.push({ type: "file", path, executable, size: content.length, sha256, mtimeMs });
       bytes += content.length;
       // Stored bytes stay in the window.
       if (member.method !== 0) pace(content.length);

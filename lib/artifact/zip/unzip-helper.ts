@@ -2,7 +2,8 @@ import type { Worker } from "node:worker_threads";
 import type { Code } from "../../contract/codes.ts";
 import { artifactError, asSealiftError, type ErrorKind, SealiftError } from "../../contract/errors.ts";
 import { startThread } from "../../support/thread.ts";
-import type { BatchQueue, FileDigest, UnzipJob } from "./unzip-batches.ts";
+import type { FileEntry } from "../tree/tree-index.ts";
+import type { BatchQueue, UnzipJob } from "./unzip-batches.ts";
 
 export interface UnzipWorkerData {
   job: UnzipJob;
@@ -11,7 +12,7 @@ export interface UnzipWorkerData {
 
 /** The one message of `unzip-worker.ts`. */
 export type FromUnzipWorker =
-  | { type: "done"; digests: FileDigest[] }
+  | { type: "done"; files: FileEntry[] }
   | { type: "failed"; error: { kind: ErrorKind; code: Code; message: string; hint?: string } };
 
 /** A second thread that unpacks batches of the same archive into the same folder. */
@@ -46,12 +47,12 @@ export class UnzipHelper implements AsyncDisposable {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** The digests of the files that the thread has unpacked, when no batch is left. @throws ArtifactError */
-  async digests(): Promise<FileDigest[]> {
+  /** The files that the thread has unpacked, when no batch is left. @throws ArtifactError */
+  async files(): Promise<FileEntry[]> {
     await this.#exit;
     this.check();
     if (this.#answer?.type !== "done") throw artifactError("internal", "The unpacking thread ended early.");
-    return this.#answer.digests;
+    return this.#answer.files;
   }
 
   /** Resolves when the thread writes nothing any more, so that its folder may be removed. */

@@ -2,17 +2,18 @@
 import { closeSync, openSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { asSealiftError } from "../../contract/errors.ts";
-import { BatchQueue, type FileDigest, unpackBatches } from "./unzip-batches.ts";
+import type { FileEntry } from "../tree/tree-index.ts";
+import { BatchQueue, unpackBatches } from "./unzip-batches.ts";
 import type { FromUnzipWorker, UnzipWorkerData } from "./unzip-helper.ts";
 
 function unpack({ job, shared }: UnzipWorkerData): FromUnzipWorker {
   const queue = new BatchQueue(job.batches, shared);
-  const digests: FileDigest[] = [];
+  const files: FileEntry[] = [];
   const descriptor = openSync(job.path, "r");
   try {
     let written = 0;
-    for (const bytes of unpackBatches(descriptor, job, queue, digests)) queue.helperBytes = written += bytes;
-    return { type: "done", digests };
+    for (const bytes of unpackBatches(descriptor, job, queue, files)) queue.helperBytes = written += bytes;
+    return { type: "done", files };
   } catch (error) {
     queue.close();
     const { kind, code, message, hint } = asSealiftError(error, "ArtifactError");

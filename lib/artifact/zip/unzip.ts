@@ -4,9 +4,9 @@ import { availableParallelism } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { artifactError } from "../../contract/errors.ts";
 import { NewFile } from "../tree/new-file.ts";
-import { TreeDigest } from "../tree/tree-digest.ts";
+import type { FileEntry } from "../tree/tree-index.ts";
 import { type ScanOptions, scanZip, type ZipIndex, type ZipMember } from "./directory.ts";
-import { batchesOf, BatchQueue, type FileDigest, unpackBatches, type UnzipJob } from "./unzip-batches.ts";
+import { batchesOf, BatchQueue, unpackBatches, type UnzipJob } from "./unzip-batches.ts";
 import { UnzipHelper } from "./unzip-helper.ts";
 import { isSmall, largeContent } from "./unzip-member.ts";
 
@@ -14,8 +14,6 @@ import { isSmall, largeContent } from "./unzip-member.ts";
 const HELPED_BATCHES = 16;
 
 export interface UnzipOptions extends ScanOptions {
-  /** Whether the files' digests are wanted. */
-  digests?: boolean;
   signal?: AbortSignal;
   /** Called when every check of the archive as a whole has passed, before the first byte is unpacked. */
   onScanned?: (index: ZipIndex) => void;
@@ -24,10 +22,9 @@ export interface UnzipOptions extends ScanOptions {
 }
 
 export interface Unzipped {
-  files: number;
+  /** Under the paths that they have now. */
+  files: FileEntry[];
   bytes: number;
-  /** Digests of the files by the paths that they have now; empty unless they are wanted. */
-  tree: TreeDigest;
 }
 
 /**
@@ -49,10 +46,9 @@ export async function unzip(path: string, folder: string, options: UnzipOptions)
   const members = index.files.filter(isSmall);
   const batches = batchesOf(members);
   const queue = new BatchQueue(batches);
-  const job = { path, folder, strip, members, batches, digests: options.digests ?? false };
+  const job = { path, folder, strip, members, batches };
   const helped = batches.length >= HELPED_BATCHES && availableParallelism() > 1;
-  const digests: FileDigest[] = [];
-  const tree = new TreeDigest();
+  const files: FileEntry[] = [];
   let written = 0;
   await using helper = helped ? new UnzipHelper(job, queue) : undefined;
   const turn = async (bytes: number): Promise<void> => {
@@ -66,34 +62,34 @@ export async function unzip(path: string, folder: string, options: UnzipOptions)
   try {
     for (const member of index.files) {
       if (isSmall(member)) continue;
-      await unpackLarge(job, member, digests, signal);
+      files.push(await unpackLarge(job, member, signal));
       await turn(member.uncompressedSize);
     }
     // Writing is synchronous: signals and progress come through now and then.
-    for (const bytes of unpackBatches(descriptor, job, queue, digests)) await turn(bytes);
-    for (const found of [digests, (await helper?.digests()) ?? []]) for (const file of found) tree.add(...file);
+    for (const bytes of unpackBatches(descriptor, job, queue, files)) await turn(bytes);
+    for (const file of (await helper?.files()) ?? []) files.push(file);
   } finally {
     closeSync(descriptor);
   }
   if (queue.closed) throw artifactError("internal", "Unpacking ended before its last file.");
   const bytes = written + queue.helperBytes;
   onUnpacked?.(bytes);
-  return { files: index.files.length, bytes, tree };
+  return { files, bytes };
 }
 
 async function unpackLarge(
-  { path, folder, strip, digests: wanted }: UnzipJob,
+  { path: archive, folder, strip }: UnzipJob,
   member: ZipMember,
-  digests: FileDigest[],
   signal?: AbortSignal,
-): Promise<void> {
-  const name = member.path.slice(strip);
-  const hash = wanted ? createHash("sha256") : undefined;
-  using file = new NewFile(`${folder}/${name}`, member.executable);
+): Promise<FileEntry> {
+  const { executable, uncompressedSize: size } = member;
+  const path = member.path.slice(strip);
+  const hash = createHash("sha256");
+  using file = new NewFile(`${folder}/${path}`, executable);
   const write = (chunk: Buffer): void => {
-    hash?.update(chunk);
+    hash.update(chunk);
     file.write(chunk);
   };
-  await largeContent(path, member, write, signal);
-  if (hash !== undefined) digests.push([name, hash.digest("hex")]);
+  await largeContent(archive, member, write, signal);
+  return { type: "file", path, executable, size, sha256: hash.digest("hex") };
 }

@@ -43,8 +43,8 @@ t.test("the contents of a release tell damage, and the tree that it was made of"
   for (const [path, place] of Object.entries(PLACES)) t.equal(sourcePathOf(place), path);
 
   const known = (place: string) => {
-    const source = tree.get(sourcePathOf(place));
-    return place.startsWith("plugins/") ? { source } : { source, sha256: source?.sha256 };
+    const unpacked = tree.get(sourcePathOf(place));
+    return { unpacked, isSource: unpacked !== undefined, mayHaveChanged: place.startsWith("plugins/") };
   };
   const files = await writeContents(folder, {
     known,
