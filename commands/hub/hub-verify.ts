@@ -20,8 +20,7 @@ export class HubVerify extends withOptions(hubVerify) {
     description: "Check every record of a hub against its stored bytes",
     details: `
       Reads all artifacts beside the running hub and compares them with their records. Exits with 4 when one is gone
-      or is not what was
-      published: publish these versions again, or restore a backup.
+      or is not what was published: publish these versions again, or restore a backup.
     `,
     examples: [["Everything", "$0 hub verify --data-dir /var/lib/sealift-hub"]],
   });

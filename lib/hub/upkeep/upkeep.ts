@@ -92,9 +92,9 @@ export class Upkeep implements AsyncDisposable {
     metrics.swept("trash", trashed);
     metrics.swept("place", takenBack);
     metrics.swept("nowhere", removed);
-    if (trashed + takenBack + removed > 0) {
-      logger?.warn({ known, trashed, taken_back: takenBack, removed }, "moved blobs without a record to the trash");
-    }
+    if (trashed > 0) logger?.warn({ known, trashed }, "moved blobs without a record to the trash");
+    if (takenBack > 0) logger?.warn({ known, taken_back: takenBack }, "took blobs that have a record out of the trash");
+    if (removed > 0) logger?.warn({ known, removed }, "removed blobs that were in the trash for its days");
     if (unexplained > 0) {
       logger?.error({ known, unexplained }, "left blobs without a record in place: too many to be what crashes left");
     }
