@@ -13,7 +13,7 @@ export interface FleetPart {
 }
 
 /** Orders to a thread. */
-export type FleetOrder = { advanceMs: number } | "stop";
+export type FleetOrder = { advanceMs: number } | { phase: string } | "stop";
 
 /** Events that a thread tells. */
 export type FleetEvent =
@@ -59,6 +59,7 @@ const running = stops.map(({ signal }, index) =>
 
 port.on("message", (order: FleetOrder) => {
   if (order === "stop") void stop();
+  else if ("phase" in order) times.phase = order.phase;
   else ahead += order.advanceMs;
 });
 

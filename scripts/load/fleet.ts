@@ -10,6 +10,8 @@ export interface Fleet extends AsyncDisposable {
   deployed(version: string): number;
   /** Puts the clocks of all agents forward. */
   advance(ms: number): void;
+  /** Names the part of the run to which the requests from now on belong. */
+  enter(phase: string): void;
   /** Rejects with the error that has ended a thread. */
   readonly failed: Promise<never>;
   /** Ends all agents. @returns what each thread has measured */
@@ -49,6 +51,7 @@ export function startFleet(
     ...{ polled, failed: failure.promise },
     deployed: (version) => deployed[version] ?? 0,
     advance: (advanceMs) => tell({ advanceMs }),
+    enter: (phase) => tell({ phase }),
     async stop() {
       tell("stop");
       return Promise.race([failure.promise, Promise.all(threads.map(({ ended }) => ended))]);

@@ -63,18 +63,18 @@ try {
     ...(hubUrl !== undefined && { hub: { hubUrl, apiKey: apiKey!, timeoutMs: 30_000 } }),
     ...(databaseUrl !== undefined && { databaseUrl }),
   });
-  const columns = ["operation", "status", "count", "p50", "p99", "max"] as const;
+  const columns = ["phase", "operation", "status", "count", "p50", "p99", "max"] as const;
   const lines = tableLines(
     columns.map((title) => ({
-      title: title.startsWith("p") || title === "max" ? `${title} ms` : title,
+      title: /^p\d/.test(title) || title === "max" ? `${title} ms` : title,
       of: (row: (typeof result.requests)[number]) => String(row[title]),
     })),
     result.requests,
     true,
   );
   console.log(lines.join("\n"));
-  for (const { operation, count, p50, p99 } of result.hubTimes ?? [])
-    console.log(`the hub itself: ${operation}, ${count} times, p50 ≤ ${p50} ms, p99 ≤ ${p99} ms`);
+  for (const { phase, operation, count, p50, p99 } of result.hubTimes ?? [])
+    console.log(`the hub itself: ${phase}, ${operation}, ${count} times, p50 ≤ ${p50} ms, p99 ≤ ${p99} ms`);
   const { utilization, delayP99Ms } = result.generator;
   const busy = Math.round(utilization * 100);
   console.log(`the fleet's busiest thread: ${busy} % busy, late by ${Math.round(delayP99Ms)} ms at p99`);

@@ -21,11 +21,12 @@ export const operationOf = (path: string): string | undefined =>
 const NANOSECONDS = 1_000_000;
 const nowNs = (): bigint => process.hrtime.bigint();
 
-/** Nanoseconds from a request to the headers of its answer, by operation and status, over a whole run. */
+/** Nanoseconds from a request to the end of its answer, by phase, operation and status. */
 export type RequestHistograms = Map<string, RecordableHistogram>;
 
-/** One operation with one status: how many, and percentiles in milliseconds. */
+/** One operation with one status in one phase of a run: how many, and percentiles in milliseconds. */
 export interface RequestRow {
+  phase: string;
   operation: string;
   status: string;
   count: number;
@@ -46,9 +47,9 @@ export function requestRows(parts: RequestHistograms[]): RequestRow[] {
   return [...whole]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, histogram]) => {
-      const [operation = "", status = ""] = key.split(" ");
+      const [phase = "", operation = "", status = ""] = key.split(" ");
       return {
-        ...{ operation, status, count: histogram.count },
+        ...{ phase, operation, status, count: histogram.count },
         p50: milliseconds(histogram.percentile(50)),
         p99: milliseconds(histogram.percentile(99)),
         max: milliseconds(histogram.max),
@@ -60,18 +61,31 @@ export function requestRows(parts: RequestHistograms[]): RequestRow[] {
  * Measures every request to surface B that this thread makes, whatever library makes it, until it is disposed of: from
  * its creation, since an answer may come before the request's last byte is known to have gone out.
  */
-export function measureRequests(): Disposable & { histograms: RequestHistograms } {
-  const started = new WeakMap<ClientRequest, bigint>();
+export function measureRequests(): Disposable & { histograms: RequestHistograms; phase: string } {
+  const started = new WeakMap<ClientRequest, { at: bigint; phase: string }>();
   const histograms: RequestHistograms = new Map();
   const note = (request: ClientRequest, status: string): void => {
     const operation = operationOf(request.path);
     const start = started.get(request);
     if (operation === undefined || start === undefined) return;
-    const histogram = histograms.getOrInsertComputed(`${operation} ${status}`, () => createHistogram());
-    histogram.record(nowNs() - start || 1n);
+    const key = `${start.phase} ${operation} ${status}`;
+    const histogram = histograms.getOrInsertComputed(key, () => createHistogram());
+    histogram.record(nowNs() - start.at || 1n);
+  };
+  const measurement = {
+    histograms,
+    /** Of the requests that begin from now on: a word. */
+    phase: "start",
+    [Symbol.dispose]() {
+      for (const [name, listener] of listeners) channel(name).unsubscribe(listener);
+    },
   };
   const listeners: [string, (message: unknown) => void][] = [
-    ["http.client.request.created", (message) => started.set((message as { request: ClientRequest }).request, nowNs())],
+    [
+      "http.client.request.created",
+      (message) =>
+        started.set((message as { request: ClientRequest }).request, { at: nowNs(), phase: measurement.phase }),
+    ],
     [
       "http.client.response.finish",
       (message) => {
@@ -88,10 +102,5 @@ export function measureRequests(): Disposable & { histograms: RequestHistograms 
     ],
   ];
   for (const [name, listener] of listeners) channel(name).subscribe(listener);
-  return {
-    histograms,
-    [Symbol.dispose]() {
-      for (const [name, listener] of listeners) channel(name).unsubscribe(listener);
-    },
-  };
+  return measurement;
 }

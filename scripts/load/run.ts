@@ -112,9 +112,9 @@ async function openLoadHub({ hub, folder, databaseUrl }: LoadOptions): Promise<L
 }
 
 /**
- * Runs a fleet against a hub: each agent deploys the version that is there, and polls for `durationMs`, while the
- * clocks are put forward; then a version is published, and all take it. All agents have one address, as behind a NAT
- * or a proxy.
+ * Runs a fleet against a hub in three phases. `start`: each agent deploys the version that is there. `hours`: all poll
+ * until `durationMs` are over, while the clocks are put forward. `release`: a version is published, and all take it.
+ * All agents have one address, as behind a NAT or a proxy.
  */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { agents, intervalMs, durationMs, hours, folder, onProgress = () => {} } = options;
@@ -136,6 +136,14 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     intervalMs,
   };
   using published = measureRequests();
+  const page = async (): Promise<string> =>
+    hub.metricsUrl === undefined ? "" : await (await fetch(hub.metricsUrl)).text();
+  const phases: { name: string; page: string }[] = [];
+  const enter = async (name: string): Promise<void> => {
+    phases.push({ name, page: await page() });
+    published.phase = name;
+    fleet.enter(name);
+  };
   const started = Date.now();
   await using fleet = startFleet(orders, { ...options, onError });
   /** Waits until all agents have done something, for some intervals at most. */
@@ -145,7 +153,9 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     onProgress(`${count()} agents ${deed}, ${Math.round((Date.now() - started) / 1000)} s after the start`);
     return count() >= agents;
   };
+  await enter("start");
   await all("have deployed", () => fleet.deployed("1.0.0"));
+  await enter("hours");
   const restMs = Math.max(started + durationMs - Date.now(), 0);
   const steps = Math.max(hours * STEPS_PER_HOUR, 1);
   for (let step = 0; step < steps; step++) {
@@ -159,12 +169,17 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   // The sessions of all have ended by now, if the clocks were put forward.
   fleet.polled.clear();
   await all("have polled", () => fleet.polled.size);
+  await enter("release");
   const publishedAt = Date.now();
   await publish("1.1.0");
   const isUpdated = await all("have the new version", () => fleet.deployed("1.1.0"));
   const updatedAfterMs = Date.now() - publishedAt;
   const seconds = (Date.now() - started) / 1000;
   const parts = await fleet.stop();
+  const last = await page();
+  const times = phases.flatMap(({ name, page: before }, index) =>
+    hubTimes(name, [before, phases[index + 1]?.page ?? last]),
+  );
   const requests = requestRows([published.histograms, ...parts.map(({ histograms }) => histograms)]);
   return {
     requests,
@@ -174,7 +189,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     updated: fleet.deployed("1.1.0"),
     updatedAfterMs: isUpdated ? updatedAfterMs : undefined,
     hubMb: hub.process && peakMbOf(hub.process.pid!),
-    hubTimes: hub.metricsUrl === undefined ? undefined : hubTimes(await (await fetch(hub.metricsUrl)).text()),
+    hubTimes: hub.metricsUrl === undefined ? undefined : times,
     generator: {
       utilization: Math.max(...parts.map(({ utilization }) => utilization)),
       delayP99Ms: Math.max(...parts.map(({ delayP99Ms }) => delayP99Ms)),
