@@ -106,6 +106,17 @@ export const pluginStatus = z.object({
   memory_mb: z.number().optional(),
   /** Sandboxed plugins: what keeps the process in, such as `node`, `uid 65534` and `bubblewrap 0.8.0`. */
   held_by: z.array(z.string()).optional(),
+  /** Sandboxed plugins: how `data/` is held to `max_disk_mb`. */
+  disk: z
+    .object({
+      /** `sampled`: measured while the plugin works, so it may be over its limit between two looks. */
+      bound: z.enum(["sampled"]),
+      interval_ms: z.int(),
+      max_mb: z.number(),
+      /** As last measured. */
+      used_mb: z.number().optional(),
+    })
+    .optional(),
   /** Sandboxed plugins that run in more than one process: each of them. */
   instances: z
     .array(

@@ -21,7 +21,7 @@ export interface PluginInstance {
   /** The plugin's actions, routes and events, for those who read them. */
   describe(): InstanceDescription;
   /** For status: what is particular to the mode. */
-  facts(): Pick<PluginStatus, "pid" | "restarts" | "memory_mb" | "held_by" | "instances">;
+  facts(): Pick<PluginStatus, "pid" | "restarts" | "memory_mb" | "held_by" | "disk" | "instances">;
   /**
    * Runs an action and returns its result as JSON text: at once when the action needs no promise.
    * @throws RuntimeFault, at once or as the promise's rejection

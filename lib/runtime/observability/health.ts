@@ -3,6 +3,7 @@ import { within } from "../../support/within.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { PluginSlot } from "../catalogue/plugin-slot.ts";
 import { messageOf } from "../guest/fault.ts";
+import { DISK_IS_SAMPLED } from "../sandbox/disk-limit.ts";
 import type { Service } from "../services/service.ts";
 import { describeGroups, type FoundGroups } from "../walls/find-groups.ts";
 import type { FoundWall } from "../walls/find-wall.ts";
@@ -86,7 +87,8 @@ function checkModules(slots: PluginSlot[], limit: number): Finding {
 function checkSandbox(found: FoundWall, bounds: FoundGroups, slots: PluginSlot[]): Finding {
   const sandboxes = slots.filter(({ instance }) => instance?.mode === "sandboxed").length;
   const held = found.wall ? `${found.wall.name}: ${found.wall.parts.join(", ")}` : `no second wall: ${found.reason}`;
-  return { status: "healthy", message: `${sandboxes} sandboxed plugins run; ${held}; ${describeGroups(bounds)}` };
+  const message = `${sandboxes} sandboxed plugins run; ${held}; ${describeGroups(bounds)}; ${DISK_IS_SAMPLED}`;
+  return { status: "healthy", message };
 }
 
 /**

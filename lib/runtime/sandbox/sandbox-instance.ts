@@ -112,6 +112,7 @@ export class SandboxInstance implements PluginInstance {
     return {
       restarts: instances.reduce((sum, { restarts }) => sum + restarts, 0),
       held_by: heldBy(this.#setting),
+      disk: this.#disk.facts,
       ...(pid !== undefined && { pid }),
       ...(memory > 0 && { memory_mb: Math.round(memory * 10) / 10 }),
       ...(instances.length > 1 && { instances }),

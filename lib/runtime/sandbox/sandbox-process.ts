@@ -10,6 +10,7 @@ import type { Frame } from "../guest/frames.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
 import type { ControlGroup } from "../walls/control-group.ts";
 import { signalOf, spawnEnclosed } from "../walls/spawn.ts";
+import type { Ending } from "../walls/wall.ts";
 import { Channel } from "./channel.ts";
 import { type ExitReason, memoryExceeded, reasonOfEnd } from "./exit-reason.ts";
 import { MAX_ID_CHARACTERS, recordOf, startFault, text, useOf } from "./frame-fields.ts";
@@ -45,6 +46,7 @@ export class SandboxProcess {
   #reason: ExitReason | undefined;
   /** Why it will have ended, if it does: what the process itself says of it. */
   #presumed: ExitReason | undefined;
+  #ending: Ending | undefined;
   #over = false;
 
   private constructor(options: ProcessOptions, child: ChildProcess, leader: number, group: ControlGroup | undefined) {
@@ -60,7 +62,7 @@ export class SandboxProcess {
     });
     this.#requests = new PluginRequests(this.#channel, this.calls, options.port);
     if (child.stdout) captureOutput(child.stdout, (line) => options.onLine("stdout", line));
-    if (child.stderr) captureOutput(child.stderr, (line) => options.onLine("stderr", line));
+    if (child.stderr) captureOutput(child.stderr, (line) => this.#readError(line));
     const megabytes = options.memoryLimitMb;
     this.#sampled = {
       pid: leader,
@@ -79,7 +81,7 @@ export class SandboxProcess {
       child.once("exit", (code, signal) => {
         unwatch();
         // A sandbox has no children that could hold the channel open.
-        void Promise.all([this.#place.left(), this.#channel.ended(LAST_FRAMES_MS)]).then(() =>
+        void Promise.all([this.#place.left(), this.#channel.ended(LAST_FRAMES_MS), this.#said(child)]).then(() =>
           resolve(this.#end(code, signal)),
         );
       });
@@ -260,16 +262,31 @@ export class SandboxProcess {
     return new RuntimeFault(code, message);
   }
 
+  /** Takes a line of standard error, the plugin's or that of the wall around it. */
+  #readError(line: string): void {
+    const { launch } = this.#options;
+    const own = "readOwn" in launch ? launch.readOwn?.(line) : undefined;
+    if (own === undefined) return this.#options.onLine("stderr", line);
+    // A process that the kernel ended for its memory ended by a signal as well.
+    const isDetail = typeof own === "object" && this.#ending === "out of memory";
+    if (own !== "nothing" && !isDetail) this.#ending = own;
+  }
+
+  /** Waits for the last words of a wall that has some. */
+  async #said({ stderr }: ChildProcess): Promise<void> {
+    if ("readOwn" in this.#options.launch && stderr?.closed === false)
+      await settledWithin(once(stderr, "close"), LAST_FRAMES_MS);
+  }
+
   #end(code: number | null, signal: NodeJS.Signals | null): ExitReason {
     this.#over = true;
-    const enclosed = "filter" in this.#options.launch;
-    if (this.#group?.outOfMemory === true) this.#reason ??= memoryExceeded(this.#options.memoryLimitMb);
+    const { launch, memoryLimitMb } = this.#options;
+    if (this.#group?.outOfMemory === true || this.#ending === "out of memory")
+      this.#reason ??= memoryExceeded(memoryLimitMb);
     this.#group?.end();
-    this.#reason ??= reasonOfEnd(
-      enclosed ? (signal ?? signalOf(code) ?? code) : (signal ?? code),
-      enclosed,
-      this.#presumed,
-    );
+    const isFirst = "process" in launch && launch.process === "child";
+    const told = typeof this.#ending === "object" ? (this.#ending.signal as NodeJS.Signals) : signal;
+    this.#reason ??= reasonOfEnd(told ?? (isFirst ? signalOf(code) : null) ?? code, isFirst, this.#presumed);
     this.calls.abandon(() => this.#fault());
     for (const { reject } of this.#health.values()) reject(this.#fault());
     this.#ready?.reject(this.#fault());

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { INTEGRATION_FILE } from "../../contract/files/manifest.ts";
 import { readConfiguration } from "../configuration.ts";
 import { messageOf } from "../guest/fault.ts";
+import { DISK_IS_SAMPLED } from "../sandbox/disk-limit.ts";
 import { sandboxUser } from "../sandbox/sandbox-user.ts";
 import { examineGroups } from "./find-groups.ts";
 import { findWall, wallPolicyOf } from "./find-wall.ts";
@@ -33,7 +34,7 @@ export async function examineWall(projectRoot: string): Promise<WallFinding | un
   const found = await findWall(sandboxUser(settings.plugins.sandbox));
   if (found.wall) {
     using wall = found.wall;
-    const message = `${wall.name}: ${wall.parts.join(", ")}; ${await examineGroups()}`;
+    const message = `${wall.name}: ${wall.parts.join(", ")}; ${await examineGroups()}; ${DISK_IS_SAMPLED}`;
     return { status: "ok", message };
   }
   const message = `there is no second wall around sandboxed plugins: ${found.reason}`;

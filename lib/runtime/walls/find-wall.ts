@@ -5,6 +5,7 @@ import type { Integration } from "../../contract/files/integration.ts";
 import type { Logger } from "../../support/logging.ts";
 import { settledWithin } from "../../support/within.ts";
 import { messageOf } from "../guest/fault.ts";
+import { DISK_IS_SAMPLED } from "../sandbox/disk-limit.ts";
 import type { SandboxUser } from "../sandbox/folder-scan.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { LandlockWall } from "./landlock.ts";
@@ -42,9 +43,11 @@ export async function chooseWall(
   const found: FoundWall = policy === "off" ? off : await findWall(user);
   const own = user ? `Node's permission model, user ${user.uid}` : "Node's permission model";
   if (found.wall)
-    logger.info(`sandboxed plugins are held by ${own} and ${found.wall.name}: ${found.wall.parts.join(", ")}`);
+    logger.info(
+      `sandboxed plugins are held by ${own} and ${found.wall.name}: ${found.wall.parts.join(", ")}; ${DISK_IS_SAMPLED}`,
+    );
   else if (policy === "required") logger.error(`sandboxed plugins do not load: ${found.reason}`);
-  else logger.warn(`sandboxed plugins are held by ${own}, without a second wall: ${found.reason}`);
+  else logger.warn(`sandboxed plugins are held by ${own}, without a second wall: ${found.reason}; ${DISK_IS_SAMPLED}`);
   return found;
 }
 

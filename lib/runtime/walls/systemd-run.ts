@@ -4,7 +4,7 @@ import { NETWORK_SOCKET } from "../guest/way-out.ts";
 import { startOf } from "./control-group.ts";
 import { DEVICES, LOADER_CACHE, nameService, nodeFile, sharedLibraries, TIME_ZONE } from "./host-files.ts";
 import { REFUSED } from "./syscalls.ts";
-import type { Enclosed, Program, View, Wall } from "./wall.ts";
+import type { Enclosed, Ending, Program, View, Wall } from "./wall.ts";
 
 /** Transient units: systemd starts each sandbox as a service of its own, and holds it. For a runtime that is root. */
 
@@ -61,6 +61,22 @@ function networkOf(network: View["network"], libraries: readonly string[]): stri
   return [`RestrictAddressFamilies=${FAMILIES.names}`, "PrivateNetwork=yes", bindWrite(network.socket, NETWORK_SOCKET)];
 }
 
+/** Begins what systemd-run writes of a unit, when it is not `--quiet`. */
+const ABOUT_UNIT = /^(Running as unit|Service runtime|CPU time consumed|Memory (swap )?peak|IP traffic|IO bytes)\b.*:/;
+
+/**
+ * Its exit code is 255 for every signal and 1 for a full memory; only its words tell them apart. They come after all
+ * that the plugin wrote, on the same line when the plugin left one open.
+ */
+function readOwn(line: string): Ending | "nothing" | undefined {
+  const [, result] = /Finished with result: ([\w-]+)$/.exec(line) ?? [];
+  if (result !== undefined) return result === "oom-kill" ? "out of memory" : "unknown";
+  const [, how = "", signal] =
+    /Main processes terminated with: code=(\w+)(?:\/|, )status=(?:\d+\/)?(\w+)$/.exec(line) ?? [];
+  if (how === "killed" || how === "dumped") return { signal: `SIG${signal}` };
+  return how !== "" || ABOUT_UNIT.test(line) ? "nothing" : undefined;
+}
+
 /** @param file absolute path of `systemd-run` */
 export function systemdRun({ file, version }: { file: string; version: string }): Wall {
   const libraries = sharedLibraries();
@@ -101,13 +117,14 @@ export function systemdRun({ file, version }: { file: string; version: string })
       return {
         file,
         arguments: [
-          ...["--pipe", "--wait", "--collect", "--quiet", "--service-type=exec", `--unit=${runtime}-${++last}`],
+          ...["--pipe", "--wait", "--collect", "--service-type=exec", `--unit=${runtime}-${++last}`],
           ...(user ? [`--uid=${user.uid}`, `--gid=${user.gid}`] : []),
           ...properties.map((property) => `--property=${property}`),
           ...["--", program.file, ...program.arguments],
         ],
         filter: undefined,
         process: "elsewhere",
+        readOwn,
       };
     },
     // A unit ends with its process.

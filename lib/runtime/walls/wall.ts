@@ -20,6 +20,9 @@ export interface Program {
   arguments: readonly string[];
 }
 
+/** The end of an enclosed process, as the program around it tells; a later word takes the place of an earlier one. */
+export type Ending = "out of memory" | "unknown" | { signal: string };
+
 /** A program that was enclosed. */
 export interface Enclosed extends Program {
   /** Filter of system calls, at descriptor {@link FILTER_FD}: its bytes, or the descriptor of a file with them. */
@@ -30,6 +33,11 @@ export interface Enclosed extends Program {
    * program's standard input, output and error and no more descriptors, and tells its id itself.
    */
   process: "same" | "child" | "elsewhere";
+  /**
+   * Reads a line of standard error that the program itself may have written: what it says of the end, or `nothing`.
+   * @returns nothing for a line of the plugin's
+   */
+  readOwn?: (this: void, line: string) => Ending | "nothing" | undefined;
 }
 
 export const INFO_FD = 4;

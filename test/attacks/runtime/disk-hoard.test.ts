@@ -26,6 +26,8 @@ inEachSetting("a plugin that hoards exceeds its disk limit", async (t, setting) 
     void host.call("evil", "run", { code });
     await until(async () => (await host.status("evil")).error_code === "disk_exceeded", 60_000);
     t.equal((await host.status("evil")).state, "error", name);
+    const { disk } = (await host.status("victim")) as { disk?: unknown };
+    t.match(disk, { bound: "sampled", interval_ms: 250, max_mb: 50 }, "status says that the disk is not held exactly");
     t.equal(await host.result("victim", "alive"), "alive");
     rmSync(host.path("plugins/evil/data"), { recursive: true });
     t.match(await host.load("evil"), { status: 200 }, "with room it loads again");

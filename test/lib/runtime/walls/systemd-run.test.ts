@@ -14,6 +14,8 @@ import { usePath } from "../../../support/runtime/path.ts";
 const BOX = actions(`
   echo: (payload) => payload,
   loop: () => { for (;;); },
+  leave: () => { process.stderr.write("Finished with result: oom-kill\\nlast words\\n"); process.exit(3); },
+  abort: () => process.abort(),
   own: () => [process.pid, process.getuid()],
 `);
 const skip = process.platform === "linux" && process.getuid?.() === 0 ? false : "needs root on Linux";
@@ -34,10 +36,22 @@ function standIn(t: Test, behaviour = ""): { folder: string; asked: () => string
       shift
     done
     shift
+    echo "Running as unit: box.service" >&2
     exec 3<&0
     setsid setpriv $user $group --clear-groups "$@" <&3 3<&- &
     exec 3<&-
-    wait $!`;
+    wait $!
+    status=$?
+    # The words and exit codes of start_transient_service() in systemd's src/run/run.c.
+    if [ $status -le 128 ]; then
+      echo "Finished with result: exit-code" >&2
+      echo "Main processes terminated with: code=exited/status=$status" >&2
+      exit $status
+    fi
+    echo "Finished with result: signal" >&2
+    echo "Main processes terminated with: code=killed/status=$(kill -l $status)" >&2
+    echo "Service runtime: 1.234s" >&2
+    exit 255`;
   writeFileSync(join(folder, "systemd-run"), script, { mode: 0o755 });
   return { folder, asked: () => readFileSync(join(folder, "asked"), "utf8").trim().split("\n") };
 }
@@ -46,8 +60,10 @@ t.test("where systemd starts units for the runtime, each sandbox is one", { skip
   const { folder, asked } = standIn(t);
   usePath(t, folder);
   const host = await startHost(t, {
-    plugins: { box: sandboxed("box", BOX, { resources: { max_memory_mb: 200, cpu_percent: 30, timeout_seconds: 1 } }) },
-    configuration: { plugins: { sandbox: { wall: "required", grace_ms: 50, io_mb_per_second: 20 } } },
+    plugins: { box: sandboxed("box", BOX, { resources: { max_memory_mb: 200, cpu_percent: 30, timeout_seconds: 3 } }) },
+    configuration: {
+      plugins: { sandbox: { wall: "required", grace_ms: 50, io_mb_per_second: 20, backoff_ms: 10, max_restarts: 9 } },
+    },
   });
   t.match(host.logs[0]?.msg, /user 65534 and systemd-run 999: a transient unit, .*bounds of memory, processor/);
   const { held_by, pid } = (await host.status("box")) as { held_by: string[]; pid: number };
@@ -85,7 +101,21 @@ t.test("where systemd starts units for the runtime, each sandbox is one", { skip
   // It is no child of the runtime and has a session of its own: it ends all the same.
   t.match(await host.call("box", "loop"), { status: 500, body: { code: "timed_out" } });
   await until(() => !isAlive(pid));
-  t.equal(await host.result("box", "echo", 1), 1);
+  const serves = () => until(async () => (await host.call("box", "echo", 1)).status === 200, 60_000);
+  await serves();
+
+  // Its exit code is 255 after every signal: systemd-run's words tell which.
+  t.match(await host.call("box", "abort"), { status: 500, body: { code: "memory_exceeded" } });
+  await serves();
+  t.match(
+    await host.call("box", "leave"),
+    { status: 500, body: { code: "plugin_crashed" } },
+    "whatever it says itself",
+  );
+  await serves();
+  const lines = host.logs.map(({ msg }) => msg).join("\n");
+  t.match(lines, /last words/);
+  t.notMatch(lines, /Running as unit|Service runtime|Main processes/, "and they are not the plugin's");
   const next = ((await host.status("box")) as { pid: number }).pid;
   t.not(next, pid);
   await host.runtime.close();
@@ -101,6 +131,17 @@ t.test("a systemd that is not there is quoted, and a path that no unit can name 
   const program = { file: process.execPath, arguments: [] };
   t.throws(() => wall.enclose(program, { ...view, writes: ['/srv/a" /etc:"'] }), { code: "sandbox_unavailable" });
   const named = wall.enclose(program, { ...view, network: { socket: "/run/x y/socket" } }).arguments;
+  const { readOwn } = wall.enclose(program, view);
+  for (const [line, read] of Object.entries({
+    "Finished with result: oom-kill": "out of memory",
+    "left openFinished with result: signal": "unknown",
+    "Main processes terminated with: code=killed/status=TRAP": { signal: "SIGTRAP" },
+    "left openMain processes terminated with: code=dumped, status=6/ABRT": { signal: "SIGABRT" },
+    "Main processes terminated with: code=exited, status=0/SUCCESS": "nothing",
+    "Memory peak: 1.5G (swap: 0B)": "nothing",
+    "a line of the plugin": undefined,
+  }))
+    t.same(readOwn?.(line), read, line);
   t.ok(named.includes('--property=BindPaths="/run/x y/socket":"/run/sealift/network"'));
   t.ok(named.includes("--property=PrivateNetwork=yes"));
   t.notOk(wall.enclose(program, { ...view, network: "all" }).arguments.includes("--property=PrivateNetwork=yes"));
