@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { readReports } from "../../lib/agent/reports/report.ts";
 import { requestAction } from "../../lib/agent/watch/operator-requests.ts";
 import { DeployClient } from "../../lib/client/deploy-client.ts";
 import { targetName } from "../../lib/contract/target.ts";
@@ -25,6 +26,8 @@ export interface SoakReport {
 const MAX_STRETCH = 10;
 /** Milliseconds that the last version may take to run everywhere when nothing is killed any more. */
 const LAST_LIMIT_MS = 300_000;
+/** Seconds after which a person asks a watch again that does not run the last version. */
+const RETRY_SECONDS = 15;
 /** Resident memory that a service may have more in the second half than in the first: MB. */
 const GROWTH_MB = 40;
 const GROWTH_DESCRIPTORS = 20;
@@ -45,6 +48,8 @@ class Soak {
   /** Versions that a publisher has told to be published. */
   readonly #published: string[] = [];
   #looks = 0;
+  /** Times that the watch was asked, at the end, to try the last version again. */
+  #retries = 0;
 
   constructor(world: SoakWorld, { durationMs, seed }: SoakOptions) {
     this.#world = world;
@@ -147,18 +152,39 @@ class Soak {
       if (tries === 20) return this.fault("the agent does not deploy when nothing is killed any more");
       await sleep(500);
     }
-    // What a person does: a watch that was killed while it fetched has put that version into quarantine, and one that
-    // lost its hub a few times rests for minutes.
-    if (!(await this.#runsLatest(watchRoot)))
-      await requestAction(layoutOf(watchRoot), targetName({ kind: "project", slug: this.#world.projectId }), "retry");
-    const end = performance.now() + LAST_LIMIT_MS;
-    while (!(await this.#runsLatest(watchRoot)) && performance.now() < end) await sleep(1_000);
-    if (!(await this.#runsLatest(watchRoot)))
-      this.fault("the last version does not run at the end, where the watch deploys");
+    if (!(await this.#watchCatchesUp()))
+      this.fault(
+        `the last version does not run at the end, where the watch deploys: ${await this.#reasonOf(watchRoot)}`,
+      );
     await this.#expectPublished();
     for (const service of [watch, runtime, hub])
       if ((await service.stop()) !== 0) this.fault(`${service.name} did not end well`);
     for (const root of [agentRoot, watchRoot]) await this.#expectNothingLeft(root);
+  }
+
+  /**
+   * Does what a person does until the watch runs the last version: asks it to try again. A watch that was killed while
+   * it fetched has put that version into quarantine, and one whose tries fail, on a busy machine this one too, rests
+   * for minutes.
+   */
+  async #watchCatchesUp(): Promise<boolean> {
+    const { watchRoot, projectId } = this.#world;
+    const end = performance.now() + LAST_LIMIT_MS;
+    for (let seconds = 0; !(await this.#runsLatest(watchRoot)); seconds++) {
+      if (performance.now() > end) return false;
+      if (seconds % RETRY_SECONDS === 0) {
+        this.#retries++;
+        await requestAction(layoutOf(watchRoot), targetName({ kind: "project", slug: projectId }), "retry");
+      }
+      await sleep(1_000);
+    }
+    return true;
+  }
+
+  /** Returns what the last report of a project root says. */
+  async #reasonOf(root: string): Promise<string> {
+    const [last] = await readReports(layoutOf(root), targetName({ kind: "project", slug: this.#world.projectId }), 1);
+    return last === undefined ? "no report" : `${last.status} ${last.code ?? ""}`;
   }
 
   get #client(): DeployClient {
@@ -200,7 +226,9 @@ class Soak {
   }
 
   #report(): string[] {
-    const lines = [`${this.#published.length} versions published, releases looked at ${this.#looks} times`];
+    const lines = [
+      `${this.#published.length} versions published, releases looked at ${this.#looks} times, the watch asked ${this.#retries} times to try again`,
+    ];
     for (const service of [...this.#services, this.#agent, this.#publisher]) {
       const [early, late] = service.peaks;
       const peak = ({ residentMb, descriptors }: { residentMb: number; descriptors: number }): string =>
