@@ -156,6 +156,6 @@ t.test("plan validate says in which line a fault is", async (t) => {
   const cwd = t.testdir({ "install.yaml": plan.join("\n") });
   const { code, stderr } = await sealift("plan validate install.yaml", { cwd });
   t.equal(code, 2);
-  t.match(stderr, /steps\.0.*\(line [45]\)/);
+  t.match(stderr, /steps\[one\].*\(line [45]\)/);
   t.notMatch(stderr, /--install-plan/);
 });
