@@ -113,7 +113,7 @@ t.test("a blocked event loop sends no pings; a living one sends three an interva
   const socket = await NotifySocket.open(t);
   const { NODE_OPTIONS: _options, ...environment } = process.env;
   const started = Date.now();
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [PROGRAM, "2000", "3000"], {
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [PROGRAM, "4000", "3000"], {
     env: { ...environment, NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: "1200000" },
   });
   t.equal(stderr, "");
