@@ -26,6 +26,8 @@ export interface SoakReport {
 const MAX_STRETCH = 10;
 /** Milliseconds that the last version may take to run everywhere when nothing is killed any more. */
 const LAST_LIMIT_MS = 300_000;
+/** Milliseconds that a process may take to end at the end, when that which started it was killed. */
+const LEFT_LIMIT_MS = 20_000;
 /** Seconds after which a person asks a watch again that does not run the last version. */
 const RETRY_SECONDS = 15;
 /** Resident memory that a service may have more in the second half than in the first: MB. */
@@ -245,13 +247,23 @@ class Soak {
   }
 }
 
+/** Returns the processes that still run after so many milliseconds: what was killed last may need some of them. */
+async function leftAfter(limitMs: number, world: SoakWorld): Promise<string[]> {
+  const end = performance.now() + limitMs;
+  for (;;) {
+    const left = await world.processes();
+    if (left.length === 0 || performance.now() > end) return left;
+    await sleep(100);
+  }
+}
+
 /** Lets everything work and die for a while, and looks at what is left. */
 export async function soak(options: SoakOptions): Promise<SoakReport> {
   const world = await makeWorld(options.folder);
   const run = new Soak(world, options);
   try {
     const lines = await run.run();
-    const left = await world.processes();
+    const left = await leftAfter(LEFT_LIMIT_MS, world);
     if (left.length > 0) run.fault(`processes are left: ${left.join(", ")}`);
     return { lines, faults: run.faults };
   } finally {
