@@ -185,7 +185,7 @@ const isSized = (value: Record<string, unknown>): boolean =>
   typeof value["size"] === "number" && typeof value["sha256"] === "string";
 
 function isFile(line: unknown): line is ListedFile {
-  if (!isObject(line) || !isSized(line)) return false;
+  if (!isObject(line) || !isSized(line) || "folder" in line) return false;
   const { path, mtime_ms, executable, source } = line;
   return (
     typeof path === "string" &&

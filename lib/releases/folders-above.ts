@@ -27,7 +27,7 @@ export async function replaceableAt(path: string): Promise<string | undefined> {
     }
     const next = join(at, name);
     const stats = await statsOf(next);
-    // What is missing, root will make.
+    // Root makes the folders that do not exist yet.
     if (stats === undefined) return undefined;
     if (!stats.isSymbolicLink()) {
       at = next;

@@ -40,7 +40,7 @@ const CHANNEL = IS_ELSEWHERE ? 0 : 3;
 const MAX_STACK_CHARACTERS = 8192;
 const MAX_DESCRIBED_CHARACTERS = 512 * 1024;
 
-// Where tests leave the permission model out, its holes stay open as well: the wall has to hold alone.
+// Tests that run without the permission model also skip its other protections, so that the wall is tested alone.
 if (process.permission as unknown) lockDown();
 installSdkResolution();
 replaceProc();

@@ -40,7 +40,7 @@ export class GuestReply implements RouteReply {
   constructor(wire: RouteWire) {
     this.#wire = wire;
     this.finished = this.#done.promise;
-    // Whoever waits hears of a failure; nobody waits when the handler itself has failed.
+    // A failure reaches the caller that awaits this promise. No caller does when the handler itself has failed.
     this.finished.catch(() => undefined);
   }
 

@@ -60,7 +60,7 @@ function declaring(routes: Routes, prefix: string): object {
   };
   const app: object = new Proxy(parts, {
     get: (target, name) => {
-      // What is awaited is asked for its `then`.
+      // `await` reads the property `then`.
       if (typeof name === "symbol" || name === "then") return undefined;
       if (Object.hasOwn(target, name)) return target[name];
       throw refused(`app.${name}`);

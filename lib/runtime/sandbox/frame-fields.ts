@@ -29,7 +29,7 @@ export function startFault({ code, message }: Frame["header"]): RuntimeFault {
   return new RuntimeFault(known, text(message, 4096));
 }
 
-/** Returns what a frame of an audited plugin tells. */
+/** Returns the use of a permission that a frame of an audited plugin reports. */
 export function useOf({ what, host, permission, resource }: Frame["header"]): Use {
   if (what === "host") return { what, host: text(host, 300) };
   return { what: "node", permission: text(permission, 64), resource: text(resource, 4096) };

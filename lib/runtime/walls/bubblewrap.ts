@@ -77,7 +77,7 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
           ...base,
           ...(network === "all" ? nameService(shared).flatMap(bindIfThere) : ["--unshare-net"]),
           ...(typeof network === "object" ? ["--bind", network.socket, NETWORK_SOCKET] : []),
-          // What is in it is memory, and ends with the process. Before what may lie below it.
+          // A tmpfs, which ends with the process. It is mounted before the paths that may lie below it.
           ...(hasSize && limits.scratchMb > 0
             ? ["--perms", "0700", "--size", String(limits.scratchMb * MEGABYTE), "--tmpfs", "/tmp"]
             : ["--dir", "/tmp"]),

@@ -44,7 +44,7 @@ export function startOf(pid: number): string | undefined {
 }
 
 /**
- * Returns what bounds the traffic with the disk that a folder is on.
+ * Returns the bounds of the traffic with the disk that a folder is on.
  * @throws Error when it is on none that the kernel counts by
  */
 function ioBound(folder: string, bytes: number): Record<string, string> {

@@ -23,7 +23,7 @@ export type FoundWall = { wall: Wall } | { wall: undefined; reason: string; waiv
 /** A trial starts `node --version`; milliseconds. */
 const TRIAL_MS = 10_000;
 
-/** Returns what the configuration says of walls: production asks for one. */
+/** Returns the policy of the configuration; without one, production requires a wall. */
 export const wallPolicyOf = ({ app, plugins }: Integration): WallPolicy =>
   plugins.sandbox.wall ?? (app.env === "production" ? "required" : "preferred");
 

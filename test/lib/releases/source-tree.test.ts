@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import t from "tap";
 import { TreeDigest } from "../../../lib/artifact/tree/tree-digest.ts";
 import type { FileEntry } from "../../../lib/artifact/tree/tree-index.ts";
-import { CONTENTS_FILE, damageOf, writeContents } from "../../../lib/releases/contents.ts";
+import { CONTENTS_FILE, damageOf, readContents, writeContents } from "../../../lib/releases/contents.ts";
 import { readRelease, writeRelease } from "../../../lib/releases/release.ts";
 import { baseTree, deltaBases, sourcePaths } from "../../../lib/releases/source-tree.ts";
 import { layoutOf } from "../../support/host/project-root.ts";
@@ -101,4 +101,21 @@ t.test("a path of a release leads to its source, however the plan spells the fol
     for (const other of ["plugins/b/x.js", "plugins/a", "release.json"]) t.equal(sourcePathOf(other), other);
     t.equal(sourcePathOf("rest/plugins/a/x.js"), "plugins/a/x.js");
   }
+});
+
+t.test("a line of contents that is neither a file nor a folder is known as damaged", async (t) => {
+  const folder = temporaryFolder(t);
+  const file = { path: "a", size: 1, mtime_ms: 2, sha256: "c" };
+  const damaged = [
+    { ...file, folder: 5 },
+    { ...file, size: "1" },
+    { ...file, executable: 1 },
+    { folder: null },
+    null,
+    [],
+  ];
+  const lines = [file, { folder: "b" }, ...damaged].map((line) => `${JSON.stringify(line)}\n`);
+  writeFileSync(join(folder, "contents.ndjson"), [...lines, "{\n"].join(""));
+  const found = await Array.fromAsync(readContents(folder));
+  t.strictSame(found, [file, { folder: "b" }, ...damaged.map(() => undefined), undefined]);
 });
