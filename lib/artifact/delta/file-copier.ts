@@ -1,7 +1,7 @@
 import { createHash, hash } from "node:crypto";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
-import { writeTimedFile } from "../tree/new-file.ts";
+import { writeNewFile } from "../tree/new-file.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { Reflinks } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
@@ -53,7 +53,7 @@ export class FileCopier {
     // The bytes that are hashed are the ones that are written: nobody can change them in between.
     const content = this.#read(file);
     checkCopied(file, hash("sha256", content, "hex"));
-    return writeTimedFile(file.to, content, file.executable);
+    return writeNewFile(file.to, content, file.executable);
   }
 
   #clone(file: FileCopy): number | undefined {

@@ -13,18 +13,9 @@ function writeAll(descriptor: number, chunk: Uint8Array): void {
  * Writes a new file with one call. Synchronous: for many small files a promise each costs more than the file.
  *
  * @param path below a private staging folder, made of components that `safe-path.ts` has let through
+ * @returns its time of modification, in milliseconds
  */
-export function writeNewFile(path: string, content: Uint8Array, executable: boolean): void {
-  const descriptor = open(path, executable);
-  try {
-    writeAll(descriptor, content);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** Writes a new file as {@link writeNewFile} does. @returns its time of modification, in milliseconds */
-export function writeTimedFile(path: string, content: Uint8Array, executable: boolean): number {
+export function writeNewFile(path: string, content: Uint8Array, executable: boolean): number {
   const descriptor = open(path, executable);
   try {
     writeAll(descriptor, content);

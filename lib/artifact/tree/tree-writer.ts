@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import type { Limits } from "../limits.ts";
-import { NewFile, writeTimedFile } from "./new-file.ts";
+import { NewFile, writeNewFile } from "./new-file.ts";
 import { exceeded, NameRegistry, quoted, SafeNames } from "./safe-path.ts";
 import { comparePaths, TreeDigest } from "./tree-digest.ts";
 import type { FileEntry, TreeEntry } from "./tree-index.ts";
@@ -145,7 +145,7 @@ export class TreeWriter {
   }
 
   #writeWhole(file: OpenFile, content: Uint8Array): void {
-    file.mtimeMs = writeTimedFile(file.target, content, file.executable);
+    file.mtimeMs = writeNewFile(file.target, content, file.executable);
     file.digest = hash("sha256", content, "hex");
   }
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
-import { writeTimedFile } from "../tree/new-file.ts";
+import { writeNewFile } from "../tree/new-file.ts";
 import type { FileEntry } from "../tree/tree-index.ts";
 import type { ZipMember } from "./directory.ts";
 import { FileWindow } from "./file-window.ts";
@@ -106,7 +106,7 @@ export function* unpackBatches(
       const content = smallContent(archive, member);
       const { executable } = member;
       const path = member.path.slice(job.strip);
-      const mtimeMs = writeTimedFile(`${job.folder}/${path}`, content, executable);
+      const mtimeMs = writeNewFile(`${job.folder}/${path}`, content, executable);
       const sha256 = hash("sha256", content);
       files.push({ type: "file", path, executable, size: content.length, sha256, mtimeMs });
       bytes += content.length;

@@ -4,7 +4,7 @@ import t from "tap";
 import { NewFile, writeNewFile } from "../../../../lib/artifact/tree/new-file.ts";
 
 const both = {
-  whole: (path: string, content: Buffer, executable: boolean): void => writeNewFile(path, content, executable),
+  whole: (path: string, content: Buffer, executable: boolean): void => void writeNewFile(path, content, executable),
   pieces(path: string, content: Buffer, executable: boolean): void {
     using file = new NewFile(path, executable);
     for (const byte of content) file.write(Buffer.from([byte]));
