@@ -77,7 +77,7 @@ export interface InstanceOptions {
 
 /** Hears what happens to an instance between its start and its end. */
 export interface InstanceObserver {
-  /** A frame of a sandbox was dropped: `unknown_id`, `late` or `malformed`. */
+  /** A frame of a sandbox was dropped: `unknown_id`, `late`, `malformed` or `unread`. */
   dropped(reason: string): void;
   /** An audited plugin did something that a sandbox is refused. */
   used(use: Use): void;

@@ -5,6 +5,8 @@ import { encodeFrame, type Frame, FrameError, FrameReader, frameWriter } from ".
 const MAX_BACKLOG_BYTES = 64 * 1024 * 1024;
 /** Bytes that wait for the process, from which on no more of a request's body is sent. */
 const CONGESTED_BYTES = 4 * 1024 * 1024;
+/** Bytes that wait for the process, from which on it gets no more calls and events: others must not end it so. */
+const CROWDED_BYTES = MAX_BACKLOG_BYTES / 2;
 /** Forged, unknown and malformed frames, and log records; a process that sends more is ended. */
 const MAX_NOISE_PER_SECOND = 5000;
 /** Characters of one needless frame that count as one more. */
@@ -14,7 +16,7 @@ export type Header = Frame["header"];
 
 export interface ChannelHandler {
   frame(frame: Frame): void;
-  /** A frame was dropped: `unknown_id`, `late` or `malformed`. */
+  /** A frame was dropped: `unknown_id`, `late`, `malformed` or `unread`. */
   dropped(reason: string): void;
   /** The process broke the protocol: it has to be ended. `message` says how. */
   violated(message: string): void;
@@ -46,6 +48,11 @@ export class Channel {
     });
   }
 
+  /** True while so much waits for the process that it is given nothing more to do. */
+  get isCrowded(): boolean {
+    return this.#socket.writableLength >= CROWDED_BYTES;
+  }
+
   /** Ends a process that breaks the protocol. */
   violated(message: string): void {
     this.#handler.violated(message);
@@ -66,9 +73,9 @@ export class Channel {
     this.isNoisy();
   }
 
-  /** Counts a reply to a call that was given up: no fault of the process. */
-  dropLate(): void {
-    this.#handler.dropped("late");
+  /** Counts a frame that was dropped without a fault of the process. */
+  dropBlameless(reason: "late" | "unread"): void {
+    this.#handler.dropped(reason);
   }
 
   /**

@@ -116,8 +116,10 @@ export class OpenCalls {
   /** @throws RuntimeFault `rate_limited` */
   #admit(): void {
     // Those that were given up still run in the plugin.
-    if (this.#calls.size + this.#cancelled.size < MAX_CALLS) return;
-    throw new RuntimeFault("rate_limited", `${MAX_CALLS} calls are in flight already.`);
+    if (this.#calls.size + this.#cancelled.size >= MAX_CALLS)
+      throw new RuntimeFault("rate_limited", `${MAX_CALLS} calls are in flight already.`);
+    if (this.#channel.isCrowded)
+      throw new RuntimeFault("rate_limited", "The plugin has not read the calls that it was sent before.");
   }
 
   open(
@@ -203,7 +205,7 @@ export class OpenCalls {
       return true;
     }
     if (!this.#cancelled.has(id)) return false;
-    this.#channel.dropLate();
+    this.#channel.dropBlameless("late");
     this.#channel.isNoisy(frame.bytes?.length);
     return true;
   }
@@ -215,7 +217,7 @@ export class OpenCalls {
     if (this.#cancelled.has(id)) {
       this.tookNote(id);
       this.#cancelled.delete(id);
-      this.#channel.dropLate();
+      this.#channel.dropBlameless("late");
       return true;
     }
     const call = this.#close(id);

@@ -27,7 +27,7 @@ export interface ProcessOptions {
   onLine(stream: "stdout" | "stderr", line: string): void;
   /** Hears what an audited plugin did. */
   onUsed?: (use: Use) => void;
-  /** A frame was dropped: `unknown_id`, `late`, `malformed`. */
+  /** A frame was dropped: `unknown_id`, `late`, `malformed` or `unread`. */
   onDropped(reason: string): void;
   /** A cancelled call has not ended within its grace. */
   onStuck(process: SandboxProcess, loopAnswers: boolean): void;

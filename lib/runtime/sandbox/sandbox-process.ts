@@ -167,7 +167,9 @@ export class SandboxProcess {
     }
   }
 
+  /** Hands an event over. One that finds too many unread ones is dropped and counted. */
   deliver(event: string, payload: string, source: string): void {
+    if (this.#channel.isCrowded) return this.#channel.dropBlameless("unread");
     this.#send({ t: "event", event, source }, payload);
   }
 
