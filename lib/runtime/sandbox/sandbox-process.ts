@@ -9,8 +9,8 @@ import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import type { CallFacts } from "../lifecycle/instance.ts";
 import type { ControlGroup } from "../walls/control-group.ts";
+import { LastWords } from "../walls/last-words.ts";
 import { signalOf, spawnEnclosed } from "../walls/spawn.ts";
-import type { Ending } from "../walls/wall.ts";
 import { Channel } from "./channel.ts";
 import { type ExitReason, memoryExceeded, reasonOfEnd } from "./exit-reason.ts";
 import { MAX_ID_CHARACTERS, recordOf, startFault, text, useOf } from "./frame-fields.ts";
@@ -41,12 +41,12 @@ export class SandboxProcess {
   readonly #channel: Channel;
   readonly #requests: PluginRequests;
   readonly #options: ProcessOptions;
+  readonly #lastWords: LastWords | undefined;
   readonly #health = new Map<string, PromiseWithResolvers<Required<HealthReport>>>();
   #ready: PromiseWithResolvers<void> | undefined = Promise.withResolvers();
   #reason: ExitReason | undefined;
   /** Why it will have ended, if it does: what the process itself says of it. */
   #presumed: ExitReason | undefined;
-  #ending: Ending | undefined;
   #over = false;
 
   private constructor(options: ProcessOptions, child: ChildProcess, leader: number, group: ControlGroup | undefined) {
@@ -62,7 +62,11 @@ export class SandboxProcess {
     });
     this.#requests = new PluginRequests(this.#channel, this.calls, options.port);
     if (child.stdout) captureOutput(child.stdout, (line) => options.onLine("stdout", line));
-    if (child.stderr) captureOutput(child.stderr, (line) => this.#readError(line));
+    const onError = (line: string): void => options.onLine("stderr", line);
+    const readOwn = "readOwn" in options.launch ? options.launch.readOwn : undefined;
+    const lastWords = readOwn && new LastWords(readOwn, onError);
+    this.#lastWords = lastWords;
+    if (child.stderr) captureOutput(child.stderr, lastWords ? (line) => lastWords.take(line) : onError);
     const megabytes = options.memoryLimitMb;
     this.#sampled = {
       pid: leader,
@@ -264,30 +268,20 @@ export class SandboxProcess {
     return new RuntimeFault(code, message);
   }
 
-  /** Takes a line of standard error, the plugin's or that of the wall around it. */
-  #readError(line: string): void {
-    const { launch } = this.#options;
-    const own = "readOwn" in launch ? launch.readOwn?.(line) : undefined;
-    if (own === undefined) return this.#options.onLine("stderr", line);
-    // A process that the kernel ended for its memory ended by a signal as well.
-    const isDetail = typeof own === "object" && this.#ending === "out of memory";
-    if (own !== "nothing" && !isDetail) this.#ending = own;
-  }
-
   /** Waits for the last words of a wall that has some. */
   async #said({ stderr }: ChildProcess): Promise<void> {
-    if ("readOwn" in this.#options.launch && stderr?.closed === false)
+    if (this.#lastWords !== undefined && stderr?.closed === false)
       await settledWithin(once(stderr, "close"), LAST_FRAMES_MS);
   }
 
   #end(code: number | null, signal: NodeJS.Signals | null): ExitReason {
     this.#over = true;
     const { launch, memoryLimitMb } = this.#options;
-    if (this.#group?.outOfMemory === true || this.#ending === "out of memory")
-      this.#reason ??= memoryExceeded(memoryLimitMb);
+    const ending = this.#lastWords?.end();
+    if (this.#group?.outOfMemory === true || ending === "out of memory") this.#reason ??= memoryExceeded(memoryLimitMb);
     this.#group?.end();
     const isFirst = "process" in launch && launch.process === "child";
-    const told = typeof this.#ending === "object" ? (this.#ending.signal as NodeJS.Signals) : signal;
+    const told = typeof ending === "object" ? (ending.signal as NodeJS.Signals) : signal;
     this.#reason ??= reasonOfEnd(told ?? (isFirst ? signalOf(code) : null) ?? code, isFirst, this.#presumed);
     this.calls.abandon(() => this.#fault());
     for (const { reject } of this.#health.values()) reject(this.#fault());

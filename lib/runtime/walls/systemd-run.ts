@@ -4,7 +4,7 @@ import { NETWORK_SOCKET } from "../guest/way-out.ts";
 import { startOf } from "./control-group.ts";
 import { DEVICES, LOADER_CACHE, nameService, nodeFile, sharedLibraries, TIME_ZONE } from "./host-files.ts";
 import { REFUSED } from "./syscalls.ts";
-import type { Enclosed, Ending, Program, View, Wall } from "./wall.ts";
+import type { Enclosed, OwnWords, Program, View, Wall } from "./wall.ts";
 
 /** Transient units: systemd starts each sandbox as a service of its own, and holds it. For a runtime that is root. */
 
@@ -61,20 +61,25 @@ function networkOf(network: View["network"], libraries: readonly string[]): stri
   return [`RestrictAddressFamilies=${FAMILIES.names}`, "PrivateNetwork=yes", bindWrite(network.socket, NETWORK_SOCKET)];
 }
 
-/** Begins what systemd-run writes of a unit, when it is not `--quiet`. */
-const ABOUT_UNIT = /^(Running as unit|Service runtime|CPU time consumed|Memory (swap )?peak|IP traffic|IO bytes)\b.*:/;
+const START = /^Running as unit: /;
+/** Begins the other lines of systemd-run about a unit that has ended, when it is not `--quiet`. */
+const DETAIL = /^(Service runtime|CPU time consumed|Memory (swap )?peak|IP traffic|IO bytes)\b.*:/;
+const RESULT = /Finished with result: ([\w-]+)$/;
+const MAIN = /Main processes terminated with: code=(\w+)(?:\/|, )status=(?:\d+\/)?(\w+)$/;
 
-/**
- * Its exit code is 255 for every signal and 1 for a full memory; only its words tell them apart. They come after all
- * that the plugin wrote, on the same line when the plugin left one open.
- */
-function readOwn(line: string): Ending | "nothing" | undefined {
-  const [, result] = /Finished with result: ([\w-]+)$/.exec(line) ?? [];
-  if (result !== undefined) return result === "oom-kill" ? "out of memory" : "unknown";
-  const [, how = "", signal] =
-    /Main processes terminated with: code=(\w+)(?:\/|, )status=(?:\d+\/)?(\w+)$/.exec(line) ?? [];
-  if (how === "killed" || how === "dumped") return { signal: `SIG${signal}` };
-  return how !== "" || ABOUT_UNIT.test(line) ? "nothing" : undefined;
+/** Its exit code is 255 for every signal and 1 for a full memory; only its words tell them apart. */
+function readOwn(line: string): OwnWords | undefined {
+  const result = RESULT.exec(line);
+  if (result)
+    return { before: line.slice(0, result.index), says: result[1] === "oom-kill" ? "out of memory" : "unknown" };
+  const main = MAIN.exec(line);
+  if (main) {
+    const [, how, signal] = main;
+    const bySignal = how === "killed" || how === "dumped";
+    return { before: line.slice(0, main.index), says: bySignal ? { signal: `SIG${signal}` } : "detail" };
+  }
+  if (START.test(line)) return { before: "", says: "start" };
+  return DETAIL.test(line) ? { before: "", says: "detail" } : undefined;
 }
 
 /** @param file absolute path of `systemd-run` */

@@ -20,8 +20,16 @@ export interface Program {
   arguments: readonly string[];
 }
 
-/** The end of an enclosed process, as the program around it tells; a later word takes the place of an earlier one. */
+/** The end of an enclosed process, as the program around it tells. */
 export type Ending = "out of memory" | "unknown" | { signal: string };
+
+/** Words of the program around a process, in one line of standard error. */
+export interface OwnWords {
+  /** The text of the line before them: the plugin's, which left its line open. */
+  before: string;
+  /** The end of the process, a detail of it, or that the process starts. */
+  says: Ending | "detail" | "start";
+}
 
 /** A program that was enclosed. */
 export interface Enclosed extends Program {
@@ -33,11 +41,8 @@ export interface Enclosed extends Program {
    * program's standard input, output and error and no more descriptors, and tells its id itself.
    */
   process: "same" | "child" | "elsewhere";
-  /**
-   * Reads a line of standard error that the program itself may have written: what it says of the end, or `nothing`.
-   * @returns nothing for a line of the plugin's
-   */
-  readOwn?: (this: void, line: string) => Ending | "nothing" | undefined;
+  /** Finds the program's own words in a line of standard error. @returns nothing for a line of the plugin's */
+  readOwn?: (this: void, line: string) => OwnWords | undefined;
 }
 
 export const INFO_FD = 4;

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { findWall } from "../../../../lib/runtime/walls/find-wall.ts";
+import { LastWords } from "../../../../lib/runtime/walls/last-words.ts";
 import { systemdRun } from "../../../../lib/runtime/walls/systemd-run.ts";
 import { actions, isAlive, sandboxed, startHost, until } from "../../../support/runtime/host.ts";
 import { usePath } from "../../../support/runtime/path.ts";
@@ -14,7 +15,7 @@ import { usePath } from "../../../support/runtime/path.ts";
 const BOX = actions(`
   echo: (payload) => payload,
   loop: () => { for (;;); },
-  leave: () => { process.stderr.write("Finished with result: oom-kill\\nlast words\\n"); process.exit(3); },
+  leave: () => { process.stderr.write("Finished with result: oom-kill\\nlast words\\nleft open"); process.exit(3); },
   abort: () => process.abort(),
   own: () => [process.pid, process.getuid()],
 `);
@@ -114,7 +115,7 @@ t.test("where systemd starts units for the runtime, each sandbox is one", { skip
   );
   await serves();
   const lines = host.logs.map(({ msg }) => msg).join("\n");
-  t.match(lines, /last words/);
+  t.match(lines, /^Finished with result: oom-kill\nlast words\nleft open$/m, "all that it wrote is in the log");
   t.notMatch(lines, /Running as unit|Service runtime|Main processes/, "and they are not the plugin's");
   const next = ((await host.status("box")) as { pid: number }).pid;
   t.not(next, pid);
@@ -132,16 +133,23 @@ t.test("a systemd that is not there is quoted, and a path that no unit can name 
   t.throws(() => wall.enclose(program, { ...view, writes: ['/srv/a" /etc:"'] }), { code: "sandbox_unavailable" });
   const named = wall.enclose(program, { ...view, network: { socket: "/run/x y/socket" } }).arguments;
   const { readOwn } = wall.enclose(program, view);
-  for (const [line, read] of Object.entries({
-    "Finished with result: oom-kill": "out of memory",
-    "left openFinished with result: signal": "unknown",
-    "Main processes terminated with: code=killed/status=TRAP": { signal: "SIGTRAP" },
-    "left openMain processes terminated with: code=dumped, status=6/ABRT": { signal: "SIGABRT" },
-    "Main processes terminated with: code=exited, status=0/SUCCESS": "nothing",
-    "Memory peak: 1.5G (swap: 0B)": "nothing",
-    "a line of the plugin": undefined,
-  }))
-    t.same(readOwn?.(line), read, line);
+  const heard = (...said: string[]) => {
+    const lines: string[] = [];
+    const words = new LastWords(readOwn!, (line) => lines.push(line));
+    for (const line of said) words.take(line);
+    return [words.end(), ...lines];
+  };
+  const start = "Running as unit: box.service";
+  const peak = "Memory peak: 1.5G (swap: 0B)";
+  const killed = "Main processes terminated with: code=killed/status=KILL";
+  const aborted = "Main processes terminated with: code=dumped, status=6/ABRT";
+  const ended = "Main processes terminated with: code=exited, status=0/SUCCESS";
+  t.same(heard(start, "a", "Finished with result: oom-kill", killed, peak), ["out of memory", "a"]);
+  t.same(heard(start, "left openFinished with result: signal", aborted), [{ signal: "SIGABRT" }, "left open"]);
+  t.same(heard("Finished with result: success", ended), ["unknown"]);
+  t.same(heard("a", start, peak, "b", ended), [undefined, "a", start, peak, "b"], "the plugin says the same");
+  t.same(heard(peak, `xFinished with result: success`), ["unknown", peak, "x"]);
+  t.same(heard(...Array.from({ length: 20 }, () => peak)).length, 1 + 4, "no more is held than systemd-run writes");
   t.ok(named.includes('--property=BindPaths="/run/x y/socket":"/run/sealift/network"'));
   t.ok(named.includes("--property=PrivateNetwork=yes"));
   t.notOk(wall.enclose(program, { ...view, network: "all" }).arguments.includes("--property=PrivateNetwork=yes"));
