@@ -53,8 +53,9 @@ export async function optionsFile(given: string | undefined): Promise<Layer | un
     unknown.length > 0 ? `has unknown keys: ${unknown.join(", ")}` : `is not valid: ${malformed.join("; ")}`;
   throw usageError("config_invalid", `${path} ${message}.`, {
     faults,
-    hint:
-      meant.length > 0
+    hint: unknown.includes("targets")
+      ? "It is a file of targets, which `sealift watch` alone takes. Here --config is a file of options such as sealift.yaml; name the project root with --project-root."
+      : meant.length > 0
         ? `Did you mean ${meant.join(", ")}?`
         : "Keys are the options of the commands, with _ for -, for example hub_url.",
   });

@@ -117,6 +117,13 @@ t.test("a key of sealift.yaml that no command has is refused with the one that w
   t.match(stderr, /sealift\.yaml has unknown keys: hub_ulr\.\n {2}Did you mean hub_url\?/);
 });
 
+t.test("watch.yaml in the place of a file of options is told what belongs there", async (t) => {
+  const cwd = t.testdir({ "watch.yaml": "targets: [{ target: 'plugin:tides' }]\n" });
+  const { code, stderr } = await sealift("watch pause plugin:tides --config watch.yaml", { cwd });
+  t.equal(code, 2);
+  t.match(stderr, /watch\.yaml has unknown keys: targets\.\n.*file of targets.*--project-root/);
+});
+
 t.test("an address that another program listens on is named, with the option", async (t) => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

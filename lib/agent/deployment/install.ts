@@ -13,7 +13,7 @@ import { type NewRelease, planSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
 import { ARCHIVE_LIST, type Fetched } from "../sources/source.ts";
 import { noSupervisor } from "../supervisors/none.ts";
-import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps } from "./plan.ts";
+import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps, unnoticed } from "./plan.ts";
 import { type Arriving, checkRights, descriptorDigests } from "./rights.ts";
 import type { Run } from "./run.ts";
 import type { Staged } from "./stage.ts";
@@ -38,6 +38,8 @@ export async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promi
   await planSwitch(run.layout, attempt.target, plannedItems(plan));
   run.emit({ event: "verify.ok", check: "plan" });
   run.emit({ event: "steps.planned", steps: plannedSteps(plan) });
+  const warning = unnoticed(plan, run.options.supervisor.name);
+  if (warning !== undefined) run.emit({ event: "warning", message: warning });
   return plan;
 }
 

@@ -23,6 +23,7 @@ export interface PlanScope {
 
 const SUPERVISED = new Set<InstallStep["action"]>(["start", "stop", "restart", "healthcheck"]);
 const AFTER_SWITCH = new Set<InstallStep["action"]>(["start", "restart", "healthcheck"]);
+const CHANGES_WHAT_RUNS = new Set<InstallStep["action"]>(["start", "stop", "restart"]);
 const FILLS_STAGING = new Set<InstallStep["action"]>([
   "prepare",
   "download",
@@ -180,6 +181,21 @@ export function checkSupervised(plan: InstallPlan, supervisor: string, origin: P
     : deploymentError("needs_supervisor", message, { hint });
 }
 
+/**
+ * Returns a warning when a plan installs something and has no step by which the supervisor would hear of it.
+ *
+ * @param plan an ordered plan
+ * @param supervisor the name of the one that was chosen
+ */
+export function unnoticed({ fill, stop, after }: OrderedPlan, supervisor: string): string | undefined {
+  if (supervisor === "none" || plannedItems({ fill }).length === 0) return undefined;
+  if (stop.length > 0 || after.some(({ action }) => CHANGES_WHAT_RUNS.has(action))) return undefined;
+  return (
+    `The plan has no start or restart step, so the supervisor (${supervisor}) is not told of this release: ` +
+    "what runs goes on unchanged until something else restarts it. Add a restart step to the plan."
+  );
+}
+
 /** The steps as they are told before the first one runs. */
 export function plannedSteps({ fill, stop, after }: OrderedPlan): PlannedStep[] {
   const named = (steps: readonly InstallStep[], afterSwitch: boolean): PlannedStep[] =>
@@ -188,7 +204,7 @@ export function plannedSteps({ fill, stop, after }: OrderedPlan): PlannedStep[] 
 }
 
 /** Returns the items that the plan installs. */
-export function plannedItems({ fill }: OrderedPlan): Item[] {
+export function plannedItems({ fill }: Pick<OrderedPlan, "fill">): Item[] {
   return fill.flatMap((step): Item[] => {
     if (step.action === "install_plugin") return [{ section: "plugins", id: step.plugin }];
     if (step.action === "install_extension") return [{ section: "extensions", id: step.extension }];

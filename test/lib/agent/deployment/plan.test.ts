@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { checkSupervised, orderPlan } from "../../../../lib/agent/deployment/plan.ts";
+import { checkSupervised, orderPlan, unnoticed } from "../../../../lib/agent/deployment/plan.ts";
 import { parsePlan } from "../../../../lib/agent/deployment/plan-file.ts";
 
 const scope = { projectId: "prj_0123456789", plugins: new Set(["a", "b"]), extensions: new Set(["x"]) };
@@ -78,6 +78,18 @@ t.test("without a supervisor a supervised step is refused, whatever its place", 
     t.throws(() => checkSupervised(parsed, "none", "artifact"), { code: "needs_supervisor", exitCode: 2 });
     t.doesNotThrow(() => checkSupervised(parsed, "systemd", "artifact"));
   }
+});
+
+t.test("a supervisor that no step tells of a new release is a warning", async (t) => {
+  const install = "\n  - {id: a, action: install_plugin, plugin: a}";
+  const warning = (steps: string, supervisor = "runtime") =>
+    unnoticed(orderPlan(parsePlan(plan(steps), "f", "artifact"), scope, "artifact"), supervisor);
+  t.match(warning(install), /no start or restart step, so the supervisor \(runtime\) is not told of this release/);
+  t.match(warning(`${install}\n  - {id: b, action: healthcheck}`, "systemd"), /\(systemd\) is not told/);
+  for (const action of ["start", "stop", "restart"])
+    t.equal(warning(`${install}\n  - {id: b, action: ${action}}`), undefined, action);
+  t.equal(warning(install, "none"), undefined, "there is nobody to tell");
+  t.equal(warning("\n  - {id: a, action: notify, event: done}"), undefined, "nothing is installed");
 });
 
 t.test("any acyclic plan keeps its dependencies in order", async () => {
