@@ -9,6 +9,7 @@ import type { HubMetrics } from "./observability/hub-metrics.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
 import type { SourceHosts } from "./publications/import/sources.ts";
 import type { Database } from "./records/port.ts";
+import type { ReportQueue } from "./records/report-queue.ts";
 
 /** The context that every mount works with. */
 export interface HubContext {
@@ -26,6 +27,7 @@ export interface HubContext {
   maxArtifactBytes: number;
   rateLimits: RateLimits | undefined;
   rateCounts: SharedCounts;
+  reports: ReportQueue;
   sessionTokens: SessionTokens;
   /** Looks at a ZIP before it becomes visible. */
   checkArchive: CheckArchive;

@@ -20,6 +20,7 @@ import { checkArchive } from "./publications/archive-check.ts";
 import { SourceHosts } from "./publications/import/sources.ts";
 import { openDatabase } from "./records/database.ts";
 import { registerKeks } from "./records/keks.ts";
+import { ReportQueue } from "./records/report-queue.ts";
 import { prepareAdminKey } from "./start/admin-key.ts";
 import { openDataDir } from "./start/data-dir.ts";
 import { prepareKeks } from "./start/keks.ts";
@@ -101,6 +102,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     maxArtifactBytes: options.maxArtifactBytes ?? DEFAULTS.maxArtifactBytes,
     rateLimits: options.rateLimits === false ? undefined : { ...DEFAULTS.rateLimits, ...options.rateLimits },
     rateCounts: opened.use(new SharedCounts(database, clock.now, logger)),
+    reports: new ReportQueue(database.kysely),
     sessionTokens: new SessionTokens(await hubKey(database.kysely, keyring, "session-tokens", clock.iso())),
     checkArchive: options.checkArchive ?? checkArchive,
     sourceHosts: new SourceHosts(options.sourceHosts),

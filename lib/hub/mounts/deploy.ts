@@ -27,7 +27,7 @@ const projectParams = z.object({ project_id: z.string() });
 /** Surface B without publishing: sessions, latest version, location, authorisation, reports, the project's fleet. */
 export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) => {
   const { hub } = options;
-  const { kysely: db, statements } = hub.database;
+  const { statements } = hub.database;
 
   const access = projectAccess(options);
 
@@ -132,7 +132,7 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
     async handler(request) {
       const report = request.body;
       await access.session(request, report.project_id, "report");
-      const deploymentId = await storeProjectReport(db, report, hub.clock());
+      const deploymentId = await storeProjectReport(hub.reports, report, hub.clock());
       return { deployment_id: deploymentId };
     },
   });

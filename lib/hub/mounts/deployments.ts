@@ -43,7 +43,7 @@ export const deployments: FastifyPluginAsyncZod<MountOptions> = async (app, opti
     async handler(request, reply) {
       const principal = await authentication.key(request);
       requireScope(principal, "report");
-      const record = await storeTargetReport(db, request.body, principal.owner, hub.clock());
+      const record = await storeTargetReport(hub.reports, request.body, principal.owner, hub.clock());
       return reply.code(201).send(record);
     },
   });

@@ -1,3 +1,4 @@
+import type { Insertable } from "kysely";
 import type * as z from "zod";
 import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import { runningVersion } from "../../contract/surfaces/host-record.ts";
@@ -5,12 +6,14 @@ import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport } from "../../contract/surfaces/reports.ts";
 import { recordId } from "../access/credentials.ts";
 import type { Queries } from "./port.ts";
+import type { ReportQueue } from "./report-queue.ts";
+import type { HostsTable, ReportsTable } from "./schema.ts";
 
 /** The host of a report of surface B that names none. */
 const DEFAULT_HOST = "default";
 
 /** A deployment report on its way into the log and the fleet view. */
-interface IncomingReport {
+export interface IncomingReport {
   id: string;
   /** On surface A the owner of the reporting key; on surface B empty: the project is the view. */
   holder: string;
@@ -32,79 +35,108 @@ interface IncomingReport {
  */
 export const loggedTarget = (kind: "plugin" | "service", slug: string) => `${kind}/${slug}`;
 
+/** A host's newest record on its way into the view. */
+type NewestRecord = Insertable<HostsTable>;
+
 /**
- * Appends a report to the log and makes it its host's newest record, in one transaction. The view's counter is
- * incremented under its row lock, so that the change numbers of one view become visible in their order and no reader's
- * cursor passes over one.
+ * Appends reports of one view to the log and makes each its host's newest record, in one transaction. The view's
+ * counter is incremented under its row lock, so that the change numbers of one view become visible in their order and
+ * no reader's cursor passes over one. A report of a deployment that the log has already changes nothing.
  *
- * @returns false when the log has a report of this deployment already: nothing changed
+ * @param reports at least one, in the order of their receipt
  */
-function storeReport(db: Queries, report: IncomingReport): Promise<boolean> {
-  const { holder, target } = report;
-  return db.transaction().execute(async (transaction) => {
-    const { numInsertedOrUpdatedRows } = await transaction
+export async function storeReports(db: Queries, reports: readonly IncomingReport[]): Promise<void> {
+  const { holder, target } = reports[0]!;
+  await db.transaction().execute(async (transaction) => {
+    const rows = await transaction
       .insertInto("reports")
-      .values({
-        id: report.id,
-        holder,
-        target,
-        host_id: report.hostId,
-        version: report.version,
-        status: report.status,
-        deployment_id: report.deploymentId,
-        record: JSON.stringify(report.record),
-        created_at: report.createdAt,
-      })
+      // In one order for all hubs, or two of them could wait for each other's rows.
+      .values(reports.map(logged).toSorted(byDeployment))
       .onConflict((conflict) => conflict.columns(["holder", "target", "deployment_id"]).doNothing())
-      .executeTakeFirst();
-    if (numInsertedOrUpdatedRows === 0n) return false;
+      .returning("id")
+      .execute();
+    const ids = new Set(rows.map(({ id }) => id));
+    const added = reports.filter(({ id }) => ids.has(id));
+    if (added.length === 0) return;
 
     const { changes } = await transaction
       .insertInto("views")
-      .values({ holder, target, changes: 1 })
+      .values({ holder, target, changes: added.length })
       .onConflict((conflict) =>
-        conflict.columns(["holder", "target"]).doUpdateSet((eb) => ({ changes: eb("views.changes", "+", 1) })),
+        conflict
+          .columns(["holder", "target"])
+          .doUpdateSet((eb) => ({ changes: eb("views.changes", "+", eb.ref("excluded.changes")) })),
       )
       .returning("changes")
       .executeTakeFirstOrThrow();
 
-    // Under the view's row lock: no other report of this host comes in between.
-    const hostRecord = { ...report.hostRecord, running_version: await runningAfter(transaction, report) };
-    const newest = { change: changes, report_id: report.id, record: JSON.stringify(hostRecord) };
+    // Under the view's row lock: no other report of these hosts comes in between.
+    const running = await runningVersions(transaction, added);
+    const hosts = new Map<string, NewestRecord>();
+    for (const [index, { hostId, hostRecord, id }] of added.entries()) {
+      const told = runningVersion(hostRecord);
+      // One that failed and does not tell has changed nothing about it, as far as anybody knows.
+      if (told !== undefined) running.set(hostId, told);
+      const record = JSON.stringify({ ...hostRecord, running_version: running.get(hostId) });
+      const change = Number(changes) - added.length + index + 1;
+      hosts.set(hostId, { holder, target, host_id: hostId, change, report_id: id, record });
+    }
     await transaction
       .insertInto("hosts")
-      .values({ holder, target, host_id: report.hostId, ...newest })
-      .onConflict((conflict) => conflict.columns(["holder", "target", "host_id"]).doUpdateSet(newest))
+      .values([...hosts.values()])
+      .onConflict((conflict) =>
+        conflict.columns(["holder", "target", "host_id"]).doUpdateSet((eb) => ({
+          change: eb.ref("excluded.change"),
+          report_id: eb.ref("excluded.report_id"),
+          record: eb.ref("excluded.record"),
+        })),
+      )
       .execute();
-    return true;
   });
 }
 
-/**
- * The version that a host runs after a report. One that failed and does not tell has changed nothing about it, as far
- * as anybody knows.
- */
-async function runningAfter(
+const byDeployment = (
+  { deployment_id: a }: Insertable<ReportsTable>,
+  { deployment_id: b }: Insertable<ReportsTable>,
+) => (a === b ? 0 : (a ?? "") < (b ?? "") ? -1 : 1);
+
+const logged = ({ hostId, deploymentId, record, createdAt, ...report }: IncomingReport): Insertable<ReportsTable> => ({
+  id: report.id,
+  holder: report.holder,
+  target: report.target,
+  host_id: hostId,
+  version: report.version,
+  status: report.status,
+  deployment_id: deploymentId,
+  record: JSON.stringify(record),
+  created_at: createdAt,
+});
+
+/** Finds the versions that hosts run by their records so far, of those hosts that have a report that does not tell. */
+async function runningVersions(
   db: Queries,
-  { holder, target, hostId, hostRecord }: IncomingReport,
-): Promise<string | null | undefined> {
-  const told = runningVersion(hostRecord);
-  if (told !== undefined) return told;
+  reports: readonly IncomingReport[],
+): Promise<Map<string, string | null | undefined>> {
+  const { holder, target } = reports[0]!;
+  const silent = reports.filter(({ hostRecord }) => runningVersion(hostRecord) === undefined);
+  if (silent.length === 0) return new Map();
   const earlier = await db
     .selectFrom("hosts")
-    .select("record")
+    .select(["host_id", "record"])
     .where("holder", "=", holder)
     .where("target", "=", target)
-    .where("host_id", "=", hostId)
-    .executeTakeFirst();
-  return earlier && runningVersion(JSON.parse(earlier.record) as ReportRecord | ProjectHost);
+    .where("host_id", "in", [...new Set(silent.map(({ hostId }) => hostId))])
+    .execute();
+  return new Map(
+    earlier.map(({ host_id, record }) => [host_id, runningVersion(JSON.parse(record) as ReportRecord | ProjectHost)]),
+  );
 }
 
 /**
  * Stores a report of surface A in the view of its deployer. @returns the record that the log and the fleet view show
  */
 export async function storeTargetReport(
-  db: Queries,
+  reports: ReportQueue,
   report: z.output<typeof deploymentReport>,
   deployerId: string,
   now: number,
@@ -124,7 +156,7 @@ export async function storeTargetReport(
     created_at: new Date(now).toISOString(),
     running_version: report.running_version,
   };
-  await storeReport(db, {
+  await reports.store({
     id: record.id,
     holder: deployerId,
     target: loggedTarget(report.kind, report.slug),
@@ -142,7 +174,7 @@ export async function storeTargetReport(
 /**
  * Stores a report of surface B in its project's view. @returns the deployment's id, made here when the report has none
  */
-export async function storeProjectReport(db: Queries, report: ProjectReport, now: number): Promise<string> {
+export async function storeProjectReport(reports: ReportQueue, report: ProjectReport, now: number): Promise<string> {
   const id = recordId("dpl", now);
   const deploymentId = report.deployment_id === "" ? id : report.deployment_id;
   const hostRecord: ProjectHost = {
@@ -156,7 +188,7 @@ export async function storeProjectReport(db: Queries, report: ProjectReport, now
     created_at: new Date(now).toISOString(),
     running_version: report.running_version,
   };
-  await storeReport(db, {
+  await reports.store({
     id,
     holder: "",
     target: report.project_id,

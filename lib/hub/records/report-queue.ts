@@ -1,0 +1,67 @@
+import { StorageError, storageTrouble } from "../storage-error.ts";
+import type { Queries } from "./port.ts";
+import { type IncomingReport, storeReports } from "./reports.ts";
+
+/** Reports of one transaction at most. */
+const MAX_TOGETHER = 64;
+/** Reports of one view that wait at most; their senders hold a connection meanwhile. */
+const MAX_WAITING = 2000;
+
+interface Waiting extends PromiseWithResolvers<void> {
+  report: IncomingReport;
+}
+
+/**
+ * The way of reports into the records. Those of one view take their turns anyway, for each changes the row that counts
+ * its changes. One transaction of a view is under way at a time, on one connection, and those that come meanwhile are
+ * the next one together: the more there are, the cheaper each is, and nobody else waits for a connection that waits
+ * for that row.
+ */
+export class ReportQueue {
+  readonly #db: Queries;
+  /** The reports that wait, of each view that has a transaction under way. */
+  readonly #views = new Map<string, Waiting[]>();
+
+  constructor(db: Queries) {
+    this.#db = db;
+  }
+
+  /** Stores a report. Resolves when it is on the disk. @throws StorageError when too many wait */
+  store(report: IncomingReport): Promise<void> {
+    const view = JSON.stringify([report.holder, report.target]);
+    const waiting: Waiting = { report, ...Promise.withResolvers<void>() };
+    const queue = this.#views.get(view);
+    if (queue === undefined) {
+      this.#views.set(view, [waiting]);
+      void this.#work(view);
+    } else if (queue.length < MAX_WAITING) queue.push(waiting);
+    else waiting.reject(new StorageError("away", "too many reports of one view wait"));
+    return waiting.promise;
+  }
+
+  async #work(view: string): Promise<void> {
+    const queue = this.#views.get(view)!;
+    // Powers of two, so that there are few distinct statements to prepare.
+    while (queue.length > 0) {
+      const together = Math.min(2 ** Math.floor(Math.log2(queue.length)), MAX_TOGETHER);
+      await this.#storeTogether(queue.splice(0, together));
+    }
+    this.#views.delete(view);
+  }
+
+  /** Never rejects: those who wait hear of it. */
+  async #storeTogether(batch: Waiting[]): Promise<void> {
+    try {
+      await storeReports(
+        this.#db,
+        batch.map(({ report }) => report),
+      );
+      for (const { resolve } of batch) resolve();
+    } catch (error) {
+      // One of them cannot be stored: the others can.
+      if (batch.length > 1 && storageTrouble(error) === undefined)
+        for (const each of batch) await this.#storeTogether([each]);
+      else for (const { reject } of batch) reject(error);
+    }
+  }
+}
