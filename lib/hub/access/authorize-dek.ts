@@ -24,10 +24,10 @@ export async function authorizeDek(
   request: FastifyRequest,
   { deploymentCredential, artifactSignature }: DekQuestion,
 ): Promise<Buffer> {
-  const { kysely: db } = hub.database;
+  const { statements } = hub.database;
   const { principal, projectId } = await authentication.session(request);
   requireScope(principal, "deploy");
-  const { artifactId, credential } = await findAuthorization(db, {
+  const { artifactId, credential } = await findAuthorization(statements, {
     projectId,
     credentialHash: hashOf(deploymentCredential),
     signature: Buffer.from(artifactSignature, "base64").toString("base64"),
@@ -42,7 +42,7 @@ export async function authorizeDek(
   }
   const noSuchArtifact = () => notFound("No artifact of the project has this signature.");
   if (artifactId === undefined) throw noSuchArtifact();
-  const dek = await hub.keyring.open(() => readSealedDek(db, artifactId), dekContext(projectId, artifactId));
+  const dek = await hub.keyring.open(() => readSealedDek(statements, artifactId), dekContext(projectId, artifactId));
   if (dek === undefined) throw noSuchArtifact();
   return dek;
 }

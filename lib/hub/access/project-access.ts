@@ -3,7 +3,7 @@ import type { Scope } from "../../contract/surfaces/keys.ts";
 import type { MountOptions } from "../http/documentation.ts";
 import { forbidden, keyRejected, notFound } from "../http/errors.ts";
 import { findKey, type Session } from "../records/access.ts";
-import { findProject } from "../records/projects.ts";
+import { findOwnership } from "../records/projects.ts";
 import { openSession } from "../records/sessions.ts";
 import { hashOf } from "./credentials.ts";
 import { controls, isAdministrator, type Principal, requireScope } from "./principal.ts";
@@ -25,7 +25,7 @@ export function projectAccess({ hub, authentication }: MountOptions): ProjectAcc
 
   /** Only administrators hear that there is no such project: to everyone else it is another's. */
   async function requireControl(principal: Principal, projectId: string, refusal: string): Promise<void> {
-    const project = await findProject(db, projectId);
+    const project = await findOwnership(statements, projectId);
     if (project?.kind === "project" && controls(principal, project)) return;
     throw isAdministrator(principal) ? notFound("There is no such project.") : forbidden(refusal);
   }

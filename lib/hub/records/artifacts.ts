@@ -15,6 +15,14 @@ const BYTES =
   "SELECT id, size_bytes, artifact_sha256 FROM artifacts WHERE id = ? " +
   "UNION ALL SELECT id, size_bytes, artifact_sha256 FROM deltas WHERE id = ?";
 
+const AUTHORIZATION = `SELECT k.expires_at, k.revoked_at, (
+    SELECT id FROM artifacts WHERE project_id = ? AND signature = ?
+    UNION ALL SELECT id FROM deltas WHERE project_id = ? AND signature = ? LIMIT 1
+  ) AS artifact_id
+  FROM deployment_credentials c JOIN api_keys k ON k.id = c.key_id WHERE c.hash = ? AND c.project_id = ?`;
+const SEALED_DEK =
+  "SELECT kek_id, sealed_dek FROM artifacts WHERE id = ? UNION ALL SELECT kek_id, sealed_dek FROM deltas WHERE id = ?";
+
 /** The artifact of a version: one indexed read. */
 export async function findArtifact(
   statements: Statements,
@@ -34,37 +42,29 @@ export async function findArtifactBytes(
 
 /** The facts that `authorize` decides on: the artifact or delta of this signature, and the credential with its key. */
 export interface Authorization {
-  /** Undefined when no artifact or delta of the project has the signature. */
+  /** Undefined without a credential, and when no artifact or delta of the project has the signature. */
   artifactId: string | undefined;
   /** Undefined for a credential that is unknown, or of another project. */
   credential: { expiresAt: string | null; revokedAt: string | null } | undefined;
 }
 
 export async function findAuthorization(
-  db: Queries,
+  statements: Statements,
   { projectId, credentialHash, signature }: { projectId: string; credentialHash: string; signature: string },
 ): Promise<Authorization> {
-  const credential = await db
-    .selectFrom("deployment_credentials as c")
-    .innerJoin("api_keys as k", "k.id", "c.key_id")
-    .select(["k.expires_at", "k.revoked_at"])
-    .where("c.hash", "=", credentialHash)
-    .where("c.project_id", "=", projectId)
-    .executeTakeFirst();
-  const signed = (table: "artifacts" | "deltas") =>
-    db.selectFrom(table).select("id").where("project_id", "=", projectId).where("signature", "=", signature);
-  const artifact = await signed("artifacts").unionAll(signed("deltas")).orderBy("id").executeTakeFirst();
-  return {
-    artifactId: artifact?.id,
-    credential: credential && { expiresAt: credential.expires_at, revokedAt: credential.revoked_at },
-  };
+  const row = (await statements.first(AUTHORIZATION, [
+    ...[projectId, signature, projectId, signature],
+    ...[credentialHash, projectId],
+  ])) as { artifact_id: string | null; expires_at: string | null; revoked_at: string | null } | undefined;
+  if (row === undefined) return { artifactId: undefined, credential: undefined };
+  const credential = { expiresAt: row.expires_at, revokedAt: row.revoked_at };
+  return { artifactId: row.artifact_id ?? undefined, credential };
 }
 
 /** The sealed DEK as it stands now; a rotation may have replaced it since the last read. */
-export async function readSealedDek(db: Queries, artifactId: string): Promise<Sealed | undefined> {
-  const sealed = (table: "artifacts" | "deltas") =>
-    db.selectFrom(table).select(["kek_id", "sealed_dek"]).where("id", "=", artifactId);
-  const row = await sealed("artifacts").unionAll(sealed("deltas")).executeTakeFirst();
+export async function readSealedDek(statements: Statements, artifactId: string): Promise<Sealed | undefined> {
+  const row = (await statements.first(SEALED_DEK, [artifactId, artifactId])) as
+    Pick<Artifact, "kek_id" | "sealed_dek"> | undefined;
   return row && { kekId: row.kek_id, sealed: row.sealed_dek };
 }
 

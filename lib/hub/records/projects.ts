@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
-import type { Queries, Transacted } from "./port.ts";
+import type { Queries, Statements, Transacted } from "./port.ts";
 import type { ProjectsTable } from "./schema.ts";
 
 export type Project = Selectable<ProjectsTable>;
@@ -22,6 +22,16 @@ export async function insertProject(db: Queries, project: Project): Promise<bool
 
 export function findProject(db: Queries, id: string): Promise<Project | undefined> {
   return db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst();
+}
+
+const OWNERSHIP = "SELECT id, kind, owner FROM projects WHERE id = ?";
+
+/** Reads whose a project is, and of which kind: one indexed read. */
+export async function findOwnership(
+  statements: Statements,
+  id: string,
+): Promise<Pick<Project, "id" | "kind" | "owner"> | undefined> {
+  return (await statements.first(OWNERSHIP, [id])) as Project | undefined;
 }
 
 /** Reads a project, and holds its row until the transaction ends. */

@@ -14,22 +14,37 @@ export async function countSessions(db: Queries, now: string): Promise<number> {
   return Number(count);
 }
 
-/** Opens a session and forgets those that have expired. Only the token's hash is stored. */
+/** Rows that one statement removes: short enough that nobody waits for it. */
+const REMOVAL_BATCH = 1000;
+
+/** Opens a session. Only the token's hash is stored. */
 export async function openSession(
   db: Queries,
   { keyId, projectId, token }: { keyId: string; projectId: string; token: string },
   now: number,
 ): Promise<void> {
-  await db.transaction().execute(async (transaction) => {
-    await transaction.deleteFrom("sessions").where("expires_at", "<=", new Date(now).toISOString()).execute();
-    await transaction
-      .insertInto("sessions")
-      .values({
-        hash: hashOf(token),
-        key_id: keyId,
-        project_id: projectId,
-        expires_at: new Date(now + SESSION_SECONDS * 1000).toISOString(),
-      })
-      .execute();
-  });
+  await db
+    .insertInto("sessions")
+    .values({
+      hash: hashOf(token),
+      key_id: keyId,
+      project_id: projectId,
+      expires_at: new Date(now + SESSION_SECONDS * 1000).toISOString(),
+    })
+    .execute();
+}
+
+/** Removes the sessions that have ended before a moment (ISO 8601), in batches. @returns how many there were */
+export async function removeSessions(db: Queries, before: string): Promise<number> {
+  let removed = 0;
+  for (;;) {
+    const { numDeletedRows } = await db
+      .deleteFrom("sessions")
+      .where("hash", "in", (eb) =>
+        eb.selectFrom("sessions as old").select("old.hash").where("old.expires_at", "<=", before).limit(REMOVAL_BATCH),
+      )
+      .executeTakeFirst();
+    removed += Number(numDeletedRows);
+    if (numDeletedRows < BigInt(REMOVAL_BATCH)) return removed;
+  }
 }

@@ -1,6 +1,7 @@
 import type { HubContext } from "../context.ts";
 import { removeAudit } from "../records/audit.ts";
 import { removeReports } from "../records/report-history.ts";
+import { removeSessions } from "../records/sessions.ts";
 import { sweepBlobs, type SweepResult } from "./sweep.ts";
 
 const INTERVAL_MS = 60 * 60 * 1000;
@@ -51,6 +52,7 @@ export class Upkeep implements AsyncDisposable {
     const next = this.#running.then(async () => {
       await this.#attempt("what crashes left", () => this.#clearIncoming());
       await this.#attempt("blobs without a record", () => this.#sweep());
+      await this.#attempt("sessions that have ended", () => this.#removeSessions());
       await this.#attempt("old deployment reports", () => this.#removeReports());
       await this.#attempt("old entries of the audit log", () => this.#removeAudit());
     });
@@ -99,6 +101,12 @@ export class Upkeep implements AsyncDisposable {
       logger?.error({ known, unexplained }, "left blobs without a record in place: too many to be what crashes left");
     }
     if (lost.length > 0) logger?.error({ lost }, "the bytes of published versions are gone");
+  }
+
+  async #removeSessions(): Promise<void> {
+    const { database, now, logger } = this.#hub;
+    const removed = await removeSessions(database.kysely, now());
+    if (removed > 0) logger?.debug({ removed }, "removed sessions that have ended");
   }
 
   async #removeAudit(): Promise<void> {

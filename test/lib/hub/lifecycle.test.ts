@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { join, relative } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import { createHub } from "../../../lib/hub/hub.ts";
@@ -53,6 +54,20 @@ t.test("the start removes unfinished uploads, and moves blobs without a record t
       `trash/${orphan}`,
     ].toSorted(),
   );
+});
+
+t.test("sessions that have ended are removed beside the requests", async (t) => {
+  let ahead = 0;
+  const hub = await startHub(t, { clock: () => Date.now() + ahead });
+  const project = await createProject(hub);
+  await project.session();
+  ahead = 3_600_001;
+  const bearer = await project.session();
+  await hub.hub.upkeep.run();
+  using database = new DatabaseSync(join(hub.dataDir, "hub.sqlite"), { readOnly: true });
+  t.match(database.prepare("select count(*) as n from sessions").get(), { n: 1 });
+  const path = `/app/deploy/v1/projects/${project.id}/versions/latest`;
+  t.match(await hub.call("GET", path, { bearer }), { status: 404, body: { code: "no_version" } });
 });
 
 t.test("a data dir has one hub at a time", async (t) => {
