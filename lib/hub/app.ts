@@ -9,6 +9,7 @@ import type { HubContext } from "./context.ts";
 import type { MountOptions } from "./http/documentation.ts";
 import { answerErrors, onClientError, pathOf, sendError } from "./http/error-answers.ts";
 import { HotPolls } from "./http/hot-polls.ts";
+import { shedLoad } from "./http/load-shedding.ts";
 import { requestId } from "./http/request-id.ts";
 import { levelOf, logAnswered } from "./http/request-log.ts";
 import { validatorCompiler } from "./http/validation.ts";
@@ -104,6 +105,7 @@ export async function createApp(
   });
   tellRequests(app, hub);
   await app.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY_MS, sampleInterval: LOOP_DELAY_WINDOW_MS });
+  shedLoad(app, hub.database);
   await limitRates(app, hub);
   await documentRoutes(app, publicUrl);
 

@@ -10,6 +10,7 @@ import { RATE_WINDOW_MS } from "../access/rate-limits.ts";
 import type { HubContext } from "../context.ts";
 import { findSession } from "../records/access.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
+import { isOverloaded } from "./load-shedding.ts";
 import { matchesEtag } from "./ranges.ts";
 import { requestId } from "./request-id.ts";
 import { levelOf, logAnswered } from "./request-log.ts";
@@ -153,7 +154,7 @@ export class HotPolls {
     const [routes] = app.server.listeners("request") as [RequestListener];
     app.server.off("request", routes);
     app.server.on("request", (request, response) => {
-      const poll = this.#isDraining || app.isUnderPressure() ? undefined : pollOf(request);
+      const poll = this.#isDraining || this.#sheds(app) ? undefined : pollOf(request);
       if (poll === undefined) return void routes(request, response);
       this.#answer(poll, request, response).then(
         (isAnswered) => isAnswered || routes(request, response),
@@ -161,6 +162,11 @@ export class HotPolls {
         () => routes(request, response),
       );
     });
+  }
+
+  /** Tells whether the routes should answer, which refuse while there is too much to do. */
+  #sheds(app: FastifyInstance): boolean {
+    return app.isUnderPressure() || isOverloaded(this.#hub.database);
   }
 
   /**

@@ -16,6 +16,7 @@ import { projectAccess } from "../access/project-access.ts";
 import { errors, type MountOptions, notModified, security } from "../http/documentation.ts";
 import { HubError, notFound } from "../http/errors.ts";
 import { fleetQuery, sendFleetView } from "../http/fleet-view.ts";
+import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { matchesEtag } from "../http/ranges.ts";
 import { findArtifact } from "../records/artifacts.ts";
 import { deltasOf } from "../records/deltas.ts";
@@ -66,6 +67,7 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
   });
 
   app.get("/v1/projects/:project_id/artifacts/:version", {
+    config: { patienceMs: PATIENCE_OF_BEGUN_MS },
     schema: {
       tags,
       summary: "Where the artifact of a version is, and its signature",
@@ -107,6 +109,7 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
   });
 
   app.post("/v1/deployments/authorize", {
+    config: { patienceMs: PATIENCE_OF_BEGUN_MS },
     schema: {
       tags,
       summary: "The data-encryption key of an artifact, for a live deployment credential",
@@ -122,6 +125,7 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
   });
 
   app.post("/v1/deployments/report", {
+    config: { patienceMs: PATIENCE_OF_BEGUN_MS },
     schema: {
       tags,
       summary: "Report a deployment; the same deployment_id again changes nothing",

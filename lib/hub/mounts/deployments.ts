@@ -8,6 +8,7 @@ import { requireScope } from "../access/principal.ts";
 import { noSuchTarget, targetAccess } from "../access/target-access.ts";
 import { errors, type MountOptions, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { fleetQuery, sendFleetView } from "../http/fleet-view.ts";
+import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { listReports } from "../records/report-history.ts";
 import { loggedTarget, storeTargetReport } from "../records/reports.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
@@ -32,6 +33,7 @@ export const deployments: FastifyPluginAsyncZod<MountOptions> = async (app, opti
   const accesses = { plugin: targetAccess("plugin", options), service: targetAccess("service", options) };
 
   app.post("/deployments/report", {
+    config: { patienceMs: PATIENCE_OF_BEGUN_MS },
     schema: {
       tags,
       summary: "Report a deployment of a plugin or service",

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { bytes, errors, type MountOptions, notModified } from "../http/documentation.ts";
 import { notFound } from "../http/errors.ts";
+import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { blobBytes, sendBytes } from "../http/ranges.ts";
 import { findArtifactBytes } from "../records/artifacts.ts";
 
@@ -10,6 +11,7 @@ export const downloads: FastifyPluginAsyncZod<MountOptions> = async (app, { hub 
   app.route({
     method: ["GET", "HEAD"],
     url: "/v1/downloads/:id",
+    config: { patienceMs: PATIENCE_OF_BEGUN_MS },
     schema: {
       tags: ["deploy hub"],
       summary: "The artifact's bytes; the URL comes from the artifact's location and expires",

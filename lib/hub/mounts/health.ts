@@ -33,13 +33,13 @@ interface HealthOptions extends MountOptions {
  */
 export const health: FastifyPluginAsyncZod<HealthOptions> = async (app, { upkeep, readiness }) => {
   app.get("/healthz", {
-    config: { rateLimit: false },
+    config: { rateLimit: false, patienceMs: Infinity },
     schema: { tags, summary: "Whether the process answers", response: { 200: live, ...errors() } },
     handler: async () => ({ status: "ok" as const }),
   });
 
   app.get("/readyz", {
-    config: { rateLimit: false },
+    config: { rateLimit: false, patienceMs: Infinity },
     schema: {
       tags,
       summary: "Whether the hub can serve requests; ?verbose names each part of its storage",

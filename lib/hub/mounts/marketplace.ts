@@ -7,6 +7,7 @@ import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { noSuchTarget, targetAccess, targetParams } from "../access/target-access.ts";
 import { bytes, errors, type MountOptions, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { HubError, keyRejected, notFound } from "../http/errors.ts";
+import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { blobBytes, sendBytes, textBytes } from "../http/ranges.ts";
 import { findKey } from "../records/access.ts";
 import { listVersions, versionRecord } from "../records/targets.ts";
@@ -45,6 +46,7 @@ export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: Marketpla
   app.route({
     method: ["GET", "HEAD"],
     url: "/:slug/install",
+    config: { patienceMs: PATIENCE_OF_BEGUN_MS },
     schema: {
       tags,
       summary: `The archive of a ${kind}, as it was published`,

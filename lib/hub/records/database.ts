@@ -126,6 +126,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       kysely,
       statements: onStatement === undefined ? constant : heard(constant, onStatement),
       ...(isPostgres && { now: () => postgresNow(kysely) }),
+      ...(opened.waitedMs && { waitedMs: opened.waitedMs }),
       checkRead: async () => void (await sql`select 1 from hub_state limit 1`.execute(kysely)),
       checkWrite: (now) => writeState(kysely, "checked-at", now),
       async close() {

@@ -24,6 +24,7 @@ export interface OpenDialect {
   dialect: KyselyDialect;
   /** Call it after the migrations: SQLite's read-only connection cannot create the file. */
   openStatements(): Statements;
+  waitedMs?: () => number;
 }
 
 /** The records port: kysely for everything that is not hot, constant statements for what is. */
@@ -35,6 +36,8 @@ export interface Database {
   readonly statements: Statements;
   /** The clock of the database, in milliseconds since 1970, where that is not this machine's. */
   now?(): Promise<number>;
+  /** Milliseconds for which the next in turn has waited for a free connection, where there are turns. */
+  waitedMs?(): number;
   /** Rejects when the database cannot be read. */
   checkRead(): Promise<void>;
   /** Rejects when the database cannot be written: it is full, or a standby. @param now ISO 8601 */

@@ -87,6 +87,30 @@ function boundedClient(Client: typeof pg.Client): typeof pg.Client {
   };
 }
 
+/** Times the waits for a connection of a pool. @returns the milliseconds that the next in turn has waited */
+function timeWaits(pool: pg.Pool): () => number {
+  const since = new Set<{ at: number }>();
+  const connect = pool.connect.bind(pool) as (callback: (...answer: unknown[]) => void) => void;
+  // In the form that the pool itself uses; it has the same promise for all others.
+  const timed = (callback?: (...answer: unknown[]) => void): unknown => {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const ticket = { at: performance.now() };
+    since.add(ticket);
+    connect((error, client, done) => {
+      since.delete(ticket);
+      if (callback !== undefined) callback(error, client, done);
+      else if (error === undefined || error === null) resolve(client);
+      else reject(error);
+    });
+    return callback === undefined ? promise : undefined;
+  };
+  pool.connect = timed as typeof pool.connect;
+  return () => {
+    for (const { at } of since) return performance.now() - at;
+    return 0;
+  };
+}
+
 /** A pool of PostgreSQL connections, shared by kysely and the constant statements. */
 export async function openPostgres(options: PostgresOptions): Promise<OpenDialect> {
   // Hubs on SQLite do without the driver.
@@ -108,5 +132,6 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenDialec
   // The pool listens to idle clients only; an error event of one in use that nobody hears would end the process.
   pool.on("connect", (client) => void client.on("error", options.onLostConnection));
   pool.on("error", () => {});
-  return { dialect: new PostgresDialect({ pool }), openStatements: () => new PostgresStatements(pool) };
+  const waitedMs = timeWaits(pool);
+  return { dialect: new PostgresDialect({ pool }), openStatements: () => new PostgresStatements(pool), waitedMs };
 }

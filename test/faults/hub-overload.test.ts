@@ -1,0 +1,94 @@
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
+import t, { type Test } from "tap";
+import { createProject, isErrorBody, publication, startHub } from "../support/hub/harness.ts";
+import { startPostgresServer } from "../support/hub/postgres-server.ts";
+
+const DEPLOY = "/app/deploy/v1";
+/** More than a hub has connections. */
+const MANY = 40;
+
+/** A hub on PostgreSQL, with somebody else who can make its statements wait. */
+async function startHubAndRival(t: Test) {
+  const postgres = await startPostgresServer(t);
+  if (postgres === undefined) return undefined;
+  const hub = await startHub(t, { databaseUrl: postgres.url });
+  const rival = new pg.Client({ connectionString: postgres.url });
+  await rival.connect();
+  t.teardown(() => rival.end());
+  const project = await createProject(hub);
+  t.equal((await project.publish(publication("1.0.0"))).status, 201);
+  const bearer = await project.session();
+  return {
+    ...{ hub, rival, project, bearer },
+    latest: () => hub.call("GET", `${DEPLOY}/projects/${project.id}/versions/latest`, { bearer }),
+    report: (host_id: string) => {
+      const of = { project_id: project.id, deployment_id: host_id, status: "success", version: "1.0.0", host_id };
+      const json = { ...of, started_at: "", completed_at: "", plugins: [] };
+      return hub.call("POST", `${DEPLOY}/deployments/report`, { bearer, json });
+    },
+    /** Waits until statements of the hub wait for the rival. @returns how many do */
+    blocked: async (least: number): Promise<number> => {
+      for (;;) {
+        await rival.query("select pg_stat_clear_snapshot()");
+        const { rows } = await rival.query(
+          "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock'",
+        );
+        const { n } = rows[0] as { n: number };
+        if (n >= least) return n;
+        await delay(20);
+      }
+    },
+  };
+}
+
+t.test("reports of one project that wait for each other leave the connections to others", async (t) => {
+  const started = await startHubAndRival(t);
+  if (started === undefined) return void t.plan(0, "PostgreSQL is not installed");
+  const { hub, rival, project, bearer, latest, report, blocked } = started;
+  t.equal((await report("first")).status, 200);
+  await rival.query("begin; select * from views for update");
+  const reports = Array.from({ length: MANY }, (_, index) => report(`host-${index}`));
+  await blocked(1);
+  t.equal((await latest()).status, 200);
+  t.ok(await project.session());
+  t.equal(await blocked(1), 1);
+  await rival.query("commit");
+  t.strictSame(new Set((await Promise.all(reports)).map(({ status }) => status)), new Set([200]));
+  const fleet = await hub.call("GET", `${DEPLOY}/projects/${project.id}/hosts`, { bearer });
+  t.equal(Object.keys(fleet.body as object).length, MANY + 1);
+  t.equal(fleet.headers.get("x-cursor"), String(MANY + 1));
+});
+
+t.test("a hub whose requests wait for the database refuses new ones at once, and says when to come back", async (t) => {
+  const started = await startHubAndRival(t);
+  if (started === undefined) return void t.plan(0, "PostgreSQL is not installed");
+  const { hub, rival, project, bearer, latest, blocked } = started;
+  await rival.query("begin; lock table sessions in exclusive mode");
+  const json = { xdevkey: project.key, project_id: project.id };
+  const auth = () => hub.call("POST", `${DEPLOY}/auth`, { key: null, json });
+  const sessions = Array.from({ length: MANY }, auth);
+  await blocked(10);
+  // They would wait until the rival is done, or until they give up.
+  const waiting = Promise.all([latest(), latest()]);
+  const path = `${DEPLOY}/projects/${project.id}/artifacts/1.0.0`;
+  for (let refused = false; !refused; await delay(20)) {
+    const answer = await Promise.race([auth(), delay(1000)]);
+    refused = answer?.status === 503;
+    if (!refused || answer === undefined) continue;
+    isErrorBody(t, answer, 503, "hub_unavailable");
+    t.match(answer.body, { error: /overloaded/ });
+    t.equal(answer.headers.get("retry-after"), "5");
+  }
+  isErrorBody(t, await latest(), 503, "hub_unavailable");
+  const begun = hub.call("GET", path, { bearer });
+  t.equal((await hub.call("GET", "/healthz", { key: null })).status, 200);
+  await rival.query("commit");
+  const all = await Promise.all([...sessions, begun]);
+  // On a very slow machine some may have waited for as long as they are allowed to.
+  t.ok(
+    [...all, ...(await waiting)].filter(({ status }) => status === 200).length > MANY / 2,
+    "those inside are served",
+  );
+  while ((await latest()).status !== 200) await delay(20);
+});
