@@ -11,6 +11,8 @@ export interface Orders {
   connection: HubConnection;
   /** Time between two polls. */
   intervalMs: number;
+  /** Time over which the agents of the fleet start. */
+  rampMs: number;
 }
 
 export interface AgentOptions extends Orders {
@@ -26,12 +28,11 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Follows the latest version as `sealift watch` does, with its own client, until the signal is aborted. */
 export async function runAgent(options: AgentOptions, index: number, signal: AbortSignal): Promise<void> {
-  const { projectId, connection, intervalMs, onPolled, onError } = options;
+  const { projectId, connection, intervalMs, rampMs, onPolled, onError } = options;
   const client = new DeployClient(projectId, { ...connection, signal });
   let etag: string | undefined;
   try {
-    // A fleet is spread over the interval.
-    await sleep(intervalMs * Math.random(), undefined, { signal });
+    await sleep(rampMs * Math.random(), undefined, { signal });
     while (!signal.aborted) {
       try {
         const latest = await client.latestIfChanged(etag);

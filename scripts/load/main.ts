@@ -4,9 +4,9 @@
  * when there was an error or an agent missed the version that was published at the end. `--workers` says among how many
  * threads the agents are divided: one for each core, unless given.
  *
- * `--hours` puts the clocks of hub and agents forward meanwhile, so that every session ends; without it they are the
- * real ones. `--hub-url URL` with SEALIFT_API_KEY uses a hub that runs, with the real clock. `--database-url` gives the
- * hub of its own a PostgreSQL.
+ * The agents start one after the other over the time `--ramp`: the interval, unless given. `--hours` puts the clocks of
+ * hub and agents forward meanwhile, so that every session ends; without it they are the real ones. `--hub-url URL` with
+ * SEALIFT_API_KEY uses a hub that runs, with the real clock. `--database-url` gives the hub of its own a PostgreSQL.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
@@ -38,6 +38,7 @@ const { values } = parseArgs({
     agents: { type: "string", default: "1000" },
     workers: { type: "string", default: String(availableParallelism()) },
     interval: { type: "string", default: "60s" },
+    ramp: { type: "string" },
     duration: { type: "string", default: "2m" },
     hours: { type: "string", default: "0" },
     "hub-url": { type: "string" },
@@ -56,6 +57,7 @@ try {
     agents,
     workers: countOf("workers", values.workers),
     intervalMs: millisecondsOf("interval", values.interval),
+    ...(values.ramp !== undefined && { rampMs: millisecondsOf("ramp", values.ramp) }),
     durationMs: millisecondsOf("duration", values.duration),
     hours: values.hours === "0" ? 0 : countOf("hours", values.hours),
     folder,

@@ -20,6 +20,8 @@ export interface LoadOptions {
   workers: number;
   /** Time between two polls of an agent. */
   intervalMs: number;
+  /** Time over which the agents start; the interval unless given. */
+  rampMs?: number;
   durationMs: number;
   /** Hours by which the clocks of hub and agents are put forward meanwhile, step by step. Only for a hub of its own. */
   hours: number;
@@ -117,7 +119,7 @@ async function openLoadHub({ hub, folder, databaseUrl }: LoadOptions): Promise<L
  * All agents have one address, as behind a NAT or a proxy.
  */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
-  const { agents, intervalMs, durationMs, hours, folder, onProgress = () => {} } = options;
+  const { agents, intervalMs, rampMs = intervalMs, durationMs, hours, folder, onProgress = () => {} } = options;
   await using hub = await openLoadHub(options);
   const { connection } = hub;
   const keys = new DevkeysClient(connection);
@@ -134,6 +136,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     credential: key.deployment_credential!,
     connection: { ...connection, apiKey: key.key },
     intervalMs,
+    rampMs,
   };
   using published = measureRequests();
   const page = async (): Promise<string> =>
@@ -147,14 +150,14 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const started = Date.now();
   await using fleet = startFleet(orders, { ...options, onError });
   /** Waits until all agents have done something, for some intervals at most. */
-  const all = async (deed: string, count: () => number): Promise<boolean> => {
-    const until = Date.now() + intervalMs * 2 + PATIENCE_MS;
+  const all = async (deed: string, count: () => number, lateMs = 0): Promise<boolean> => {
+    const until = Date.now() + intervalMs * 2 + lateMs + PATIENCE_MS;
     while (count() < agents && Date.now() < until) await Promise.race([fleet.failed, sleep(CHECK_MS)]);
     onProgress(`${count()} agents ${deed}, ${Math.round((Date.now() - started) / 1000)} s after the start`);
     return count() >= agents;
   };
   await enter("start");
-  await all("have deployed", () => fleet.deployed("1.0.0"));
+  await all("have deployed", () => fleet.deployed("1.0.0"), rampMs);
   await enter("hours");
   const restMs = Math.max(started + durationMs - Date.now(), 0);
   const steps = Math.max(hours * STEPS_PER_HOUR, 1);
