@@ -176,6 +176,8 @@ export class S3Blobs implements Blobs {
     if (!this.#location.direct) return undefined;
     return getSignedUrl(this.#client, new GetObjectCommand(this.#object(id)), {
       expiresIn: Math.floor(lifetimeMs / 1000),
+      // By the storage's clock, as its last answer told it: the storage decides whether an address has ended.
+      signingDate: new Date(Date.now() + this.#client.config.systemClockOffset),
     });
   }
 
