@@ -80,8 +80,10 @@ function failureLimits({ rateLimits, rateCounts }: HubContext): Authentication["
   if (rateLimits === undefined) return (_request, error) => error;
   const { failuresPerMinute } = rateLimits;
   return (request, error, secret = keyOf(request) ?? bearerOf(request) ?? "") => {
+    // Whatever was sent as a key: PostgreSQL stores no NUL, and would refuse the counts of all others with it.
+    const prefix = shownPrefix(secret).replace(/[^!-~]/g, "?");
     const counts = [
-      { key: `failed:${request.ip}:${shownPrefix(secret)}`, max: failuresPerMinute },
+      { key: `failed:${request.ip}:${prefix}`, max: failuresPerMinute },
       { key: `failed:${request.ip}`, max: failuresPerMinute * FAILURES_OF_ADDRESS },
     ].map(({ key, max }) => ({ ...rateCounts.count(key, RATE_WINDOW_MS, max), max }));
     const exceeded = counts.find(({ current, max }) => current > max);

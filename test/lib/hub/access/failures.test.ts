@@ -91,6 +91,9 @@ t.test("hubs of one PostgreSQL share limits and a clock", async (t) => {
   // Counts begin anew with each minute of the clock.
   const leftMs = 60_000 - (Date.now() % 60_000);
   if (leftMs < 15_000) await delay(leftMs + 100);
+  // PostgreSQL stores no NUL: a key that holds one must not keep the other counts from the other hub.
+  const odd = { xdevkey: "\0odd", project_id: project.id };
+  t.equal((await first.call("POST", AUTH, { key: null, json: odd })).status, 401);
   for (let i = 0; i < 9; i++) await guess(first.url);
   const statuses: number[] = [];
   // The hubs exchange their counts every second. Alone, the second one would refuse the eleventh guess.
