@@ -28,7 +28,12 @@ export const OPTIONS = {
   // A fifth of the package; lines and columns come from the maps.
   minifyWhitespace: true,
   minifySyntax: true,
-  define: { "process.env.NODE_ENV": '"production"', __dirname: "import.meta.dirname" },
+  define: {
+    "process.env.NODE_ENV": '"production"',
+    __dirname: "import.meta.dirname",
+    "Intl.ListFormat": "LateListFormat",
+  },
+  inject: ["scripts/build/late-list-format.ts"],
   // The dashboard sets it for whoever runs from sources.
   logOverride: { "assign-to-define": "silent" },
   // pg has a driver in C, for those who ask for it: nobody does.
@@ -42,20 +47,31 @@ export const OPTIONS = {
   outdir: "dist",
 } satisfies BuildOptions;
 
-/** Modules that have another form in a bundle. */
-const STAND_INS: Readonly<Record<string, string>> = {
-  // One binary for each platform; Node has the same function.
-  "@node-rs/crc32": 'export { crc32 } from "node:zlib";',
+/** A module that has another form in a bundle, for all who import it or for the packages that are named. */
+interface StandIn {
+  contents: string;
+  importer?: RegExp;
+}
+
+const STAND_INS: Readonly<Record<string, StandIn>> = {
   // Loaded in Ink's development mode only.
-  "react-devtools-core": "export default undefined;",
+  "react-devtools-core": { contents: "export default undefined;" },
+  // HTTP/2 is an option of got that nobody here sets; Node takes 10 ms to load its own.
+  "./utils/http2-client.js": { contents: "export default {};", importer: /\/node_modules\/got\// },
+  "node:http2": {
+    contents: "export class Http2ServerResponse {} export const constants = {};",
+    importer: /\/node_modules\/got\//,
+  },
 };
 
 const standIns: Plugin = {
   name: "stand-ins",
   setup(build) {
-    const filter = new RegExp(`^(?:${Object.keys(STAND_INS).join("|")})$`);
-    build.onResolve({ filter }, ({ path }) => ({ path, namespace: "stand-in" }));
-    build.onLoad({ filter: /./, namespace: "stand-in" }, ({ path }) => ({ contents: STAND_INS[path]! }));
+    const names = Object.keys(STAND_INS).map((name) => RegExp.escape(name));
+    build.onResolve({ filter: new RegExp(`^(?:${names.join("|")})$`) }, ({ path, importer }) =>
+      STAND_INS[path]!.importer?.test(importer) === false ? undefined : { path, namespace: "stand-in" },
+    );
+    build.onLoad({ filter: /./, namespace: "stand-in" }, ({ path }) => ({ contents: STAND_INS[path]!.contents }));
   },
 };
 
@@ -110,6 +126,8 @@ export async function bundlePrograms(programs: readonly string[]): Promise<Bundl
   const own = globSync("lib/**/*-{worker,process}.ts").filter((path) => !(path in first.inputs));
   entries.push(...own.map((path) => ({ in: path, out: `lib/chunks/${basename(path, ".ts")}` })));
   const { metafile } = await build({ ...options, entryPoints: entries });
+  const unused = Object.keys(STAND_INS).filter((name) => !(`stand-in:${name}` in metafile.inputs));
+  if (unused.length > 0) throw new Error(`Nothing imports what has a stand-in: ${unused.join(", ")}`);
   const launch = await build({ entryPoints: ["bin/launch.ts"], outdir: "dist/bin", target: "node16", metafile: true });
   return { inputs: metafile.inputs, outputs: { ...metafile.outputs, ...launch.metafile.outputs } };
 }
