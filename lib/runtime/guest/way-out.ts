@@ -1,8 +1,14 @@
+import type * as Http from "node:http";
+import type { Duplex } from "node:stream";
+
 /** The path at which a sandbox finds the socket of the runtime's proxy. */
 export const NETWORK_SOCKET = "/run/sealift/network";
 
 /** Stands for that socket where a name is asked for. No name server knows it (RFC 6761, section 6.4). */
 const PROXY_HOST = "sealift.invalid";
+
+/** Those of Node's own agent (its documentation of `http.globalAgent`). */
+const AGENT_OPTIONS: Http.AgentOptions = { keepAlive: true, scheduling: "lifo", timeout: 5000 };
 
 /**
  * Leads HTTP out of a sandbox whose network is granted by name. Node's own clients take a proxy by name and port only;
@@ -10,7 +16,7 @@ const PROXY_HOST = "sealift.invalid";
  */
 export function openWayOut(): void {
   // An `import` of this module makes Node load all that it exports, WebSocket with undici too: 50 ms of processor time.
-  const { setGlobalProxyFromEnv } = process.getBuiltinModule("node:http");
+  const http = process.getBuiltinModule("node:http");
   const net = process.getBuiltinModule("node:net");
   const { connect } = net;
   net.connect = ((...parameters: Parameters<typeof connect>) => {
@@ -20,5 +26,42 @@ export function openWayOut(): void {
     return connect(...parameters);
   }) as typeof connect;
   const proxy = `http://${PROXY_HOST}`;
-  setGlobalProxyFromEnv({ http_proxy: proxy, https_proxy: proxy });
+  http.setGlobalProxyFromEnv({ http_proxy: proxy, https_proxy: proxy });
+  http.globalAgent = tunnels(http);
+}
+
+/**
+ * An agent for `http://` whose connections are tunnels, as those of `https://` are: the runtime passes bytes on, where
+ * it would have to read and write each request and each answer anew.
+ */
+function tunnels({ Agent, request }: Pick<typeof Http, "Agent" | "request">): Http.Agent {
+  // Without one of its own, the request for a tunnel would ask for a tunnel.
+  const toProxy = new Agent();
+  class Tunnels extends Agent {
+    override createConnection(
+      { host, port }: Http.ClientRequestArgs,
+      connected: (error: Error | null, socket: Duplex) => void,
+    ): undefined {
+      const name = host?.includes(":") === true ? `[${host}]` : host;
+      const asked = request({
+        socketPath: NETWORK_SOCKET,
+        method: "CONNECT",
+        path: `${name}:${port ?? 80}`,
+        headers: { host: `${name}:${port ?? 80}` },
+        agent: toProxy,
+      });
+      const failed = (error: Error): void => connected(error, undefined as unknown as Duplex);
+      asked.once("error", failed);
+      asked.once("connect", ({ statusCode }, socket, head) => {
+        if (statusCode === 200) {
+          if (head.length > 0) socket.unshift(head);
+          return connected(null, socket);
+        }
+        socket.destroy();
+        failed(new Error(`The runtime's proxy answered ${statusCode} for ${name}:${port ?? 80}.`));
+      });
+      asked.end();
+    }
+  }
+  return new Tunnels(AGENT_OPTIONS);
 }

@@ -88,6 +88,7 @@ t.test("fetch and node:http reach what is granted, and nothing else, unchanged",
   t.match(target.requests[0], { headers: { host: `127.0.0.1:${port}` }, body: "sent" });
   const refused = {
     "another port": `return (await fetch("http://127.0.0.1:${port + 1}/")).status`,
+    "another port, asked for by node:http": `const { get } = await load("node:http"); return await new Promise((done, fail) => get("http://127.0.0.1:${port + 1}/", ({ statusCode }) => done(statusCode)).on("error", fail))`,
     "what only the descriptor names": `return (await fetch("https://example.com/")).status`,
     "what nobody names": `return (await fetch("http://elsewhere.example/")).status`,
     "metadata of a cloud": `return (await fetch("http://169.254.169.254/latest/meta-data/")).status`,
