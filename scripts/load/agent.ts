@@ -11,7 +11,7 @@ export interface Orders {
   connection: HubConnection;
   /** Time between two polls. */
   intervalMs: number;
-  /** Time over which the agents of the fleet start. */
+  /** Time over which the agents of the fleet start, and over which they take a new version. */
   rampMs: number;
 }
 
@@ -37,6 +37,9 @@ export async function runAgent(options: AgentOptions, index: number, signal: Abo
       try {
         const latest = await client.latestIfChanged(etag);
         if (latest.changed) {
+          // As hosts that an operator updates in stages.
+          const stagesMs = etag === undefined ? 0 : Math.max(rampMs - intervalMs, 0);
+          if (stagesMs > 0) await sleep(stagesMs * Math.random(), undefined, { signal });
           await deploy(options, client, { version: latest.value, hostId: `load-${index}` });
           etag = latest.etag;
         }

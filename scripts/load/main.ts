@@ -4,9 +4,10 @@
  * when there was an error or an agent missed the version that was published at the end. `--workers` says among how many
  * threads the agents are divided: one for each core, unless given.
  *
- * The agents start one after the other over the time `--ramp`: the interval, unless given. `--hours` puts the clocks of
- * hub and agents forward meanwhile, so that every session ends; without it they are the real ones. `--hub-url URL` with
- * SEALIFT_API_KEY uses a hub that runs, with the real clock. `--database-url` gives the hub of its own a PostgreSQL.
+ * The agents start one after the other over the time `--ramp`, and take the version at the end over the same time: the
+ * interval, unless given. `--hours` puts the clocks of hub and agents forward meanwhile, so that every session ends;
+ * without it they are the real ones. `--hub-url URL` with SEALIFT_API_KEY uses a hub that runs, with the real clock.
+ * `--database-url` gives the hub of its own a PostgreSQL.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";

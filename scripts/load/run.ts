@@ -20,7 +20,10 @@ export interface LoadOptions {
   workers: number;
   /** Time between two polls of an agent. */
   intervalMs: number;
-  /** Time over which the agents start; the interval unless given. */
+  /**
+   * Time over which the agents start, and over which they take the version that is published at the end; the interval
+   * unless given.
+   */
   rampMs?: number;
   durationMs: number;
   /** Hours by which the clocks of hub and agents are put forward meanwhile, step by step. Only for a hub of its own. */
@@ -175,7 +178,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   await enter("release");
   const publishedAt = Date.now();
   await publish("1.1.0");
-  const isUpdated = await all("have the new version", () => fleet.deployed("1.1.0"));
+  const isUpdated = await all("have the new version", () => fleet.deployed("1.1.0"), rampMs);
   const updatedAfterMs = Date.now() - publishedAt;
   const seconds = (Date.now() - started) / 1000;
   const parts = await fleet.stop();
