@@ -4,11 +4,23 @@ import { type IncomingReport, storeReports } from "./reports.ts";
 
 /** Reports of one transaction at most. */
 const MAX_TOGETHER = 64;
+/** Characters of their records at most, unless one alone has more: a report may name thousands of plugins. */
+const MAX_CHARACTERS = 1_000_000;
 /** Reports of one view that wait at most; their senders hold a connection meanwhile. */
 const MAX_WAITING = 2000;
 
 interface Waiting extends PromiseWithResolvers<void> {
   report: IncomingReport;
+}
+
+/** Returns how many of the first reports go together: a power of two, so that there are few distinct statements. */
+function countTogether(queue: readonly Waiting[]): number {
+  let count = 1;
+  for (let characters = queue[0]!.report.record.length; count < Math.min(queue.length, MAX_TOGETHER); count++) {
+    characters += queue[count]!.report.record.length;
+    if (characters > MAX_CHARACTERS) break;
+  }
+  return 2 ** Math.floor(Math.log2(count));
 }
 
 /**
@@ -41,11 +53,7 @@ export class ReportQueue {
 
   async #work(view: string): Promise<void> {
     const queue = this.#views.get(view)!;
-    // Powers of two, so that there are few distinct statements to prepare.
-    while (queue.length > 0) {
-      const together = Math.min(2 ** Math.floor(Math.log2(queue.length)), MAX_TOGETHER);
-      await this.#storeTogether(queue.splice(0, together));
-    }
+    while (queue.length > 0) await this.#storeTogether(queue.splice(0, countTogether(queue)));
     this.#views.delete(view);
   }
 

@@ -22,8 +22,8 @@ export interface IncomingReport {
   version: string;
   status: "success" | "failed" | "rolled_back";
   deploymentId: string | null;
-  /** As the log keeps it. */
-  record: object;
+  /** As the log keeps it: JSON. */
+  record: string;
   /** As the fleet view shows it. */
   hostRecord: ReportRecord | ProjectHost;
   createdAt: string;
@@ -100,7 +100,7 @@ const byDeployment = (
   { deployment_id: b }: Insertable<ReportsTable>,
 ) => (a === b ? 0 : (a ?? "") < (b ?? "") ? -1 : 1);
 
-const logged = ({ hostId, deploymentId, record, createdAt, ...report }: IncomingReport): Insertable<ReportsTable> => ({
+const logged = ({ hostId, deploymentId, createdAt, ...report }: IncomingReport): Insertable<ReportsTable> => ({
   id: report.id,
   holder: report.holder,
   target: report.target,
@@ -108,7 +108,7 @@ const logged = ({ hostId, deploymentId, record, createdAt, ...report }: Incoming
   version: report.version,
   status: report.status,
   deployment_id: deploymentId,
-  record: JSON.stringify(record),
+  record: report.record,
   created_at: createdAt,
 });
 
@@ -164,7 +164,7 @@ export async function storeTargetReport(
     version: report.version,
     status: report.status,
     deploymentId: null,
-    record,
+    record: JSON.stringify(record),
     hostRecord: record,
     createdAt: record.created_at,
   });
@@ -196,7 +196,7 @@ export async function storeProjectReport(reports: ReportQueue, report: ProjectRe
     version: report.version,
     status: hostRecord.status,
     deploymentId,
-    record: { id, project_id: report.project_id, ...hostRecord, plugins: report.plugins },
+    record: JSON.stringify({ id, project_id: report.project_id, ...hostRecord, plugins: report.plugins }),
     hostRecord,
     createdAt: hostRecord.created_at,
   });
