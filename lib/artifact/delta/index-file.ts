@@ -13,7 +13,7 @@ import { ChunkList } from "../tree/chunks.ts";
 import { readLines } from "../tree/read-lines.ts";
 import { comparePaths } from "../tree/tree-digest.ts";
 import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
-import { entryLine, entryOf } from "../tree/tree-list.ts";
+import { listedEntry } from "../tree/tree-list.ts";
 import { lineOf } from "../tree/write-tree-list.ts";
 
 /** Chunks in one line of an index: a file of many GiB takes many lines, none of them long. */
@@ -36,7 +36,6 @@ const header = z.strictObject({
   version: semverLabel,
   content_sha256: sha256Hex,
 });
-const line = z.union([entryLine, z.strictObject({ chunks: z.base64() })]);
 
 /**
  * The key of a version's index: only the signer's seed yields it, so a hub can neither read nor forge an index, and one
@@ -166,17 +165,16 @@ async function* entriesOf(plain: string): AsyncGenerator<TreeEntry> {
   let number = 0;
   for await (const text of readLines(plain, MAX_LINE_BYTES)) {
     if (++number === 1) continue;
-    const parsed = line.safeParse(jsonOf(text));
-    if (!parsed.success) throw indexInvalid(`has a line ${number} of another form`);
-    const entry = parsed.data;
-    if ("chunks" in entry) {
+    const line = jsonOf(text);
+    const records = chunksIn(line);
+    if (records !== undefined) {
       if (current?.type !== "file") throw indexInvalid(`has chunks of nothing in line ${number}`);
       const chunks: ChunkList = (current.chunks ??= new ChunkList());
-      if (!chunks.append(Buffer.from(entry.chunks, "base64")))
-        throw indexInvalid(`has broken chunks in line ${number}`);
+      if (!chunks.append(records)) throw indexInvalid(`has broken chunks in line ${number}`);
       continue;
     }
-    const next = entryOf(entry);
+    const next = listedEntry(line);
+    if (next === undefined) throw indexInvalid(`has a line ${number} of another form`);
     if (current !== undefined) {
       if (comparePaths(current.path, next.path) >= 0) throw indexInvalid(`is not sorted at line ${number}`);
       yield checked(current);
@@ -184,6 +182,12 @@ async function* entriesOf(plain: string): AsyncGenerator<TreeEntry> {
     current = next;
   }
   if (current !== undefined) yield checked(current);
+}
+
+/** The records of a line of chunks; undefined for another line. Characters that are not base64 count for nothing. */
+function chunksIn(line: unknown): Buffer | undefined {
+  const text = typeof line === "object" && line !== null && "chunks" in line ? line.chunks : undefined;
+  return typeof text === "string" ? Buffer.from(text, "base64") : undefined;
 }
 
 function checked(entry: TreeEntry): TreeEntry {

@@ -8,8 +8,8 @@ export const SIGNATURE_BYTES = 64;
 
 const { Point } = ed25519;
 /**
- * The base point without the table that comes with `Point.BASE`: making it takes 30 ms, and a program verifies one
- * signature.
+ * The base point without the table that comes with `Point.BASE`: making it takes 45 ms, which a program that makes or
+ * verifies a few signatures does not earn back.
  */
 const BASE = Point.fromAffine(Point.BASE.toAffine());
 const ORDER = Point.Fn.ORDER;
@@ -93,6 +93,14 @@ export function publicKeyOf(seed: Uint8Array): Uint8Array {
   return createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-PUBLIC_KEY_BYTES);
 }
 
+/** The secret scalar and the prefix of nonces that a seed stands for (RFC 8032, section 5.1.5). */
+function expand(seed: Uint8Array): { scalar: bigint; prefix: Uint8Array } {
+  const digest = createHash("sha512").update(seed).digest();
+  digest[0]! &= 0b1111_1000;
+  digest[31] = (digest[31]! & 0b0111_1111) | 0b0100_0000;
+  return { scalar: littleEndian(digest.subarray(0, 32)) % ORDER, prefix: digest.subarray(32) };
+}
+
 /**
  * Pure Ed25519 signing in two passes over a message that is never in memory: `first` sees every byte once, then
  * `second` sees the same bytes again. The caller guarantees that both passes see the same bytes (sign-file.ts).
@@ -103,10 +111,11 @@ export class TwoPassSigner {
   readonly #nonceHash: Hash;
   #challenge: { hash: Hash; r: bigint; encodedR: Uint8Array } | undefined;
 
+  /** @throws RangeError for a seed that has not 32 bytes */
   constructor(seed: Uint8Array) {
-    const { prefix, scalar, pointBytes } = ed25519.utils.getExtendedPublicKey(seed);
+    this.#publicKey = publicKeyOf(seed);
+    const { scalar, prefix } = expand(seed);
     this.#scalar = scalar;
-    this.#publicKey = pointBytes;
     this.#nonceHash = createHash("sha512").update(prefix);
   }
 
@@ -132,7 +141,7 @@ export class TwoPassSigner {
   #beginSecondPass() {
     if (this.#challenge === undefined) {
       const r = littleEndian(this.#nonceHash.digest()) % ORDER;
-      const encodedR = Point.BASE.multiply(r).toBytes();
+      const encodedR = BASE.multiply(r).toBytes();
       const hash = createHash("sha512").update(encodedR).update(this.#publicKey);
       this.#challenge = { hash, r, encodedR };
     }

@@ -1,27 +1,12 @@
-import * as z from "zod";
 import { artifactError } from "../../contract/errors.ts";
-import { sha256Hex } from "../../contract/identifiers.ts";
 import { readLines } from "./read-lines.ts";
 import type { TreeEntry } from "./tree-index.ts";
-
-/** A line of a list of a tree: a file, or a folder that holds nothing. */
-export const entryLine = z.union([
-  z.strictObject({ file: z.string().min(1), executable: z.boolean(), size: z.int().min(0), sha256: sha256Hex }),
-  z.strictObject({ folder: z.string().min(1) }),
-]);
-
-/** The entry of a parsed line. */
-export const entryOf = (line: z.output<typeof entryLine>): TreeEntry =>
-  "folder" in line
-    ? { type: "folder", path: line.folder }
-    : { type: "file", path: line.file, executable: line.executable, size: line.size, sha256: line.sha256 };
 
 const MAX_LINE_BYTES = 64 * 1024;
 const SHA256 = /^[0-9a-f]{64}$/;
 
 /**
- * Reads the list of a tree that `write-tree-list.ts` has written. Each line is checked by hand: a schema takes longer
- * than parsing it, for tens of thousands of files.
+ * Reads the list of a tree that `write-tree-list.ts` has written.
  *
  * @throws ArtifactError `delta_base_changed` for a list that is not what we wrote
  */
@@ -36,7 +21,13 @@ export async function readTreeList(file: string): Promise<TreeEntry[]> {
   return entries;
 }
 
-function listedEntry(line: unknown): TreeEntry | undefined {
+/**
+ * The entry that a line of a list says, parsed as JSON: a file, or a folder that holds nothing. It is checked by hand,
+ * for tens of thousands of files: a schema takes longer than the parser.
+ *
+ * @returns undefined for a line of another form
+ */
+export function listedEntry(line: unknown): TreeEntry | undefined {
   if (typeof line !== "object" || line === null) return undefined;
   const { folder, file, executable, size, sha256, mtime_ms: mtimeMs } = line as Record<string, unknown>;
   if (typeof folder === "string" && folder !== "") return { type: "folder", path: folder };
