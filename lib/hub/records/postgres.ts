@@ -68,15 +68,16 @@ const IDLE_TRANSACTION_MS = 60_000;
 const READ_ONLY = "25006";
 
 /**
- * A client whose connection ends with an answer that is overdue, and with one that says that the server can only be
- * read: the first would answer the next question late, the second would go to a standby for ever after a failover.
+ * Returns a client that ends with an answer that is overdue, which would come in the place of the next one. It tells
+ * when its server can only be read: after a failover such a connection would go to a standby for ever.
  */
-function boundedClient(Client: typeof pg.Client): typeof pg.Client {
+function boundedClient(Client: typeof pg.Client, onReadOnly: (client: pg.Client) => void): typeof pg.Client {
   const giveUp = (client: pg.Client, error: unknown): never => {
     const { message, code } = error as { message?: string; code?: string };
-    if (message === "Query read timeout" || code === READ_ONLY) {
+    if (message === "Query read timeout") {
       (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
     }
+    if (code === READ_ONLY) onReadOnly(client);
     throw error;
   };
   return class BoundedClient extends Client {
@@ -115,6 +116,7 @@ function timeWaits(pool: pg.Pool): () => number {
 export async function openPostgres(options: PostgresOptions): Promise<OpenDialect> {
   // Hubs on SQLite do without the driver.
   const { Client, Pool, types } = (await import("pg")).default;
+  const readOnly = new WeakSet<object>();
   const pool = new Pool({
     connectionString: options.url,
     max: options.poolSize,
@@ -127,11 +129,15 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenDialec
     keepAlive: true,
     application_name: "sealift-hub",
     types: typesOf(types),
-    Client: boundedClient(Client),
+    Client: boundedClient(Client, (client) => void readOnly.add(client)),
   });
   // The pool listens to idle clients only; an error event of one in use that nobody hears would end the process.
   pool.on("connect", (client) => void client.on("error", options.onLostConnection));
   pool.on("error", () => {});
+  // When its transaction has been rolled back: a connection that is lost before hides why it failed.
+  pool.on("release", (_error, client) => {
+    if (readOnly.has(client)) void client.end();
+  });
   const waitedMs = timeWaits(pool);
   return { dialect: new PostgresDialect({ pool }), openStatements: () => new PostgresStatements(pool), waitedMs };
 }
