@@ -12,9 +12,13 @@ const FAULTS = {
   wrong_bytes: "its bytes are not what was published",
 } as const;
 
+const sentenceOf = ({ id, fault, part, name, version }: Finding): string =>
+  `${name} ${version}  ${FAULTS[fault]} (${part} ${id})`;
+
 export class HubVerify extends withOptions(hubVerify) {
   static override paths = [["hub", "verify"]];
-  static override listed = () => fieldsOf<Finding>({ id: true, fault: true });
+  static override listed = () =>
+    fieldsOf<Finding>({ id: true, fault: true, part: true, project: true, name: true, version: true });
   static override usage = Command.Usage({
     category: "Hub",
     description: "Check every record of a hub against its stored bytes",
@@ -31,7 +35,7 @@ export class HubVerify extends withOptions(hubVerify) {
       quick: this.options.quick,
       onFinding: (finding) => {
         if (this.json) this.print.event({ event: "finding", ...finding });
-        else this.print.line(`${finding.id}  ${FAULTS[finding.fault]}`);
+        else this.print.line(sentenceOf(finding));
       },
     });
     const { verificationError } = await import("../../lib/hub/backup/verification-error.ts");

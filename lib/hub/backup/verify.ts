@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { countBuffered } from "../buffer-collection.ts";
-import { blobRecords, knownBlobs } from "../records/blobs.ts";
+import { blobRecords, type BlobVersion, knownBlobs, versionOfBlob } from "../records/blobs.ts";
 import { type HubStorage, openHubStorage } from "../storage.ts";
 
-/** A fault of a stored artifact. */
-export interface Finding {
+/** A fault of a stored artifact, with the version that has to be published again. */
+export interface Finding extends BlobVersion {
   id: string;
   fault: "missing" | "wrong_size" | "wrong_bytes";
 }
@@ -30,15 +30,18 @@ export async function verifyHub(
   await using opened = await openHubStorage(storage);
   const { database, blobs } = opened;
   const result: VerifyResult = { checked: 0, bytes: 0, findings: 0, unrecorded: 0 };
-  const found = (id: string, fault: Finding["fault"]): void => {
+  const found = async (id: string, fault: Finding["fault"]): Promise<void> => {
+    const version = await versionOfBlob(database.kysely, id);
+    // A version that somebody has deleted meanwhile.
+    if (version === undefined) return;
     result.findings++;
-    onFinding({ id, fault });
+    onFinding({ id, fault, ...version });
   };
   for await (const { id, size_bytes: expected, sha256 } of blobRecords(database.kysely)) {
     result.checked++;
     const size = await blobs.size(id);
-    if (size === undefined) found(id, "missing");
-    else if (size !== Number(expected)) found(id, "wrong_size");
+    if (size === undefined) await found(id, "missing");
+    else if (size !== Number(expected)) await found(id, "wrong_size");
     else if (!quick && size > 0) {
       const hash = createHash("sha256");
       for await (const chunk of (await blobs.read(id)) as AsyncIterable<Buffer>) {
@@ -46,7 +49,7 @@ export async function verifyHub(
         result.bytes += chunk.length;
         countBuffered(chunk.length);
       }
-      if (hash.digest("hex") !== sha256) found(id, "wrong_bytes");
+      if (hash.digest("hex") !== sha256) await found(id, "wrong_bytes");
     }
   }
   let batch: string[] = [];

@@ -60,6 +60,32 @@ export async function* blobRecords(db: Queries): AsyncGenerator<BlobRecord> {
   }
 }
 
+/** The thing that a blob is to its version. */
+export type BlobPart = "artifact" | "archive" | "delta" | "index";
+
+/** The version that a blob belongs to. */
+export interface BlobVersion {
+  part: BlobPart;
+  /** Id and name of the project, plugin or service. */
+  project: string;
+  name: string;
+  version: string;
+}
+
+/** Finds out which version a blob belongs to; undefined when its record is gone. */
+export async function versionOfBlob(db: Queries, id: string): Promise<BlobVersion | undefined> {
+  const { rows } = await sql<BlobVersion>`
+    select t.part, p.id as project, p.name, t.version from (
+      select 'artifact' as part, project_id, version from artifacts where id = ${id}
+      union all select 'archive', target_id, version from releases where id = ${id}
+      union all select 'delta', a.project_id, a.version
+        from deltas d join artifacts a on a.id = d.artifact_id where d.id = ${id}
+      union all select 'index', a.project_id, a.version
+        from indexes i join artifacts a on a.id = i.artifact_id where i.id = ${id}
+    ) as t join projects p on p.id = t.project_id`.execute(db);
+  return rows[0];
+}
+
 /** Names the records whose blob is gone or has another size. */
 export async function* lostBlobs(
   db: Queries,

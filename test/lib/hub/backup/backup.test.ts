@@ -178,7 +178,9 @@ t.test("verify finds what is gone, cut and changed, and what nobody has recorded
   });
   t.strictSame(
     findings,
-    (["missing", "wrong_size", "wrong_bytes"] as const).map((fault, i) => ({ id: ids[i]!, fault })),
+    (["missing", "wrong_size", "wrong_bytes"] as const).map((fault, i) => ({
+      ...{ id: ids[i]!, fault, part: "artifact", project: project.id, name: "Demo", version: `3.${i}.0` },
+    })),
   );
   findings.length = 0;
   await verifyHub({ dataDir: hub.dataDir }, { quick: true, onFinding });
