@@ -16,6 +16,7 @@ import { diagnose } from "./observability/health.ts";
 import { HealthMonitor } from "./observability/health-monitor.ts";
 import { Metrics, type Observed } from "./observability/metrics.ts";
 import { createApp } from "./routes/app.ts";
+import { GroupUsage } from "./sandbox/group-usage.ts";
 import type { Inspect } from "./sandbox/launch.ts";
 import { MemorySampler } from "./sandbox/memory-sampler.ts";
 import { Reaper } from "./sandbox/reaper.ts";
@@ -157,7 +158,9 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   });
   building.use(watchdog);
   const reaper = building.use(new Reaper());
-  const sampler = new MemorySampler();
+  const usage = GroupUsage.common();
+  if (usage) building.use(usage);
+  const sampler = new MemorySampler(usage);
   const services = await openServices(settings, { root, logger, reaper, sampler, resources: building });
 
   const catalogue = new Catalogue(resolve(root, options.pluginsDir ?? plugins.directory), logger);

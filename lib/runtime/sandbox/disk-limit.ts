@@ -75,12 +75,23 @@ export class DiskLimit implements Disposable {
   /**
    * Checks again and again until it is disposed of; seldom while nobody works.
    * @param processes the plugin's own
+   * @param sampler sees whether they work
    * @param onExceeded hears of every check that finds too much
    */
-  watch(processes: () => readonly Writer[], onExceeded: (fault: RuntimeFault) => void): void {
+  watch(
+    processes: () => readonly Writer[],
+    sampler: { readonly looks: number },
+    onExceeded: (fault: RuntimeFault) => void,
+  ): void {
     if (this.#closed) return;
+    let looks = -1;
     this.#leave ??= rounds.join(() => {
-      if (performance.now() >= this.#nextLook) this.#look(processes(), onExceeded);
+      const now = performance.now();
+      const isNews = sampler.looks !== looks || now - this.#lastLook >= IDLE_INTERVAL_MS;
+      if (isNews && now >= this.#nextLook) {
+        looks = sampler.looks;
+        this.#look(processes(), onExceeded);
+      }
       // Whether its processes work, their memory tells.
       return false;
     });

@@ -1,14 +1,20 @@
 import { execFile } from "node:child_process";
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
+import type { GroupUsage } from "./group-usage.ts";
 import { IDLE_ROUNDS, rounds } from "./rounds.ts";
 
 /**
  * Resident memory of sandboxes, sampled: Buffers and WebAssembly memory are outside of V8's heap, so the heap flag does
- * not bind them. A process that has used no processor since the last look is looked at less often.
+ * not bind them. A process that has used no processor since the last look is looked at less often. While all of them
+ * are idle, one look at their control group stands for a look at each: memory does not grow without the processor.
  */
 
 /** Rounds after its last work in which a process still counts as working. */
 const WORKING_ROUNDS = 8;
+/** Microseconds of the processor that all processes together may use before they are looked at. */
+const UNSEEN_US = 200;
+/** Rounds after which they are looked at whatever they have used: five seconds. */
+const UNSEEN_ROUNDS = 40;
 /** `/proc/PID/stat` is shorter, whatever the program's name is. */
 const MAX_STAT_BYTES = 1024;
 
@@ -86,13 +92,17 @@ class ProcessStat implements Disposable {
 /** One watched process, and when it last worked. */
 class Watched implements Disposable {
   readonly sampled: Sampled;
+  /** Whether the group's usage tells of it. */
+  isCounted = false;
+  readonly #usage: GroupUsage | undefined;
   #stat: ProcessStat | undefined;
   #ticks = -1;
   #workedAt = -1;
   #nextRound = 0;
 
-  constructor(sampled: Sampled) {
+  constructor(sampled: Sampled, usage: GroupUsage | undefined) {
     this.sampled = sampled;
+    this.#usage = usage;
   }
 
   /** Looks at the process if it is its turn. @returns whether it works */
@@ -105,6 +115,7 @@ class Watched implements Disposable {
       if (this.#stat?.pid !== sampled.pid) {
         this[Symbol.dispose]();
         this.#stat = new ProcessStat(sampled.pid);
+        this.isCounted = this.#usage?.has(sampled.pid) ?? false;
       }
       const { residentBytes, ticks } = this.#stat.read();
       if (ticks !== this.#ticks) {
@@ -134,10 +145,23 @@ function judge(sampled: Sampled, residentBytes: number): void {
 
 export class MemorySampler {
   readonly #watched = new Set<Watched>();
+  #usage: GroupUsage | undefined;
   #leave: (() => void) | undefined;
+  /** Grows with every look at the processes: while it does not, none has worked. */
+  looks = 0;
+  /** Whether every process has to be looked at in the next round: one works, is new, or is in another group. */
+  #isUrgent = true;
+  #lookedAt = 0;
+  #seenUs = 0;
+
+  /** @param usage of the group that this process shares with those that it starts, where that can be read */
+  constructor(usage?: GroupUsage) {
+    this.#usage = usage;
+  }
 
   watch(sampled: Sampled): () => void {
-    const watched = new Watched(sampled);
+    const watched = new Watched(sampled, this.#usage);
+    this.#isUrgent = true;
     this.#watched.add(watched);
     this.#leave ??= rounds.join((round) => this.#sample(round));
     return () => {
@@ -152,10 +176,18 @@ export class MemorySampler {
   /** @returns whether one of the processes works */
   #sample(round: number): boolean {
     if (process.platform === "linux") {
+      if (!this.#isDue(round)) return false;
+      this.looks++;
       let works = false;
-      for (const watched of this.#watched) works = watched.sample(round) || works;
+      let areCounted = true;
+      for (const watched of this.#watched) {
+        works = watched.sample(round) || works;
+        areCounted &&= watched.isCounted;
+      }
+      this.#isUrgent = works || !areCounted;
       return works;
     }
+    this.looks++;
     const byPid = new Map([...this.#watched].map((watched) => [watched.sampled.pid, watched]));
     execFile("ps", ["-o", "pid=,rss=", "-p", [...byPid.keys()].join(",")], (_error, stdout) => {
       for (const line of stdout.trim().split("\n")) {
@@ -165,5 +197,30 @@ export class MemorySampler {
       }
     });
     return true;
+  }
+
+  /** @returns false while no process has worked since the last look */
+  #isDue(round: number): boolean {
+    const usedUs = this.#usedUs();
+    if (
+      usedUs !== undefined &&
+      !this.#isUrgent &&
+      usedUs - this.#seenUs < UNSEEN_US &&
+      round - this.#lookedAt < UNSEEN_ROUNDS
+    )
+      return false;
+    this.#seenUs = usedUs ?? 0;
+    this.#lookedAt = round;
+    return true;
+  }
+
+  #usedUs(): number | undefined {
+    try {
+      return this.#usage?.othersUs();
+    } catch {
+      // The group is gone, and what is in another one is looked at by itself.
+      this.#usage = undefined;
+      return undefined;
+    }
   }
 }

@@ -81,6 +81,7 @@ export class SandboxInstance implements PluginInstance {
     instance.#replaces = false;
     instance.#disk.watch(
       () => instance.#processes,
+      setting.sampler,
       (fault) => {
         for (const process of instance.#processes) process.kill("disk_exceeded", fault.message);
       },

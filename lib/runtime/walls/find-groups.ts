@@ -1,17 +1,15 @@
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Logger } from "../../support/logging.ts";
 import { messageOf } from "../guest/fault.ts";
 import { BOUNDS, ControlGroups, type Controller } from "./control-group.ts";
+import { OWN_LEAF, ownFolder } from "./own-group.ts";
 
 /** Finds out by trying whether this runtime may make control groups. */
 
 /** Groups, or why there are none. */
 export type FoundGroups = { groups: ControlGroups } | { groups: undefined; reason: string };
-
-/** The runtime's own leaf: a group with groups in it may have no processes (the kernel's cgroup-v2.rst). */
-const OWN_LEAF = "sealift-runtime";
 
 const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "pids"];
 const DELEGATE = "the runtime's unit needs Delegate=yes, as sealift-runtime.service has it";
@@ -25,27 +23,6 @@ export const describeGroups = (found: FoundGroups): string =>
   found.groups
     ? `a control group bounds the ${boundsOf(found.groups.controllers)} of each`
     : `no control groups: ${found.reason}`;
-
-/**
- * Returns the folder of a process's control group, from the kernel's own tables.
- * @throws Error that says what is missing
- */
-export function groupFolder(memberships: string, mounts: string): string {
-  const path = /^0::(\/.*)$/m.exec(memberships)?.[1];
-  if (path === undefined) throw new Error("this kernel has no cgroup v2");
-  for (const line of mounts.split("\n")) {
-    // ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS [TAGS] - TYPE SOURCE OPTIONS (proc_pid_mountinfo(5))
-    const [left = "", right = ""] = line.split(" - ");
-    const [, , , root = "", mountPoint = ""] = left.split(" ");
-    if (!right.startsWith("cgroup2 ")) continue;
-    const below = relative(root, path);
-    if (below !== ".." && !below.startsWith("../")) return join(mountPoint, below);
-  }
-  throw new Error("no cgroup v2 is mounted that has this process");
-}
-
-const ownFolder = (): string =>
-  groupFolder(readFileSync("/proc/self/cgroup", "latin1"), readFileSync("/proc/self/mountinfo", "latin1"));
 
 /** @throws Error when none of the controllers is there */
 async function controllersIn(folder: string, more: readonly Controller[] = []): Promise<Controller[]> {
