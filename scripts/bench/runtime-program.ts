@@ -1,5 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { rmdir } from "node:fs/promises";
+import { join } from "node:path";
+import { ownFolder } from "../../lib/runtime/walls/own-group.ts";
 import { bin } from "./measure.ts";
 import { type BenchProject, configuration, KEY } from "./runtime-project.ts";
 
@@ -17,8 +21,11 @@ export class RuntimeProgram implements AsyncDisposable {
   readonly #url: string;
   /** Milliseconds from the program's start to its ready line. */
   readonly readyMs: number;
+  /** The control group that it has for itself, as under systemd; undefined where none can be made. */
+  readonly group: string | undefined;
 
-  private constructor(child: ChildProcess, url: string, readyMs: number) {
+  private constructor(child: ChildProcess, url: string, readyMs: number, group: string | undefined) {
+    this.group = group;
     this.#child = child;
     this.#url = url;
     this.readyMs = readyMs;
@@ -38,11 +45,12 @@ export class RuntimeProgram implements AsyncDisposable {
       env: { PATH: process.env.PATH },
       stdio: ["ignore", "pipe", "inherit"],
     });
+    const group = ownGroupFor(child);
     const [line] = (await Promise.race([once(child.stdout, "data"), once(child, "exit")])) as [Buffer | number];
     const readyMs = performance.now() - started;
     const url = /^ready (\S+)/.exec(line.toString())?.[1];
     if (url === undefined) throw new Error(`runtime-serve did not become ready: ${line.toString()}`);
-    const program = new RuntimeProgram(child, url, readyMs);
+    const program = new RuntimeProgram(child, url, readyMs, group);
     const failed = (await program.plugins()).find(({ state }) => state !== "loaded");
     if (failed === undefined) return program;
     await program[Symbol.asyncDispose]();
@@ -80,5 +88,19 @@ export class RuntimeProgram implements AsyncDisposable {
     const ended = once(this.#child, "exit");
     this.#child.kill("SIGTERM");
     await ended;
+    // A group is empty a moment after its last process has ended.
+    if (this.group !== undefined) await rmdir(this.group).catch(() => undefined);
+  }
+}
+
+/** Puts a program that has just begun into a control group of its own. */
+function ownGroupFor({ pid }: ChildProcess): string | undefined {
+  try {
+    const folder = join(ownFolder(), `sealift-bench-${pid}`);
+    mkdirSync(folder);
+    writeFileSync(join(folder, "cgroup.procs"), String(pid));
+    return folder;
+  } catch {
+    return undefined;
   }
 }

@@ -176,7 +176,7 @@ async function many(count: number): Promise<BenchRow[]> {
       ratio: round(percent / 100, 4),
       budget: `≤ ${MOST_IDLE_PERCENT} %`,
       ok: percent <= MOST_IDLE_PERCENT,
-      detail: `${round(percent)} % of one core, in ${IDLE_MS / 1000} s`,
+      detail: `${round(percent, 2)} % of one core, in ${IDLE_MS / 1000} s, ${program.group ? "in a control group of its own" : "in the group of others"}`,
     },
   ];
 }
