@@ -81,6 +81,7 @@ t.test("a hub whose requests wait for the database refuses new ones at once, and
     t.equal(answer.headers.get("retry-after"), "5");
   }
   isErrorBody(t, await latest(), 503, "hub_unavailable");
+  t.equal((await hub.call("GET", "/readyz", { key: null })).status, 200, "it stays in the balancer");
   const begun = hub.call("GET", path, { bearer });
   t.equal((await hub.call("GET", "/healthz", { key: null })).status, 200);
   await rival.query("commit");

@@ -117,6 +117,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         onStatement(query.sql, queryDurationMillis, level === "error"),
     }),
   });
+  // A check that waited for its turn behind all others would call the database of a hub with much to do away.
+  const checks = isPostgres
+    ? new Kysely<Schema>({ dialect: (await openPostgres({ ...postgres, poolSize: 1 })).dialect })
+    : kysely;
   try {
     if (!isPostgres) await migrate(kysely as unknown as Kysely<never>, "sqlite");
     const constant = opened.openStatements();
@@ -127,11 +131,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       statements: onStatement === undefined ? constant : heard(constant, onStatement),
       ...(isPostgres && { now: () => postgresNow(kysely) }),
       ...(opened.waitedMs && { waitedMs: opened.waitedMs }),
-      checkRead: async () => void (await sql`select 1 from hub_state limit 1`.execute(kysely)),
-      checkWrite: (now) => writeState(kysely, "checked-at", now),
+      checkRead: async () => void (await sql`select 1 from hub_state limit 1`.execute(checks)),
+      checkWrite: (now) => writeState(checks, "checked-at", now),
       async close() {
         constant.close();
-        await kysely.destroy();
+        await Promise.all([kysely.destroy(), checks === kysely ? undefined : checks.destroy()]);
       },
     };
   } catch (error) {
