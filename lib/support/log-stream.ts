@@ -25,7 +25,8 @@ export class LogStream {
       this.#lost++;
       return;
     }
-    this.#try(line, 1);
+    // A full disk may have taken the beginning of a line: the next one begins on a line of its own.
+    this.#try(this.#lost === 0 ? line : `\n${line}`, 1);
     if (this.#lost === 0) return;
     const lost = this.#lost;
     this.#lost = 0;
