@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import t from "tap";
 import { parse } from "yaml";
 import { hub } from "../../lib/options/hub.ts";
+import { freePort, startHaproxy } from "../support/hub/balancer.ts";
 
 const ops = new URL("../../ops/", import.meta.url);
 
@@ -40,6 +41,28 @@ t.test("the compose file starts hubs with options that exist, behind the balance
   const configuration = await readFile(new URL("haproxy/haproxy.cfg", ops), "utf8");
   const variables = new Set([...configuration.matchAll(/"\$\{([A-Z_]+)\}"/g)].map(([, name]) => name!));
   t.same([...variables].toSorted(), Object.keys(balancer?.environment ?? {}).toSorted());
+});
+
+t.test("a balancer without hubs says so to clients, to people and to Prometheus", async (t) => {
+  const nobody = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`;
+  const balancer = await startHaproxy(t, [await nobody(), await nobody()], 503);
+  if (balancer === undefined) return void t.plan(0, "HAProxy is not installed");
+  const answer = await fetch(balancer.url);
+  t.match({ status: answer.status, body: await answer.json() }, { status: 503, body: { code: "hub_unavailable" } });
+  t.equal(answer.headers.get("retry-after"), "5");
+  t.match(await (await fetch(balancer.statusUrl)).text(), /Statistics Report/);
+  const metrics = await (await fetch(`${balancer.statusUrl}/metrics`)).text();
+  const alerts = await readFile(new URL("prometheus/alerts.yml", ops), "utf8");
+  const named = alerts.match(/\bhaproxy_[a-z_]+\{[^}]*\}/g) ?? [];
+  t.ok(named.length > 0);
+  for (const series of named) {
+    const [name, labels] = series.slice(0, -1).split("{");
+    const wanted = labels!.split(",");
+    const found = metrics
+      .split("\n")
+      .some((line) => line.startsWith(`${name}{`) && wanted.every((l) => line.includes(l)));
+    t.ok(found, `${series} is measured`);
+  }
 });
 
 t.test("pages link to files under ops/ that are there", async (t) => {

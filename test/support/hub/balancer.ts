@@ -15,11 +15,27 @@ export async function freePort(): Promise<number> {
   return (server.address() as { port: number }).port;
 }
 
-/** Starts HAProxy; it ends with the test. @returns its URL, or undefined where HAProxy is not installed */
-export async function startBalancer(t: Test, hubs: readonly [string, string]): Promise<string | undefined> {
-  const port = await freePort();
+/** HAProxy, by its addresses. */
+export interface Balancer {
+  url: string;
+  /** The page that tells which hubs it sends to. */
+  statusUrl: string;
+}
+
+/**
+ * Starts HAProxy and waits until it `answers` a request for `/readyz` with this status; it ends with the test.
+ *
+ * @returns undefined where HAProxy is not installed
+ */
+export async function startHaproxy(
+  t: Test,
+  hubs: readonly [string, string],
+  answers: number,
+): Promise<Balancer | undefined> {
+  const [port, status] = [await freePort(), await freePort()];
   const [a, b] = hubs.map((url) => new URL(url).host) as [string, string];
-  const environment = { PATH: process.env.PATH, LISTEN: `127.0.0.1:${port}`, HUB_A: a, HUB_B: b };
+  const addresses = { LISTEN: `127.0.0.1:${port}`, STATUS: `127.0.0.1:${status}`, HUB_A: a, HUB_B: b };
+  const environment = { PATH: process.env.PATH, ...addresses };
   const child: ChildProcess = spawn("haproxy", ["-db", "-f", CONFIGURATION], { env: environment, stdio: "ignore" });
   const started = await Promise.race([once(child, "spawn").then(() => true), once(child, "error").then(() => false)]);
   if (!started) return undefined;
@@ -32,8 +48,13 @@ export async function startBalancer(t: Test, hubs: readonly [string, string]): P
   for (let attempt = 0; attempt < 300; attempt++) {
     if (child.exitCode !== null) throw new Error(`haproxy ended with ${child.exitCode}`);
     const answer = await fetch(`${url}/readyz`).catch(() => undefined);
-    if (answer?.status === 200) return url;
+    if (answer?.status === answers) return { url, statusUrl: `http://${addresses.STATUS}` };
     await sleep(100);
   }
-  throw new Error("no hub is ready behind haproxy");
+  throw new Error(`haproxy does not answer ${answers}`);
+}
+
+/** Starts HAProxy before hubs that are ready. @returns its URL, or undefined where HAProxy is not installed */
+export async function startBalancer(t: Test, hubs: readonly [string, string]): Promise<string | undefined> {
+  return (await startHaproxy(t, hubs, 200))?.url;
 }
