@@ -138,7 +138,7 @@ async function fetchArchive(
   });
   await rm(archive);
   writeTreeList(join(staging, ARCHIVE_LIST), unpacked.files);
-  emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files.length, unpacked_bytes: unpacked.bytes });
+  emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.count, unpacked_bytes: unpacked.bytes });
   const described = kind === "plugin" ? await readDescriptor(tree) : undefined;
   if (described !== undefined) checkDescriptor(described, version, options);
   return {

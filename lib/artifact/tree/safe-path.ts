@@ -99,13 +99,23 @@ const ASCII = /^[\u0000-\u007f]*$/;
 const fold = (path: string): string =>
   ASCII.test(path) ? path.toLowerCase() : path.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");
 
+/** The first member at a path: its spelling where that differs from the folded one, and its type. */
+interface Seen {
+  spelled?: string;
+  /** `implied`: a folder that only its children name. */
+  type: "file" | "folder" | "implied";
+}
+
+/** For the many paths that are folded as they stand: an object for each would take as much memory as the path. */
+const SEEN = { file: { type: "file" }, folder: { type: "folder" }, implied: { type: "implied" } } as const;
+
 /**
  * Remembers every path of one archive and refuses what would land on another member: duplicates, names equal but for
  * case or Unicode normalisation, a file where a folder must be.
  */
 export class NameRegistry {
-  /** Folded path → path as first spelled, and whether it is a folder that only its children implied. */
-  readonly #seen = new Map<string, { path: string; type: "file" | "folder" | "implied" }>();
+  /** Folded path → what was there first. */
+  readonly #seen = new Map<string, Seen>();
 
   /** Folders that something lies in, as spelled: all of theirs above are here, too. */
   readonly #parents = new Set<string>([""]);
@@ -127,16 +137,17 @@ export class NameRegistry {
     this.#parents.add(path);
   }
 
-  #claim(path: string, type: "file" | "folder" | "implied"): void {
+  #claim(path: string, type: Seen["type"]): void {
     const key = fold(path);
     const earlier = this.#seen.get(key);
     if (earlier === undefined) {
-      this.#seen.set(key, { path, type });
+      this.#seen.set(key, key === path ? SEEN[type] : { spelled: path, type });
       return;
     }
-    if (earlier.path !== path) {
+    const { spelled = key } = earlier;
+    if (spelled !== path) {
       throw duplicate(
-        `The members ${quoted(earlier.path)} and ${quoted(path)} have names that some file systems hold equal.`,
+        `The members ${quoted(spelled)} and ${quoted(path)} have names that some file systems hold equal.`,
       );
     }
     if (type === "implied") {
@@ -144,7 +155,7 @@ export class NameRegistry {
       return;
     }
     if (earlier.type === "implied" && type === "folder") {
-      earlier.type = "folder";
+      this.#seen.set(key, key === path ? SEEN.folder : { spelled, type: "folder" });
       return;
     }
     throw duplicate(`The archive has the member ${quoted(path)} twice, or as a file and a folder.`);

@@ -1,8 +1,8 @@
-import { writeFileSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import type { TreeEntry } from "./tree-index.ts";
 
-/** Lines that are written with one call. */
-const LINES_PER_WRITE = 500;
+/** Lines are written together, in about so many characters. */
+const CHARACTERS_PER_WRITE = 64 * 1024;
 
 /** The line of an entry, with its newline. Chunks and times are not part of it. */
 export function lineOf(entry: TreeEntry): string {
@@ -19,10 +19,18 @@ function timedLineOf(entry: TreeEntry): string {
 }
 
 /** Writes the list of a tree to a new file. Synchronous: it runs where the tree was written. */
-export function writeTreeList(file: string, entries: readonly TreeEntry[]): void {
-  writeFileSync(file, "", { flag: "wx", mode: 0o644 });
-  for (let from = 0; from < entries.length; from += LINES_PER_WRITE) {
-    const lines = entries.slice(from, from + LINES_PER_WRITE).map(timedLineOf);
-    writeFileSync(file, lines.join(""), { flag: "a" });
+export function writeTreeList(file: string, entries: Iterable<TreeEntry>): void {
+  const descriptor = openSync(file, "wx", 0o644);
+  try {
+    let lines = "";
+    for (const entry of entries) {
+      lines += timedLineOf(entry);
+      if (lines.length < CHARACTERS_PER_WRITE) continue;
+      writeFileSync(descriptor, lines);
+      lines = "";
+    }
+    writeFileSync(descriptor, lines);
+  } finally {
+    closeSync(descriptor);
   }
 }

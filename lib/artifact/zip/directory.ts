@@ -6,26 +6,14 @@ import { type CentralHeader, readCentralHeader } from "./central-header.ts";
 import { readEndRecord } from "./end-record.ts";
 import { FileWindow } from "./file-window.ts";
 import { checkLocalHeader, type Extent, localName } from "./local-header.ts";
+import { MemberTable, type ZipMember } from "./member-table.ts";
 import { badEntry, malformed } from "./zip-error.ts";
 
 /** Bytes of the central directory that are read at a time. */
 const DIRECTORY_WINDOW_BYTES = 256 * 1024;
 
-/** One regular file of a checked archive. */
-export interface ZipMember {
-  /** As the archive names it, of components that `safe-path.ts` has let through. */
-  path: string;
-  executable: boolean;
-  method: CentralHeader["method"];
-  compressedSize: number;
-  uncompressedSize: number;
-  crc32: number;
-  /** The start of its bytes in the archive. */
-  dataOffset: number;
-}
-
 export interface ZipIndex {
-  files: ZipMember[];
+  files: MemberTable;
   /** Every folder, those that only files imply included, each behind the one that it lies in. */
   folders: string[];
   /** Symbolic links that were left out on request. */
@@ -59,8 +47,10 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
   const end = directoryOffset + directorySize;
   if (entries > limits.maxEntries)
     throw exceeded(`The archive has more than ${limits.maxEntries} entries.`, "--max-entries");
-  const index: ZipIndex = { files: [], folders: [], skippedLinks: [], topFolder: undefined, bytes: 0 };
+  const files = MemberTable.empty(entries, directorySize);
+  const index: ZipIndex = { files, folders: [], skippedLinks: [], topFolder: undefined, bytes: 0 };
   const names = new NameRegistry();
+  const top = new TopFolder();
   const folders = new Set<string>();
   const overlaps = new OverlapCheck();
   let position = directoryOffset;
@@ -85,18 +75,19 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
     if (type === "file" && components.length === 0)
       throw artifactError("member_unsafe", `The archive's entry ${quoted(name)} is a file that is named as the root.`);
     const path = names.add(components, type);
+    top.add(components, type);
     addFolder(folders, type === "folder" ? path : parentOf(path));
     if (type === "folder") continue;
-    index.files.push(memberOf(entry, path, extent, limits));
+    files.push(memberOf(entry, path, extent, limits));
     index.bytes += entry.uncompressedSize;
     checkTotals(index.bytes, size, name, limits);
   }
   if (position !== end)
     throw malformed("The archive's central directory holds more or less than the entries that it counts.");
-  if (index.files.length === 0) throw malformed("The archive holds no file.");
+  if (files.length === 0) throw malformed("The archive holds no file.");
   overlaps.check(local);
   index.folders = [...folders];
-  index.topFolder = topFolderOf(index);
+  index.topFolder = top.name;
   return index;
 }
 
@@ -159,12 +150,21 @@ class OverlapCheck {
   }
 }
 
-/** The folder that holds every entry, when there is exactly one and no file beside it. */
-function topFolderOf({ files, folders }: ZipIndex): string | undefined {
-  const top = files[0]!.path.split("/", 1)[0]!;
-  const prefix = `${top}/`;
-  const below = (path: string): boolean => path.startsWith(prefix);
-  return files.every(({ path }) => below(path)) && folders.every((path) => path === top || below(path))
-    ? top
-    : undefined;
+/** Finds the folder that holds every entry, when there is exactly one and no file beside it. */
+class TopFolder {
+  #name: string | undefined;
+  #isOne = true;
+
+  add(components: readonly string[], type: "file" | "folder"): void {
+    const [first] = components;
+    // The root itself says nothing.
+    if (first === undefined) return;
+    this.#name ??= first;
+    this.#isOne &&= first === this.#name && (type === "folder" || components.length > 1);
+  }
+
+  /** Undefined where there is none. */
+  get name(): string | undefined {
+    return this.#isOne ? this.#name : undefined;
+  }
 }

@@ -1,10 +1,9 @@
 import { hash } from "node:crypto";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
 import { writeNewFile } from "../tree/new-file.ts";
-import type { FileEntry } from "../tree/tree-index.ts";
-import type { ZipMember } from "./directory.ts";
 import { FileWindow } from "./file-window.ts";
-import { smallContent } from "./unzip-member.ts";
+import type { MemberTable } from "./member-table.ts";
+import { isSmall, smallContent } from "./unzip-member.ts";
 
 /** Bytes that are unpacked before the event loop has its turn, and before a thread asks for more. */
 const BATCH_BYTES = 1024 * 1024;
@@ -13,7 +12,7 @@ const FILE_COST_BYTES = 16 * 1024;
 /** Bytes that are read from the archive at a time. */
 const WINDOW_BYTES = 256 * 1024;
 
-/** Members from one index up to another. */
+/** Members from one index up to another; large ones among them are left out. */
 export type Batch = readonly [from: number, to: number];
 
 /** The work that two threads unpack together. */
@@ -24,19 +23,19 @@ export interface UnzipJob {
   folder: string;
   /** Characters that are left away at the start of each path. */
   strip: number;
-  /** Small ones. */
-  members: readonly ZipMember[];
+  members: MemberTable;
   batches: readonly Batch[];
 }
 
 /** Neighbours in the archive, about a mebibyte together. */
-export function batchesOf(members: readonly ZipMember[]): Batch[] {
+export function batchesOf(members: MemberTable): Batch[] {
   const batches: Batch[] = [];
   let from = 0;
   let cost = 0;
-  for (const [index, { uncompressedSize }] of members.entries()) {
-    cost += uncompressedSize + FILE_COST_BYTES;
-    if (cost < BATCH_BYTES && index < members.length - 1) continue;
+  for (let index = 0; index < members.length; index++) {
+    const sizes = members.sizesOf(index);
+    if (isSmall(sizes)) cost += sizes.uncompressedSize + FILE_COST_BYTES;
+    if (cost === 0 || (cost < BATCH_BYTES && index < members.length - 1)) continue;
     batches.push([from, index + 1]);
     from = index + 1;
     cost = 0;
@@ -87,28 +86,21 @@ export class BatchQueue {
  * Unpacks batches until there are no more.
  *
  * @param descriptor of the archive
- * @param files where the files go
  * @yields the bytes of files written, after each batch
  * @throws ArtifactError `zip_invalid`
  */
-export function* unpackBatches(
-  descriptor: number,
-  job: UnzipJob,
-  queue: BatchQueue,
-  files: FileEntry[],
-): Generator<number> {
+export function* unpackBatches(descriptor: number, job: UnzipJob, queue: BatchQueue): Generator<number> {
+  const { members, folder, strip } = job;
   const archive = new FileWindow(descriptor, WINDOW_BYTES);
   const pace = paceBuffers("inflated");
   for (let batch = queue.take(); batch !== undefined; batch = queue.take()) {
     let bytes = 0;
     for (let index = batch[0]; index < batch[1]; index++) {
-      const member = job.members[index]!;
+      const member = members.at(index);
+      if (!isSmall(member)) continue;
       const content = smallContent(archive, member);
-      const { executable } = member;
-      const path = member.path.slice(job.strip);
-      const mtimeMs = writeNewFile(`${job.folder}/${path}`, content, executable);
-      const sha256 = hash("sha256", content);
-      files.push({ type: "file", path, executable, size: content.length, sha256, mtimeMs });
+      const mtimeMs = writeNewFile(`${folder}/${member.path.slice(strip)}`, content, member.executable);
+      members.wrote(index, { sha256: hash("sha256", content, "buffer"), mtimeMs });
       bytes += content.length;
       // Stored bytes stay in the window.
       if (member.method !== 0) pace(content.length);

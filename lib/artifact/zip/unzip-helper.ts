@@ -2,18 +2,18 @@ import type { Worker } from "node:worker_threads";
 import type { Code } from "../../contract/codes.ts";
 import { artifactError, asSealiftError, type ErrorKind, SealiftError } from "../../contract/errors.ts";
 import { startThread } from "../../support/thread.ts";
-import type { FileEntry } from "../tree/tree-index.ts";
+import type { MemberColumns } from "./member-table.ts";
 import type { BatchQueue, UnzipJob } from "./unzip-batches.ts";
 
 export interface UnzipWorkerData {
-  job: UnzipJob;
+  job: Omit<UnzipJob, "members">;
+  members: { columns: MemberColumns; length: number };
   shared: BatchQueue["shared"];
 }
 
 /** The one message of `unzip-worker.ts`. */
 export type FromUnzipWorker =
-  | { type: "done"; files: FileEntry[] }
-  | { type: "failed"; error: { kind: ErrorKind; code: Code; message: string; hint?: string } };
+  { type: "done" } | { type: "failed"; error: { kind: ErrorKind; code: Code; message: string; hint?: string } };
 
 /** A second thread that unpacks batches of the same archive into the same folder. */
 export class UnzipHelper implements AsyncDisposable {
@@ -23,10 +23,11 @@ export class UnzipHelper implements AsyncDisposable {
   #answer: FromUnzipWorker | undefined;
   #failure: SealiftError | undefined;
 
-  constructor(job: UnzipJob, queue: BatchQueue) {
+  constructor({ members: { columns, length }, ...job }: UnzipJob, queue: BatchQueue) {
     this.#queue = queue;
     this.#worker = startThread(import.meta.url, "unzip-worker", {
       job,
+      members: { columns, length },
       shared: queue.shared,
     } satisfies UnzipWorkerData);
     this.#worker.on("message", (message: FromUnzipWorker) => {
@@ -47,12 +48,11 @@ export class UnzipHelper implements AsyncDisposable {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** The files that the thread has unpacked, when no batch is left. @throws ArtifactError */
-  async files(): Promise<FileEntry[]> {
+  /** Resolves when the thread has unpacked all that it took, and no batch is left. @throws ArtifactError */
+  async end(): Promise<void> {
     await this.#exit;
     this.check();
     if (this.#answer?.type !== "done") throw artifactError("internal", "The unpacking thread ended early.");
-    return this.#answer.files;
   }
 
   /** Resolves when the thread writes nothing any more, so that its folder may be removed. */

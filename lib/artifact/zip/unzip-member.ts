@@ -5,14 +5,17 @@ import { crc32, createInflateRaw, inflateRawSync } from "node:zlib";
 import { artifactError } from "../../contract/errors.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
 import { quoted } from "../tree/safe-path.ts";
-import type { ZipMember } from "./directory.ts";
 import type { FileWindow } from "./file-window.ts";
+import type { ZipMember } from "./member-table.ts";
 
 /** Files up to this size are inflated with one call. */
 const SMALL_FILE_BYTES = 1024 * 1024;
 
 /** True for a member that is unpacked with one call. */
-export const isSmall = ({ compressedSize, uncompressedSize }: ZipMember): boolean =>
+export const isSmall = ({
+  compressedSize,
+  uncompressedSize,
+}: Pick<ZipMember, "compressedSize" | "uncompressedSize">): boolean =>
   Math.max(compressedSize, uncompressedSize) <= SMALL_FILE_BYTES;
 
 /** A member whose bytes are not what the archive says of them. */

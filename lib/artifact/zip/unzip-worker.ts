@@ -2,18 +2,18 @@
 import { closeSync, openSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { asSealiftError } from "../../contract/errors.ts";
-import type { FileEntry } from "../tree/tree-index.ts";
+import { MemberTable } from "./member-table.ts";
 import { BatchQueue, unpackBatches } from "./unzip-batches.ts";
 import type { FromUnzipWorker, UnzipWorkerData } from "./unzip-helper.ts";
 
-function unpack({ job, shared }: UnzipWorkerData): FromUnzipWorker {
+function unpack({ job, members: { columns, length }, shared }: UnzipWorkerData): FromUnzipWorker {
   const queue = new BatchQueue(job.batches, shared);
-  const files: FileEntry[] = [];
+  const members = new MemberTable(columns, length);
   const descriptor = openSync(job.path, "r");
   try {
     let written = 0;
-    for (const bytes of unpackBatches(descriptor, job, queue, files)) queue.helperBytes = written += bytes;
-    return { type: "done", files };
+    for (const bytes of unpackBatches(descriptor, { ...job, members }, queue)) queue.helperBytes = written += bytes;
+    return { type: "done" };
   } catch (error) {
     queue.close();
     const { kind, code, message, hint } = asSealiftError(error, "ArtifactError");

@@ -5,7 +5,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { artifactError } from "../../contract/errors.ts";
 import { NewFile } from "../tree/new-file.ts";
 import type { FileEntry } from "../tree/tree-index.ts";
-import { type ScanOptions, scanZip, type ZipIndex, type ZipMember } from "./directory.ts";
+import { type ScanOptions, scanZip, type ZipIndex } from "./directory.ts";
+import type { Written, ZipMember } from "./member-table.ts";
 import { batchesOf, BatchQueue, unpackBatches, type UnzipJob } from "./unzip-batches.ts";
 import { UnzipHelper } from "./unzip-helper.ts";
 import { isSmall, largeContent } from "./unzip-member.ts";
@@ -22,8 +23,10 @@ export interface UnzipOptions extends ScanOptions {
 }
 
 export interface Unzipped {
-  /** Under the paths that they have now. */
-  files: FileEntry[];
+  /** Number of files. */
+  count: number;
+  /** The files, under the paths that they have now; each is made when its turn comes. */
+  files: Iterable<FileEntry>;
   bytes: number;
 }
 
@@ -43,12 +46,11 @@ export async function unzip(path: string, folder: string, options: UnzipOptions)
   for (const name of index.folders)
     if (name.length > strip) mkdirSync(`${folder}/${name.slice(strip)}`, { mode: 0o755 });
 
-  const members = index.files.filter(isSmall);
+  const members = index.files;
   const batches = batchesOf(members);
   const queue = new BatchQueue(batches);
   const job = { path, folder, strip, members, batches };
   const helped = batches.length >= HELPED_BATCHES && availableParallelism() > 1;
-  const files: FileEntry[] = [];
   let written = 0;
   await using helper = helped ? new UnzipHelper(job, queue) : undefined;
   const turn = async (bytes: number): Promise<void> => {
@@ -60,36 +62,36 @@ export async function unzip(path: string, folder: string, options: UnzipOptions)
   };
   const descriptor = openSync(path, "r");
   try {
-    for (const member of index.files) {
-      if (isSmall(member)) continue;
-      files.push(await unpackLarge(job, member, signal));
+    for (let at = 0; at < members.length; at++) {
+      if (isSmall(members.sizesOf(at))) continue;
+      const member = members.at(at);
+      members.wrote(at, await unpackLarge(job, member, signal));
       await turn(member.uncompressedSize);
     }
     // Writing is synchronous: signals and progress come through now and then.
-    for (const bytes of unpackBatches(descriptor, job, queue, files)) await turn(bytes);
-    for (const file of (await helper?.files()) ?? []) files.push(file);
+    for (const bytes of unpackBatches(descriptor, job, queue)) await turn(bytes);
+    await helper?.end();
   } finally {
     closeSync(descriptor);
   }
   if (queue.closed) throw artifactError("internal", "Unpacking ended before its last file.");
   const bytes = written + queue.helperBytes;
   onUnpacked?.(bytes);
-  return { files, bytes };
+  const files = { [Symbol.iterator]: () => members.written(strip) };
+  return { count: members.length, files, bytes };
 }
 
 async function unpackLarge(
   { path: archive, folder, strip }: UnzipJob,
   member: ZipMember,
   signal?: AbortSignal,
-): Promise<FileEntry> {
-  const { executable, uncompressedSize: size } = member;
-  const path = member.path.slice(strip);
+): Promise<Written> {
   const hash = createHash("sha256");
-  using file = new NewFile(`${folder}/${path}`, executable);
+  using file = new NewFile(`${folder}/${member.path.slice(strip)}`, member.executable);
   const write = (chunk: Buffer): void => {
     hash.update(chunk);
     file.write(chunk);
   };
   await largeContent(archive, member, write, signal);
-  return { type: "file", path, executable, size, sha256: hash.digest("hex") };
+  return { sha256: hash.digest() };
 }

@@ -24,7 +24,7 @@ export const checkArchive: CheckArchive = async (path, kind) => {
   ]);
   const index = await scanZip(path, { limits: DEFAULT_LIMITS, symlinks: "skip" });
   const descriptor = index.topFolder === undefined ? DESCRIPTOR_FILE : `${index.topFolder}/${DESCRIPTOR_FILE}`;
-  if (kind === "plugin" && !index.files.some((file) => file.path === descriptor))
+  if (kind === "plugin" && !Iterator.from(index.files).some(({ path }) => path === descriptor))
     throw artifactError("descriptor_invalid", `The plugin has no ${DESCRIPTOR_FILE}.`);
   await checkContents(path, index);
 };

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -54,7 +55,7 @@ t.test("many small files are unpacked by two threads, each once", async (t) => {
   const seen: number[] = [];
   const result = await unpack(job, { onUnpacked: (bytes) => seen.push(bytes) });
   const contents = new Map(entries.map(({ name, content }) => [String(name).slice(4), content as string]));
-  t.equal(result.files.length, COUNT);
+  t.equal(result.count, COUNT);
   t.equal(TreeDigest.of(result.files).digest(), treeDigest(contents));
   t.equal(result.bytes, index.bytes);
   t.equal(seen.at(-1), index.bytes);
@@ -78,10 +79,14 @@ t.test("the second thread takes batches, and says what became of them", async (t
   const queue = new BatchQueue(job.batches);
   const first = queue.take()!;
   await using helper = new UnzipHelper(job, queue);
-  const files = await helper.files();
-  t.equal(files.length, COUNT - first[1]);
-  t.equal(filesBelow(job.folder).length, files.length);
-  const left = index.files.slice(...first).reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0);
+  await helper.end();
+  t.equal(filesBelow(job.folder).length, COUNT - first[1]);
+  for (const [at, { size, sha256, path }] of [...job.members.written(job.strip)].entries()) {
+    if (at < first[1]) continue;
+    const content = readFileSync(join(job.folder, path));
+    t.same([size, sha256], [content.length, hash("sha256", content)], path);
+  }
+  const left = [...index.files].slice(...first).reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0);
   t.equal(queue.helperBytes, index.bytes - left);
 });
 
@@ -89,7 +94,7 @@ t.test("what is wrong on the second thread is the same error, and ends the first
   const { job } = await scanned(t, withBadCrc());
   const queue = new BatchQueue(job.batches);
   await using helper = new UnzipHelper(job, queue);
-  await t.rejects(helper.files(), BAD);
+  await t.rejects(helper.end(), BAD);
   t.throws(() => helper.check(), BAD);
   t.equal(queue.take(), undefined);
 });
