@@ -2,7 +2,8 @@ import type { PluginStatus } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { diskUsage, unlinkedUsage } from "./disk-usage.ts";
-import { ROUND_MS, rounds } from "./rounds.ts";
+import type { MemorySampler } from "./memory-sampler.ts";
+import { ROUND_MS } from "./rounds.ts";
 
 const MEGABYTE = 1024 * 1024;
 /** Between two looks at what is on disk, at least; a slow look makes the next one later. */
@@ -78,22 +79,10 @@ export class DiskLimit implements Disposable {
    * @param sampler sees whether they work
    * @param onExceeded hears of every check that finds too much
    */
-  watch(
-    processes: () => readonly Writer[],
-    sampler: { readonly looks: number },
-    onExceeded: (fault: RuntimeFault) => void,
-  ): void {
+  watch(processes: () => readonly Writer[], sampler: MemorySampler, onExceeded: (fault: RuntimeFault) => void): void {
     if (this.#closed) return;
-    let looks = -1;
-    this.#leave ??= rounds.join(() => {
-      const now = performance.now();
-      const isNews = sampler.looks !== looks || now - this.#lastLook >= IDLE_INTERVAL_MS;
-      if (isNews && now >= this.#nextLook) {
-        looks = sampler.looks;
-        this.#look(processes(), onExceeded);
-      }
-      // Whether its processes work, their memory tells.
-      return false;
+    this.#leave ??= sampler.afterLook(() => {
+      if (performance.now() >= this.#nextLook) this.#look(processes(), onExceeded);
     });
   }
 

@@ -147,8 +147,7 @@ export class MemorySampler {
   readonly #watched = new Set<Watched>();
   #usage: GroupUsage | undefined;
   #leave: (() => void) | undefined;
-  /** Grows with every look at the processes: while it does not, none has worked. */
-  looks = 0;
+  readonly #listeners = new Set<() => void>();
   /** Whether every process has to be looked at in the next round: one works, is new, or is in another group. */
   #isUrgent = true;
   #lookedAt = 0;
@@ -173,11 +172,20 @@ export class MemorySampler {
     };
   }
 
+  /** Calls `listener` after every look at the processes: between two, none has worked. @returns what ends that */
+  afterLook(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
   /** @returns whether one of the processes works */
   #sample(round: number): boolean {
     if (process.platform === "linux") {
       if (!this.#isDue(round)) return false;
-      this.looks++;
       let works = false;
       let areCounted = true;
       for (const watched of this.#watched) {
@@ -185,9 +193,10 @@ export class MemorySampler {
         areCounted &&= watched.isCounted;
       }
       this.#isUrgent = works || !areCounted;
+      this.#tell();
       return works;
     }
-    this.looks++;
+    this.#tell();
     const byPid = new Map([...this.#watched].map((watched) => [watched.sampled.pid, watched]));
     execFile("ps", ["-o", "pid=,rss=", "-p", [...byPid.keys()].join(",")], (_error, stdout) => {
       for (const line of stdout.trim().split("\n")) {
