@@ -18,8 +18,8 @@ const MOST_CALL_US = 5;
 const MOST_PROXY_MS = 0.3;
 const MOST_FLEET_SECONDS = 6;
 const MOST_IDLE_PERCENT = 1;
-/** For which idle sandboxes are left alone after their start, and then watched. */
-const SETTLE_MS = 5000;
+/** For which idle sandboxes are left alone first: V8 collects the garbage of a start for half a minute. */
+const SETTLE_MS = 30_000;
 const IDLE_MS = 20_000;
 
 /** Times `rounds` requests one after the other, within the plugin; milliseconds at p50. */
