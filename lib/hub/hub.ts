@@ -102,7 +102,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     maxArtifactBytes: options.maxArtifactBytes ?? DEFAULTS.maxArtifactBytes,
     rateLimits: options.rateLimits === false ? undefined : { ...DEFAULTS.rateLimits, ...options.rateLimits },
     rateCounts: opened.use(new SharedCounts(database, clock.now, logger)),
-    reports: new ReportQueue(database.kysely),
+    reports: new ReportQueue(database.kysely, database.dialect === "postgres"),
     sessionTokens: new SessionTokens(await hubKey(database.kysely, keyring, "session-tokens", clock.iso())),
     checkArchive: options.checkArchive ?? checkArchive,
     sourceHosts: new SourceHosts(options.sourceHosts),

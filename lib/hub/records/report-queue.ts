@@ -34,12 +34,17 @@ export class ReportQueue {
   /** The reports that wait, of each view that has a transaction under way. */
   readonly #views = new Map<string, Waiting[]>();
 
-  constructor(db: Queries) {
+  readonly #areTogether: boolean;
+
+  /** @param areTogether false for SQLite, which commits what comes together by itself: a turn for each costs commits */
+  constructor(db: Queries, areTogether = true) {
     this.#db = db;
+    this.#areTogether = areTogether;
   }
 
   /** Stores a report. Resolves when it is on the disk. @throws StorageError when too many wait */
   store(report: IncomingReport): Promise<void> {
+    if (!this.#areTogether) return storeReports(this.#db, [report]);
     const view = JSON.stringify([report.holder, report.target]);
     const waiting: Waiting = { report, ...Promise.withResolvers<void>() };
     const queue = this.#views.get(view);
