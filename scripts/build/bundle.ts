@@ -31,9 +31,7 @@ export const OPTIONS = {
   define: {
     "process.env.NODE_ENV": '"production"',
     __dirname: "import.meta.dirname",
-    "Intl.ListFormat": "LateListFormat",
   },
-  inject: ["scripts/build/late-list-format.ts"],
   // The dashboard sets it for whoever runs from sources.
   logOverride: { "assign-to-define": "silent" },
   // pg has a driver in C, for those who ask for it: nobody does.
@@ -87,13 +85,31 @@ const apart = (importer: RegExp, filter: RegExp, fileOf: (stem: string) => strin
 
 /** A source map that knows one place: esbuild takes an empty one for none. */
 const NO_MAP = Buffer.from('{"version":3,"sources":["package"],"names":[],"mappings":"AAAA"}').toString("base64");
+const NO_MAPPING = `//# sourceMappingURL=data:application/json;base64,${NO_MAP}`;
+
+/**
+ * Has the package `@sindresorhus/is`, below got, make its two formatters of lists when an error needs them, and not
+ * when it is loaded: they are the first to read the languages, which takes 12 ms of every start.
+ */
+const lateListFormats: Plugin = {
+  name: "late-list-formats",
+  setup(build) {
+    build.onLoad({ filter: /\/@sindresorhus\/is\/.*\.js$/ }, async ({ path }) => {
+      const text = await readFile(path, "utf8");
+      const late = text.replaceAll("new Intl.ListFormat(", "new LateListFormat(");
+      const source = JSON.stringify(join(import.meta.dirname, "late-list-format.ts"));
+      const imported = late === text ? "" : `import { LateListFormat } from ${source};\n`;
+      return { contents: `${imported}${late}\n${NO_MAPPING}`, loader: "js" };
+    });
+  },
+};
 
 /** Leaves the code of packages out of the source maps, where it would be nine tenths: stacks speak of our sources. */
 const unmappedPackages: Plugin = {
   name: "unmapped-packages",
   setup(build) {
     build.onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, async ({ path }) => ({
-      contents: `${await readFile(path, "utf8")}\n//# sourceMappingURL=data:application/json;base64,${NO_MAP}`,
+      contents: `${await readFile(path, "utf8")}\n${NO_MAPPING}`,
       loader: "js",
     }));
   },
@@ -118,7 +134,7 @@ export async function bundlePrograms(programs: readonly string[]): Promise<Bundl
   const options = {
     ...OPTIONS,
     chunkNames: "lib/chunks/[name]-[hash]",
-    plugins: [standIns, sharedSdk, launcher, unmappedPackages],
+    plugins: [standIns, sharedSdk, launcher, lateListFormats, unmappedPackages],
   } satisfies BuildOptions;
   const entries = programs.map((program) => ({ in: `bin/${program}.ts`, out: `bin/${program}` }));
   const { metafile: first } = await build({ ...options, entryPoints: entries, write: false });

@@ -1,7 +1,4 @@
-/**
- * `Intl.ListFormat` as bundles have it. The package `@sindresorhus/is`, below got, makes two when it is loaded, for
- * texts of errors only: reading the languages takes 12 ms of every start.
- */
+/** A formatter of lists that is made when it is first used. */
 export class LateListFormat {
   readonly #parameters: ConstructorParameters<typeof Intl.ListFormat>;
   #made: Intl.ListFormat | undefined;
@@ -11,8 +8,6 @@ export class LateListFormat {
   }
 
   format(list: Iterable<string>): string {
-    // Not by its full name, which the bundle replaces by this class.
-    const { ListFormat } = Intl;
-    return (this.#made ??= new ListFormat(...this.#parameters)).format(list);
+    return (this.#made ??= new Intl.ListFormat(...this.#parameters)).format(list);
   }
 }

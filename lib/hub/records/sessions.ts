@@ -34,17 +34,23 @@ export async function openSession(
     .execute();
 }
 
-/** Removes the sessions that have ended before a moment (ISO 8601), in batches. @returns how many there were */
+/**
+ * Removes the sessions that have ended before a moment (ISO 8601), in batches. Writes nothing when there are none.
+ *
+ * @returns how many there were
+ */
 export async function removeSessions(db: Queries, before: string): Promise<number> {
   let removed = 0;
   for (;;) {
-    const { numDeletedRows } = await db
-      .deleteFrom("sessions")
-      .where("hash", "in", (eb) =>
-        eb.selectFrom("sessions as old").select("old.hash").where("old.expires_at", "<=", before).limit(REMOVAL_BATCH),
-      )
-      .executeTakeFirst();
-    removed += Number(numDeletedRows);
-    if (numDeletedRows < BigInt(REMOVAL_BATCH)) return removed;
+    const ended = await db
+      .selectFrom("sessions")
+      .select("hash")
+      .where("expires_at", "<=", before)
+      .limit(REMOVAL_BATCH)
+      .execute();
+    if (ended.length === 0) return removed;
+    const hashes = ended.map(({ hash }) => hash);
+    await db.deleteFrom("sessions").where("hash", "in", hashes).execute();
+    removed += ended.length;
   }
 }
