@@ -39,9 +39,12 @@ function tunnels({ Agent, request }: Pick<typeof Http, "Agent" | "request">): Ht
   const toProxy = new Agent();
   class Tunnels extends Agent {
     override createConnection(
-      { host, port }: Http.ClientRequestArgs,
+      options: Http.ClientRequestArgs,
       connected: (error: Error | null, socket: Duplex) => void,
-    ): undefined {
+    ): Duplex | null | undefined {
+      // A unix socket of the plugin's own is no way out.
+      if (options.socketPath) return super.createConnection(options, connected);
+      const { host, port } = options;
       const name = host?.includes(":") === true ? `[${host}]` : host;
       const asked = request({
         socketPath: NETWORK_SOCKET,
@@ -61,6 +64,7 @@ function tunnels({ Agent, request }: Pick<typeof Http, "Agent" | "request">): Ht
         failed(new Error(`The runtime's proxy answered ${statusCode} for ${name}:${port ?? 80}.`));
       });
       asked.end();
+      return undefined;
     }
   }
   return new Tunnels(AGENT_OPTIONS);
