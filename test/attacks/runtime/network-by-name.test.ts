@@ -1,8 +1,8 @@
-import { existsSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import t, { type Test } from "tap";
 import { descriptor } from "../../../lib/contract/files/descriptor.ts";
@@ -13,6 +13,7 @@ import { type Denied, Destinations, type Resolve } from "../../../lib/runtime/ne
 import { NetworkProxy } from "../../../lib/runtime/network/proxy.ts";
 import { trustedCertificate } from "../../support/hub/lying-hub.ts";
 import { startAttacker } from "../../support/runtime/attacker.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const skip = existsSync("/usr/bin/bwrap") ? false : "needs bubblewrap";
 
@@ -111,6 +112,35 @@ t.test("fetch and node:http reach what is granted, and nothing else, unchanged",
   t.match(await host.attack(`return (await fetch(parameters.url)).status`, { url }, "victim"), {
     refused: "TypeError",
   });
+});
+
+t.test("a plugin reaches its own unix sockets only", { skip }, async (t) => {
+  const host = await startAttacker(t, {
+    setting: "both",
+    descriptor: { network: ["example.com:443"] },
+    configuration: { plugins: { grants: { evil: { network: true } } } },
+  });
+  // The name of a unix socket has 107 bytes at most: it is said from the folder that a process works in.
+  const ask = `const { relative } = await load("node:path"); const { createServer, get } = await load("node:http"); const near = (path) => relative(process.cwd(), path); const asked = (path) => new Promise((done, fail) => get({ socketPath: near(path), path: "/in" }, (answer) => { let text = ""; answer.on("data", (part) => (text += part)).on("end", () => done([answer.statusCode, text])); }).on("error", fail));`;
+  const own = `${ask} const server = createServer((request, response) => response.end("own " + request.url)); const path = context.dataDir + "/own"; await new Promise((done, fail) => server.on("error", fail).listen(near(path), done)); try { return await asked(path); } finally { server.closeAllConnections(); server.close(); }`;
+  t.same(await host.attack(own), { done: [200, "own /in"] });
+  let reached = 0;
+  const short = temporaryFolder(t);
+  symlinkSync(host.root, join(short, "root"));
+  mkdirSync(host.path("plugins/victim/data"), { recursive: true });
+  for (const name of ["outside", "plugins/victim/data/its"]) {
+    const path = host.path(name);
+    const server = createServer((_request, response) => void (reached++, response.end("outside")));
+    await new Promise<void>((resolve) => server.listen(join(short, "root", name), resolve));
+    t.teardown(() => server.close());
+    chmodSync(path, 0o777);
+    t.match(
+      await host.attack(`${ask} return await asked(parameters.path)`, { path }),
+      { refused: /^(ENOENT|EACCES|EPERM|ERR_ACCESS_DENIED)$/ },
+      path,
+    );
+  }
+  t.equal(reached, 0);
 });
 
 /** The text of got and all that it needs, as one module. */
