@@ -10,7 +10,7 @@ export type Fail = (message: string, faults: string[]) => SealiftError;
 
 const configInvalid: Fail = (message, faults) => usageError("config_invalid", message, { faults });
 
-/** Returns what was parsed without a fault. @throws what `fail` makes */
+/** Returns the document if it was parsed without a fault. @throws the error that `fail` makes */
 function soundYaml(parsed: Parsed, name: string, fail: Fail): ParsedYaml {
   if ("value" in parsed) return parsed;
   throw fail(`${name} is not valid YAML: ${parsed.faults.join("; ")}`, parsed.faults);
@@ -29,11 +29,11 @@ function checked<T extends z.ZodType>(yaml: ParsedYaml, schema: T, name: string,
 }
 
 /**
- * Parses YAML 1.2 against a schema, within limits, on this thread: of a document that the person wrote who runs the
- * command.
+ * Parses YAML 1.2 against a schema, within limits, on this thread. For documents written by the person who runs the
+ * command; {@link parseForeignYaml} is for all others.
  *
- * @param name how messages call the document, for example its path
- * @throws what `fail` makes, once, with the faults and their lines
+ * @param name the document's name in messages, for example its path
+ * @throws the error that `fail` makes, once, with all faults and their lines
  */
 export function parseYaml<T extends z.ZodType>(
   text: string,
@@ -46,9 +46,8 @@ export function parseYaml<T extends z.ZodType>(
 }
 
 /**
- * The same for a document that somebody else wrote: a large one is parsed by a thread with a deadline and a limit
- * of memory, so that
- * nothing in it can stop this one.
+ * Parses a document that somebody else wrote, as {@link parseYaml} does. A large one is parsed by a thread with a
+ * deadline and a memory limit, so that it cannot block this thread.
  */
 export async function parseForeignYaml<T extends z.ZodType>(
   text: string,

@@ -11,7 +11,7 @@ import { atMost, type Row } from "./row.ts";
 /** Part of a deployment that waiting for the disk may take (docs/performance.md). */
 const BUDGET = 0.15;
 
-/** Seconds of a deployment, and of its switch, which is short but for the barrier. */
+/** Seconds of a deployment, and of its switch. Most of the switch is the barrier. */
 interface Times {
   wall: number;
   switch: number;
@@ -20,7 +20,7 @@ interface Times {
 async function deploy({ folder, projectId, host }: Stage, durability: string): Promise<Times> {
   const root = join(folder, "host");
   rmSync(root, { recursive: true, force: true });
-  // What others have left to write is not the barrier's cost.
+  // Earlier writes that wait for the disk would be counted as the barrier's.
   await shell(`sync -f ${folder}`);
   const key = join(folder, "keys", "signer.pub");
   const args = ["--project-id", projectId, "--signer-public-key", key, "--project-root", root, "--json"];
@@ -42,7 +42,7 @@ async function deploy({ folder, projectId, host }: Stage, durability: string): P
   };
 }
 
-/** The least disturbed of some runs. */
+/** Returns the run with the smallest part of its time in the switch: the one that other work disturbed least. */
 async function best(stage: Stage, durability: string, runs: number): Promise<Times> {
   const all: Times[] = [];
   for (let run = 0; run < runs; run++) all.push(await deploy(stage, durability));

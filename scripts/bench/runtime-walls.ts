@@ -154,7 +154,7 @@ async function many(count: number): Promise<BenchRow[]> {
   for (let index = 0; index < count; index++) await project.plugin(`plugin-${index}`, "sandboxed", SOURCE);
   await using program = await RuntimeProgram.start(project, { sandbox: { wall: "required" } });
   const seconds = program.readyMs / 1000;
-  // What the start left to do is not what idling costs.
+  // Work that the start has put off would be counted as idling.
   await pause(SETTLE_MS);
   const pids = [program.pid, ...(await program.plugins()).map(({ pid = 0 }) => pid)];
   const ticks = () => pids.reduce((sum, pid) => sum + ticksOf(pid), 0);

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
-/** A file, folder or link of the traced root. Names lead to it; it stays what it is when they change. */
+/** A file, folder or link of the traced root, whatever names it has: a rename changes its folder only. */
 export interface Inode {
   id: number;
   kind: "file" | "folder" | "link";
@@ -36,7 +36,7 @@ export type Operation = { what: string } & (
   | { type: "sync"; inode: Inode; since: number }
   /** Everything before `since` is on the disk. */
   | { type: "barrier"; since: number }
-  /** Something that the program has told somebody: it must be true from here on. */
+  /** The program has promised something to a caller, which must be true after every later power cut. */
   | { type: "mark" }
 );
 
@@ -83,7 +83,7 @@ export class Disk {
     };
   }
 
-  /** Returns what stands at a path of names, or undefined. Links are not followed. */
+  /** Returns the file, folder or link at a path of names, or `undefined`. Links are not followed. */
   find(parts: readonly string[]): Inode | undefined {
     let at: Inode | undefined = this.root;
     for (const part of parts) at = at?.names.get(part);

@@ -9,7 +9,7 @@ const NAME_LIBRARIES = ["libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2"
 
 export const DEVICES = ["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"] as const;
 export const LOADER_CACHE = "/etc/ld.so.cache";
-/** Native times are told in the host's zone, which V8 reads from this link. */
+/** V8 reads the host's time zone from this link. */
 export const TIME_ZONE = "/etc/localtime";
 
 /** Returns the shared libraries of this Node.js, under the names by which the loader found them. */
@@ -19,14 +19,14 @@ export function sharedLibraries(): string[] {
   report.excludeNetwork = true;
   try {
     const { sharedObjects } = report.getReport();
-    // Native addons of this process are no business of a sandbox.
+    // A sandbox starts a plain Node.js, which loads none of the native addons of this process.
     return sharedObjects.filter((path) => path.startsWith("/") && !path.endsWith(".node"));
   } finally {
     report.excludeNetwork = before;
   }
 }
 
-/** Returns what is read to find a host by its name. They may come and go, so each start looks again. */
+/** Returns the files that name lookups read. They can appear and disappear, so each start looks again. */
 export function nameService(libraries: readonly string[]): string[] {
   const libc = libraries.filter((path) => path.includes("/libc.so"));
   const beside = libc.flatMap((path) => NAME_LIBRARIES.map((name) => join(dirname(path), name)));

@@ -5,7 +5,7 @@ import type { SandboxUser } from "../sandbox/folder-scan.ts";
 import type { ControlGroup } from "./control-group.ts";
 import { type Enclosed, FILTER_FD, INFO_FD, type Program } from "./wall.ts";
 
-/** More than this no wall has to say of itself. Characters. */
+/** Characters of the JSON that a wall writes about its child; the rest is ignored. */
 const MAX_INFO = 4096;
 
 /**
@@ -33,7 +33,8 @@ export function spawnEnclosed(
     env: {},
     cwd,
     detached: true,
-    // Whoever starts it elsewhere sets its user, and takes that word from the runtime's own.
+    // A wall that starts the program elsewhere sets the user itself, and accepts the request from the runtime's own
+    // user only.
     ...(user && enclosed !== "elsewhere" && { uid: user.uid, gid: user.gid }),
   });
   child.on("error", () => undefined);
@@ -52,9 +53,7 @@ export function spawnEnclosed(
   return child;
 }
 
-/**
- * Resolves with the process id, on this host, of what a wall encloses; with `undefined` when it ended before it told.
- */
+/** Resolves with the host's process id of the enclosed program; with `undefined` if the wall ended without it. */
 export function enclosedPid(child: ChildProcess): Promise<number | undefined> {
   const info = child.stdio[INFO_FD] as Duplex;
   let text = "";
@@ -69,7 +68,7 @@ export function enclosedPid(child: ChildProcess): Promise<number | undefined> {
   });
 }
 
-/** Returns the signal that ended what a wall encloses: the wall itself tells it by its exit code, as a shell does. */
+/** Returns the signal that ended the enclosed program. Walls report it in their exit code, as shells do. */
 export function signalOf(code: number | null): NodeJS.Signals | null {
   const found = Object.entries(constants.signals).find(([, number]) => code === 128 + number);
   return (found?.[0] as NodeJS.Signals | undefined) ?? null;

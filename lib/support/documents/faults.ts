@@ -1,10 +1,7 @@
 import type * as z from "zod";
 import { printable } from "../printable.ts";
 
-/**
- * Faults that are told of one document, and characters of each: nobody reads more, and a foreign document may have
- * any number.
- */
+/** Faults that are reported of one document, and characters of each: a foreign document may have any number. */
 const MAX_FAULTS = 20;
 const MAX_FAULT_CHARACTERS = 300;
 
@@ -21,11 +18,11 @@ export function cutFaults<T>(faults: readonly T[], describe: (fault: T) => strin
 /** The place of a value in a document. */
 export type Path = readonly PropertyKey[];
 
-/** Knowledge of a document besides its faults. */
+/** Facts about a document that make its faults easier to find. */
 interface Known {
-  /** Returns what follows a fault: its line. */
+  /** Returns the text to put behind a fault, such as its line. */
   lineOf?: (path: Path) => string;
-  /** The document. Items of its lists are called by their `id` then: `steps[install].action`. */
+  /** The document. With it, faults name the items of a list by their `id`: `steps[install].action`. */
   value?: unknown;
 }
 
