@@ -13,16 +13,25 @@ export class GrowingFile {
   total: number | undefined;
   #bytes = 0;
   #failure: { error: unknown } | undefined;
-  #change = Promise.withResolvers<void>();
+  #change = Promise.withResolvers<Buffer | undefined>();
+  /** Readers that have read all that is written. */
+  #waiting = 0;
 
   constructor(path: string) {
     this.path = path;
   }
 
-  /** Tells readers that the first `bytes` bytes are written. */
-  grow(bytes: number): void {
-    this.#bytes = bytes;
-    this.#tell();
+  /**
+   * Tells readers that these bytes are written behind those before.
+   *
+   * @returns whether a reader took the buffer itself, which then stays as it is: bytes that are in memory anyway need
+   *   not be read from the file
+   */
+  grow(bytes: Buffer): boolean {
+    const isTaken = this.#waiting > 0;
+    this.#bytes += bytes.length;
+    this.#tell(bytes);
+    return isTaken;
   }
 
   /** Tells readers that nothing more comes. */
@@ -38,7 +47,7 @@ export class GrowingFile {
   }
 
   /**
-   * Yields the bytes of the file from its start, in buffers of their own, and waits for those that are not written yet.
+   * Yields the bytes of the file from its start, in buffers that stay as they are, and waits for those that are not written yet.
    * The wait ends with {@link end} or {@link fail}.
    */
   async *read(): AsyncGenerator<Buffer> {
@@ -50,7 +59,12 @@ export class GrowingFile {
         const there = this.#bytes - position;
         if (there === 0) {
           if (this.total !== undefined) return;
-          await this.#change.promise;
+          this.#waiting++;
+          const written = await this.#change.promise;
+          if (written === undefined) continue;
+          position += written.length;
+          yield written;
+          pace(written.length);
           continue;
         }
         file ??= await open(this.path, "r");
@@ -66,9 +80,10 @@ export class GrowingFile {
     }
   }
 
-  #tell(): void {
+  #tell(written?: Buffer): void {
     const { resolve } = this.#change;
     this.#change = Promise.withResolvers();
-    resolve();
+    this.#waiting = 0;
+    resolve(written);
   }
 }

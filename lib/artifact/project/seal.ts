@@ -1,4 +1,5 @@
-import { type FileHandle, open, rm } from "node:fs/promises";
+import { writeSync } from "node:fs";
+import { open, rm } from "node:fs/promises";
 import { constants, createZstdCompress, type ZstdCompress } from "node:zlib";
 import { usageError } from "../../contract/errors.ts";
 import { freeBuffer } from "../../support/buffer-pacing.ts";
@@ -88,7 +89,7 @@ async function seal(source: TarSource, options: SealOptions): Promise<SealedArti
       pledgedSrcSize: total,
       params: { [constants.ZSTD_c_compressionLevel]: level, [constants.ZSTD_c_checksumFlag]: 0 },
     });
-    const written = writeSealed(compressor, dek, signer, { file: sink, growing: options.growing });
+    const written = writeSealed(compressor, dek, signer, { descriptor: sink.fd, growing: options.growing });
     const fed = feed(source, compressor, { ...options, total });
     fed.catch((error: unknown) => compressor.destroy(error as Error));
     const size = await Promise.all([written, fed]).then(
@@ -142,7 +143,8 @@ async function feed(
 }
 
 /**
- * Seals what the compressor makes and writes it, one piece being written while the next is made.
+ * Seals what the compressor makes and writes it. Synchronous writes: a promise for each costs more than the copy to the
+ * system's cache, and the compressor works on meanwhile.
  *
  * @returns bytes of the file
  */
@@ -150,20 +152,17 @@ async function writeSealed(
   compressor: ZstdCompress,
   dek: Uint8Array,
   signer: TwoPassSigner,
-  { file, growing }: { file: FileHandle; growing: GrowingFile | undefined },
+  { descriptor, growing }: { descriptor: number; growing: GrowingFile | undefined },
 ): Promise<number> {
   let size = 0;
-  let written = Promise.resolve();
   for await (const bytes of sealed(outputOf(compressor), dek)) {
     signer.first(bytes);
-    await written;
-    growing?.grow(size);
-    written = writeAll(file, bytes, size);
-    written.catch(() => {});
+    for (let done = 0; done < bytes.length;) done += writeSync(descriptor, bytes, done, bytes.length - done);
     size += bytes.length;
+    const isTaken = growing?.grow(bytes) ?? false;
+    // The nonce lies in memory that small buffers share.
+    if (!isTaken && bytes.length === bytes.buffer.byteLength) freeBuffer(bytes);
   }
-  await written;
-  growing?.grow(size);
   return size;
 }
 
@@ -173,11 +172,4 @@ async function* outputOf(compressor: ZstdCompress): AsyncGenerator<Buffer> {
     // The compressor begins a new buffer when one is full.
     if (chunk.byteOffset + chunk.length === OUTPUT_BYTES) freeBuffer(chunk);
   }
-}
-
-async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;)
-    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
-  // The nonce lies in memory that small buffers share.
-  if (bytes.length === bytes.buffer.byteLength) freeBuffer(bytes);
 }
