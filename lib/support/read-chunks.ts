@@ -1,16 +1,26 @@
 import type { FileHandle } from "node:fs/promises";
 
 /**
- * Reads a file from its start in chunks of `size` bytes into one reused buffer: use each chunk before asking for the
- * next.
+ * Reads a file from its start in chunks of at most `size` bytes: use each chunk before asking for the next. Two buffers
+ * take turns, so that the next chunk is read while one is used.
  */
-export async function* readChunks(file: FileHandle, signal?: AbortSignal, size = 1024 * 1024): AsyncGenerator<Buffer> {
-  const buffer = Buffer.allocUnsafe(size);
-  for (let position = 0; ;) {
-    signal?.throwIfAborted();
-    const { bytesRead } = await file.read(buffer, 0, size, position);
-    if (bytesRead === 0) return;
-    position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
+export async function* readChunks(file: FileHandle, signal?: AbortSignal, size = 512 * 1024): AsyncGenerator<Buffer> {
+  const buffers = [Buffer.allocUnsafeSlow(size), Buffer.allocUnsafeSlow(size)] as const;
+  const read = (position: number, turn: 0 | 1) => file.read(buffers[turn], 0, size, position);
+  let ahead = read(0, 0);
+  try {
+    for (let position = 0, turn: 0 | 1 = 0; ; turn = turn === 0 ? 1 : 0) {
+      signal?.throwIfAborted();
+      const { bytesRead, buffer } = await ahead;
+      if (bytesRead === 0) return;
+      position += bytesRead;
+      ahead = read(position, turn === 0 ? 1 : 0);
+      // Whoever stops here never asks for it.
+      ahead.catch(() => {});
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    // The file may be closed, and the buffer goes, only when nothing is read any more.
+    await ahead.catch(() => {});
   }
 }

@@ -47,8 +47,8 @@ export class GrowingFile {
   }
 
   /**
-   * Yields the bytes of the file from its start, in buffers that stay as they are, and waits for those that are not written yet.
-   * The wait ends with {@link end} or {@link fail}.
+   * Yields the bytes of the file from its start, in buffers that stay as they are, and waits for those that are not
+   * written yet. The wait ends with {@link end} or {@link fail}.
    */
   async *read(): AsyncGenerator<Buffer> {
     const pace = paceBuffers();
