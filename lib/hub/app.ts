@@ -7,7 +7,7 @@ import { createAuthentication, refuseAnonymous } from "./access/authentication.t
 import { limitRates } from "./access/rate-limits.ts";
 import type { HubContext } from "./context.ts";
 import type { MountOptions } from "./http/documentation.ts";
-import { answerErrors, onClientError, pathOf, sendError } from "./http/error-answers.ts";
+import { answerErrors, onClientError, pathOf, refusalOf, sendError } from "./http/error-answers.ts";
 import { HotPolls } from "./http/hot-polls.ts";
 import { shedLoad } from "./http/load-shedding.ts";
 import { requestId } from "./http/request-id.ts";
@@ -45,14 +45,17 @@ const requestIdHeader = HEADERS.requestId.toLowerCase();
 
 /** One line per request, and its numbers. */
 function tellRequests(app: FastifyInstance, { logger, metrics }: HubContext): void {
-  app.addHook("onResponse", ({ id, method, url, ip, raw, routeOptions }, reply, done) => {
+  app.addHook("onResponse", (request, reply, done) => {
+    const { id, method, url, ip, raw, routeOptions } = request;
     const { statusCode: status, elapsedTime: durationMs } = reply;
     const route = routeOptions.url ?? "none";
     nameRequest(raw, route, id);
     // Asked for each request: a reload may have changed it.
     if (logger?.isLevelEnabled(levelOf(method, status))) {
       const traceId = traceIdOf(raw);
-      logAnswered(logger, { requestId: id, traceId, method, path: pathOf(url), status, durationMs, address: ip });
+      const path = pathOf(url);
+      const refusal = refusalOf(request);
+      logAnswered(logger, { requestId: id, traceId, method, path, status, durationMs, address: ip, refusal });
     }
     const length = Number(reply.getHeader("content-length"));
     const isWhole = reply.raw.writableFinished && method !== "HEAD" && Number.isFinite(length);

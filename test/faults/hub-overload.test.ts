@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
+import { pino } from "pino";
 import t, { type Test } from "tap";
 import { createProject, isErrorBody, publication, startHub } from "../support/hub/harness.ts";
 import { startPostgresServer } from "../support/hub/postgres-server.ts";
@@ -12,7 +13,9 @@ const MANY = 40;
 async function startHubAndRival(t: Test) {
   const postgres = await startPostgresServer(t);
   if (postgres === undefined) return undefined;
-  const hub = await startHub(t, { databaseUrl: postgres.url });
+  const logs: { requestId?: string }[] = [];
+  const logger = pino({ level: "info" }, { write: (line: string) => void logs.push(JSON.parse(line) as object) });
+  const hub = await startHub(t, { databaseUrl: postgres.url, logger });
   const rival = new pg.Client({ connectionString: postgres.url });
   await rival.connect();
   t.teardown(() => rival.end());
@@ -20,7 +23,7 @@ async function startHubAndRival(t: Test) {
   t.equal((await project.publish(publication("1.0.0"))).status, 201);
   const bearer = await project.session();
   return {
-    ...{ hub, rival, project, bearer },
+    ...{ hub, rival, project, bearer, logs },
     latest: () => hub.call("GET", `${DEPLOY}/projects/${project.id}/versions/latest`, { bearer }),
     report: (host_id: string) => {
       const of = { project_id: project.id, deployment_id: host_id, status: "success", version: "1.0.0", host_id };
@@ -63,7 +66,7 @@ t.test("reports of one project that wait for each other leave the connections to
 t.test("a hub whose requests wait for the database refuses new ones at once, and says when to come back", async (t) => {
   const started = await startHubAndRival(t);
   if (started === undefined) return void t.plan(0, "PostgreSQL is not installed");
-  const { hub, rival, project, bearer, latest, blocked } = started;
+  const { hub, rival, project, bearer, logs, latest, blocked } = started;
   await rival.query("begin; lock table sessions in exclusive mode");
   const json = { xdevkey: project.key, project_id: project.id };
   const auth = () => hub.call("POST", `${DEPLOY}/auth`, { key: null, json });
@@ -79,6 +82,10 @@ t.test("a hub whose requests wait for the database refuses new ones at once, and
     isErrorBody(t, answer, 503, "hub_unavailable");
     t.match(answer.body, { error: /overloaded/ });
     t.equal(answer.headers.get("retry-after"), "5");
+    const lines = () => logs.filter(({ requestId }) => requestId === answer.headers.get("x-request-id"));
+    while (lines().length === 0) await delay(10);
+    t.match(lines(), [{ msg: "request", status: 503, refusal: /overloaded/, err: undefined }], "one line, no stack");
+    t.equal(lines().length, 1);
   }
   isErrorBody(t, await latest(), 503, "hub_unavailable");
   t.equal((await hub.call("GET", "/readyz", { key: null })).status, 200, "it stays in the balancer");

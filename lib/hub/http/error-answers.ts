@@ -51,6 +51,10 @@ const TROUBLES: Record<StorageTrouble, { status: number; code: Code; message: st
   },
 };
 
+/** The message of the PostgreSQL pool for a request that waited in vain: others are served, or none is. */
+const NO_FREE_CONNECTION = "timeout exceeded when trying to connect";
+const BUSY = "No connection to the hub's database became free in time; try again in a moment.";
+
 /** The codes of PostgreSQL for a text that it cannot store; SQLite takes them all. */
 const POSTGRES_BAD_TEXT = "22021";
 
@@ -72,7 +76,8 @@ const codeOf = (status: number): Code => CODE_OF_STATUS[status] ?? (status < 500
 function answerOf(error: FastifyError, request: FastifyRequest): HubError {
   const trouble = storageTrouble(error);
   if (trouble !== undefined) {
-    const { status, code, message, retryAfterSeconds } = TROUBLES[trouble];
+    const { status, code, message: told, retryAfterSeconds } = TROUBLES[trouble];
+    const message = error.message === NO_FREE_CONNECTION ? BUSY : told;
     return new HubError(status, code, message, { headers: { "retry-after": String(retryAfterSeconds) }, cause: error });
   }
   const status = error.statusCode ?? 500;
@@ -88,6 +93,16 @@ function answerOf(error: FastifyError, request: FastifyRequest): HubError {
   return new HubError(500, "internal", `The hub failed to answer; its log says why under request id ${request.id}.`);
 }
 
+/** True for an error whose message tells all: the hub refuses on purpose, and no code of it is to blame. */
+const isRefusal = (error: FastifyError | HubError): boolean =>
+  error instanceof HubError ? error.cause === undefined : error.statusCode === 503;
+
+/** Why the hub refused a request on purpose, with a status of 5xx. */
+const refusals = new WeakMap<FastifyRequest, string>();
+
+/** Returns why a request got a 5xx on purpose, for the one line that the log has of it. */
+export const refusalOf = (request: FastifyRequest): string | undefined => refusals.get(request);
+
 /** The places that hear of errors. */
 type Witnesses = Pick<HubContext, "logger" | "metrics">;
 
@@ -100,7 +115,8 @@ export function sendError(
 ): void {
   const answer = error instanceof HubError ? error : answerOf(error, request);
   metrics.failed(answer.code);
-  if (answer.statusCode >= 500) {
+  if (answer.statusCode >= 500 && isRefusal(error)) refusals.set(request, answer.message);
+  else if (answer.statusCode >= 500) {
     const facts = { requestId: request.id, traceId: traceIdOf(request.raw), method: request.method };
     logger?.error({ ...facts, path: pathOf(request.url), err: error }, "failed");
   }

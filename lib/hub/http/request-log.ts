@@ -10,6 +10,8 @@ export interface Answered {
   traceId: string | undefined;
   durationMs: number;
   address: string;
+  /** Why the hub refused it on purpose, with a status of 5xx. */
+  refusal?: string | undefined;
 }
 
 /** The level of a request's line. Polls that went well are `debug`: a fleet asks every minute. */
