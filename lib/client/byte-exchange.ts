@@ -12,6 +12,13 @@ export class SilenceError extends Error {
   }
 }
 
+/** The bytes to send could not be read or made: no fault of the server or of the connection. */
+export class OutgoingError extends Error {
+  constructor(cause: unknown) {
+    super("the bytes to send ended early", { cause });
+  }
+}
+
 interface ExchangeOptions {
   /** Milliseconds that connecting, the headers, and each silence of the server may take. */
   timeoutMs: number;
@@ -72,10 +79,15 @@ export function exchangeBytes(
   });
 }
 
+/** @throws OutgoingError */
 async function sendBytes(bytes: AsyncIterable<Uint8Array>, request: ClientRequest): Promise<void> {
-  for await (const chunk of bytes) {
-    if (request.destroyed) return;
-    if (!request.write(chunk)) await hasRoom(request);
+  try {
+    for await (const chunk of bytes) {
+      if (request.destroyed) return;
+      if (!request.write(chunk)) await hasRoom(request);
+    }
+  } catch (error) {
+    throw new OutgoingError(error);
   }
   request.end();
 }

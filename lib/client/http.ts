@@ -3,7 +3,7 @@ import type { Code } from "../contract/codes.ts";
 import { type ErrorFacts, type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
 import { followRedirects, type RedirectFault } from "../support/redirects.ts";
 import { traced, tracer } from "../support/tracing/tracing.ts";
-import { exchangeBytes, SilenceError } from "./byte-exchange.ts";
+import { exchangeBytes, OutgoingError, SilenceError } from "./byte-exchange.ts";
 import { type Operation, OPERATIONS, serverOf } from "./error-wording.ts";
 import type { FormBody } from "./file-form.ts";
 import { atLeastRate, LEAST_RATE, type LeastRate } from "./least-rate.ts";
@@ -99,13 +99,17 @@ async function exchange(
 const isTimeout = (error: unknown): error is Error & { event: string } =>
   error instanceof Error && error.name === "TimeoutError" && "event" in error;
 
-/** A transport failure as data: what cannot be reached or is silent may be there again later. */
+/**
+ * A transport failure as data: what cannot be reached or is silent may be there again later. A failure of the bytes to
+ * send, such as a full disk, is returned as it is.
+ */
 export function transportError(
   error: unknown,
   request: Pick<HttpRequest, "operation">,
   url: string,
   { timeoutMs, signal }: Transport,
 ): unknown {
+  if (error instanceof OutgoingError) return error.cause;
   if (error instanceof SealiftError) return error;
   if (isAbort(error) || signal?.aborted) return signal?.reason ?? error;
   const { origin } = new URL(url);

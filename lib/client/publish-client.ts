@@ -163,11 +163,17 @@ export async function listIndexes(target: PublishTarget): Promise<IndexedVersion
 export async function downloadIndex(target: PublishTarget, version: string, file: string): Promise<void> {
   const request = keyed(target, paths.index(target.projectId, version));
   const response = await send(request, target);
+  // Errors of the file, such as a full disk, are none of the connection.
+  async function* received(): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of response.body as AsyncIterable<Buffer>) yield chunk;
+    } catch (error) {
+      throw transportError(error, request, response.url, target);
+    }
+  }
   try {
     if (response.status !== 200) throw await statusError(response, request);
-    await pipeline(response.body, createWriteStream(file, { flags: "wx", mode: 0o600 }));
-  } catch (error) {
-    throw transportError(error, request, response.url, target);
+    await pipeline(received, createWriteStream(file, { flags: "wx", mode: 0o600 }));
   } finally {
     if (!response.body.destroyed) response.discard();
   }

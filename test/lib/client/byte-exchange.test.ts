@@ -95,5 +95,5 @@ t.test("an early answer ends the sending, and a source that fails ends the reque
   }
   const silent = await answering(t, () => {});
   const failed = exchangeBytes(silent, headers, { timeoutMs: 60_000 }, { method: "POST", bytes: failing() });
-  await t.rejects(failed, { message: "the file changed" });
+  await t.rejects(failed, { cause: { message: "the file changed" } });
 });

@@ -8,9 +8,10 @@ import t from "tap";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
 import { DevkeysClient } from "../../../lib/client/devkeys-client.ts";
 import { publishArtifact } from "../../../lib/client/publish-client.ts";
-import type { SealiftError } from "../../../lib/contract/errors.ts";
+import { asSealiftError, type SealiftError } from "../../../lib/contract/errors.ts";
 import { buildProject, type PublishEvent, publishProject } from "../../../lib/publisher/publish-project.ts";
 import { forgedSigner, planText, signedFile } from "../../support/forged/artifact.ts";
+import { mountMemory } from "../../support/host/loop-file-system.ts";
 import { startDoor, type Trouble } from "../../support/hub/door.ts";
 import { startLyingHub } from "../../support/hub/lying-hub.ts";
 import { createProject, startHub } from "../../support/hub/real-hub.ts";
@@ -209,6 +210,30 @@ t.test(
     await t.rejects(publishProject({ ...options, output }), { code: "usage" }, "a file that exists ends the upload");
   },
 );
+
+t.test("a full temporary folder ends the publication at once, and is no failure of the connection", async (t) => {
+  const mounted = mountMemory(t, 4 * 1024 * 1024);
+  if ("reason" in mounted) return void t.comment(`not mounted here: ${mounted.reason}`);
+  const folder = t.testdir({});
+  const hub = await startHub(t, { dataDir: join(folder, "hub") });
+  const project = await createProject(hub);
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = mounted.folder;
+  t.teardown(() => (before === undefined ? delete process.env.TMPDIR : (process.env.TMPDIR = before)));
+  const events: PublishEvent[] = [];
+  const publishing = publishProject({
+    sourceRoot: source(folder, project.id, { "plugins/demo/data.bin": large.file }),
+    ...{ projectId: project.id, projectName: "Demo", version: "1.0.0", include: [], limits: DEFAULT_LIMITS, level: 3 },
+    ...{ signal: new AbortController().signal, seed: randomBytes(32), emit: (event) => events.push(event) },
+    hub: { hubUrl: hub.url, apiKey: project.key, timeoutMs: 10_000 },
+  });
+  const error = await publishing.catch((thrown: unknown) => thrown);
+  t.match(asSealiftError(error), { code: "disk_full" });
+  t.notOk(
+    events.some(({ event }) => event === "upload.retrying"),
+    "nothing was repeated",
+  );
+});
 
 const temporaries = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("sealift-publish-"));
 
