@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream, lstatSync, readdirSync } from "nod
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { readLines } from "../artifact/tree/read-lines.ts";
+import { readLineBatches } from "../artifact/tree/read-lines.ts";
 import { comparePaths } from "../artifact/tree/tree-digest.ts";
 import type { FileEntry } from "../artifact/tree/tree-index.ts";
 import type { TargetName } from "../contract/target.ts";
@@ -116,7 +116,12 @@ function* walk(folder: string, below: string): Generator<string> {
 
 /** Reads the list of a release line by line; undefined for a line that is not what {@link writeContents} wrote. */
 export async function* readContents(folder: string): AsyncGenerator<ListedLine | undefined> {
-  for await (const line of readLines(join(folder, CONTENTS_FILE), MAX_LINE_BYTES)) yield parsed(line);
+  for await (const lines of readContentsInBatches(folder)) yield* lines;
+}
+
+/** Reads the list of a release as {@link readContents} does, and gives many lines together. */
+export async function* readContentsInBatches(folder: string): AsyncGenerator<(ListedLine | undefined)[]> {
+  for await (const lines of readLineBatches(join(folder, CONTENTS_FILE), MAX_LINE_BYTES)) yield lines.map(parsed);
 }
 
 async function digestOf(file: string): Promise<string> {

@@ -2,12 +2,12 @@ import { existsSync } from "node:fs";
 import { join, posix } from "node:path";
 import type { BaseTree } from "../artifact/delta/complete-tree.ts";
 import { comparePaths, TreeDigest } from "../artifact/tree/tree-digest.ts";
-import type { TreeEntry } from "../artifact/tree/tree-index.ts";
+import type { FileEntry, FolderEntry, TreeEntry } from "../artifact/tree/tree-index.ts";
 import { readTreeList } from "../artifact/tree/tree-list.ts";
 import { artifactError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
 import { missing } from "../support/files.ts";
-import { CONTENTS_FILE, readContents, REST_FOLDER } from "./contents.ts";
+import { CONTENTS_FILE, readContentsInBatches, REST_FOLDER } from "./contents.ts";
 import type { Layout, Section } from "./layout.ts";
 import { listReleases, type Release } from "./release.ts";
 
@@ -60,22 +60,26 @@ function checkList(entries: readonly TreeEntry[], release: Release): void {
 
 type ListedTree = Pick<BaseTree, "entries" | "pathOf">;
 
+/** A file of the source tree, and its path below the release's folder. */
+interface PlacedFile extends FileEntry {
+  place: string;
+}
+
 async function listedInContents(folder: string, release: Release): Promise<ListedTree> {
-  const entries: TreeEntry[] = [];
-  const places = new Map<string, string>();
+  const entries: (PlacedFile | FolderEntry)[] = [];
   const sourcePathOf = sourcePaths(release.source_folders!);
-  for await (const listed of readContents(folder)) {
-    if (listed === undefined) throw listChanged(release);
-    if ("folder" in listed) entries.push({ type: "folder", path: listed.folder });
-    else if (listed.executable !== undefined) {
-      const { executable, source = listed } = listed;
-      const path = sourcePathOf(listed.path);
-      places.set(path, listed.path);
-      entries.push({ type: "file", path, executable, size: source.size, sha256: source.sha256 });
+  for await (const batch of readContentsInBatches(folder))
+    for (const listed of batch) {
+      if (listed === undefined) throw listChanged(release);
+      if ("folder" in listed) entries.push({ type: "folder", path: listed.folder });
+      else if (listed.executable !== undefined) {
+        const { path: place, executable, source = listed } = listed;
+        const { size, sha256 } = source;
+        entries.push({ type: "file", path: sourcePathOf(place), executable, size, sha256, place });
+      }
     }
-  }
   entries.sort((a, b) => comparePaths(a.path, b.path));
-  return { entries, pathOf: (path) => `${folder}/${places.get(path)!}` };
+  return { entries, pathOf: (file) => `${folder}/${(file as PlacedFile).place}` };
 }
 
 /**
@@ -102,7 +106,7 @@ export function sourcePaths(folders: Readonly<Record<string, string>>): (path: s
 
 async function listedByOlderVersion(layout: Layout, target: TargetName, release: Release): Promise<ListedTree> {
   const entries = await readTreeList(join(layout.release(target, release.name), TREE_LIST));
-  return { entries, pathOf: (path) => sourceFile(layout, target, release, path) };
+  return { entries, pathOf: ({ path }) => sourceFile(layout, target, release, path) };
 }
 
 /**

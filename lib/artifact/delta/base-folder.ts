@@ -35,5 +35,5 @@ export async function readBaseFolder(
         hint: "Unpack the full artifact of that version again.",
       },
     );
-  return { version, contentSha256, entries, pathOf: (path) => join(root, path) };
+  return { version, contentSha256, entries, pathOf: ({ path }) => join(root, path) };
 }

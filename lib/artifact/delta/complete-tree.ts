@@ -27,7 +27,7 @@ export interface BaseTree {
   /** Files and empty folders in canonical order. */
   entries: readonly TreeEntry[];
   /** Returns the place of one of its files on this disk. */
-  pathOf: (path: string) => string;
+  pathOf: (file: FileEntry) => string;
 }
 
 export interface CompleteOptions {
@@ -69,15 +69,17 @@ export async function completeTree(options: CompleteOptions): Promise<TreeWriter
       if (before !== undefined && comparePaths(before, path) >= 0)
         throw deltaInvalid(`line ${number} names ${quoted(path)} twice or out of order`);
       before = path;
-      while (at < base.entries.length && comparePaths(base.entries[at]!.path, path) < 0)
-        await completion.keep(base.entries[at++]!);
+      while (at < base.entries.length && comparePaths(base.entries[at]!.path, path) < 0) {
+        const busy = completion.keep(base.entries[at++]!);
+        if (busy !== undefined) await busy;
+      }
       const replaced = base.entries[at]?.path === path ? base.entries[at++] : undefined;
       await completion.apply(line, replaced !== undefined);
       signal?.throwIfAborted();
     }
     while (at < base.entries.length) {
-      await completion.keep(base.entries[at++]!);
-      signal?.throwIfAborted();
+      const busy = completion.keep(base.entries[at++]!);
+      if (busy !== undefined) await busy;
     }
     await completion.finish(deltaFiles);
     return completion.tree;
@@ -98,7 +100,6 @@ function checkHeader(text: string, base: BaseTree, expected: CompleteOptions["ex
 class Completion {
   readonly tree: TreeWriter;
   readonly #options: CompleteOptions;
-  readonly #files: ReadonlyMap<string, FileEntry>;
   readonly #maker: FileMaker;
   #members = 0;
 
@@ -106,15 +107,17 @@ class Completion {
     this.#options = options;
     this.tree = new TreeWriter(options.output, options.limits);
     this.#maker = new FileMaker(options.thread, options.signal);
-    this.#files = new Map(
-      options.base.entries.flatMap((entry) => (entry.type === "file" ? [[entry.path, entry]] : [])),
-    );
   }
 
-  /** Takes an entry of the base as it is. */
-  async keep(entry: TreeEntry): Promise<void> {
-    if (entry.type === "folder") this.tree.folder(`${entry.path}/`);
-    else await this.#copyBase(entry, entry.path, entry.executable);
+  /**
+   * Takes an entry of the base as it is.
+   *
+   * @returns undefined when the next one can follow at once, as after nearly every file
+   */
+  keep(entry: TreeEntry): Promise<void> | undefined {
+    if (entry.type === "file") return this.#copyBase(entry, entry.path, entry.executable);
+    this.tree.folder(`${entry.path}/`);
+    return undefined;
   }
 
   async apply(line: DeltaLine, replaces: boolean): Promise<void> {
@@ -134,7 +137,7 @@ class Completion {
     const { put, executable, size, sha256, base, member, pieces } = line;
     if (member !== undefined && member !== ++this.#members)
       throw deltaInvalid(`${quoted(put)} takes its bytes out of order`);
-    const source = base === undefined ? undefined : this.#files.get(base);
+    const source = base === undefined ? undefined : fileAt(this.#options.base.entries, base);
     if (base !== undefined && source === undefined)
       throw deltaInvalid(`${quoted(put)} copies ${quoted(base)}, which the base does not have`);
     if (pieces !== undefined) {
@@ -173,7 +176,7 @@ class Completion {
 
   async #assemble(line: PutLine, source: FileEntry): Promise<void> {
     const { put, size, member } = line;
-    const from = this.#options.base.pathOf(source.path);
+    const from = this.#options.base.pathOf(source);
     using copies = new RegularFile(from, source.size, () => otherSize(source.path));
     const pieces = line.pieces!;
     const fresh = pieces.reduce<number>((sum, piece) => sum + (typeof piece === "number" ? piece : 0), 0);
@@ -201,12 +204,26 @@ class Completion {
   }
 
   /** A file of the base under a path of the new tree. It is copied, and its digest checked, when all files are. */
-  async #copyBase({ path, size, sha256 }: FileEntry, to: string, executable: boolean): Promise<void> {
+  #copyBase(file: FileEntry, to: string, executable: boolean): Promise<void> | undefined {
+    const { path, size, sha256 } = file;
     const target = this.tree.claimFile(to, size);
     const entry = this.tree.recordFile(to, size, executable, sha256);
-    const from = this.#options.base.pathOf(path);
-    await this.#maker.copy({ path, from, to: target, size, sha256, executable }, entry);
+    const from = this.#options.base.pathOf(file);
+    return this.#maker.copy({ path, from, to: target, size, sha256, executable }, entry);
   }
+}
+
+/** Finds a file among entries in canonical order. */
+function fileAt(entries: readonly TreeEntry[], path: string): FileEntry | undefined {
+  let from = 0;
+  let to = entries.length;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (comparePaths(entries[middle]!.path, path) < 0) from = middle + 1;
+    else to = middle;
+  }
+  const found = entries[from];
+  return found?.type === "file" && found.path === path ? found : undefined;
 }
 
 /** The pieces of a new file, each with its place there. */

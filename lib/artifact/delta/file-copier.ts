@@ -22,6 +22,28 @@ export interface FileCopy {
   sha256: string;
 }
 
+/**
+ * Files that one thread copies, as columns: they reach another thread in a fraction of the time that an object for each
+ * file takes.
+ */
+export class CopyList {
+  readonly paths: string[] = [];
+  readonly from: string[] = [];
+  readonly to: string[] = [];
+  readonly executable: boolean[] = [];
+  readonly sizes: number[] = [];
+  readonly sha256: string[] = [];
+
+  add(file: FileCopy): void {
+    this.paths.push(file.path);
+    this.from.push(file.from);
+    this.to.push(file.to);
+    this.executable.push(file.executable);
+    this.sizes.push(file.size);
+    this.sha256.push(file.sha256);
+  }
+}
+
 export const baseChanged = (path: string, why: string): SealiftError =>
   artifactError("delta_base_changed", `${quoted(path)} of the running release ${why}.`, {
     hint: "Hosts take the full artifact instead. A plugin should write below its data/ only.",
@@ -42,12 +64,27 @@ export class FileCopier {
   readonly #reflinks = new Reflinks();
 
   /**
-   * Copies a file of at most {@link LARGE_FILE_BYTES}.
+   * Copies files of at most {@link LARGE_FILE_BYTES} each.
    *
-   * @returns the new file's time of modification, in milliseconds
+   * @param list may have come from another thread
+   * @returns the time of modification of each new file, in milliseconds
    * @throws ArtifactError `delta_base_changed`
    */
-  copy(file: FileCopy): number {
+  copy({ paths, from, to, executable, sizes, sha256 }: Readonly<Omit<CopyList, "add">>): Float64Array {
+    const times = new Float64Array(paths.length);
+    for (let at = 0; at < times.length; at++)
+      times[at] = this.#copyOne({
+        path: paths[at]!,
+        from: from[at]!,
+        to: to[at]!,
+        executable: executable[at]!,
+        size: sizes[at]!,
+        sha256: sha256[at]!,
+      });
+    return times;
+  }
+
+  #copyOne(file: FileCopy): number {
     const cloned = this.#reflinks.mayWork ? this.#clone(file) : undefined;
     if (cloned !== undefined) return cloned;
     // The bytes that are hashed are the ones that are written: nobody can change them in between.
@@ -74,8 +111,12 @@ export class FileCopier {
     let bytes = 0;
     try {
       descriptor = openSync(from, READ);
-      for (let read = -1; read !== 0 && bytes <= size; bytes += read)
+      // A file that is asked for one byte more than it should have gives that byte, too, when it is longer.
+      let read: number;
+      do {
         read = readSync(descriptor, this.#buffer, bytes, size + 1 - bytes, null);
+        bytes += read;
+      } while (read > 0 && bytes < size);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === "EMFILE" || code === "ENFILE") throw error;

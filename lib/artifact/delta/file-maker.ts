@@ -3,14 +3,14 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RingWriter } from "../project/ring.ts";
 import { NewFile } from "../tree/new-file.ts";
 import type { FileEntry } from "../tree/tree-index.ts";
-import { checkCopied, FileCopier, type FileCopy, LARGE_FILE_BYTES, otherSize } from "./file-copier.ts";
+import { checkCopied, CopyList, FileCopier, type FileCopy, LARGE_FILE_BYTES, otherSize } from "./file-copier.ts";
 import { patchClone, Reflinks } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
 
 /** The thread that writes beside this one: of the artifact's unpacker. */
 export interface SecondThread {
   /** @returns the time of modification of each new file, in milliseconds */
-  copy(files: readonly FileCopy[]): Promise<Float64Array>;
+  copy(files: CopyList): Promise<Float64Array>;
   writeFile(path: string, executable: boolean): { ring: RingWriter; written: Promise<void> };
 }
 
@@ -38,23 +38,23 @@ const TURN_BYTES = 4 * 1024 * 1024;
 
 /** Files that one thread copies, and the entries that they get in the tree. */
 class Batch {
-  readonly files: FileCopy[] = [];
+  readonly files = new CopyList();
   readonly #entries: FileEntry[] = [];
   /** Their cost: that of their bytes, and of being files. */
   bytes = 0;
 
   add(file: FileCopy, entry: FileEntry): void {
-    this.files.push(file);
+    this.files.add(file);
     this.#entries.push(entry);
     this.bytes += file.size + FILE_COST_BYTES;
   }
 
   copyWith(copier: FileCopier): void {
-    this.date(this.files.map((file) => copier.copy(file)));
+    this.date(copier.copy(this.files));
   }
 
-  date(times: ArrayLike<number>): void {
-    for (const [index, entry] of this.#entries.entries()) entry.mtimeMs = times[index]!;
+  date(times: Float64Array): void {
+    this.#entries.forEach((entry, at) => (entry.mtimeMs = times[at]!));
   }
 }
 
@@ -83,12 +83,13 @@ export class FileMaker {
    * Takes over a file of the base, now or later.
    *
    * @param entry gets the new file's time of modification
+   * @returns undefined when the file is taken over later: a promise for each small one would cost as much as its bytes
    * @throws ArtifactError `delta_base_changed` for this file or an earlier one
    */
-  async copy(file: FileCopy, entry: FileEntry): Promise<void> {
-    if (file.size > LARGE_FILE_BYTES) return await this.#copyLarge(file);
+  copy(file: FileCopy, entry: FileEntry): Promise<void> | undefined {
+    if (file.size > LARGE_FILE_BYTES) return this.#copyLarge(file);
     this.#batch.add(file, entry);
-    if (this.#batch.bytes >= BATCH_BYTES) await this.#copyBatch();
+    return this.#batch.bytes < BATCH_BYTES ? undefined : this.#copyBatch();
   }
 
   async #copyBatch(): Promise<void> {

@@ -89,7 +89,7 @@ port.on("message", (message: ToWorker) => {
     case "copy":
       carryOut(() => {
         copier ??= new FileCopier();
-        return Float64Array.from(message.files, (file) => copier!.copy(file));
+        return copier.copy(message.files);
       });
       break;
     case "write":

@@ -4,7 +4,7 @@ import type { Code } from "../../contract/codes.ts";
 import { artifactError, asSealiftError, type ErrorKind, SealiftError } from "../../contract/errors.ts";
 import { freeBuffer } from "../../support/buffer-pacing.ts";
 import { startThread } from "../../support/thread.ts";
-import type { FileCopy } from "../delta/file-copier.ts";
+import type { CopyList } from "../delta/file-copier.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
 import { exceeded } from "../tree/safe-path.ts";
 import { newRing, type Ring, RingWriter } from "./ring.ts";
@@ -15,7 +15,7 @@ import { FrameWalker, MAX_WINDOW_LOG } from "./zstd-frame.ts";
 export type ToWorker =
   | { type: "digest"; except: string; folders: string[] }
   | { type: "list"; except: string; file: string }
-  | { type: "copy"; files: readonly FileCopy[] }
+  | { type: "copy"; files: Omit<CopyList, "add"> }
   | { type: "write"; path: string; executable: boolean; ring: Ring };
 
 /** A {@link SealiftError} as it goes from one thread to the other. */
@@ -244,7 +244,7 @@ export class Unpacker implements AsyncDisposable {
    * @returns the time of modification of each new file, in milliseconds
    * @throws ArtifactError `delta_base_changed`
    */
-  async copy(files: readonly FileCopy[]): Promise<Float64Array> {
+  async copy(files: CopyList): Promise<Float64Array> {
     return (await this.#let({ type: "copy", files }))!;
   }
 

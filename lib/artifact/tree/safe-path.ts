@@ -122,19 +122,18 @@ export class NameRegistry {
 
   /** @returns the path @throws ArtifactError `member_duplicate` */
   add(components: readonly string[], type: "file" | "folder"): string {
-    this.#addParents(components);
     const path = components.join("/");
+    this.#addParents(path);
     if (components.length > 0) this.#claim(path, type);
     return path;
   }
 
-  #addParents(components: readonly string[]): void {
-    const parent = components.slice(0, -1);
-    const path = parent.join("/");
-    if (this.#parents.has(path)) return;
+  #addParents(path: string): void {
+    const parent = path.slice(0, Math.max(0, path.lastIndexOf("/")));
+    if (this.#parents.has(parent)) return;
     this.#addParents(parent);
-    this.#claim(path, "implied");
-    this.#parents.add(path);
+    this.#claim(parent, "implied");
+    this.#parents.add(parent);
   }
 
   #claim(path: string, type: Seen["type"]): void {

@@ -31,7 +31,10 @@ export function comparePaths(a: string, b: string): number {
  * number of files only.
  */
 export class TreeDigest {
-  readonly #files: [path: string, sha256: string][] = [];
+  readonly #paths: string[] = [];
+  readonly #digests: string[] = [];
+  /** Whether they were added in canonical order, as nearly always: then nothing is sorted. */
+  #inOrder = true;
 
   /** Of the files among some entries. */
   static of(entries: Iterable<TreeEntry>): TreeDigest {
@@ -45,37 +48,62 @@ export class TreeDigest {
    * @param sha256 lower-case hex of the file's bytes
    */
   add(path: string, sha256: string): void {
-    this.#files.push([path, sha256]);
+    const last = this.#paths.at(-1);
+    if (last !== undefined && comparePaths(last, path) > 0) this.#inOrder = false;
+    this.#paths.push(path);
+    this.#digests.push(sha256);
   }
 
   get size(): number {
-    return this.#files.length;
+    return this.#paths.length;
   }
 
   /** The digest of the files for which `keep` answers true, in lower-case hex. */
-  digest(keep: (path: string) => boolean = () => true): string {
-    return digestOf(this.#files.filter(([path]) => keep(path)));
+  digest(keep?: (path: string) => boolean): string {
+    const digest = new LineDigest();
+    for (const at of this.#order()) {
+      const path = this.#paths[at]!;
+      if (keep === undefined || keep(path)) digest.add(path, this.#digests[at]!);
+    }
+    return digest.end();
   }
 
   /** The digest of one folder, with paths relative to it; `undefined` when it holds no file. */
   digestOfFolder(folder: string): string | undefined {
     const prefix = `${folder}/`;
-    const files = this.#files.filter(([path]) => path.startsWith(prefix));
-    if (files.length === 0) return undefined;
-    return digestOf(files.map(([path, sha256]) => [path.slice(prefix.length), sha256]));
+    const digest = new LineDigest();
+    let found = false;
+    for (const at of this.#order()) {
+      const path = this.#paths[at]!;
+      if (!path.startsWith(prefix)) continue;
+      found = true;
+      digest.add(path.slice(prefix.length), this.#digests[at]!);
+    }
+    return found ? digest.end() : undefined;
+  }
+
+  /** The numbers of the files in canonical order of their paths. */
+  #order(): Iterable<number> {
+    const numbers = this.#paths.keys();
+    if (this.#inOrder) return numbers;
+    return [...numbers].toSorted((a, b) => comparePaths(this.#paths[a]!, this.#paths[b]!));
   }
 }
 
-function digestOf(files: [string, string][]): string {
-  const sorted = files.toSorted(([a], [b]) => comparePaths(a, b));
-  const hash = createHash("sha256");
-  // A call of the hash costs more than a line: it gets many at once.
-  let lines = "";
-  for (const [path, sha256] of sorted) {
-    lines += `${path}:${sha256}\n`;
-    if (lines.length < BATCH_CHARACTERS) continue;
-    hash.update(lines.slice(0, -1));
-    lines = "\n";
+/** Hashes lines of paths and digests, with a newline between them. */
+class LineDigest {
+  readonly #hash = createHash("sha256");
+  #lines = "";
+
+  add(path: string, sha256: string): void {
+    this.#lines += `${path}:${sha256}\n`;
+    // A call of the hash costs more than a line: it gets many at once.
+    if (this.#lines.length < BATCH_CHARACTERS) return;
+    this.#hash.update(this.#lines.slice(0, -1));
+    this.#lines = "\n";
   }
-  return hash.update(lines.slice(0, -1)).digest("hex");
+
+  end(): string {
+    return this.#hash.update(this.#lines.slice(0, -1)).digest("hex");
+  }
 }

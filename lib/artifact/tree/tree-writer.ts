@@ -39,6 +39,10 @@ export class TreeWriter {
   readonly #safe: SafeNames;
   readonly #names = new NameRegistry();
   readonly #folders = new Set<string>();
+  /** Folders that a file lies in. */
+  readonly #filled = new Set<string>();
+  /** The one of the last file: files of one folder follow each other. */
+  #lastFolder = "";
   readonly #listed: FileEntry[] = [];
   #file: OpenFile | undefined;
 
@@ -52,8 +56,7 @@ export class TreeWriter {
   folder(name: string): void {
     this.#countEntry();
     const components = this.#safe.components(name);
-    this.#names.add(components, "folder");
-    this.#makeFolder(components);
+    this.#makeFolder(this.#names.add(components, "folder"));
   }
 
   /**
@@ -88,8 +91,8 @@ export class TreeWriter {
 
   /** The files of the tree and its empty folders, in canonical order. */
   list(): TreeEntry[] {
-    const occupied = new Set<string>();
-    for (const path of [...this.#folders, ...this.#listed.map((file) => file.path)]) {
+    const occupied = new Set(this.#filled);
+    for (const path of this.#folders) {
       const slash = path.lastIndexOf("/");
       if (slash > 0) occupied.add(path.slice(0, slash));
     }
@@ -114,9 +117,10 @@ export class TreeWriter {
       throw artifactError("member_unsafe", `The archive's file ${quoted(name)} is named as a folder.`);
     if (size > this.#limits.maxEntryBytes) throw this.#entryTooLarge(name);
     if (this.bytes + size > this.#limits.maxTotalBytes) throw this.#totalTooLarge();
-    this.#names.add(components, "file");
-    this.#makeFolder(components.slice(0, -1));
-    return components.join("/");
+    const path = this.#names.add(components, "file");
+    const slash = path.lastIndexOf("/");
+    if (slash > 0) this.#fillFolder(path.slice(0, slash));
+    return path;
   }
 
   /** Takes the file's next bytes, which may be overwritten when this returns. */
@@ -155,9 +159,15 @@ export class TreeWriter {
     this.#file = undefined;
   }
 
-  #makeFolder(components: readonly string[]): void {
-    const path = components.join("/");
-    if (components.length === 0 || this.#folders.has(path)) return;
+  #fillFolder(path: string): void {
+    if (path === this.#lastFolder) return;
+    this.#lastFolder = path;
+    this.#filled.add(path);
+    this.#makeFolder(path);
+  }
+
+  #makeFolder(path: string): void {
+    if (path === "" || this.#folders.has(path)) return;
     mkdirSync(join(this.#root, path), { recursive: true, mode: 0o755 });
     this.#folders.add(path);
   }

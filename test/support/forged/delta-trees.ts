@@ -97,7 +97,7 @@ export const baseOf = ({ project, entries }: Version, tree: string): BaseTree =>
   version: project.manifest.version,
   contentSha256: project.manifest.content_sha256,
   entries,
-  pathOf: (path) => join(tree, path),
+  pathOf: ({ path }) => join(tree, path),
 });
 
 /** Completes a tree from a delta. @returns the folder */
