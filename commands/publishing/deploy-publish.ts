@@ -1,4 +1,5 @@
 import { Command, Option } from "clipanion";
+import { waitSentence } from "../../lib/client/wait-event.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { publish } from "../../lib/options/publish.ts";
 import type { DeltaBases } from "../../lib/publisher/publish-deltas.ts";
@@ -201,7 +202,11 @@ function renderer(progress: {
         // One bar at a time: the artifact is uploaded while it is packed.
         return event.total_bytes === null ? undefined : progress.update("Uploading", event.bytes, event.total_bytes);
       case "upload.retrying":
-        return progress.line(`${event.message} Uploading again: attempt ${event.attempt} of ${event.attempts}.`);
+        return progress.line(
+          `${event.message} Uploading again${event.wait_ms > 0 ? ` in ${Math.ceil(event.wait_ms / 1000)} s, as the hub asks` : ""}: attempt ${event.attempt} of ${event.attempts}.`,
+        );
+      case "hub.waiting":
+        return progress.line(waitSentence(event));
       case "scan.done":
         return progress.line(
           `${event.files} files, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out (see --dry-run)` : ""}`,

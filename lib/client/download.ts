@@ -101,7 +101,9 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
     if (!again || idle >= MAX_IDLE_TRIES || received > (total ?? Infinity)) throw why;
     options.signal?.throwIfAborted();
     const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** idle) * (0.75 + Math.random() / 2);
-    const wait = Math.max(delay, askedWait(why as Error) ?? 0);
+    const asked = askedWait(why as Error) ?? 0;
+    const wait = Math.max(delay, asked);
+    if (asked > 0) options.onWait?.(why as SealiftError, asked);
     await sleep(wait, undefined, options.signal && { signal: options.signal });
     if (received > 0) options.onResumed?.(received, (why as Error).message);
   }

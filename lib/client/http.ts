@@ -17,6 +17,8 @@ export interface Transport {
   /** Milliseconds: connecting, waiting for headers, and each silence while a body moves; never a whole transfer. */
   timeoutMs: number;
   signal?: AbortSignal;
+  /** Hears of each pause that the server asks for with `Retry-After`, before the request is repeated. */
+  onWait?: (error: SealiftError, waitMs: number) => void;
   /** Below it an answer's body is given up; {@link LEAST_RATE} unless given. */
   leastRate?: LeastRate;
 }
@@ -33,6 +35,8 @@ export interface HttpRequest {
   form?: () => FormBody | Promise<FormBody>;
   /** The body holds a secret: it follows no redirect to another origin. */
   secretBody?: boolean;
+  /** It changes nothing on the server, although it is no GET: it is repeated like one. */
+  isRepeatable?: boolean;
   /** Values that must not come back in an error's text. */
   secrets?: readonly string[];
 }

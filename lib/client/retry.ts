@@ -26,58 +26,66 @@ const TRANSIENT = new Set<Code>([
 /** True for an error that may be gone at the next try: 408, 429, 5xx, connections. */
 export const isTransient = (error: unknown): boolean => error instanceof SealiftError && TRANSIENT.has(error.code);
 
-/**
- * The one retry rule (docs/contract/marketplace.md): GETs are tried three times more after 408, 429, 5xx and connection
- * errors (and 404, where the operation says that a version may still be propagating), with exponential delays from 0.5
- * s and jitter; `Retry-After` is honoured up to 60 s. Everything else is tried once.
- */
-export async function withRetries<T>(
-  request: HttpRequest,
-  { signal }: Transport,
-  attempt: () => Promise<T>,
-): Promise<T> {
-  if (request.method !== "GET") return attempt();
+/** A failure after which there is another attempt. */
+export interface Retry {
+  error: SealiftError;
+  /** The number of the next attempt, and how many there are at most. */
+  attempt: number;
+  attempts: number;
+  /** Milliseconds that the server asks to wait; 0 if it does not. */
+  waitMs: number;
+}
+
+interface Repetition {
+  signal?: AbortSignal | undefined;
+  isWorthIt: (error: SealiftError) => boolean;
+  onRetry: (retry: Retry) => void;
+}
+
+async function tried<T>(attempt: () => Promise<T>, { signal, isWorthIt, onRetry }: Repetition): Promise<T> {
+  const isRetried = (error: unknown): error is SealiftError => error instanceof SealiftError && isWorthIt(error);
   return pRetry(attempt, {
     retries: RETRIES,
     minTimeout: FIRST_DELAY_MS,
     factor: 2,
     randomize: true,
     ...(signal && { signal }),
-    shouldRetry: ({ error }) =>
-      isTransient(error) || (OPERATIONS[request.operation].retry404 === true && (error as SealiftError).status === 404),
-    onFailedAttempt: async ({ error, retriesLeft }) => {
-      const wait = retriesLeft > 0 ? askedWait(error) : undefined;
-      if (wait !== undefined) await sleep(wait, undefined, signal && { signal });
+    shouldRetry: ({ error }) => isRetried(error),
+    onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
+      if (retriesLeft === 0 || !isRetried(error)) return;
+      const waitMs = askedWait(error) ?? 0;
+      onRetry({ error, attempt: attemptNumber + 1, attempts: RETRIES + 1, waitMs });
+      if (waitMs > 0) await sleep(waitMs, undefined, signal && { signal });
     },
   });
 }
 
-export interface RepeatOptions {
-  signal?: AbortSignal;
-  /**
-   * Hears of each failure after which there is another attempt: the number of the next one, and how many there are at
-   * most.
-   */
-  onRetry: (error: SealiftError, attempt: number, attempts: number) => void;
+/**
+ * The one retry rule (docs/contract/README.md): GETs, and what is as safe to repeat, are tried three times more after
+ * 408, 429, 5xx and connection errors (and 404, where the operation says that a version may still be propagating), with
+ * exponential delays from 0.5 s and jitter; `Retry-After` is honoured up to 60 s. Everything else is tried once.
+ */
+export async function withRetries<T>(
+  request: HttpRequest,
+  { signal, onWait }: Transport,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  if (request.method !== "GET" && request.isRepeatable !== true) return attempt();
+  const { retry404 = false } = OPERATIONS[request.operation];
+  return tried(attempt, {
+    signal,
+    isWorthIt: (error) => isTransient(error) || (retry404 && error.status === 404),
+    onRetry: ({ error, waitMs }) => waitMs > 0 && onWait?.(error, waitMs),
+  });
 }
 
 /**
  * Repeats what may be done twice without harm, such as a publication of the same bytes, after 408, 429, 5xx and
  * connection errors: three times more, with the delays of {@link withRetries}.
  */
-export async function repeated<T>(attempt: () => Promise<T>, { signal, onRetry }: RepeatOptions): Promise<T> {
-  return pRetry(attempt, {
-    retries: RETRIES,
-    minTimeout: FIRST_DELAY_MS,
-    factor: 2,
-    randomize: true,
-    ...(signal && { signal }),
-    shouldRetry: ({ error }) => isTransient(error),
-    onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
-      if (retriesLeft === 0 || !(error instanceof SealiftError) || !isTransient(error)) return;
-      onRetry(error, attemptNumber + 1, RETRIES + 1);
-      const wait = askedWait(error);
-      if (wait !== undefined) await sleep(wait, undefined, signal && { signal });
-    },
-  });
+export async function repeated<T>(
+  attempt: () => Promise<T>,
+  { signal, onRetry }: Pick<Repetition, "signal" | "onRetry">,
+): Promise<T> {
+  return tried(attempt, { signal, onRetry, isWorthIt: isTransient });
 }

@@ -97,6 +97,9 @@ export class DeploymentModel {
         this.transfer.add(at, event.bytes);
         this.unpacking.add(at, event.unpacked_bytes);
         break;
+      case "hub.waiting":
+        this.note = deploySentence(event);
+        break;
       case "fetch.resumed":
         this.note = `connection lost, going on (${event.reason})`;
         break;

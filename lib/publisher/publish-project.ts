@@ -8,6 +8,7 @@ import { listProject, type Project, type ProjectOptions, readProject } from "../
 import { type SealedArtifact, sealListed, sealProject } from "../artifact/project/seal.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { listIndexes, type PublishTarget } from "../client/publish-client.ts";
+import { tellWaits, type WaitEvent } from "../client/wait-event.ts";
 import { isAbort } from "../contract/errors.ts";
 import type { IndexedVersions, PublishResult } from "../contract/surfaces/deploy.ts";
 import { traced } from "../support/tracing/tracing.ts";
@@ -22,6 +23,7 @@ export type PublishEvent =
   | { event: "pack.done"; artifact_bytes: number }
   | { event: "sign.done"; signer_public_key: string }
   | UploadEvent
+  | WaitEvent
   | DeltaEvent;
 
 export interface BuildOptions {
@@ -112,7 +114,7 @@ export async function sizePublication(
   const folder = await mkdtemp(join(tmpdir(), "sealift-publish-"));
   try {
     const artifact = await sealProject(project, { output: join(folder, "artifact.xdeploy"), ...packing(options) });
-    const target = { ...options.hub, signal, projectId: project.manifest.project_id };
+    const target = { ...options.hub, signal, ...tellWaits(emit), projectId: project.manifest.project_id };
     const deltas = await withEarlier(target, emit, (earlier) => {
       const bases = options.deltas;
       return sizeDeltas({ target, project, artifact, earlier, bases, seed, level, limits, folder, signal, emit });
@@ -157,7 +159,7 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
   sealing.catch((error: unknown) => growing.fail(error));
   try {
     if (hub === undefined) return { outcome: "built", ...(await sealing), deltas: [] };
-    const target = { ...hub, signal, projectId: options.projectId };
+    const target = { ...hub, signal, ...tellWaits(emit), projectId: options.projectId };
     const fields = { version: options.version, project_name: options.projectName };
     const sourceBytes = listed.tree.members.reduce((sum, { size }) => sum + size, 0);
     const uploaded = await traced("upload", {}, () =>

@@ -13,8 +13,18 @@ const OVERLAP_MAX_BYTES = 16 * 1024 ** 3;
 export type UploadEvent =
   /** The total is null while the artifact is still packed: it is uploaded meanwhile. */
   | { event: "upload.progress"; bytes: number; total_bytes: number | null }
-  /** The upload failed, and starts again: publishing the same bytes twice is publishing them once. */
-  | { event: "upload.retrying"; attempt: number; attempts: number; code: string; message: string }
+  /**
+   * The upload failed, and starts again after what the hub asks to wait: publishing the same bytes twice is publishing
+   * them once.
+   */
+  | {
+      event: "upload.retrying";
+      attempt: number;
+      attempts: number;
+      wait_ms: number;
+      code: string;
+      message: string;
+    }
   | { event: "upload.done"; artifact_id: string };
 
 /** A project and the artifact that it was sealed into. */
@@ -77,8 +87,8 @@ export async function uploadWhileSealed(options: UploadOptions): Promise<Uploade
       },
       {
         ...(target.signal && { signal: target.signal }),
-        onRetry: (error, next, attempts) =>
-          emit({ event: "upload.retrying", attempt: next, attempts, code: error.code, message: error.message }),
+        onRetry: ({ error: { code, message }, attempt: next, attempts, waitMs }) =>
+          emit({ event: "upload.retrying", attempt: next, attempts, wait_ms: waitMs, code, message }),
       },
     );
     emit({ event: "upload.done", artifact_id: record.artifact_id });

@@ -36,7 +36,7 @@ export function randomPublisher(
     };
     const attempt = () => publishArtifact({ ...connection, projectId }, fields, file);
     // A hub under a fleet may say 503, as it may to the real publisher, which tries again.
-    await repeated(attempt, { onRetry: ({ code }) => onError(code) });
+    await repeated(attempt, { onRetry: ({ error: { code } }) => onError(code) });
     await rm(file);
   };
 }

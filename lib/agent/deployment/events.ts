@@ -1,3 +1,4 @@
+import type { WaitEvent } from "../../client/wait-event.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 
 /**
@@ -19,6 +20,7 @@ export type AgentEvent =
   | { event: "lock.acquired" }
   /** A killed run was taken to its end: `finished` if it had committed, else `undone`. */
   | { event: "recovery.done"; version: string | null; deployment_id: string; outcome: "undone" | "finished" }
+  | WaitEvent
   | { event: "auth.ok" }
   | { event: "resolve.ok"; version: string; running_version: string | null }
   | { event: "locate.ok"; size_bytes: number | null }

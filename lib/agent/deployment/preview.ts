@@ -60,6 +60,7 @@ export interface Preview {
 
 /** Events that say what was found; steps are told as a plan. */
 const TOLD = new Set<AgentEvent["event"]>([
+  "hub.waiting",
   "resolve.ok",
   "delta.chosen",
   "delta.failed",

@@ -1,4 +1,5 @@
 import prettyBytes from "pretty-bytes";
+import { waitSentence } from "../../client/wait-event.ts";
 import type { AgentEvent } from "./events.ts";
 
 /** Bytes for people, in powers of 1024. */
@@ -16,6 +17,8 @@ export function deploySentence(event: AgentEvent): string | undefined {
       return `Deploying ${event.kind} ${event.slug} (${event.requested_version}) into ${event.project_root}`;
     case "lock.waiting":
       return `Waiting for ${event.holder}`;
+    case "hub.waiting":
+      return waitSentence(event);
     case "recovery.done":
       return `${event.outcome === "undone" ? "Undid" : "Finished"} an interrupted deployment${event.version === null ? "" : ` of ${event.version}`}`;
     case "resolve.ok":

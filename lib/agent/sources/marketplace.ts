@@ -4,6 +4,7 @@ import { writeTreeList } from "../../artifact/tree/write-tree-list.ts";
 import { unzip } from "../../artifact/zip/unzip.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
+import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
@@ -38,8 +39,8 @@ export interface MarketplaceSourceOptions extends HubConnection {
  */
 export function marketplaceSource(options: MarketplaceSourceOptions): Source {
   const { kind, slug } = options;
-  const clientFor = (signal: AbortSignal): MarketplaceClient =>
-    new MarketplaceClient(kind, slug, { ...options, signal });
+  const clientFor = (signal: AbortSignal, more: Pick<HubConnection, "onWait"> = {}): MarketplaceClient =>
+    new MarketplaceClient(kind, slug, { ...options, signal, ...more });
   const scope = {
     projectId: slug,
     plugins: new Set(kind === "plugin" ? [slug] : []),
@@ -67,9 +68,9 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
       checkSupervised(plan, supervisor, "local");
     },
 
-    async resolve({ signal }): Promise<Resolved> {
+    async resolve({ emit, signal }): Promise<Resolved> {
       const plan = await readPlan();
-      const detail = await clientFor(signal).detail();
+      const detail = await clientFor(signal, tellWaits(emit)).detail();
       const version = options.version === "latest" ? detail.latest_version : options.version;
       if (!version) {
         throw artifactError("no_version", `No version of ${kind} ${slug} is published yet.`, {
@@ -117,7 +118,7 @@ async function fetchArchive(
   const { kind, slug } = options;
   const { staging, emit, signal, limits } = context;
   const archive = join(staging, "artifact.zip");
-  const client = new MarketplaceClient(kind, slug, { ...options, signal });
+  const client = new MarketplaceClient(kind, slug, { ...options, signal, ...tellWaits(emit) });
   const { repo, ...spooled } = await client.install(version, async (headers, body) => {
     checkNamed(headers.named, version, names);
     const hmac = { secret: options.signingSecret, expected: headers.hmac };

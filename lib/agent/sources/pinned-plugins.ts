@@ -6,6 +6,7 @@ import { unzip } from "../../artifact/zip/unzip.ts";
 import { fetchGitArchive } from "../../client/git-archive.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
+import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import type { Manifest, PluginSource } from "../../contract/files/manifest.ts";
 import { statsOf } from "../../support/files.ts";
@@ -113,7 +114,11 @@ async function fetchEntry(
       },
     );
   }
-  const client = new MarketplaceClient(source.marketplace_kind, slug, { ...options, signal });
+  const client = new MarketplaceClient(source.marketplace_kind, slug, {
+    ...options,
+    signal,
+    ...tellWaits(context.emit),
+  });
   const detail = await client.detail();
   const wanted = source.marketplace_version ?? "latest";
   const version = wanted === "latest" ? detail.latest_version : wanted;

@@ -4,6 +4,7 @@ import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limi
 import { openArtifact } from "../../artifact/project/open.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
+import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError, asSealiftError } from "../../contract/errors.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
 import type { ArtifactLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
@@ -33,7 +34,8 @@ export interface ProjectSourceOptions extends HubConnection {
 /** A project from surface B: authenticate, resolve, locate, authorize, then one pass (docs/contract/deploy.md). */
 export function projectSource(options: ProjectSourceOptions): Source {
   const { projectId } = options;
-  const clientFor = (signal: AbortSignal): DeployClient => new DeployClient(projectId, { ...options, signal });
+  const clientFor = (signal: AbortSignal, more: Pick<HubConnection, "onWait"> = {}): DeployClient =>
+    new DeployClient(projectId, { ...options, signal, ...more });
 
   return {
     kind: "project",
@@ -42,7 +44,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
     requestedVersion: options.version,
 
     async resolve({ emit, signal }): Promise<Resolved> {
-      const client = clientFor(signal);
+      const client = clientFor(signal, tellWaits(emit));
       await client.authenticate();
       emit({ event: "auth.ok" });
       const version = options.version === "latest" ? await client.latestVersion() : options.version;

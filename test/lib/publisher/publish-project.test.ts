@@ -148,8 +148,8 @@ t.test("an upload is repeated after a hub that is away or an answer that is lost
   t.match(
     events.filter(({ event }) => event === "upload.retrying"),
     [
-      { attempt: 2, attempts: 4, code: "hub_unavailable" },
-      { attempt: 3, attempts: 4, code: "connection_failed" },
+      { attempt: 2, attempts: 4, wait_ms: 1000, code: "hub_unavailable" },
+      { attempt: 3, attempts: 4, wait_ms: 0, code: "connection_failed" },
       { attempt: 4, attempts: 4, code: "connection_failed" },
     ],
   );

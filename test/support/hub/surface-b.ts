@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { DeployClient } from "../../../lib/client/deploy-client.ts";
+import type { Transport } from "../../../lib/client/http.ts";
 import { publishArtifact } from "../../../lib/client/publish-client.ts";
 import { SealiftError } from "../../../lib/contract/errors.ts";
 import type { ForgedArtifact } from "../forged/artifact.ts";
@@ -19,6 +20,7 @@ export interface CallerOptions {
   artifact: ForgedArtifact;
   timeoutMs?: number;
   signal?: AbortSignal;
+  onWait?: Transport["onWait"];
 }
 
 export async function readAll(stream: AsyncIterable<Buffer>): Promise<Buffer> {
@@ -29,13 +31,13 @@ export async function readAll(stream: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 /** Each operation with a client of its own, so that they can run side by side. */
-export function callers(t: Test, { hubUrl, artifact, timeoutMs = 10_000, signal }: CallerOptions) {
+export function callers(t: Test, { hubUrl, artifact, timeoutMs = 10_000, signal, onWait }: CallerOptions) {
   // Not `t.testdir()`: that empties the folder, and callers may run side by side.
   const folder = mkdtempSync(join(tmpdir(), "sealift-callers-"));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, "artifact.xdeploy");
   writeFileSync(file, artifact.file);
-  const options = { hubUrl, apiKey: API_KEY, timeoutMs, ...(signal && { signal }) };
+  const options = { hubUrl, apiKey: API_KEY, timeoutMs, ...(signal && { signal }), ...(onWait && { onWait }) };
   const client = () => new DeployClient(PROJECT, options);
   const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
   const fields = {
