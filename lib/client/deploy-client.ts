@@ -151,6 +151,7 @@ export class DeployClient {
       url: this.#base + paths.authorize(),
       json: { deployment_credential: deploymentCredential, artifact_signature: signature },
       secretBody: true,
+      isRepeatable: true,
     };
     return Buffer.from((await this.#withSession(request, authorizeAnswer)).dek, "base64");
   }

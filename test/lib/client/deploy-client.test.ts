@@ -208,44 +208,55 @@ t.test("a publication sends the fields first, then the file, with the key in its
   t.equal(hub.to("auth").length, 0);
 });
 
-t.test("GETs are tried again after 429, 5xx and lost connections; POSTs are not, and neither are 4xx", async (t) => {
-  const twice = [json(503, {}), hangUp];
-  await Promise.all(
-    (["latest", "location"] as const).map(async (operation) => {
-      const hub = await startLyingHub(t, { artifact });
-      const truth: Record<string, unknown> = { latest: { version: "1.0.0" }, location: locationOf(hub.url) };
-      hub.answer(operation, ...twice, json(200, truth[operation]));
-      await callers(t, { hubUrl: hub.url, artifact })[operation]();
-      t.equal(hub.to(operation).length, 3, operation);
-    }),
-  );
-  for (const operation of ["auth", "authorize", "report", "publish"] as const) {
-    for (const answer of [json(503, {}), hangUp]) {
-      const hub = await startLyingHub(t, { artifact });
-      hub.answer(operation, answer);
-      const error = await errorOf(callers(t, { hubUrl: hub.url, artifact })[operation]());
-      t.equal(error.exitCode, 75);
-      t.equal(error.kind, kindOf(operation, 500));
-      t.equal(hub.to(operation).length, 1, operation);
+t.test(
+  "GETs and authorize are tried again after 429, 5xx and lost connections; other POSTs and 4xx are not",
+  async (t) => {
+    const twice = [json(503, {}), hangUp];
+    await Promise.all(
+      (["latest", "location", "authorize"] as const).map(async (operation) => {
+        const hub = await startLyingHub(t, { artifact });
+        const dek = Buffer.from(artifact.dek).toString("base64");
+        const truth = { latest: { version: "1.0.0" }, location: locationOf(hub.url), authorize: { dek } };
+        hub.answer(operation, ...twice, json(200, truth[operation]));
+        await callers(t, { hubUrl: hub.url, artifact })[operation]();
+        t.equal(hub.to(operation).length, 3, operation);
+      }),
+    );
+    for (const operation of ["auth", "report", "publish"] as const) {
+      for (const answer of [json(503, {}), hangUp]) {
+        const hub = await startLyingHub(t, { artifact });
+        hub.answer(operation, answer);
+        const error = await errorOf(callers(t, { hubUrl: hub.url, artifact })[operation]());
+        t.equal(error.exitCode, 75);
+        t.equal(error.kind, kindOf(operation, 500));
+        t.equal(hub.to(operation).length, 1, operation);
+      }
     }
-  }
-  const hub = await startLyingHub(t, { artifact });
-  for (const status of [400, 403, 404]) {
-    hub.answer("latest", json(status, {}));
-    await errorOf(callers(t, { hubUrl: hub.url, artifact }).latest());
-  }
-  t.equal(hub.to("latest").length, 3);
-});
+    const hub = await startLyingHub(t, { artifact });
+    for (const status of [400, 403, 404]) {
+      hub.answer("latest", json(status, {}));
+      await errorOf(callers(t, { hubUrl: hub.url, artifact }).latest());
+    }
+    t.equal(hub.to("latest").length, 3);
+  },
+);
 
 t.test("Retry-After is honoured, as seconds and as a date", async (t) => {
   await Promise.all(
     [() => "2", () => new Date(Date.now() + 3000).toUTCString()].map(async (header) => {
       const hub = await startLyingHub(t, { artifact });
       hub.answer("latest", json(429, {}, { "retry-after": header() }), json(200, { version: "1.0.0" }));
+      const waits: [code: string, waitMs: number][] = [];
       const started = Date.now();
-      await callers(t, { hubUrl: hub.url, artifact }).latest();
+      await callers(t, {
+        hubUrl: hub.url,
+        artifact,
+        onWait: ({ code }, waitMs) => waits.push([code, waitMs]),
+      }).latest();
       const waited = Date.now() - started;
       t.ok(waited >= 1900, `waited ${waited} ms`);
+      t.match(waits, [["rate_limited", Number]]);
+      t.ok(waits.length === 1 && waits[0]![1] > 0 && waits[0]![1] <= waited, "it says so, and for how long");
     }),
   );
   const hub = await startLyingHub(t, { artifact });
