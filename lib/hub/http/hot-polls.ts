@@ -9,6 +9,7 @@ import { may } from "../access/principal.ts";
 import { RATE_WINDOW_MS } from "../access/rate-limits.ts";
 import type { HubContext } from "../context.ts";
 import { findSession } from "../records/access.ts";
+import { type Answer, whenAnswered } from "../records/port.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
 import { isOverloaded } from "./load-shedding.ts";
 import { matchesEtag } from "./ranges.ts";
@@ -48,6 +49,15 @@ const API_KEY = HEADERS.apiKey.toLowerCase();
 const REQUEST_ID = HEADERS.requestId.toLowerCase();
 const JSON_TYPE = "application/json; charset=utf-8";
 
+const SAME_HEADERS = ["x-content-type-options", "nosniff", "cache-control", "private, no-cache"];
+const HEADERS_OF = {
+  detail: {
+    headers: ["accept-ranges", "bytes", "vary", HEADERS.apiKey],
+    headersOfBody: ["accept-ranges", "bytes", "content-type", JSON_TYPE, "vary", HEADERS.apiKey],
+  },
+  latest: { headers: [], headersOfBody: ["content-type", JSON_TYPE] },
+} as const;
+
 /** Headers that make a request more than a poll: a range, a body, a protocol of its own. */
 const UNUSUAL = ["range", "if-range", "content-length", "transfer-encoding", "expect", "upgrade", "accept-version"];
 
@@ -72,51 +82,30 @@ const isSecret = (text: unknown): text is string =>
   typeof text === "string" && text !== "" && text.length <= MAX_CREDENTIAL_CHARACTERS;
 
 /** Looks a poll up as its route does. Returns undefined for all but a success. */
-async function successOf(
-  hub: HubContext,
-  poll: Poll,
-  credentialHash: string | undefined,
-): Promise<Success | undefined> {
+function successOf(hub: HubContext, poll: Poll, credentialHash: string | undefined): Answer<Success | undefined> {
   const { statements } = hub.database;
   if (poll.of === "detail") {
     const { kind, slug } = poll;
     const question = { kind, slug, credentialHash, now: hub.now() };
-    const { principal, target } = await findVisibleTarget(statements, question);
-    if (target === undefined || (principal === undefined && credentialHash !== undefined)) return undefined;
-    return {
-      route: ROUTES[kind],
-      etag: `"sha256-${target.etag}"`,
-      body: target.detail,
-      headers: ["accept-ranges", "bytes", "vary", HEADERS.apiKey],
-      headersOfBody: ["accept-ranges", "bytes", "content-type", JSON_TYPE, "vary", HEADERS.apiKey],
-    };
+    return whenAnswered(findVisibleTarget(statements, question), ({ principal, target }) => {
+      if (target === undefined || (principal === undefined && credentialHash !== undefined)) return undefined;
+      return { route: ROUTES[kind], etag: `"sha256-${target.etag}"`, body: target.detail, ...HEADERS_OF.detail };
+    });
   }
-  const session = await findSession(statements, credentialHash!, hub.now());
-  if (session?.projectId !== poll.projectId || !may(session.principal, "deploy", "read")) return undefined;
-  if (session.latestVersion === null) return undefined;
-  const body = JSON.stringify({ version: session.latestVersion });
-  return {
-    route: ROUTES.latest,
-    etag: `"${session.latestVersion}"`,
-    body,
-    headers: [],
-    headersOfBody: ["content-type", JSON_TYPE],
-  };
+  const { projectId } = poll;
+  return whenAnswered(findSession(statements, credentialHash!, hub.now()), (session) => {
+    if (session?.projectId !== projectId || !may(session.principal, "deploy", "read")) return undefined;
+    const { latestVersion } = session;
+    if (latestVersion === null) return undefined;
+    const body = JSON.stringify({ version: latestVersion });
+    return { route: ROUTES.latest, etag: `"${latestVersion}"`, body, ...HEADERS_OF.latest };
+  });
 }
 
 /** @returns bytes of the answer's body */
 function send(request: IncomingMessage, response: ServerResponse, id: string, success: Success): number {
   const { etag, body, headers, headersOfBody } = success;
-  const common = [
-    REQUEST_ID,
-    id,
-    "x-content-type-options",
-    "nosniff",
-    "cache-control",
-    "private, no-cache",
-    "etag",
-    etag,
-  ];
+  const common = [REQUEST_ID, id, ...SAME_HEADERS, "etag", etag];
   if (matchesEtag(request.headers["if-none-match"], etag)) {
     response.writeHead(304, [...common, ...headers]);
     response.end();
@@ -156,11 +145,17 @@ export class HotPolls {
     app.server.on("request", (request, response) => {
       const poll = this.#isDraining || this.#sheds(app) ? undefined : pollOf(request);
       if (poll === undefined) return void routes(request, response);
-      this.#answer(poll, request, response).then(
-        (isAnswered) => isAnswered || routes(request, response),
-        // The routes ask the database again, and tell what is wrong with it.
-        () => routes(request, response),
-      );
+      // The routes ask the database again, and tell what is wrong with it.
+      const asRoute = (): void => void routes(request, response);
+      let isAnswered: Answer<boolean>;
+      try {
+        isAnswered = this.#answer(poll, request, response);
+      } catch {
+        return asRoute();
+      }
+      if (isAnswered === true) return;
+      if (isAnswered === false) return asRoute();
+      isAnswered.then((is) => is || asRoute(), asRoute);
     });
   }
 
@@ -172,8 +167,8 @@ export class HotPolls {
   /**
    * @returns whether the poll was answered; if not, nothing was written, and nothing counted that is within the limits
    */
-  async #answer(poll: Poll, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const { rateLimits, rateCounts, logger, metrics } = this.#hub;
+  #answer(poll: Poll, request: IncomingMessage, response: ServerResponse): Answer<boolean> {
+    const { rateLimits, rateCounts, logger } = this.#hub;
     const started = performance.now();
     const isLogged = logger?.isLevelEnabled(levelOf(request.method!, 200)) === true;
     if (this.#trustsProxies && (isLogged || poll.secret === undefined)) return false;
@@ -183,13 +178,26 @@ export class HotPolls {
     const max = rateLimits?.requestsPerMinute || Infinity;
     if (max !== Infinity && !rateCounts.isBelow(counter, RATE_WINDOW_MS, max)) return false;
 
-    const success = await successOf(this.#hub, poll, credentialHash);
-    if (success === undefined) return false;
-    // Others may have been counted meanwhile.
-    if (max !== Infinity && rateCounts.count(counter, RATE_WINDOW_MS, max).current > max) return false;
+    const success = successOf(this.#hub, poll, credentialHash);
+    return whenAnswered(success, (found) => {
+      if (found === undefined) return false;
+      // Others may have been counted meanwhile.
+      if (max !== Infinity && rateCounts.count(counter, RATE_WINDOW_MS, max).current > max) return false;
+      this.#send(request, response, found, { started, isLogged, address });
+      return true;
+    });
+  }
+
+  #send(
+    request: IncomingMessage,
+    response: ServerResponse,
+    success: Success,
+    { started, isLogged, address }: { started: number; isLogged: boolean; address: string },
+  ): void {
+    const { logger, metrics } = this.#hub;
     const id = requestId(request);
     const { method = "", url: path = "" } = request;
-    if (isLogged) {
+    if (logger !== undefined && isLogged) {
       response.once("finish", () => {
         const durationMs = performance.now() - started;
         const traceId = traceIdOf(request);
@@ -200,6 +208,5 @@ export class HotPolls {
     nameRequest(request, success.route, id);
     const { statusCode: status } = response;
     metrics.answered({ method, route: success.route, status, durationMs: performance.now() - started, sentBytes });
-    return true;
   }
 }

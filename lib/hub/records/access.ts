@@ -1,6 +1,6 @@
 import type { Principal } from "../access/principal.ts";
 import { scopesOf } from "../access/principal.ts";
-import type { Row, Statements } from "./port.ts";
+import { type Answer, type Row, type Statements, whenAnswered } from "./port.ts";
 
 /** The columns of a key that decide whether and what it may do. */
 const KEY_COLUMNS = "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.expires_at, k.revoked_at";
@@ -54,8 +54,13 @@ export async function findKey(statements: Statements, hash: string, now: string)
  * The live session of this hash, its key, and its project's latest version: one indexed statement. A session dies with
  * its key.
  */
-export async function findSession(statements: Statements, hash: string, now: string): Promise<Session | undefined> {
-  const row = (await statements.first(SESSION, [hash])) as (SessionRow & Row) | undefined;
+export function findSession(statements: Statements, hash: string, now: string): Answer<Session | undefined> {
+  return whenAnswered(statements.first(SESSION, [hash]), (row) =>
+    sessionOf(row as (SessionRow & Row) | undefined, now),
+  );
+}
+
+function sessionOf(row: SessionRow | undefined, now: string): Session | undefined {
   if (row === undefined || row.session_expires_at <= now) return undefined;
   const principal = principalOf(row, now);
   return principal && { principal, projectId: row.project_id, latestVersion: row.latest_version };

@@ -9,13 +9,20 @@ export type Row = Record<string, unknown>;
 export type Queries = Kysely<Schema>;
 export type Transacted = Transaction<Schema>;
 
+/** An answer of a database: SQLite answers at once. */
+export type Answer<T> = T | Promise<T>;
+
+/** Goes on with an answer, at once where it is there: a promise for each step costs as much as the step. */
+export const whenAnswered = <T, U>(answer: Answer<T>, next: (value: T) => U): Answer<U> =>
+  answer instanceof Promise ? answer.then(next) : next(answer);
+
 /**
  * Constant statements for the routes that every agent polls: prepared once, without the cost of building a query.
  * Placeholders are `?` in both databases. They read committed rows only.
  */
 export interface Statements {
-  first(text: string, parameters: readonly Value[]): Row | undefined | Promise<Row | undefined>;
-  all(text: string, parameters: readonly Value[]): Row[] | Promise<Row[]>;
+  first(text: string, parameters: readonly Value[]): Answer<Row | undefined>;
+  all(text: string, parameters: readonly Value[]): Answer<Row[]>;
   close(): void;
 }
 

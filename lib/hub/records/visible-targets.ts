@@ -2,7 +2,7 @@ import type { TargetSummary } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../access/principal.ts";
 import { type KeyRow, principalOf } from "./access.ts";
-import type { Row, Statements } from "./port.ts";
+import { type Answer, type Row, type Statements, whenAnswered } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { targetSummary } from "./targets.ts";
 
@@ -59,6 +59,20 @@ export interface VisibleTarget {
   owner: string;
 }
 
+/** A target with its detail record, if the caller may see one. */
+interface FoundTarget extends Asked {
+  target: (VisibleTarget & { detail: string; etag: string }) | undefined;
+}
+
+/** The columns of {@link FIND} beside those of the key, for a target that was found. */
+interface FindRow {
+  key_id: string | null;
+  target_id: string | null;
+  target_owner: string;
+  detail: string;
+  detail_etag: string;
+}
+
 const askedBy = (row: Row, now: string): Asked => ({
   principal: row["key_id"] === null ? undefined : principalOf(row as unknown as KeyRow, now),
 });
@@ -70,15 +84,19 @@ const targetOf = (row: Row): VisibleTarget | undefined =>
  * The caller's key and the target with its detail record: one statement. A target that is hidden and one that does not
  * exist give the same row.
  */
-export async function findVisibleTarget(
+export function findVisibleTarget(
   statements: Statements,
   { kind, slug, credentialHash, now }: Question,
-): Promise<Asked & { target: (VisibleTarget & { detail: string; etag: string }) | undefined }> {
-  const row = (await statements.first(FIND, [credentialHash ?? null, now, kind, slug]))!;
-  const target = targetOf(row);
+): Answer<FoundTarget> {
+  const answer = statements.first(FIND, [credentialHash ?? null, now, kind, slug]);
+  return whenAnswered(answer, (row) => foundTarget(row!, now));
+}
+
+function foundTarget(row: Row, now: string): FoundTarget {
+  const { key_id, target_id, target_owner, detail, detail_etag } = row as unknown as FindRow;
   return {
-    ...askedBy(row, now),
-    target: target && { ...target, detail: row["detail"] as string, etag: row["detail_etag"] as string },
+    principal: key_id === null ? undefined : principalOf(row as unknown as KeyRow, now),
+    target: target_id === null ? undefined : { id: target_id, owner: target_owner, detail, etag: detail_etag },
   };
 }
 

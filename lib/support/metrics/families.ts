@@ -38,15 +38,12 @@ abstract class Family<L extends string, V> {
   protected abstract create(): V;
   abstract metric(): Metric;
 
-  protected at(values: readonly string[]): { key: string; value: V } {
+  /** The value of a combination of labels. A caller that counts often keeps it, and saves the look-up. */
+  at(values: readonly string[]): V {
     const key = values.length === 1 ? values[0]! : values.join("\0");
     let value = this.#series.get(key);
     if (value === undefined) this.#series.set(key, (value = this.create()));
-    return { key, value };
-  }
-
-  protected put(key: string, value: V): void {
-    this.#series.set(key, value);
+    return value;
   }
 
   protected *entries(): Generator<[Labels, V]> {
@@ -57,20 +54,24 @@ abstract class Family<L extends string, V> {
   }
 }
 
+/** One counter of a family. */
+export interface Count {
+  count: number;
+}
+
 /** A counter with labels. */
-export class Counts<L extends string> extends Family<L, number> {
-  protected override create(): number {
-    return 0;
+export class Counts<L extends string> extends Family<L, Count> {
+  protected override create(): Count {
+    return { count: 0 };
   }
 
   add(values: readonly string[], by = 1): void {
-    const { key, value } = this.at(values);
-    this.put(key, value + by);
+    this.at(values).count += by;
   }
 
   metric(): Metric {
     return readWhenAsked("counter", this.facts, () =>
-      [...this.entries()].map(([labels, value]) => ({ labels, value })),
+      [...this.entries()].map(([labels, { count }]) => ({ labels, value: count })),
     );
   }
 }
@@ -83,7 +84,7 @@ export class Durations<L extends string> extends Family<L, Histogram> {
 
   /** Adds a duration in milliseconds. */
   note(values: readonly string[], milliseconds: number): void {
-    this.at(values).value.note(milliseconds);
+    this.at(values).note(milliseconds);
   }
 
   metric(): Metric {
