@@ -116,6 +116,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       keepAuditMs: options.keepAuditMs,
     }),
   );
+  // When the requests have ended, or their time is over, and before the upkeep ends: both may wait for the storage.
+  opened.defer(() => {
+    upkeep.stop();
+    blobs.close?.();
+  });
   void upkeep.run();
   const readiness = new ReadinessCheck(context);
   const metricsListener =

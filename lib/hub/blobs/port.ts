@@ -69,4 +69,6 @@ export interface Blobs {
   clearIncoming(minAgeMs: number): Promise<number>;
   /** Rejects when bytes cannot be written now. */
   check(signal: AbortSignal): Promise<void>;
+  /** Ends all calls that wait for the storage, where it is not of this machine; later calls fail. */
+  close?(): void;
 }

@@ -67,6 +67,7 @@ export class S3Blobs implements Blobs {
   readonly #location: S3Location;
   readonly name: string;
   readonly #incoming: IncomingFolder;
+  #isClosed = false;
 
   /** @param incoming folder of this hub alone, for what is arriving */
   constructor(location: S3Location, incoming: string) {
@@ -84,6 +85,14 @@ export class S3Blobs implements Blobs {
       maxAttempts: MAX_ATTEMPTS,
       requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENCE_TIMEOUT_MS },
     });
+    // Behind the SDK's own repetition, which would otherwise open new connections for the calls that have lost theirs.
+    this.#client.middlewareStack.add(
+      (next) => (call) => {
+        if (this.#isClosed) throw new StorageError("away", "the hub is closing");
+        return next(call);
+      },
+      { step: "finalizeRequest", priority: "low", name: "refuseWhenClosed" },
+    );
   }
 
   #object(id: string): { Bucket: string; Key: string } {
@@ -227,6 +236,12 @@ export class S3Blobs implements Blobs {
 
   clearIncoming(minAgeMs: number): Promise<number> {
     return this.#incoming.clear(minAgeMs);
+  }
+
+  /** A storage that is silent would keep the hub from ending for as long as a silence may take. */
+  close(): void {
+    this.#isClosed = true;
+    this.#client.destroy();
   }
 
   async check(signal: AbortSignal): Promise<void> {

@@ -57,5 +57,6 @@ export function measuredBlobs(blobs: Blobs, metrics: HubMetrics): Blobs {
     removeFromTrash: (id) => measured(metrics, "remove", () => blobs.removeFromTrash(id)),
     clearIncoming: (minAgeMs) => blobs.clearIncoming(minAgeMs),
     check: (signal) => measured(metrics, "check", () => blobs.check(signal)),
+    ...(blobs.close && { close: () => blobs.close!() }),
   };
 }

@@ -28,6 +28,7 @@ export class Upkeep implements AsyncDisposable {
   readonly #options: UpkeepOptions;
   readonly #timer: NodeJS.Timeout;
   #running: Promise<unknown> = Promise.resolve();
+  #isClosing = false;
   #last: SweepResult | undefined;
   #lastAt: number | undefined;
 
@@ -60,15 +61,24 @@ export class Upkeep implements AsyncDisposable {
     return next;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Begins nothing more. What runs may fail from here on without a word. */
+  stop(): void {
+    this.#isClosing = true;
     clearInterval(this.#timer);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop();
     await this.#running;
   }
 
   async #attempt(what: string, work: () => Promise<void>): Promise<void> {
+    if (this.#isClosing) return;
     try {
       await work();
     } catch (error) {
+      // The storage ends what still waits for it.
+      if (this.#isClosing) return;
       this.#hub.metrics.upkeepFailed(what);
       this.#hub.logger?.error({ err: error }, `could not look for ${what}`);
     }

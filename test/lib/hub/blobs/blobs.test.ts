@@ -6,6 +6,7 @@ import { recordId } from "../../../../lib/hub/access/credentials.ts";
 import { openBlobs } from "../../../../lib/hub/blobs/open.ts";
 import type { Blobs } from "../../../../lib/hub/blobs/port.ts";
 import { startS3 } from "../../../support/hub/s3-server.ts";
+import { startWire } from "../../../support/hub/wire.ts";
 
 /** The promises of the port, for each of its storages. */
 const storages: Record<string, (t: Test) => Promise<{ blobs: Blobs; incoming: string }>> = {
@@ -123,3 +124,22 @@ for (const [name, open] of Object.entries(storages)) {
     t.equal(await blobs.owner(), owners[0]);
   });
 }
+
+t.test("bucket: closing ends the calls that wait for a silent storage, and repeats none", async (t) => {
+  const folder = t.testdir({ data: {}, objects: {} });
+  const server = await startS3(t, join(folder, "objects"));
+  const { port } = new URL(server.endpoint);
+  const wire = await startWire(t, Number(port));
+  const blobs = await openBlobs(join(folder, "data"), server.url().replace(port, String(wire.port)));
+  const heard = Promise.withResolvers<void>();
+  wire.losesAnswer = () => {
+    wire.mode = "silent";
+    heard.resolve();
+    return false;
+  };
+  const stored = store(blobs, randomBytes(1000)).catch((error: unknown) => error);
+  await heard.promise;
+  blobs.close!();
+  t.match(await stored, { trouble: "away", message: /the hub is closing/ });
+  await t.rejects(blobs.size(newId()), { message: /the hub is closing/ });
+});
