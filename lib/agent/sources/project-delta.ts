@@ -1,4 +1,5 @@
-import { mkdir, rm } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { openDelta } from "../../artifact/delta/open-delta.ts";
 import type { OpenOptions } from "../../artifact/project/open.ts";
@@ -75,7 +76,9 @@ export async function fetchDelta(
   });
   whole.catch(() => {});
   const unpacked = join(staging, "delta");
-  const [dek] = await Promise.all([authorize(), mkdir(unpacked, { mode: 0o700 })]);
+  const dek = authorize();
+  dek.catch(() => {});
+  await mkdir(unpacked, { mode: 0o700 });
   try {
     return await openDelta(bytes(), {
       ...open,
@@ -90,6 +93,7 @@ export async function fetchDelta(
       signal,
     });
   } finally {
-    await rm(unpacked, { recursive: true, force: true });
+    // Synchronous: two round trips to the thread pool for each small file take longer than removing it.
+    rmSync(unpacked, { recursive: true, force: true });
   }
 }

@@ -12,7 +12,8 @@ import { OpeningCipher } from "./cipher.ts";
 import { type Unpacked, Unpacker } from "./unpacker.ts";
 
 export interface OpenOptions {
-  dek: Uint8Array;
+  /** It may still be awaited from the hub while the thread that unpacks starts. */
+  dek: Uint8Array | Promise<Uint8Array>;
   signature: Uint8Array;
   /** The key that the operator trusts, not merely the one that came along. */
   signerPublicKey: Uint8Array;
@@ -59,7 +60,7 @@ export async function unpackVerified(
   unpacker: Unpacker,
   options: OpenOptions,
 ): Promise<OpenedArtifact> {
-  const cipher = new OpeningCipher(options.dek, new Ed25519Verifier(options.signerPublicKey, options.signature));
+  const cipher = new OpeningCipher(await options.dek, new Ed25519Verifier(options.signerPublicKey, options.signature));
   const pace = paceBuffers();
   for await (const chunk of source) {
     options.signal?.throwIfAborted();
@@ -69,9 +70,12 @@ export async function unpackVerified(
     }
     pace(chunk.length);
   }
-  await unpacker.end();
+  // The second thread unpacks what is left while this one checks the signature.
+  const unpacked = unpacker.end();
+  unpacked.catch(() => {});
   cipher.finish();
   options.onVerified?.();
+  await unpacked;
   return { ...unpacker.result(), manifest: await readManifest(options.staging) };
 }
 
