@@ -102,8 +102,13 @@ async function seal(source: TarSource, options: SealOptions): Promise<SealedArti
     );
     options.onSigning?.(size);
     options.growing?.end();
-    await sink.sync();
-    const signature = await signFile(sink, signer, { firstPassDone: true, ...(signal && { signal }) });
+    // The disk writes while the signature's second pass reads what is in memory. Both end before the file is closed.
+    const synced = sink.sync();
+    synced.catch(() => {});
+    const signature = await signFile(sink, signer, { firstPassDone: true, ...(signal && { signal }) }).finally(() =>
+      synced.catch(() => {}),
+    );
+    await synced;
     return { path: output, size, dek, signature, signerPublicKey: publicKeyOf(seed) };
   } catch (error) {
     await rm(output, { force: true });
