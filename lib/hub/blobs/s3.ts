@@ -215,7 +215,7 @@ export class S3Blobs implements Blobs {
   /** An object cannot be renamed: a mark of its own says since when it is in the trash. */
   async moveToTrash(id: string): Promise<void> {
     try {
-      await this.#client.send(new PutObjectCommand({ ...this.#object(TRASH + id), Body: "" }));
+      await this.#client.send(new PutObjectCommand({ ...this.#object(TRASH + id), Body: "", ContentLength: 0 }));
     } catch (error) {
       throw failure("marking an object", error);
     }

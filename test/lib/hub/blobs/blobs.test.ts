@@ -84,6 +84,7 @@ for (const [name, open] of Object.entries(storages)) {
 
   t.test(`${name}: what is in the trash is out of the list, comes back whole, or goes for good`, async (t) => {
     const { blobs } = await open(t);
+    const warned = t.capture(console, "warn");
     const [kept, gone] = [await store(blobs, Buffer.from("kept")), await store(blobs, Buffer.from("gone"))];
     const ids = async (entries: AsyncIterable<{ id: string }>) =>
       (await Array.fromAsync(entries, ({ id }) => id)).toSorted();
@@ -101,6 +102,7 @@ for (const [name, open] of Object.entries(storages)) {
     t.equal(await blobs.size(gone), undefined);
     t.strictSame(await ids(blobs.listTrash()), []);
     t.strictSame(await ids(blobs.list()), [kept]);
+    t.strictSame(warned(), [], "the SDK has nothing to say beside the log");
   });
 
   t.test(`${name}: uploads that nobody finishes go, those that go on stay`, async (t) => {
