@@ -6,15 +6,13 @@ import { join, relative } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { openIndex } from "../artifact/delta/index-file.ts";
 import type { Limits } from "../artifact/limits.ts";
-import { readTreeList } from "../artifact/tree/tree-list.ts";
+import type { TreeListing } from "../artifact/tree/file-table.ts";
 import { downloadIndex, type PublishTarget } from "../client/publish-client.ts";
 import { MANIFEST_FILE } from "../contract/files/manifest.ts";
 import { layoutOf } from "../releases/layout.ts";
-import { TREE_LIST } from "../releases/source-tree.ts";
-import { statsOf } from "../support/files.ts";
 import type { Emit } from "./deployment/events.ts";
 import { type Compared, descriptorsIn, type Difference, differencesBetween, type ListedFiles } from "./release-diff.ts";
-import { ARCHIVE_LIST, type Fetched, type Source } from "./sources/source.ts";
+import type { Fetched, Source } from "./sources/source.ts";
 
 /** Two versions of a hub, compared. */
 export interface ComparedVersions {
@@ -43,7 +41,7 @@ export async function versionDifferences(
     const layout = layoutOf(join(folder, "root"));
     const { target } = source;
     const fetched = await resolved.fetch({ layout, target, staging, limits, emit, signal });
-    const compared = await contentsOf(fetched, staging);
+    const compared = await contentsOf(fetched);
     // One tree at a time takes room.
     await rm(staging, { recursive: true });
     return { version: resolved.version, compared };
@@ -56,10 +54,10 @@ export async function versionDifferences(
   }
 }
 
-async function contentsOf({ tree, plugins, plan, planOrigin }: Fetched, staging: string): Promise<Compared> {
+async function contentsOf({ tree, listing, plugins, plan, planOrigin }: Fetched): Promise<Compared> {
   const folders = new Map([...plugins].map(([id, { folder }]) => [id, join(tree, folder)]));
   return {
-    files: await filesIn(tree, staging),
+    files: await filesIn(tree, listing),
     descriptors: await descriptorsIn(folders),
     // The operator's own plan is of no version.
     plan: planOrigin === "artifact" ? plan : undefined,
@@ -67,10 +65,7 @@ async function contentsOf({ tree, plugins, plan, planOrigin }: Fetched, staging:
 }
 
 /** Lists the files of a verified tree; those are read that unpacking has not listed, such as of fetched plugins. */
-async function filesIn(tree: string, staging: string): Promise<ListedFiles> {
-  const [project, archive] = [TREE_LIST, ARCHIVE_LIST].map((name) => join(staging, name)) as [string, string];
-  const entries = await readTreeList((await statsOf(project)) === undefined ? archive : project);
-  const known = new Map(entries.flatMap((entry) => (entry.type === "file" ? [[entry.path, entry.sha256]] : [])));
+async function filesIn(tree: string, { files: known }: TreeListing): Promise<ListedFiles> {
   const files: ListedFiles = new Map();
   for (const entry of await readdir(tree, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
@@ -78,7 +73,7 @@ async function filesIn(tree: string, staging: string): Promise<ListedFiles> {
     const path = relative(tree, file);
     // It says what the other lines say.
     if (path === MANIFEST_FILE) continue;
-    files.set(path, { size: lstatSync(file).size, sha256: known.get(path) ?? (await digestOf(file)) });
+    files.set(path, { size: lstatSync(file).size, sha256: known.find(path)?.sha256 ?? (await digestOf(file)) });
   }
   return files;
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { writeTreeList } from "../../lib/artifact/tree/write-tree-list.ts";
+import { lineOf } from "../../lib/artifact/tree/tree-list.ts";
 import { readContents } from "../../lib/releases/contents.ts";
 import { baseTree, deltaBases } from "../../lib/releases/source-tree.ts";
 import { deltaFleet } from "../support/host/delta-fleet.ts";
@@ -83,7 +83,7 @@ async function madeOld(root: string, project: string): Promise<void> {
   const [release] = await deltaBases(layout, `project-${project}`);
   const folder = layout.release(`project-${project}`, release!.name);
   const { entries } = (await baseTree(layout, `project-${project}`, release!))!;
-  writeTreeList(join(folder, "tree.ndjson"), entries);
+  writeFileSync(join(folder, "tree.ndjson"), entries.map(lineOf).join(""));
   const lines: string[] = [];
   for await (const line of readContents(folder)) {
     if ("folder" in line! || !/^(plugins|extensions|shipped-data)\//.test(line!.path)) continue;

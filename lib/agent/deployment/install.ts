@@ -1,17 +1,15 @@
 import { chmod, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { FileEntry } from "../../artifact/tree/tree-index.ts";
-import { readTreeList } from "../../artifact/tree/tree-list.ts";
 import { INTEGRATION_FILE } from "../../contract/files/manifest.ts";
 import { type ContentsOptions, REST_FOLDER, writeContents } from "../../releases/contents.ts";
 import { reserveData } from "../../releases/data-folders.ts";
 import type { Attempt, Journal } from "../../releases/journal.ts";
 import { ATTEMPT_FILE } from "../../releases/layout.ts";
 import { nextMoment, type Release, writeRelease } from "../../releases/release.ts";
-import { sourcePaths, TREE_LIST } from "../../releases/source-tree.ts";
+import { sourcePaths } from "../../releases/source-tree.ts";
 import { type NewRelease, planSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
-import { ARCHIVE_LIST, type Fetched } from "../sources/source.ts";
+import type { Fetched } from "../sources/source.ts";
 import { noSupervisor } from "../supervisors/none.ts";
 import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps, unnoticed } from "./plan.ts";
 import { type Arriving, checkRights, descriptorDigests } from "./rights.ts";
@@ -143,7 +141,7 @@ async function finishRelease(
     const from = join(fetched.tree, file);
     if ((await statsOf(from)) !== undefined) await rename(from, join(release, file));
   }
-  const isBase = (await statsOf(join(release, TREE_LIST))) !== undefined;
+  const isBase = fetched.contentSha256 !== null;
   if (isBase) await rename(fetched.tree, join(release, REST_FOLDER));
   else await rm(fetched.tree, { recursive: true, force: true });
   for (const item of items) await reserveData(run.layout, target, name, item);
@@ -152,7 +150,7 @@ async function finishRelease(
     await signPlugins(release, items, run.options.pluginSecretKey);
   }
   await chmod(release, 0o755);
-  const files = await writeContents(release, await contentsOf(context));
+  const files = await writeContents(release, contentsOf(context));
   await writeRelease(run.layout, target, name, {
     version: version!,
     identity: fetched.identity,
@@ -170,8 +168,9 @@ async function finishRelease(
  * Collects what unpacking has found about the files of a release. A plugin that was provisioned may have changed, and
  * so may the files that are set apart as its data.
  */
-async function contentsOf({ fetched, release, sourceFolders, provisioned }: StepContext): Promise<ContentsOptions> {
-  const { isBase, files, emptyFolders } = await unpacked(release);
+function contentsOf({ fetched, sourceFolders, provisioned }: StepContext): ContentsOptions {
+  const { keep, contentSha256, listing } = fetched;
+  const { files, emptyFolders } = listing;
   const sourcePathOf = sourcePaths(Object.fromEntries(sourceFolders));
   const mayHaveChanged = (path: string): boolean => {
     const [, id] = /^(?:shipped-data\/)?plugins\/([^/]+)\//.exec(path) ?? [];
@@ -179,33 +178,11 @@ async function contentsOf({ fetched, release, sourceFolders, provisioned }: Step
   };
   return {
     known: (path) => {
-      const unpacked = files.get(sourcePathOf(path));
-      return { unpacked, isSource: isBase && unpacked !== undefined, mayHaveChanged: mayHaveChanged(path) };
+      const unpacked = files.find(sourcePathOf(path));
+      const isSource = contentSha256 !== null && unpacked !== undefined;
+      return { unpacked, isSource, mayHaveChanged: mayHaveChanged(path) };
     },
-    kept: fetched.keep.filter((name) => files.has(name)),
+    kept: keep.filter((name) => files.find(name) !== undefined),
     emptyFolders,
   };
-}
-
-/** The files and empty folders that unpacking has listed. */
-interface UnpackedList {
-  /** Whether they are a project's tree, which may be the base of a delta. */
-  isBase: boolean;
-  /** By their paths in the source tree. */
-  files: ReadonlyMap<string, FileEntry>;
-  emptyFolders: string[];
-}
-
-/** Reads the list that unpacking left, and removes it: the release's contents say all of it. */
-async function unpacked(release: string): Promise<UnpackedList> {
-  for (const name of [TREE_LIST, ARCHIVE_LIST]) {
-    const list = join(release, name);
-    if ((await statsOf(list)) === undefined) continue;
-    const entries = await readTreeList(list);
-    await rm(list);
-    const files = new Map(entries.flatMap((entry) => (entry.type === "file" ? [[entry.path, entry] as const] : [])));
-    const emptyFolders = entries.flatMap((entry) => (entry.type === "folder" ? [entry.path] : []));
-    return { isBase: name === TREE_LIST, files, emptyFolders };
-  }
-  return { isBase: false, files: new Map(), emptyFolders: [] };
 }

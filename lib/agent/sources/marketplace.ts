@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { writeTreeList } from "../../artifact/tree/write-tree-list.ts";
 import { unzip } from "../../artifact/zip/unzip.ts";
+import { UnzipThread } from "../../artifact/zip/unzip-thread.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
 import { tellWaits } from "../../client/wait-event.ts";
@@ -14,7 +14,7 @@ import { targetName } from "../../contract/target.ts";
 import { readDescriptor } from "../deployment/descriptor-file.ts";
 import { checkSupervised, orderPlan } from "../deployment/plan.ts";
 import { parsePlan } from "../deployment/plan-file.ts";
-import { ARCHIVE_LIST, type FetchContext, type Fetched, type Resolved, type Source } from "./source.ts";
+import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { spool } from "./spool.ts";
 
 export interface MarketplaceSourceOptions extends HubConnection {
@@ -119,8 +119,12 @@ async function fetchArchive(
   const { staging, emit, signal, limits } = context;
   const archive = join(staging, "artifact.zip");
   const client = new MarketplaceClient(kind, slug, { ...options, signal, ...tellWaits(emit) });
+  // Whatever happens before the archive is unpacked, the thread ends.
+  await using started = new AsyncDisposableStack();
+  let thread: UnzipThread | undefined;
   const { repo, ...spooled } = await client.install(version, async (headers, body) => {
     checkNamed(headers.named, version, names);
+    thread ??= started.use(UnzipThread.for(headers.size));
     const hmac = { secret: options.signingSecret, expected: headers.hmac };
     return { repo: headers.repo ?? null, ...(await spool(archive, body, { size: headers.size, hmac }, context)) };
   });
@@ -131,6 +135,7 @@ async function fetchArchive(
     limits,
     symlinks: options.symlinks,
     signal,
+    ...(thread !== undefined && { thread }),
     onScanned({ skippedLinks }) {
       emit({ event: "verify.ok", check: "archive" });
       for (const link of skippedLinks)
@@ -138,8 +143,7 @@ async function fetchArchive(
     },
   });
   await rm(archive);
-  writeTreeList(join(staging, ARCHIVE_LIST), unpacked.files);
-  emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.count, unpacked_bytes: unpacked.bytes });
+  emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files.length, unpacked_bytes: unpacked.bytes });
   const described = kind === "plugin" ? await readDescriptor(tree) : undefined;
   if (described !== undefined) checkDescriptor(described, version, options);
   return {
@@ -165,6 +169,7 @@ async function fetchArchive(
     identity: `sha256:${spooled.sha256}`,
     // The archive's own digest, its identity, says the same.
     contentSha256: null,
+    listing: { files: unpacked.files, emptyFolders: [] },
     artifactSha256: spooled.sha256,
     repo,
     reported: [],

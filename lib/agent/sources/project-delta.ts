@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { openDelta } from "../../artifact/delta/open-delta.ts";
 import type { OpenOptions } from "../../artifact/project/open.ts";
 import { equalBytes } from "../../artifact/signatures/ed25519.ts";
+import type { TreeListing } from "../../artifact/tree/file-table.ts";
 import type { Manifest } from "../../contract/files/manifest.ts";
 import type { ArtifactLocation, DeltaLocation } from "../../contract/surfaces/deploy.ts";
 import type { Release } from "../../releases/release.ts";
-import { baseTree, deltaBases, TREE_LIST } from "../../releases/source-tree.ts";
+import { baseTree, deltaBases } from "../../releases/source-tree.ts";
 import type { FetchContext } from "./source.ts";
 
 /** A delta that the hub offers, and the release of this host that it completes. */
@@ -47,6 +48,8 @@ export interface VerifiedTree {
   files: number;
   /** Of all files. */
   bytes: number;
+  /** The tree without its manifest. */
+  listing: TreeListing;
 }
 
 /** The source of a delta's bytes: the agent's own client, with progress as for a full artifact. */
@@ -86,7 +89,6 @@ export async function fetchDelta(
       signature: Buffer.from(delta.signature, "base64"),
       staging: unpacked,
       output: tree,
-      list: join(staging, TREE_LIST),
       base: whole,
       expected,
       limits,

@@ -10,7 +10,6 @@ import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../..
 import type { ArtifactLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
-import { TREE_LIST } from "../../releases/source-tree.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
 import type { Emit } from "../deployment/events.ts";
@@ -98,7 +97,10 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   const fetching: Fetching = { options, located, signer: signer.publicKey, tree, context };
   const fetched = tryDelta(fetching).then((completed) => completed ?? fetchFull(fetching));
   // The parser of YAML is loaded while the first answers are awaited.
-  const [{ manifest }, { parseForeignPlan }] = await Promise.all([fetched, import("../deployment/plan-file.ts")]);
+  const [{ manifest, listing }, { parseForeignPlan }] = await Promise.all([
+    fetched,
+    import("../deployment/plan-file.ts"),
+  ]);
   checkManifest(manifest, projectId, version);
   emit({ event: "verify.ok", check: "manifest" });
   if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {
@@ -126,6 +128,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
     keep: [MANIFEST_FILE, INTEGRATION_FILE],
     identity: location.signature,
     contentSha256: manifest.content_sha256,
+    listing,
     artifactSha256: location.artifact_sha256 ?? null,
     repo: null,
     reported: manifest.plugins,
@@ -145,7 +148,7 @@ interface Fetching {
 
 async function fetchFull({ options, located, signer, tree, context }: Fetching): Promise<VerifiedTree> {
   const { client, version, location } = located;
-  const { emit, signal, limits, staging } = context;
+  const { emit, signal, limits } = context;
   const dek = await client.authorize(options.deploymentCredential, location.signature);
   emit({ event: "authorize.ok" });
   await mkdir(tree, { mode: 0o700 });
@@ -156,7 +159,6 @@ async function fetchFull({ options, located, signer, tree, context }: Fetching):
     signerPublicKey: signer,
     staging: tree,
     limits,
-    list: join(staging, TREE_LIST),
     signal,
     onUnpacked: progress.unpacked,
     onVerified: () => emit({ event: "verify.ok", check: "signature" }),
@@ -170,7 +172,7 @@ async function fetchFull({ options, located, signer, tree, context }: Fetching):
  */
 async function tryDelta({ options, located, signer, tree, context }: Fetching): Promise<VerifiedTree | undefined> {
   const { client, version, location } = located;
-  const { emit, signal, staging } = context;
+  const { emit, signal } = context;
   if (options.delta === false) return undefined;
   const { chooseDelta, fetchDelta } = await import("./project-delta.ts");
   const chosen = await chooseDelta(context, location, signer);
@@ -210,7 +212,7 @@ async function tryDelta({ options, located, signer, tree, context }: Fetching): 
     // A full disk would be fuller with the full artifact.
     if (code === "disk_full") throw thrown;
     emit({ event: "delta.failed", base_version, code, reason });
-    for (const left of [tree, join(staging, TREE_LIST)]) await rm(left, { recursive: true, force: true });
+    await rm(tree, { recursive: true, force: true });
     return undefined;
   }
 }

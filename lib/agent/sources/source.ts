@@ -1,4 +1,5 @@
 import type { Limits } from "../../artifact/limits.ts";
+import type { TreeListing } from "../../artifact/tree/file-table.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
@@ -18,11 +19,6 @@ export interface Resolved {
   fetch(context: FetchContext): Promise<Fetched>;
 }
 
-/**
- * In staging: the list of the files of an archive (`artifact/tree/tree-list.ts`), whose tree is no base of deltas.
- */
-export const ARCHIVE_LIST = "archive.ndjson";
-
 /** A verified tree in staging, and what is known of it. */
 export interface Fetched {
   plan: InstallPlan;
@@ -38,7 +34,10 @@ export interface Fetched {
   /** Files of the tree's root that the release keeps, for people to read. */
   keep: readonly string[];
   identity: string;
+  /** Of a project, whose whole tree may be the base of a delta. */
   contentSha256: string | null;
+  /** Files and empty folders as they were unpacked. */
+  listing: TreeListing;
   artifactSha256: string | null;
   repo: string | null;
   /** The manifest's plugin entries, for the hub's report. */

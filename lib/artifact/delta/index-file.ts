@@ -13,8 +13,7 @@ import { ChunkList } from "../tree/chunks.ts";
 import { readLines } from "../tree/read-lines.ts";
 import { comparePaths } from "../tree/tree-digest.ts";
 import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
-import { listedEntry } from "../tree/tree-list.ts";
-import { lineOf } from "../tree/write-tree-list.ts";
+import { lineOf, listedEntry } from "../tree/tree-list.ts";
 
 /** Chunks in one line of an index: a file of many GiB takes many lines, none of them long. */
 const CHUNKS_PER_LINE = 4096;

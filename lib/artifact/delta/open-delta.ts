@@ -4,7 +4,7 @@ import type { Manifest } from "../../contract/files/manifest.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import { checkDigests, embeddedFolders, type OpenOptions, unpackVerified } from "../project/open.ts";
 import { Unpacker } from "../project/unpacker.ts";
-import { writeTreeList } from "../tree/write-tree-list.ts";
+import { listingOf, type TreeListing } from "../tree/file-table.ts";
 import { type BaseTree, completeTree } from "./complete-tree.ts";
 
 export interface OpenDeltaOptions extends OpenOptions {
@@ -14,8 +14,6 @@ export interface OpenDeltaOptions extends OpenOptions {
   expected?: { projectId: string; version: string };
   /** An empty private folder for the whole tree. The caller removes it if this function throws. */
   output: string;
-  /** The path that the list of the finished tree is written to, as {@link OpenOptions.list} is. */
-  list?: string;
 }
 
 /** A tree that was completed from a delta and the release that it was made for. */
@@ -25,6 +23,8 @@ export interface CompletedTree {
   files: number;
   /** Bytes of all files. */
   bytes: number;
+  /** The tree without its manifest. */
+  listing: TreeListing;
 }
 
 /**
@@ -35,7 +35,7 @@ export interface CompletedTree {
  * @throws ArtifactError with the codes of exit 4; whatever the source throws
  */
 export async function openDelta(source: AsyncIterable<Buffer>, options: OpenDeltaOptions): Promise<CompletedTree> {
-  const { staging, output, limits, list } = options;
+  const { staging, output, limits } = options;
   await using unpacker = new Unpacker(staging, limits, options.onUnpacked);
   const opened = await unpackVerified(source, unpacker, options);
   const { project_id: projectId, version } = opened.manifest;
@@ -58,7 +58,7 @@ export async function openDelta(source: AsyncIterable<Buffer>, options: OpenDelt
     },
     opened.manifest,
   );
-  if (list !== undefined) writeTreeList(list, tree.list());
+  const listing = listingOf(tree.list());
   await rename(join(staging, MANIFEST_FILE), join(output, MANIFEST_FILE));
-  return { manifest: opened.manifest, entries: tree.entries, files: tree.files.size + 1, bytes: tree.bytes };
+  return { manifest: opened.manifest, entries: tree.entries, files: tree.files.size + 1, bytes: tree.bytes, listing };
 }

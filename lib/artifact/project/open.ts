@@ -8,8 +8,9 @@ import { JSON_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
 import type { Limits } from "../limits.ts";
 import { Ed25519Verifier } from "../signatures/ed25519.ts";
+import type { TreeListing } from "../tree/file-table.ts";
 import { OpeningCipher } from "./cipher.ts";
-import { type Unpacked, Unpacker } from "./unpacker.ts";
+import { type TreeDigests, type Unpacked, Unpacker } from "./unpacker.ts";
 
 export interface OpenOptions {
   /** It may still be awaited from the hub while the thread that unpacks starts. */
@@ -20,10 +21,6 @@ export interface OpenOptions {
   /** An empty folder of mode 0700 to unpack into; its owner removes it when this fails. */
   staging: string;
   limits: Limits;
-  /**
-   * The path that the list of the tree without its manifest is written to, for later deltas (docs/contract/delta.md).
-   */
-  list?: string;
   signal?: AbortSignal;
   /** Called now and then with the bytes of files unpacked so far. */
   onUnpacked?: (bytes: number) => void;
@@ -31,8 +28,14 @@ export interface OpenOptions {
   onVerified?: () => void;
 }
 
-export interface OpenedArtifact extends Unpacked {
+/** An artifact whose signature, tag and manifest hold. */
+export interface UnpackedArtifact extends Unpacked {
   manifest: Manifest;
+}
+
+export interface OpenedArtifact extends UnpackedArtifact {
+  /** The tree without its manifest. */
+  listing: TreeListing;
 }
 
 /**
@@ -45,10 +48,9 @@ export interface OpenedArtifact extends Unpacked {
 export async function openArtifact(source: AsyncIterable<Buffer>, options: OpenOptions): Promise<OpenedArtifact> {
   await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);
   const opened = await unpackVerified(source, unpacker, options);
-  const embedded = embeddedFolders(opened.manifest);
-  checkDigests(await unpacker.digests(MANIFEST_FILE, embedded), opened.manifest);
-  if (options.list !== undefined) await unpacker.list(MANIFEST_FILE, options.list);
-  return opened;
+  const { digests, ...listing } = await unpacker.tree(MANIFEST_FILE, embeddedFolders(opened.manifest));
+  checkDigests(digests, opened.manifest);
+  return { ...opened, listing };
 }
 
 /**
@@ -59,7 +61,7 @@ export async function unpackVerified(
   source: AsyncIterable<Buffer>,
   unpacker: Unpacker,
   options: OpenOptions,
-): Promise<OpenedArtifact> {
+): Promise<UnpackedArtifact> {
   const cipher = new OpeningCipher(await options.dek, new Ed25519Verifier(options.signerPublicKey, options.signature));
   const pace = paceBuffers();
   for await (const chunk of source) {
@@ -125,12 +127,6 @@ const embeddedItems = (found: Manifest): Embedded[] => [
 
 /** Folders of the plugins and extensions that are in the artifact itself. */
 export const embeddedFolders = (found: Manifest): string[] => embeddedItems(found).map(({ folder }) => folder);
-
-/** Digests of an unpacked tree: of all of it but its manifest, and of each embedded folder (null: no file in it). */
-export interface TreeDigests {
-  content: string;
-  folders: Record<string, string | null>;
-}
 
 /** @throws ArtifactError `digest_mismatch`, `plugin_digest_mismatch`, `plugin_missing` */
 export function checkDigests(digests: TreeDigests, found: Manifest): void {

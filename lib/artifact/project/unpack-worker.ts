@@ -7,12 +7,13 @@ import { parentPort, workerData } from "node:worker_threads";
 import { artifactError, asSealiftError, SealiftError } from "../../contract/errors.ts";
 import { FileCopier } from "../delta/file-copier.ts";
 import type { Limits } from "../limits.ts";
+import { plainError } from "../plain-error.ts";
+import { listingOf } from "../tree/file-table.ts";
 import { NewFile } from "../tree/new-file.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
-import { writeTreeList } from "../tree/write-tree-list.ts";
 import { readRing, type Ring } from "./ring.ts";
 import { TarReader } from "./tar-reader.ts";
-import type { FromWorker, PlainError, ToWorker } from "./unpacker.ts";
+import type { FromWorker, ToWorker } from "./unpacker.ts";
 
 const port = parentPort!;
 const { folder, limits, ring, progress } = workerData as WorkerData;
@@ -50,13 +51,8 @@ function unpack(): void {
     tell({ type: "unpacked", entries: tree.entries, files: tree.files.size, bytes: tree.bytes });
   } catch (error) {
     tree.close();
-    tell({ type: "failed", error: plain(error) });
+    tell({ type: "failed", error: plainError(explain(error)) });
   }
-}
-
-function plain(error: unknown): PlainError {
-  const { kind, code, message, hint } = explain(error);
-  return { kind, code, message, ...(hint !== undefined && { hint }) };
 }
 
 /** Runs a step and tells its end. */
@@ -64,7 +60,7 @@ function carryOut(step: () => Float64Array | void): void {
   try {
     tell({ type: "done", error: null, times: step() ?? null });
   } catch (thrown) {
-    tell({ type: "done", error: plain(thrown) });
+    tell({ type: "done", error: plainError(explain(thrown)) });
   }
 }
 
@@ -74,16 +70,15 @@ unpack();
 
 port.on("message", (message: ToWorker) => {
   switch (message.type) {
-    case "digest":
+    case "tree": {
+      const { files, emptyFolders } = listingOf(tree.list().filter(({ path }) => path !== message.except));
       tell({
-        type: "digest",
+        type: "tree",
         content: tree.files.digest((path) => path !== message.except),
         folders: Object.fromEntries(message.folders.map((name) => [name, tree.files.digestOfFolder(name) ?? null])),
+        files: { columns: files.columns, length: files.length },
+        emptyFolders,
       });
-      break;
-    case "list": {
-      const entries = tree.list().filter(({ path }) => path !== message.except);
-      carryOut(() => writeTreeList(message.file, entries));
       break;
     }
     case "copy":

@@ -1,11 +1,12 @@
 import type { Worker } from "node:worker_threads";
 import { constants, createZstdDecompress, type ZstdDecompress } from "node:zlib";
-import type { Code } from "../../contract/codes.ts";
-import { artifactError, asSealiftError, type ErrorKind, SealiftError } from "../../contract/errors.ts";
+import { artifactError, asSealiftError, SealiftError } from "../../contract/errors.ts";
 import { freeBuffer } from "../../support/buffer-pacing.ts";
 import { startThread } from "../../support/thread.ts";
 import type { CopyList } from "../delta/file-copier.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
+import { errorOf, type PlainError } from "../plain-error.ts";
+import { type FileColumns, FileTable, type TreeListing } from "../tree/file-table.ts";
 import { exceeded } from "../tree/safe-path.ts";
 import { newRing, type Ring, RingWriter } from "./ring.ts";
 import type { WorkerData } from "./unpack-worker.ts";
@@ -13,31 +14,31 @@ import { FrameWalker, MAX_WINDOW_LOG } from "./zstd-frame.ts";
 
 /** Messages between the opening thread and `unpack-worker.ts`, once the archive has ended. */
 export type ToWorker =
-  | { type: "digest"; except: string; folders: string[] }
-  | { type: "list"; except: string; file: string }
+  | { type: "tree"; except: string; folders: string[] }
   | { type: "copy"; files: Omit<CopyList, "add"> }
   | { type: "write"; path: string; executable: boolean; ring: Ring };
 
-/** A {@link SealiftError} as it goes from one thread to the other. */
-export interface PlainError {
-  kind: ErrorKind;
-  code: Code;
-  message: string;
-  hint?: string;
+interface FromTree extends TreeDigests {
+  type: "tree";
+  files: { columns: FileColumns; length: number };
+  emptyFolders: string[];
 }
 
 export type FromWorker =
   | { type: "unpacked"; entries: number; files: number; bytes: number }
-  | { type: "digest"; content: string; folders: Record<string, string | null> }
+  | FromTree
   | { type: "done"; error: PlainError }
   | { type: "done"; error: null; times: Float64Array | null }
   | { type: "failed"; error: PlainError };
 
-const errorOf = ({ kind, code, message, hint }: PlainError): SealiftError =>
-  new SealiftError(kind, code, message, hint === undefined ? {} : { hint });
-
 /** Bytes that the decoder is given, and gives, at once: each time costs a round trip to the thread pool. */
 const BATCH_BYTES = 512 * 1024;
+
+/** Digests of an unpacked tree: of all of it but its manifest, and of each embedded folder (null: no file in it). */
+export interface TreeDigests {
+  content: string;
+  folders: Record<string, string | null>;
+}
 
 export interface Unpacked {
   entries: number;
@@ -118,7 +119,7 @@ export class Unpacker implements AsyncDisposable {
       case "failed":
         this.#end(errorOf(message.error));
         break;
-      case "digest":
+      case "tree":
       case "done":
         this.#asked.shift()?.resolve(message);
     }
@@ -225,17 +226,10 @@ export class Unpacker implements AsyncDisposable {
     return this.#outcome!;
   }
 
-  /** Digests of the unpacked tree: of all of it `except` one path, and of each of `folders` (null: no file in it). */
-  async digests(
-    except: string,
-    folders: string[],
-  ): Promise<{ content: string; folders: Record<string, string | null> }> {
-    return (await this.#ask({ type: "digest", except, folders })) as FromWorker & { type: "digest" };
-  }
-
-  /** Writes the list of the unpacked tree, of all of it `except` one path, to a new file. */
-  async list(except: string, file: string): Promise<void> {
-    await this.#let({ type: "list", except, file });
+  /** The files and digests of the unpacked tree: of all of it `except` one path, and of each of `folders`. */
+  async tree(except: string, folders: string[]): Promise<TreeListing & { digests: TreeDigests }> {
+    const { files, emptyFolders, ...digests } = (await this.#ask({ type: "tree", except, folders })) as FromTree;
+    return { digests, files: new FileTable(files.columns, files.length), emptyFolders };
   }
 
   /**

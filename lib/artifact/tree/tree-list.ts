@@ -6,7 +6,7 @@ const MAX_LINE_BYTES = 64 * 1024;
 const SHA256 = /^[0-9a-f]{64}$/;
 
 /**
- * Reads the list of a tree that `write-tree-list.ts` has written.
+ * Reads the list of a tree that an older version of Sealift has left in a release.
  *
  * @throws ArtifactError `delta_base_changed` for a list that is not what we wrote
  */
@@ -45,4 +45,11 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** The line of an entry, with its newline. Chunks and times are not part of it. */
+export function lineOf(entry: TreeEntry): string {
+  if (entry.type === "folder") return `${JSON.stringify({ folder: entry.path })}\n`;
+  const { path, executable, size, sha256 } = entry;
+  return `${JSON.stringify({ file: path, executable, size, sha256 })}\n`;
 }

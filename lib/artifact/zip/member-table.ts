@@ -1,4 +1,4 @@
-import type { FileEntry } from "../tree/tree-index.ts";
+import { type FileColumns, FileTable } from "../tree/file-table.ts";
 import { DEFLATED, STORED } from "./central-header.ts";
 
 /** One regular file of a checked archive. */
@@ -14,48 +14,27 @@ export interface ZipMember {
   dataOffset: number;
 }
 
-/** A member that is on the disk. */
-export interface Written {
-  /** Of its bytes. */
-  sha256: Buffer;
-  /** In milliseconds. */
-  mtimeMs?: number;
-}
-
-const EXECUTABLE = 1;
-const IS_DEFLATED = 2;
-const SHA256_BYTES = 32;
-
-/** Columns of a {@link MemberTable}: an item for each member, 32 bytes of `sha256`; names follow each other. */
+/** Columns of a {@link MemberTable}: an item for each member. */
 export interface MemberColumns {
+  files: FileColumns;
   dataOffset: Float64Array;
   compressedSize: Float64Array;
-  uncompressedSize: Float64Array;
-  crc32: Float64Array;
-  flags: Uint8Array;
-  nameEnd: Float64Array;
-  names: Uint8Array;
-  sha256: Uint8Array;
-  mtimeMs: Float64Array;
+  crc32: Uint32Array;
+  deflated: Uint8Array;
 }
 
 const float64 = (length: number) => new Float64Array(new SharedArrayBuffer(length * 8));
-const bytes = (length: number) => new Uint8Array(new SharedArrayBuffer(length));
 
-/**
- * The regular files of a checked archive, and what became of them: columns in memory that two threads share. As
- * objects, 200,000 of them would take 100 MB, and again as much in the other thread.
- */
+/** The regular files of a checked archive: where their bytes are, and what became of them. Two threads share it. */
 export class MemberTable {
   readonly columns: MemberColumns;
-  #length = 0;
-  readonly #names: Buffer;
+  /** The members under the names that the archive gives them. */
+  readonly #named: FileTable;
 
   /** @param length of a table that another thread has filled */
   constructor(columns: MemberColumns, length = 0) {
     this.columns = columns;
-    this.#length = length;
-    this.#names = Buffer.from(columns.names.buffer);
+    this.#named = new FileTable(columns.files, length);
   }
 
   /**
@@ -66,54 +45,45 @@ export class MemberTable {
    */
   static empty(members: number, nameBytes: number): MemberTable {
     return new MemberTable({
+      files: FileTable.empty(members, nameBytes).columns,
       dataOffset: float64(members),
       compressedSize: float64(members),
-      uncompressedSize: float64(members),
-      crc32: float64(members),
-      flags: bytes(members),
-      nameEnd: float64(members),
-      names: bytes(nameBytes),
-      sha256: bytes(members * SHA256_BYTES),
-      mtimeMs: float64(members),
+      crc32: new Uint32Array(new SharedArrayBuffer(members * 4)),
+      deflated: new Uint8Array(new SharedArrayBuffer(members)),
     });
   }
 
   get length(): number {
-    return this.#length;
+    return this.#named.length;
+  }
+
+  /** The members as files on disk: without the folder that all of them are in, where there is one. */
+  filesWithin(folder: string | undefined): FileTable {
+    const cut = folder === undefined ? 0 : Buffer.byteLength(folder) + 1;
+    return new FileTable(this.columns.files, this.length, cut);
   }
 
   push({ path, executable, method, compressedSize, uncompressedSize, crc32, dataOffset }: ZipMember): void {
     const { columns } = this;
-    const index = this.#length++;
+    const index = this.#named.push({ path, executable, size: uncompressedSize });
     columns.dataOffset[index] = dataOffset;
     columns.compressedSize[index] = compressedSize;
-    columns.uncompressedSize[index] = uncompressedSize;
     columns.crc32[index] = crc32;
-    columns.flags[index] = (executable ? EXECUTABLE : 0) | (method === DEFLATED ? IS_DEFLATED : 0);
-    const start = this.#nameStart(index);
-    columns.nameEnd[index] = start + this.#names.write(path, start);
-  }
-
-  #nameStart(index: number): number {
-    return index === 0 ? 0 : this.columns.nameEnd[index - 1]!;
-  }
-
-  #pathOf(index: number): string {
-    return this.#names.toString("utf8", this.#nameStart(index), this.columns.nameEnd[index]);
+    columns.deflated[index] = method === DEFLATED ? 1 : 0;
   }
 
   /** The bytes of a member: packed and unpacked. */
   sizesOf(index: number): Pick<ZipMember, "compressedSize" | "uncompressedSize"> {
-    const { compressedSize, uncompressedSize } = this.columns;
-    return { compressedSize: compressedSize[index]!, uncompressedSize: uncompressedSize[index]! };
+    const { compressedSize, files } = this.columns;
+    return { compressedSize: compressedSize[index]!, uncompressedSize: files.size[index]! };
   }
 
   at(index: number): ZipMember {
-    const { flags, crc32, dataOffset } = this.columns;
+    const { deflated, crc32, dataOffset } = this.columns;
     return {
-      path: this.#pathOf(index),
-      executable: (flags[index]! & EXECUTABLE) !== 0,
-      method: (flags[index]! & IS_DEFLATED) !== 0 ? DEFLATED : STORED,
+      path: this.#named.pathAt(index),
+      executable: this.#named.isExecutable(index),
+      method: deflated[index] === 1 ? DEFLATED : STORED,
       ...this.sizesOf(index),
       crc32: crc32[index]!,
       dataOffset: dataOffset[index]!,
@@ -121,32 +91,6 @@ export class MemberTable {
   }
 
   *[Symbol.iterator](): Generator<ZipMember> {
-    for (let index = 0; index < this.#length; index++) yield this.at(index);
-  }
-
-  /** Notes that a member was written to disk. */
-  wrote(index: number, { sha256, mtimeMs = Number.NaN }: Written): void {
-    this.columns.sha256.set(sha256, index * SHA256_BYTES);
-    this.columns.mtimeMs[index] = mtimeMs;
-  }
-
-  /**
-   * The members as files on disk; all of them were written.
-   *
-   * @param strip characters that are left away at the start of each path
-   */
-  *written(strip: number): Generator<FileEntry> {
-    const digests = Buffer.from(this.columns.sha256.buffer);
-    for (let index = 0; index < this.#length; index++) {
-      const mtimeMs = this.columns.mtimeMs[index]!;
-      yield {
-        type: "file",
-        path: this.#pathOf(index).slice(strip),
-        executable: (this.columns.flags[index]! & EXECUTABLE) !== 0,
-        size: this.columns.uncompressedSize[index]!,
-        sha256: digests.toString("hex", index * SHA256_BYTES, (index + 1) * SHA256_BYTES),
-        ...(!Number.isNaN(mtimeMs) && { mtimeMs }),
-      };
-    }
+    for (let index = 0; index < this.length; index++) yield this.at(index);
   }
 }

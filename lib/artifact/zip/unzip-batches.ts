@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
+import type { FileTable } from "../tree/file-table.ts";
 import { writeNewFile } from "../tree/new-file.ts";
 import { FileWindow } from "./file-window.ts";
 import type { MemberTable } from "./member-table.ts";
@@ -21,9 +22,9 @@ export interface UnzipJob {
   path: string;
   /** The path to write to; its folders exist already. */
   folder: string;
-  /** Characters that are left away at the start of each path. */
-  strip: number;
   members: MemberTable;
+  /** The members under the paths that they get. */
+  files: FileTable;
   batches: readonly Batch[];
 }
 
@@ -90,7 +91,7 @@ export class BatchQueue {
  * @throws ArtifactError `zip_invalid`
  */
 export function* unpackBatches(descriptor: number, job: UnzipJob, queue: BatchQueue): Generator<number> {
-  const { members, folder, strip } = job;
+  const { members, files, folder } = job;
   const archive = new FileWindow(descriptor, WINDOW_BYTES);
   const pace = paceBuffers("inflated");
   for (let batch = queue.take(); batch !== undefined; batch = queue.take()) {
@@ -99,8 +100,8 @@ export function* unpackBatches(descriptor: number, job: UnzipJob, queue: BatchQu
       const member = members.at(index);
       if (!isSmall(member)) continue;
       const content = smallContent(archive, member);
-      const mtimeMs = writeNewFile(`${folder}/${member.path.slice(strip)}`, content, member.executable);
-      members.wrote(index, { sha256: hash("sha256", content, "buffer"), mtimeMs });
+      const mtimeMs = writeNewFile(`${folder}/${files.pathAt(index)}`, content, member.executable);
+      files.wrote(index, { sha256: hash("sha256", content, "buffer"), mtimeMs });
       bytes += content.length;
       // Stored bytes stay in the window.
       if (member.method !== 0) pace(content.length);

@@ -1,26 +1,50 @@
-/** The second thread of a ZIP that is unpacked; `unzip-helper.ts` is its other end. */
+/** The second thread of a ZIP that is unpacked; `unzip-thread.ts` is its other end. */
 import { closeSync, openSync } from "node:fs";
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort } from "node:worker_threads";
 import { asSealiftError } from "../../contract/errors.ts";
-import { MemberTable } from "./member-table.ts";
+import { plainError } from "../plain-error.ts";
+import { scanZip, type ZipIndex } from "./directory.ts";
 import { BatchQueue, unpackBatches } from "./unzip-batches.ts";
-import type { FromUnzipWorker, UnzipWorkerData } from "./unzip-helper.ts";
+import type { FromUnzipWorker, ToUnzipWorker } from "./unzip-thread.ts";
 
-function unpack({ job, members: { columns, length }, shared }: UnzipWorkerData): FromUnzipWorker {
-  const queue = new BatchQueue(job.batches, shared);
-  const members = new MemberTable(columns, length);
-  const descriptor = openSync(job.path, "r");
+const port = parentPort!;
+let index: ZipIndex | undefined;
+
+async function scan({ path, options }: ToUnzipWorker & { type: "scan" }): Promise<FromUnzipWorker> {
+  index = await scanZip(path, options);
+  const { files, ...rest } = index;
+  return { type: "scanned", index: { ...rest, files: { columns: files.columns, length: files.length } } };
+}
+
+function unpack({ path, folder, batches, shared }: ToUnzipWorker & { type: "unpack" }): FromUnzipWorker {
+  const { files: members, topFolder } = index!;
+  const queue = new BatchQueue(batches, shared);
+  const descriptor = openSync(path, "r");
   try {
+    const job = { path, folder, members, files: members.filesWithin(topFolder), batches };
     let written = 0;
-    for (const bytes of unpackBatches(descriptor, { ...job, members }, queue)) queue.helperBytes = written += bytes;
+    for (const bytes of unpackBatches(descriptor, job, queue)) queue.helperBytes = written += bytes;
     return { type: "done" };
   } catch (error) {
     queue.close();
-    const { kind, code, message, hint } = asSealiftError(error, "ArtifactError");
-    return { type: "failed", error: { kind, code, message, ...(hint !== undefined && { hint }) } };
+    throw error;
   } finally {
     closeSync(descriptor);
   }
 }
 
-parentPort!.postMessage(unpack(workerData as UnzipWorkerData));
+async function answer(message: ToUnzipWorker): Promise<FromUnzipWorker> {
+  try {
+    return message.type === "scan" ? await scan(message) : unpack(message);
+  } catch (error) {
+    return { type: "failed", error: plainError(asSealiftError(error, "ArtifactError")) };
+  }
+}
+
+port.on("message", (message: ToUnzipWorker) => {
+  void answer(message).then((found) => {
+    port.postMessage(found);
+    // Nothing follows: the thread ends.
+    if (found.type !== "scanned") port.close();
+  });
+});

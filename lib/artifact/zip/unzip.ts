@@ -1,20 +1,22 @@
 import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { artifactError } from "../../contract/errors.ts";
+import type { FileTable } from "../tree/file-table.ts";
 import { NewFile } from "../tree/new-file.ts";
-import type { FileEntry } from "../tree/tree-index.ts";
 import { type ScanOptions, scanZip, type ZipIndex } from "./directory.ts";
-import type { Written, ZipMember } from "./member-table.ts";
-import { batchesOf, BatchQueue, unpackBatches, type UnzipJob } from "./unzip-batches.ts";
-import { UnzipHelper } from "./unzip-helper.ts";
+import type { ZipMember } from "./member-table.ts";
+import { batchesOf, BatchQueue, unpackBatches } from "./unzip-batches.ts";
 import { isSmall, largeContent } from "./unzip-member.ts";
+import { UnzipThread } from "./unzip-thread.ts";
 
 /** With fewer batches the start of a thread takes longer than what it would do. */
 const HELPED_BATCHES = 16;
 
 export interface UnzipOptions extends ScanOptions {
+  /** A thread that was started while the archive came: it is ended here. Default: one for a large archive. */
+  thread?: UnzipThread;
   signal?: AbortSignal;
   /** Called when every check of the archive as a whole has passed, before the first byte is unpacked. */
   onScanned?: (index: ZipIndex) => void;
@@ -23,10 +25,8 @@ export interface UnzipOptions extends ScanOptions {
 }
 
 export interface Unzipped {
-  /** Number of files. */
-  count: number;
-  /** The files, under the paths that they have now; each is made when its turn comes. */
-  files: Iterable<FileEntry>;
+  /** The files, under the paths that they have now. */
+  files: FileTable;
   bytes: number;
 }
 
@@ -39,20 +39,22 @@ export interface Unzipped {
  */
 export async function unzip(path: string, folder: string, options: UnzipOptions): Promise<Unzipped> {
   const { signal, onUnpacked } = options;
-  const index = await scanZip(path, options);
+  await using thread = options.thread ?? UnzipThread.for(statSync(path).size);
+  const index = await (thread === undefined ? scanZip(path, options) : thread.scan(path, options, signal));
   signal?.throwIfAborted();
   options.onScanned?.(index);
-  const strip = index.topFolder === undefined ? 0 : index.topFolder.length + 1;
+  const { files: members, topFolder } = index;
+  const strip = topFolder === undefined ? 0 : topFolder.length + 1;
   for (const name of index.folders)
     if (name.length > strip) mkdirSync(`${folder}/${name.slice(strip)}`, { mode: 0o755 });
 
-  const members = index.files;
+  const files = members.filesWithin(topFolder);
   const batches = batchesOf(members);
   const queue = new BatchQueue(batches);
-  const job = { path, folder, strip, members, batches };
-  const helped = batches.length >= HELPED_BATCHES && availableParallelism() > 1;
+  const job = { path, folder, members, files, batches };
+  const helper = batches.length >= HELPED_BATCHES && availableParallelism() > 1 ? thread : undefined;
   let written = 0;
-  await using helper = helped ? new UnzipHelper(job, queue) : undefined;
+  helper?.help(job, queue);
   const turn = async (bytes: number): Promise<void> => {
     written += bytes;
     onUnpacked?.(written + queue.helperBytes);
@@ -65,7 +67,7 @@ export async function unzip(path: string, folder: string, options: UnzipOptions)
     for (let at = 0; at < members.length; at++) {
       if (isSmall(members.sizesOf(at))) continue;
       const member = members.at(at);
-      members.wrote(at, await unpackLarge(job, member, signal));
+      files.wrote(at, await unpackLarge(path, `${folder}/${files.pathAt(at)}`, member, signal));
       await turn(member.uncompressedSize);
     }
     // Writing is synchronous: signals and progress come through now and then.
@@ -77,17 +79,17 @@ export async function unzip(path: string, folder: string, options: UnzipOptions)
   if (queue.closed) throw artifactError("internal", "Unpacking ended before its last file.");
   const bytes = written + queue.helperBytes;
   onUnpacked?.(bytes);
-  const files = { [Symbol.iterator]: () => members.written(strip) };
-  return { count: members.length, files, bytes };
+  return { files, bytes };
 }
 
 async function unpackLarge(
-  { path: archive, folder, strip }: UnzipJob,
+  archive: string,
+  path: string,
   member: ZipMember,
   signal?: AbortSignal,
-): Promise<Written> {
+): Promise<{ sha256: Buffer }> {
   const hash = createHash("sha256");
-  using file = new NewFile(`${folder}/${member.path.slice(strip)}`, member.executable);
+  using file = new NewFile(path, member.executable);
   const write = (chunk: Buffer): void => {
     hash.update(chunk);
     file.write(chunk);

@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { parsePlan } from "../../../lib/agent/deployment/plan-file.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "../../../lib/agent/sources/source.ts";
+import { listingOf } from "../../../lib/artifact/tree/file-table.ts";
 import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";
 import { plant } from "./project-root.ts";
 
@@ -42,6 +43,7 @@ export function sourceOf(version: string, steps: string, given: Given = {}): Sou
       keep: [],
       identity: `signature of ${version}`,
       contentSha256: null,
+      listing: listingOf([]),
       artifactSha256: null,
       repo: null,
       reported: [],

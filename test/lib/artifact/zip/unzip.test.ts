@@ -44,7 +44,7 @@ t.test("files, folders, modes and the digest of the tree, below the top folder",
   t.equal(statSync(join(folder, "a/b")).mode & 0o777, 0o755);
   t.equal(statSync(join(folder, "a-b/c")).mode & 0o777, 0o644);
   t.strictSame(readdirSync(join(folder, "empty-folder")), []);
-  t.equal(result.count, 6);
+  t.equal(result.files.length, 6);
   for (const { path, size, executable, mtimeMs } of result.files) {
     const stats = statSync(join(folder, path));
     t.same([size, executable], [stats.size, (stats.mode & 0o100) !== 0], path);

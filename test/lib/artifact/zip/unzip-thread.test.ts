@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
@@ -8,7 +8,7 @@ import { TreeDigest } from "../../../../lib/artifact/tree/tree-digest.ts";
 import { scanZip, type ZipIndex } from "../../../../lib/artifact/zip/directory.ts";
 import { unzip, type UnzipOptions, type Unzipped } from "../../../../lib/artifact/zip/unzip.ts";
 import { batchesOf, BatchQueue, type UnzipJob } from "../../../../lib/artifact/zip/unzip-batches.ts";
-import { UnzipHelper } from "../../../../lib/artifact/zip/unzip-helper.ts";
+import { UnzipThread } from "../../../../lib/artifact/zip/unzip-thread.ts";
 import { treeDigest } from "../../../support/forged/artifact.ts";
 import { type ForgedEntry, forgedZip } from "../../../support/forged/zip.ts";
 
@@ -29,16 +29,28 @@ async function scanned(t: Test, entries: readonly ForgedEntry[]): Promise<{ job:
   const [path, folder] = [join(parent, "archive.zip"), join(parent, "tree")];
   for (let index = 0; index < 20; index++) mkdirSync(join(folder, `d${index}`), { recursive: true });
   writeFileSync(path, forgedZip(entries));
-  const index = await scanZip(path, { limits: DEFAULT_LIMITS, symlinks: "refuse" });
+  const index = await scanZip(path, SCAN);
   const members = index.files;
-  return { job: { path, folder, strip: "top/".length, members, batches: batchesOf(members) }, index };
+  return { job: { path, folder, members, files: members.filesWithin("top"), batches: batchesOf(members) }, index };
 }
+
+const SCAN = { limits: DEFAULT_LIMITS, symlinks: "refuse" } as const;
 
 /** Unpacks with both threads, below a folder that is still empty. */
 function unpack({ path, folder }: UnzipJob, options: Partial<UnzipOptions> = {}): Promise<Unzipped> {
   rmSync(folder, { recursive: true });
   mkdirSync(folder);
-  return unzip(path, folder, { limits: DEFAULT_LIMITS, symlinks: "refuse", ...options });
+  return unzip(path, folder, { ...SCAN, thread: new UnzipThread(), ...options });
+}
+
+/** Scans an archive with a second thread, which then takes batches of it. */
+async function helped(job: UnzipJob, queue: BatchQueue): Promise<UnzipThread> {
+  const thread = new UnzipThread();
+  const { files } = await thread.scan(job.path, SCAN);
+  job.members = files;
+  job.files = files.filesWithin("top");
+  thread.help(job, queue);
+  return thread;
 }
 
 const filesBelow = (folder: string): string[] =>
@@ -55,7 +67,7 @@ t.test("many small files are unpacked by two threads, each once", async (t) => {
   const seen: number[] = [];
   const result = await unpack(job, { onUnpacked: (bytes) => seen.push(bytes) });
   const contents = new Map(entries.map(({ name, content }) => [String(name).slice(4), content as string]));
-  t.equal(result.count, COUNT);
+  t.equal(result.files.length, COUNT);
   t.equal(TreeDigest.of(result.files).digest(), treeDigest(contents));
   t.equal(result.bytes, index.bytes);
   t.equal(seen.at(-1), index.bytes);
@@ -78,10 +90,10 @@ t.test("the second thread takes batches, and says what became of them", async (t
   const { job, index } = await scanned(t, manyFiles());
   const queue = new BatchQueue(job.batches);
   const first = queue.take()!;
-  await using helper = new UnzipHelper(job, queue);
+  await using helper = await helped(job, queue);
   await helper.end();
   t.equal(filesBelow(job.folder).length, COUNT - first[1]);
-  for (const [at, { size, sha256, path }] of [...job.members.written(job.strip)].entries()) {
+  for (const [at, { size, sha256, path }] of [...job.files].entries()) {
     if (at < first[1]) continue;
     const content = readFileSync(join(job.folder, path));
     t.same([size, sha256], [content.length, hash("sha256", content)], path);
@@ -93,10 +105,36 @@ t.test("the second thread takes batches, and says what became of them", async (t
 t.test("what is wrong on the second thread is the same error, and ends the first one's work", async (t) => {
   const { job } = await scanned(t, withBadCrc());
   const queue = new BatchQueue(job.batches);
-  await using helper = new UnzipHelper(job, queue);
+  await using helper = await helped(job, queue);
   await t.rejects(helper.end(), BAD);
   t.throws(() => helper.check(), BAD);
   t.equal(queue.take(), undefined);
+});
+
+t.test("the second thread finds what is wrong with an archive as a whole, as the first one does", async (t) => {
+  const { job } = await scanned(t, manyFiles());
+  const bad = join(dirname(job.path), "bad.zip");
+  writeFileSync(bad, forgedZip([{ name: "a" }, { name: "../b" }]));
+  const refused = { kind: "ArtifactError", code: "member_unsafe", message: /"\.\.\/b"/ };
+  await t.rejects(unpack({ ...job, path: bad }), refused);
+  t.strictSame(readdirSync(job.folder), []);
+  await t.rejects(unzip(bad, job.folder, SCAN), refused);
+});
+
+t.test("a scan by the second thread can be aborted, and nothing is left of it", async (t) => {
+  const { job } = await scanned(t, manyFiles());
+  const controller = new AbortController();
+  const unpacking = unpack(job, { signal: controller.signal });
+  controller.abort();
+  await t.rejects(unpacking, { name: "AbortError" });
+  t.strictSame(readdirSync(job.folder), []);
+});
+
+t.test("a thread that nothing is asked of ends with its owner", async (t) => {
+  const thread = new UnzipThread();
+  await thread[Symbol.asyncDispose]();
+  await thread[Symbol.asyncDispose]();
+  t.throws(() => thread.check(), { code: "internal" });
 });
 
 t.test("after an error nobody writes any more", async (t) => {
