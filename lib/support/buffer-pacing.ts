@@ -20,7 +20,8 @@ interface Pace {
  * - `bytes`: buffers that pass. More than 3 MiB leaves more garbage, less finds buffers that are still in use; what two
  *   collections of the young heap have found in use waits for a full one.
  * - `parts`: the parts of an upload to a bucket. The young heap's collections find a part in use while it is sent.
- * - `inflated`: contents of ZIP members. An inflater and its output hang on a handle, which only a full one frees.
+ * - `inflated`: contents of ZIP members, with 4 KiB for each of their inflaters. Both hang on a handle, which only a
+ *   full one frees.
  * - `tokens`: records that a parser makes of a fleet's text. Nothing of them lives long enough to be found in use
  *   twice.
  * - `rows`: rows of a fleet, their members and their text, counted by the characters of the text.
@@ -28,7 +29,7 @@ interface Pace {
 const PACES = {
   bytes: { intervalBytes: 3 * MIB, fullEvery: 32, weight: 1 },
   parts: { intervalBytes: 5 * MIB, fullEvery: 2, weight: 1 },
-  inflated: { intervalBytes: 5 * MIB, fullEvery: 1, weight: 1 },
+  inflated: { intervalBytes: 8 * MIB, fullEvery: 1, weight: 1 },
   tokens: { intervalBytes: 3 * MIB, fullEvery: Infinity, weight: 32 },
   rows: { intervalBytes: 3 * MIB, fullEvery: 32, weight: 6 },
 } satisfies Record<string, Pace>;

@@ -4,7 +4,8 @@ import picomatch from "picomatch";
 import { type SealiftError as Fault, SealiftError, usageError } from "../../contract/errors.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { Limits } from "../limits.ts";
-import { NameRegistry, quoted, SafeNames } from "./safe-path.ts";
+import { NameRegistry } from "./name-registry.ts";
+import { quoted, SafeNames } from "./safe-path.ts";
 import { comparePaths } from "./tree-digest.ts";
 
 /** Shell globs over single path components that are never packed (docs/contract/project-artifact.md). */

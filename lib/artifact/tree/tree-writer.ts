@@ -3,8 +3,9 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import type { Limits } from "../limits.ts";
+import { NameRegistry } from "./name-registry.ts";
 import { NewFile, writeNewFile } from "./new-file.ts";
-import { exceeded, NameRegistry, quoted, SafeNames } from "./safe-path.ts";
+import { exceeded, quoted, SafeNames } from "./safe-path.ts";
 import { comparePaths, TreeDigest } from "./tree-digest.ts";
 import type { FileEntry, TreeEntry } from "./tree-index.ts";
 

@@ -1,7 +1,8 @@
 import { open as openFile } from "node:fs/promises";
 import { artifactError } from "../../contract/errors.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
-import { exceeded, NameRegistry, quoted, safeComponents } from "../tree/safe-path.ts";
+import { NameRegistry } from "../tree/name-registry.ts";
+import { exceeded, quoted, safeComponents } from "../tree/safe-path.ts";
 import { type CentralHeader, readCentralHeader } from "./central-header.ts";
 import { readEndRecord } from "./end-record.ts";
 import { FileWindow } from "./file-window.ts";
@@ -49,10 +50,10 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
     throw exceeded(`The archive has more than ${limits.maxEntries} entries.`, "--max-entries");
   const files = MemberTable.empty(entries, directorySize);
   const index: ZipIndex = { files, folders: [], skippedLinks: [], topFolder: undefined, bytes: 0 };
-  const names = new NameRegistry();
+  using names = new NameRegistry({ names: entries + 1, bytes: directorySize });
   const top = new TopFolder();
   const folders = new Set<string>();
-  const overlaps = new OverlapCheck();
+  const overlaps = new OverlapCheck(entries);
   let position = directoryOffset;
   for (let count = 0; count < entries; count++) {
     const entry = readCentralHeader(central, position, end);
@@ -126,20 +127,29 @@ function checkTotals(bytes: number, archiveSize: number, name: string, limits: L
 
 /** Refuses entries that share bytes: they make small archives large, and mean different things to different readers. */
 class OverlapCheck {
-  readonly #starts: number[] = [];
-  readonly #ends: number[] = [];
+  readonly #starts: Float64Array;
+  readonly #ends: Float64Array;
+  #length = 0;
   #inOrder = true;
 
+  /** @param entries at most */
+  constructor(entries: number) {
+    this.#starts = new Float64Array(entries);
+    this.#ends = new Float64Array(entries);
+  }
+
   add({ start, end }: Extent): void {
-    this.#inOrder &&= start >= (this.#ends.at(-1) ?? 0);
-    this.#starts.push(start);
-    this.#ends.push(end);
+    const index = this.#length++;
+    this.#inOrder &&= index === 0 || start >= this.#ends[index - 1]!;
+    this.#starts[index] = start;
+    this.#ends[index] = end;
   }
 
   /** @throws ArtifactError `zip_invalid` */
   check(window: FileWindow): void {
     if (this.#inOrder) return;
-    const order = this.#starts.map((_, index) => index).sort((a, b) => this.#starts[a]! - this.#starts[b]!);
+    const order = Uint32Array.from({ length: this.#length }, (_, index) => index);
+    order.sort((a, b) => this.#starts[a]! - this.#starts[b]!);
     for (let index = 1; index < order.length; index++) {
       const before = order[index - 1]!;
       const start = this.#starts[order[index]!]!;

@@ -13,6 +13,9 @@ const FILE_COST_BYTES = 16 * 1024;
 /** Bytes that are read from the archive at a time. */
 const WINDOW_BYTES = 256 * 1024;
 
+/** Bytes that hang on an inflater besides its output. */
+const INFLATER_BYTES = 4096;
+
 /** Members from one index up to another; large ones among them are left out. */
 export type Batch = readonly [from: number, to: number];
 
@@ -104,7 +107,7 @@ export function* unpackBatches(descriptor: number, job: UnzipJob, queue: BatchQu
       files.wrote(index, { sha256: hash("sha256", content, "buffer"), mtimeMs });
       bytes += content.length;
       // Stored bytes stay in the window.
-      if (member.method !== 0) pace(content.length);
+      if (member.method !== 0) pace(content.length + INFLATER_BYTES);
     }
     yield bytes;
   }

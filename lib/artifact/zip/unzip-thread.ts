@@ -43,7 +43,7 @@ export class UnzipThread implements AsyncDisposable {
 
   constructor() {
     this.#scanned.promise.catch(() => {});
-    this.#worker = startThread(import.meta.url, "unzip-worker", undefined);
+    this.#worker = startThread(import.meta.url, "unzip-worker", undefined, { maxYoungGenerationSizeMb: 2 });
     this.#worker.on("message", (message: FromUnzipWorker) => this.#receive(message));
     this.#worker.on("error", (error: Error) => this.#fail(asSealiftError(error, "ArtifactError")));
     this.#exit = new Promise((resolve) => this.#worker.once("exit", resolve)).then(() => {

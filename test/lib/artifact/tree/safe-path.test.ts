@@ -2,7 +2,8 @@ import { posix, win32 } from "node:path";
 import fc from "fast-check";
 import t from "tap";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
-import { NameRegistry, quoted, safeComponents, SafeNames } from "../../../../lib/artifact/tree/safe-path.ts";
+import { NameRegistry } from "../../../../lib/artifact/tree/name-registry.ts";
+import { quoted, safeComponents, SafeNames } from "../../../../lib/artifact/tree/safe-path.ts";
 import { SealiftError } from "../../../../lib/contract/errors.ts";
 
 const judged = (name: string, check = (one: string) => safeComponents(one, DEFAULT_LIMITS)): string => {
