@@ -12,8 +12,7 @@ import type { Layout, Section } from "./layout.ts";
 import { listReleases, type Release } from "./release.ts";
 
 /**
- * In staging: the list of the unpacked tree. Older versions of Sealift left it in the release, and had no lines of the
- * source tree in its contents.
+ * In a release that an older version of Sealift made: the list of its source tree, of which its contents have no lines.
  */
 export const TREE_LIST = "tree.ndjson";
 
