@@ -14,7 +14,7 @@ import { deltaDiskRows } from "./delta-disk.ts";
 import { fleetRows } from "./fleet.ts";
 import { hubRows } from "./hub.ts";
 import { describeMachine, machineLine } from "./machine.ts";
-import { marketplaceRows } from "./marketplace.ts";
+import { manyFilesRow, marketplaceRows } from "./marketplace.ts";
 import { bucketMemoryRow, memoryRows, projectRows } from "./project.ts";
 import { inColumns, type Row } from "./row.ts";
 import { benchSandboxedRoutes, benchTrustedCalls } from "./runtime-calls.ts";
@@ -52,7 +52,11 @@ const groups: Record<string, () => Promise<Row[]>> = {
   "runtime-reloads": () => benchReloads(),
   "runtime-start": () => benchStart(),
   "runtime-walls": () => benchWalls(),
-  memory: async () => [...(await memoryRows(disk, gib, "3")), ...(await memoryRows(disk, Math.min(gib, 1), "9"))],
+  memory: async () => [
+    ...(await memoryRows(disk, gib, "3")),
+    ...(await memoryRows(disk, Math.min(gib, 1), "9")),
+    await manyFilesRow(tmpfs),
+  ],
   "memory-bucket": async () => [await bucketMemoryRow(disk, Math.min(gib, 1))],
 };
 

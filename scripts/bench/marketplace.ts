@@ -1,20 +1,28 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { smallFiles } from "./material.ts";
-import { best, program, shell } from "./measure.ts";
+import { best, type Measured, program, shell } from "./measure.ts";
 import { atMost, type Row } from "./row.ts";
-import { openHub } from "./stage.ts";
+import { type BenchHub, openHub } from "./stage.ts";
 
 const SECRET = "bench-secret";
 
-/** deploy-marketplace of a ZIP with 10,000 files against curl, openssl and unzip (docs/performance.md). */
-export async function marketplaceRows(folder: string, place: string, runs: number): Promise<Row[]> {
-  await using hub = await openHub(folder);
+/**
+ * Publishes a plugin of `count` small files as a ZIP.
+ *
+ * @returns a function that deploys it to an empty host
+ */
+async function publishCargo(
+  folder: string,
+  hub: BenchHub,
+  count: number,
+  bytesOf?: (index: number) => number,
+): Promise<() => Promise<Measured>> {
   const secrets = { ...hub.admin, SEALIFT_SIGNING_SECRET: SECRET };
   const plugin = join(folder, "cargo-1.0.0");
   mkdirSync(plugin);
   writeFileSync(join(plugin, "plugin.yaml"), "name: cargo\nversion: 1.0.0\n");
-  smallFiles(plugin, 10_000);
+  smallFiles(plugin, count, bytesOf);
   const archive = join(folder, "cargo.zip");
   await shell(`cd ${folder}; zip -qr cargo.zip cargo-1.0.0`);
   await program("sealift", ["projects", "create", "Cargo", "--kind", "plugin", "--slug", "cargo"], secrets);
@@ -22,10 +30,31 @@ export async function marketplaceRows(folder: string, place: string, runs: numbe
   const plan = join(folder, "install.yaml");
   await program("sealift", ["plan", "init", "cargo", "--out", plan]);
   const root = join(folder, "host");
-  const ours = await best(runs, () => {
+  return () => {
     rmSync(root, { recursive: true, force: true });
     return program("deploy-marketplace", ["cargo", "--install-plan", plan, "--project-root", root], secrets);
-  });
+  };
+}
+
+/** Peak memory of deploy-marketplace with a ZIP of 200,000 tiny files: what it keeps of each counts most there. */
+export async function manyFilesRow(folder: string): Promise<Row> {
+  await using hub = await openHub(folder);
+  const deploy = await publishCargo(folder, hub, 200_000, (index) => 1 + (index % 500));
+  const { peakMb, wall } = await deploy();
+  return atMost(
+    "peak memory of deploy-marketplace, ZIP of 200,000 files",
+    "160 MB",
+    peakMb,
+    160,
+    `${wall.toFixed(1)} s`,
+  );
+}
+
+/** deploy-marketplace of a ZIP with 10,000 files against curl, openssl and unzip (docs/performance.md). */
+export async function marketplaceRows(folder: string, place: string, runs: number): Promise<Row[]> {
+  await using hub = await openHub(folder);
+  const deploy = await publishCargo(folder, hub, 10_000);
+  const ours = await best(runs, deploy);
   const url = `${hub.url}/app/marketplace/plugins/cargo/install`;
   const theirs = await best(runs, () =>
     shell(

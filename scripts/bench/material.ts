@@ -29,13 +29,13 @@ export function largeFile(path: string, mib: number): void {
   }
 }
 
-/** `count` files of 1 to 8 KiB, a hundred a folder. */
-export function smallFiles(folder: string, count: number): void {
+/** `count` files, a hundred a folder: of 1 to 8 KiB, unless told. */
+export function smallFiles(folder: string, count: number, bytesOf = (index: number) => 1024 + ((index * 37) % 7168)) {
   for (let index = 0; index < count; index++) {
     const parent = join(folder, `d${Math.floor(index / 100)}`);
     if (index % 100 === 0) mkdirSync(parent, { recursive: true });
     const descriptor = openSync(join(parent, `f${index}.txt`), "wx");
-    writeSync(descriptor, block(1024 + ((index * 37) % 7168)));
+    writeSync(descriptor, block(bytesOf(index)));
     closeSync(descriptor);
   }
 }
