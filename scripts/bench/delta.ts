@@ -22,6 +22,8 @@ const LEVEL = "3";
 
 interface Shape {
   what: string;
+  /** Whether hosts of it stay until the end: see {@link upgrade}. */
+  many: boolean;
   fill: (plugin: string) => void;
   /** Makes the next version of the plugin's folder. */
   edit: (plugin: string) => void;
@@ -31,6 +33,7 @@ interface Shape {
 const shapes: readonly Shape[] = [
   {
     what: "10,000 files, 1 % edited",
+    many: true,
     fill: (plugin) => smallFiles(plugin, 10_000),
     edit: (plugin) => {
       for (const folder of readdirSync(plugin).filter((name) => name.startsWith("d")))
@@ -45,6 +48,7 @@ const shapes: readonly Shape[] = [
   },
   {
     what: "1 GiB in one file, three edits",
+    many: false,
     fill: (plugin) => largeFile(join(plugin, "cargo.bin"), 1024),
     edit: (plugin) => editInThreePlaces(join(plugin, "cargo.bin")),
     budgets: {
@@ -96,7 +100,7 @@ const readAt = (descriptor: number, buffer: Buffer, position: number): number =>
 /** Upgrades by deltas beside full deployments, on loopback and through 100 Mbit/s (docs/deltas.md). */
 export async function deltaRows(folder: string, place: string, runs: number): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const { what, fill, edit, budgets } of shapes) {
+  for (const { what, many, fill, edit, budgets } of shapes) {
     let url = "";
     await using throttle = await openThrottle(() => url, MBITS);
     for (const line of ["loopback", "slow"] as const) {
@@ -111,8 +115,8 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
       edit(plugin);
       const withDeltas = await publish(stage, source, "1.1.0");
       const times = line === "slow" ? 1 : runs;
-      const full = await best(times, () => upgrade(stage, ["--no-delta"]));
-      const delta = await best(times, () => upgrade(stage));
+      const full = await best(times, () => upgrade(stage, many, ["--no-delta"]));
+      const delta = await best(times, () => upgrade(stage, many));
       const chosen = deltaOf(delta);
       const ratio = delta.wall / full.wall;
       const budget = line === "slow" ? budgets.slow : budgets.loopback;
@@ -157,10 +161,16 @@ function lowerBounds(what: string, rival: string, ours: Upgraded, theirs: Upgrad
 let patch = 0;
 const nextVersion = (): string => `2.0.${patch++}`;
 
-/** Deploys 1.0.0 in full, which is not measured, and then 1.1.0. */
-async function upgrade(stage: Stage, more: readonly string[] = []): Promise<Measured> {
+let hosts = 0;
+
+/**
+ * Deploys 1.0.0 in full to a new host, which is not measured, and then 1.1.0. ext4 passes over inodes that were deleted
+ * in the last minutes, one by one: after hosts of many files have gone, each new file takes a millisecond. So they stay
+ * until the stage goes.
+ */
+async function upgrade(stage: Stage, many: boolean, more: readonly string[] = []): Promise<Measured> {
   const { folder, projectId, host } = stage;
-  const root = join(folder, "host");
+  const root = join(folder, many ? `host-${hosts++}` : "host");
   rmSync(root, { recursive: true, force: true });
   const deploy = (version: string, ...options: string[]): Promise<Measured> =>
     program(
