@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { randomPublisher } from "../load/publisher.ts";
-import { best, program, shell } from "./measure.ts";
+import { byTurns, program, shell } from "./measure.ts";
 import { atLeast, type Row } from "./row.ts";
 import { openHub } from "./stage.ts";
 
@@ -25,14 +25,15 @@ export async function backupRows(folder: string, gib: number, runs: number): Pro
   const dataDir = join(stage, "hub");
   const [to, copy] = [join(folder, "backup"), join(folder, "copy")];
   const gone = (path: string): void => rmSync(path, { recursive: true, force: true });
-  const theirs = await best(runs, async () => {
-    gone(copy);
-    return shell(`cp -r '${dataDir}/blobs' '${copy}'; sync -f '${copy}'`);
-  });
-  gone(copy);
-  const ours = await best(runs, async () => {
-    gone(to);
-    return program("sealift", ["hub", "backup", "--data-dir", dataDir, "--to", to]);
+  const { ours, theirs } = await byTurns(runs, {
+    theirs: async () => {
+      gone(to);
+      return shell(`cp -r '${dataDir}/blobs' '${copy}'; sync -f '${copy}'`);
+    },
+    ours: async () => {
+      gone(copy);
+      return program("sealift", ["hub", "backup", "--data-dir", dataDir, "--to", to]);
+    },
   });
   gone(to);
   const rate = ({ wall }: { wall: number }): string => `${Math.round((artifacts * ARTIFACT_MIB) / wall)} MiB/s`;

@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import { DeltaRivals, type Upgraded } from "./delta-rivals.ts";
 import { largeFile, projectTree, smallFiles } from "./material.ts";
-import { best, type Measured, program, shell } from "./measure.ts";
+import { byTurns, type Measured, program, shell } from "./measure.ts";
 import { openStage, publish, type Stage } from "./project.ts";
 import { atMost, type Row } from "./row.ts";
 import { openThrottle } from "./throttle.ts";
@@ -114,9 +114,11 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
       if (line === "loopback") await rivals.keepBefore(source);
       edit(plugin);
       const withDeltas = await publish(stage, source, "1.1.0");
-      const times = line === "slow" ? 1 : runs;
-      const full = await best(times, () => upgrade(stage, many, ["--no-delta"]));
-      const delta = await best(times, () => upgrade(stage, many));
+      // A large file takes most of a minute on the slow line, which varies less than the machine.
+      const { full, delta } = await byTurns(line === "slow" && !many ? 1 : runs, {
+        full: () => upgrade(stage, many, ["--no-delta"]),
+        delta: () => upgrade(stage, many),
+      });
       const chosen = deltaOf(delta);
       const ratio = delta.wall / full.wall;
       const budget = line === "slow" ? budgets.slow : budgets.loopback;
@@ -128,9 +130,11 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
       const ours = { bytes: chosen.size_bytes, wall: delta.wall };
       rows.push(...lowerBounds(what, "rsync -a over loopback", ours, await rivals.rsync(source, runs)));
       rows.push(...lowerBounds(what, "zstd --patch-from", ours, await rivals.zstdPatch(source, runs, LEVEL)));
-      const without = await best(runs, () => publish(stage, source, nextVersion(), LEVEL, ["--deltas", "0"]));
       const two = ["--delta-from", "1.0.0", "--delta-from", "1.1.0"];
-      const publishedWith = await best(runs, () => publish(stage, source, nextVersion(), LEVEL, two));
+      const { without, publishedWith } = await byTurns(runs, {
+        without: () => publish(stage, source, nextVersion(), LEVEL, ["--deltas", "0"]),
+        publishedWith: () => publish(stage, source, nextVersion(), LEVEL, two),
+      });
       rows.push(
         atMost(
           `deploy-publish with two deltas, ${what}`,

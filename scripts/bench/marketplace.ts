@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { smallFiles } from "./material.ts";
-import { best, type Measured, program, shell } from "./measure.ts";
+import { byTurns, type Measured, program, shell } from "./measure.ts";
 import { atMost, type Row } from "./row.ts";
 import { type BenchHub, openHub } from "./stage.ts";
 
@@ -54,14 +54,15 @@ export async function manyFilesRow(folder: string): Promise<Row> {
 export async function marketplaceRows(folder: string, place: string, runs: number): Promise<Row[]> {
   await using hub = await openHub(folder);
   const deploy = await publishCargo(folder, hub, 10_000);
-  const ours = await best(runs, deploy);
   const url = `${hub.url}/app/marketplace/plugins/cargo/install`;
-  const theirs = await best(runs, () =>
-    shell(
-      `cd ${folder}; rm -rf out got.zip; curl -sSf -H 'X-API-Key: ${hub.admin.SEALIFT_API_KEY}' -o got.zip '${url}'
-       openssl dgst -sha256 -hmac ${SECRET} got.zip >/dev/null; unzip -q got.zip -d out; ${place === "disk" ? "sync -f out" : "true"}`,
-    ),
-  );
+  const { ours, theirs } = await byTurns(runs, {
+    ours: deploy,
+    theirs: () =>
+      shell(
+        `cd ${folder}; rm -rf out got.zip; curl -sSf -H 'X-API-Key: ${hub.admin.SEALIFT_API_KEY}' -o got.zip '${url}'
+         openssl dgst -sha256 -hmac ${SECRET} got.zip >/dev/null; unzip -q got.zip -d out; ${place === "disk" ? "sync -f out" : "true"}`,
+      ),
+  });
   const detail = `${ours.wall.toFixed(2)} s against ${theirs.wall.toFixed(2)} s`;
   return [
     atMost(

@@ -57,6 +57,26 @@ export const program = (name: string, args: readonly string[], env: Record<strin
 export const shell = (script: string, env: Record<string, string> = {}): Promise<Measured> =>
   run("bash", ["-c", `set -euo pipefail; ${script}`], env);
 
+/**
+ * Measures commands by turns, so that what slows the machine for a while slows all of them.
+ *
+ * @returns for each the run of median wall time, with the peak memory of all of its runs
+ */
+export async function byTurns<Name extends string>(
+  times: number,
+  attempts: Record<Name, () => Promise<Measured>>,
+): Promise<Record<Name, Measured>> {
+  const all = new Map<Name, Measured[]>();
+  for (let turn = 0; turn < times; turn++)
+    for (const [name, attempt] of Object.entries(attempts) as [Name, () => Promise<Measured>][])
+      all.set(name, [...(all.get(name) ?? []), await attempt()]);
+  const middles = all.entries().map(([name, measured]): [Name, Measured] => {
+    const middle = measured.toSorted((a, b) => a.wall - b.wall)[Math.floor(measured.length / 2)]!;
+    return [name, { ...middle, peakMb: Math.max(...measured.map(({ peakMb }) => peakMb)) }];
+  });
+  return Object.fromEntries(middles) as Record<Name, Measured>;
+}
+
 /** The best of some runs: on a shared machine the least disturbed one is the measurement. */
 export async function best(times: number, attempt: () => Promise<Measured>): Promise<Measured> {
   let found: Measured | undefined;
