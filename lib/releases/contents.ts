@@ -75,17 +75,13 @@ export async function writeContents(folder: string, options: ContentsOptions): P
       const unchanged = mayHaveChanged ? undefined : unpacked;
       // Synchronous, and written by the piece: a promise and a call for each small file take longer than its line.
       const { size, mtimeMs = 0 } = unchanged?.mtimeMs === undefined ? lstatSync(`${folder}/${path}`) : unchanged;
-      const line: ListedFile = {
-        path,
-        size,
-        mtime_ms: mtimeMs,
-        sha256: unchanged?.sha256 ?? (await digestOf(join(folder, path))),
-      };
-      if (source !== undefined) line.executable = source.executable;
-      if (source !== undefined && source.sha256 !== line.sha256)
-        line.source = { size: source.size, sha256: source.sha256 };
+      const sha256 = unchanged?.sha256 ?? (await digestOf(join(folder, path)));
       count++;
-      text += `${JSON.stringify(line)}\n`;
+      text += `{"path":${JSON.stringify(path)},"size":${size},"mtime_ms":${mtimeMs},"sha256":"${sha256}"`;
+      if (source !== undefined) text += `,"executable":${source.executable}`;
+      if (source !== undefined && source.sha256 !== sha256)
+        text += `,"source":{"size":${source.size},"sha256":"${source.sha256}"}`;
+      text += "}\n";
       if (text.length < PIECE_CHARACTERS) continue;
       yield text;
       text = "";

@@ -173,6 +173,7 @@ function contentsOf({ fetched, sourceFolders, provisioned }: StepContext): Conte
   const { files, emptyFolders } = listing;
   const sourcePathOf = sourcePaths(Object.fromEntries(sourceFolders));
   const mayHaveChanged = (path: string): boolean => {
+    if (provisioned.size === 0) return false;
     const [, id] = /^(?:shipped-data\/)?plugins\/([^/]+)\//.exec(path) ?? [];
     return id !== undefined && provisioned.has(id);
   };

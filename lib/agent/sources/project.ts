@@ -149,10 +149,15 @@ interface Fetching {
 async function fetchFull({ options, located, signer, tree, context }: Fetching): Promise<VerifiedTree> {
   const { client, version, location } = located;
   const { emit, signal, limits } = context;
-  const dek = await client.authorize(options.deploymentCredential, location.signature);
-  emit({ event: "authorize.ok" });
-  await mkdir(tree, { mode: 0o700 });
   const progress = fetchProgress(emit, location.size_bytes ?? null);
+  // The thread that unpacks starts while the key is awaited.
+  const dek = client.authorize(options.deploymentCredential, location.signature).then((key) => {
+    emit({ event: "authorize.ok" });
+    progress.start();
+    return key;
+  });
+  dek.catch(() => {});
+  await mkdir(tree, { mode: 0o700 });
   const opened = await openArtifact(client.download(version, location, progress.download), {
     dek,
     signature: Buffer.from(location.signature, "base64"),
@@ -173,7 +178,7 @@ async function fetchFull({ options, located, signer, tree, context }: Fetching):
 async function tryDelta({ options, located, signer, tree, context }: Fetching): Promise<VerifiedTree | undefined> {
   const { client, version, location } = located;
   const { emit, signal } = context;
-  if (options.delta === false) return undefined;
+  if (options.delta === false || (location.deltas ?? []).length === 0) return undefined;
   const { chooseDelta, fetchDelta } = await import("./project-delta.ts");
   const chosen = await chooseDelta(context, location, signer);
   if (chosen === undefined) return undefined;
@@ -187,6 +192,7 @@ async function tryDelta({ options, located, signer, tree, context }: Fetching): 
       return dek;
     };
     const progress = fetchProgress(emit, size_bytes);
+    progress.start();
     const addressOf = ({ deltas }: ArtifactLocation): string =>
       deltas?.find((other) => other.signature === signature)?.download_url ?? delta.download_url;
     const opened = await fetchDelta(
@@ -228,8 +234,8 @@ function fetchProgress(emit: Emit, expectedBytes: number | null) {
     size_bytes: size,
     unpacked_bytes: unpackedBytes,
   }));
-  emit({ event: "fetch.started", size_bytes: size });
   return {
+    start: () => emit({ event: "fetch.started", size_bytes: expectedBytes }),
     download: {
       maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES,
       onReceived: (received: number, total: number | undefined) => {

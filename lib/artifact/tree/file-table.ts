@@ -135,18 +135,25 @@ export class FileTable {
   /** Finds a file by its path, at once where it follows the one that was found last. The table is full by then. */
   find(path: string): FileEntry | undefined {
     this.#sort();
-    if (this.#next < this.#length && this.pathAt(this.#at(this.#next)) === path) return this.at(this.#at(this.#next++));
+    const following = this.#foundAt(this.#next, path);
+    if (following !== undefined) return following;
     const wanted = Buffer.from(path);
     let low = 0;
     let high = this.#length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.#compare(this.#at(middle), wanted) < 0) low = middle + 1;
+      if (this.#compare(this.#at(middle), wanted, 0, wanted.length) < 0) low = middle + 1;
       else high = middle;
     }
-    if (low === this.#length || this.pathAt(this.#at(low)) !== path) return undefined;
-    this.#next = low + 1;
-    return this.at(this.#at(low));
+    return this.#foundAt(low, path);
+  }
+
+  #foundAt(place: number, path: string): FileEntry | undefined {
+    if (place === this.#length) return undefined;
+    const file = this.at(this.#at(place));
+    if (file.path !== path) return undefined;
+    this.#next = place + 1;
+    return file;
   }
 
   /** The index at a place in the order of the paths. */
@@ -158,31 +165,32 @@ export class FileTable {
     if (this.#isOrdered) return;
     this.#isOrdered = true;
     let index = 1;
-    while (index < this.#length && this.#compare(index - 1, this.#nameOf(index)) < 0) index++;
+    while (index < this.#length && this.#compareFiles(index - 1, index) < 0) index++;
     if (index >= this.#length) return;
     this.#order = Uint32Array.from({ length: this.#length }, (_, place) => place);
-    this.#order.sort((a, b) => this.#compare(a, this.#nameOf(b)));
+    this.#order.sort((a, b) => this.#compareFiles(a, b));
   }
 
-  #nameOf(index: number): Buffer {
-    return this.#names.subarray(this.#nameStart(index) + this.#cut, this.columns.nameEnd[index]);
+  #compareFiles(index: number, other: number): number {
+    return this.#compare(index, this.#names, this.#nameStart(other) + this.#cut, this.columns.nameEnd[other]!);
   }
 
-  /** Compares a file's path with another one as `comparePaths` does, without making strings of them. */
-  #compare(index: number, other: Buffer): number {
+  /** Compares a file's path with the one between two places as `comparePaths` does, without making strings of them. */
+  #compare(index: number, other: Buffer, otherStart: number, otherEnd: number): number {
     const start = this.#nameStart(index) + this.#cut;
     const length = this.columns.nameEnd[index]! - start;
-    const common = Math.min(length, other.length);
+    const otherLength = otherEnd - otherStart;
+    const common = Math.min(length, otherLength);
     for (let i = 0; i < common; i++) {
       const x = this.#names[start + i]!;
-      const y = other[i]!;
+      const y = other[otherStart + i]!;
       if (x === y) continue;
       // A component that ends here comes before one that goes on.
       if (x === SLASH) return -1;
       if (y === SLASH) return 1;
       return x - y;
     }
-    return length - other.length;
+    return length - otherLength;
   }
 }
 
