@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DeltaRivals, type Upgraded } from "./delta-rivals.ts";
+import { freshFolder } from "./fresh-folder.ts";
 import { largeFile, projectTree, smallFiles } from "./material.ts";
 import { byTurns, type Measured, program, shell } from "./measure.ts";
 import { openStage, publish, type Stage } from "./project.ts";
@@ -22,7 +23,7 @@ const LEVEL = "3";
 
 interface Shape {
   what: string;
-  /** Whether hosts of it stay until the end: see {@link upgrade}. */
+  /** Whether it is many files. */
   many: boolean;
   fill: (plugin: string) => void;
   /** Makes the next version of the plugin's folder. */
@@ -165,17 +166,10 @@ function lowerBounds(what: string, rival: string, ours: Upgraded, theirs: Upgrad
 let patch = 0;
 const nextVersion = (): string => `2.0.${patch++}`;
 
-let hosts = 0;
-
-/**
- * Deploys 1.0.0 in full to a new host, which is not measured, and then 1.1.0. ext4 passes over inodes that were deleted
- * in the last minutes, one by one: after hosts of many files have gone, each new file takes a millisecond. So they stay
- * until the stage goes.
- */
+/** Deploys 1.0.0 in full to a new host, which is not measured, and then 1.1.0. */
 async function upgrade(stage: Stage, many: boolean, more: readonly string[] = []): Promise<Measured> {
   const { folder, projectId, host } = stage;
-  const root = join(folder, many ? `host-${hosts++}` : "host");
-  rmSync(root, { recursive: true, force: true });
+  const root = freshFolder(folder, "host", many);
   const deploy = (version: string, ...options: string[]): Promise<Measured> =>
     program(
       "deploy-project",

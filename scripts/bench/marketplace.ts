@@ -1,5 +1,6 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { freshFolder } from "./fresh-folder.ts";
 import { smallFiles } from "./material.ts";
 import { byTurns, type Measured, program, shell } from "./measure.ts";
 import { atMost, type Row } from "./row.ts";
@@ -29,9 +30,8 @@ async function publishCargo(
   await program("sealift", ["marketplace", "publish", "cargo", "--version", "1.0.0", "--archive", archive], secrets);
   const plan = join(folder, "install.yaml");
   await program("sealift", ["plan", "init", "cargo", "--out", plan]);
-  const root = join(folder, "host");
   return () => {
-    rmSync(root, { recursive: true, force: true });
+    const root = freshFolder(folder, "host", true);
     return program("deploy-marketplace", ["cargo", "--install-plan", plan, "--project-root", root], secrets);
   };
 }
@@ -57,11 +57,13 @@ export async function marketplaceRows(folder: string, place: string, runs: numbe
   const url = `${hub.url}/app/marketplace/plugins/cargo/install`;
   const { ours, theirs } = await byTurns(runs, {
     ours: deploy,
-    theirs: () =>
-      shell(
-        `cd ${folder}; rm -rf out got.zip; curl -sSf -H 'X-API-Key: ${hub.admin.SEALIFT_API_KEY}' -o got.zip '${url}'
-         openssl dgst -sha256 -hmac ${SECRET} got.zip >/dev/null; unzip -q got.zip -d out; ${place === "disk" ? "sync -f out" : "true"}`,
-      ),
+    theirs: () => {
+      const out = freshFolder(folder, "out", true);
+      return shell(
+        `cd ${folder}; curl -sSf -H 'X-API-Key: ${hub.admin.SEALIFT_API_KEY}' -o got.zip '${url}'
+         openssl dgst -sha256 -hmac ${SECRET} got.zip >/dev/null; unzip -q got.zip -d ${out}; ${place === "disk" ? `sync -f ${out}` : "true"}`,
+      );
+    },
   });
   const detail = `${ours.wall.toFixed(2)} s against ${theirs.wall.toFixed(2)} s`;
   return [

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { freshFolder } from "./fresh-folder.ts";
 import { largeFile, projectTree, smallFiles } from "./material.ts";
 import { byTurns, type Measured, peakMbOf, program, shell } from "./measure.ts";
 import { BUCKET, CREDENTIALS, openObjectStore } from "./object-store.ts";
@@ -74,9 +75,8 @@ export function publish(
   );
 }
 
-function deploy({ folder, projectId, host }: Stage, version: string): Promise<Measured> {
-  const root = join(folder, "host");
-  rmSync(root, { recursive: true, force: true });
+function deploy({ folder, projectId, host }: Stage, version: string, many: boolean): Promise<Measured> {
+  const root = freshFolder(folder, "host", many);
   return program(
     "deploy-project",
     [
@@ -96,14 +96,13 @@ function deploy({ folder, projectId, host }: Stage, version: string): Promise<Me
 /** The commands that an operator would type instead, on the same tree and through a plain server. */
 class Rivals implements Disposable {
   readonly #folder: string;
-  /** The end of every unpacking: on disk, what was written is durable, as ours is. */
-  readonly #barrier: string;
+  readonly #place: string;
   readonly #server: ChildProcess;
   #port = 0;
 
   private constructor(folder: string, place: string) {
     this.#folder = folder;
-    this.#barrier = place === "disk" ? "sync -f out" : "true";
+    this.#place = place;
     mkdirSync(join(folder, "served"), { recursive: true });
     const file = fileURLToPath(new URL("./plain-server.ts", import.meta.url));
     this.#server = spawn(process.execPath, [file, join(folder, "served")], {
@@ -132,22 +131,29 @@ class Rivals implements Disposable {
   }
 
   /** No signature, no digest. */
-  bare(): Promise<Measured> {
+  bare(many: boolean): Promise<Measured> {
+    const out = freshFolder(this.#folder, "out", many);
     return shell(
-      `cd ${this.#folder}; rm -rf out; mkdir out; curl -sSf http://127.0.0.1:${this.#port}/rival.age | age -d -i age.key | zstd -q -d | tar -x -C out
-       ${this.#barrier}`,
+      `cd ${this.#folder}; mkdir ${out}; curl -sSf http://127.0.0.1:${this.#port}/rival.age | age -d -i age.key | zstd -q -d | tar -x -C ${out}
+       ${this.#barrier(out)}`,
     );
   }
 
   /** As many checks as ours: the signature's hash over a file, then a SHA-256 of every file. */
-  equalChecks(): Promise<Measured> {
+  equalChecks(many: boolean): Promise<Measured> {
+    const out = freshFolder(this.#folder, "out", many);
     return shell(
-      `cd ${this.#folder}; rm -rf out; mkdir out; curl -sSf -o got.age http://127.0.0.1:${this.#port}/rival.age
+      `cd ${this.#folder}; mkdir ${out}; curl -sSf -o got.age http://127.0.0.1:${this.#port}/rival.age
        openssl pkeyutl -verify -inkey sign.pem -rawin -in got.age -sigfile rival.sig >/dev/null
-       age -d -i age.key got.age | zstd -q -d | tar -x -C out
-       find out -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum >/dev/null
-       ${this.#barrier}`,
+       age -d -i age.key got.age | zstd -q -d | tar -x -C ${out}
+       find ${out} -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum >/dev/null
+       ${this.#barrier(out)}`,
     );
+  }
+
+  /** The end of every unpacking: on disk, what was written is durable, as ours is. */
+  #barrier(out: string): string {
+    return this.#place === "disk" ? `sync -f ${out}` : "true";
   }
 
   [Symbol.dispose](): void {
@@ -163,6 +169,8 @@ const DISK_ALLOWANCE = 1.2;
 
 interface Shape {
   what: string;
+  /** Whether it is many files. */
+  many: boolean;
   fill: (plugin: string) => void;
   budgets: { equal: number; bare: number; publish: number };
 }
@@ -170,11 +178,13 @@ interface Shape {
 const SHAPES: readonly Shape[] = [
   {
     what: "1 GiB in one file",
+    many: false,
     fill: (plugin) => largeFile(join(plugin, "cargo.bin"), 1024),
     budgets: { equal: 0.55, bare: 2.5, publish: 1.1 },
   },
   {
     what: "10,000 small files",
+    many: true,
     fill: (plugin) => smallFiles(plugin, 10_000),
     budgets: { equal: 0.85, bare: 3.5, publish: 1.25 },
   },
@@ -183,7 +193,7 @@ const SHAPES: readonly Shape[] = [
 /** deploy-project and deploy-publish against what an operator would type (docs/performance.md). */
 export async function projectRows(folder: string, place: string, runs: number): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const { what, fill, budgets } of SHAPES) {
+  for (const { what, many, fill, budgets } of SHAPES) {
     const allowed = (budget: number): number => budget * (place === "disk" ? DISK_ALLOWANCE : 1);
     await using stage = await openStage(join(folder, "stage"));
     using rivals = await Rivals.open(stage.folder, place);
@@ -196,9 +206,9 @@ export async function projectRows(folder: string, place: string, runs: number): 
       theirs: () => rivals.publish(source),
     });
     const deploying = await byTurns(runs, {
-      ours: () => deploy(stage, "1.0.0"),
-      bare: () => rivals.bare(),
-      equalChecks: () => rivals.equalChecks(),
+      ours: () => deploy(stage, "1.0.0", many),
+      bare: () => rivals.bare(many),
+      equalChecks: () => rivals.equalChecks(many),
     });
     const { ours, bare, equalChecks } = deploying;
     rows.push(
@@ -235,7 +245,7 @@ export async function memoryRows(folder: string, gib: number, level: string): Pr
   const plugin = await projectTree(source, stage.projectId);
   largeFile(join(plugin, "cargo.bin"), gib * 1024);
   const published = await publish(stage, source, "1.0.0", level);
-  const deployed = await deploy(stage, "1.0.0");
+  const deployed = await deploy(stage, "1.0.0", false);
   const hubMb = peakMbOf(stage.hub.pid!);
   const what = `${gib} GiB at level ${level}`;
   return [
@@ -256,7 +266,7 @@ export async function bucketMemoryRow(folder: string, gib: number): Promise<Row>
   const plugin = await projectTree(source, stage.projectId);
   largeFile(join(plugin, "cargo.bin"), gib * 1024);
   await publish(stage, source, "1.0.0", LEVEL);
-  await deploy(stage, "1.0.0");
+  await deploy(stage, "1.0.0", false);
   const hubMb = peakMbOf(stage.hub.pid!);
   return atMost(`peak memory of hub-serve with a bucket, ${gib} GiB`, "130 MB", hubMb, 130, "upload and download");
 }
