@@ -16,17 +16,17 @@ function folderOf(t: Test): string {
 }
 
 t.test("whatever a power cut leaves, every acknowledged version is there with its key", { skip }, async (t) => {
-  const options = { durability: "full", limit: 30, seed: 1, folder: folderOf(t) } as const;
+  const options = { durability: "full", limit: 20, seed: 1, folder: folderOf(t) } as const;
   t.same(linesOf(await explore(publishScenario(), options)).slice(1), []);
 });
 
 t.test("a power cut while the KEK is replaced loses no key", { skip }, async (t) => {
-  const options = { durability: "full", limit: 30, seed: 1, folder: folderOf(t) } as const;
+  const options = { durability: "full", limit: 20, seed: 1, folder: folderOf(t) } as const;
   t.same(linesOf(await explore(rotateScenario(), options)).slice(1), []);
 });
 
 t.test("on a disk that syncs nothing the same states show lost keys", { skip }, async (t) => {
-  const options = { durability: "none", limit: 30, seed: 1, folder: folderOf(t) } as const;
+  const options = { durability: "none", limit: 20, seed: 1, folder: folderOf(t) } as const;
   const { bad } = await explore(rotateScenario(), options);
   t.ok(bad > 0);
 });
