@@ -95,12 +95,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   const signer = await trustedSigner(layout, target, options.trust, offered);
   const tree = join(staging, "tree");
   const fetching: Fetching = { options, located, signer: signer.publicKey, tree, context };
-  const fetched = tryDelta(fetching).then((completed) => completed ?? fetchFull(fetching));
-  // The parser of YAML is loaded while the first answers are awaited.
-  const [{ manifest, listing }, { parseForeignPlan }] = await Promise.all([
-    fetched,
-    import("../deployment/plan-file.ts"),
-  ]);
+  const { manifest, listing } = (await tryDelta(fetching)) ?? (await fetchFull(fetching));
   checkManifest(manifest, projectId, version);
   emit({ event: "verify.ok", check: "manifest" });
   if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {
@@ -109,6 +104,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
     const { sources = { gitTokens: new Map() } } = options;
     await fetchPinnedPlugins(manifest, tree, { ...options, ...sources }, context);
   }
+  const { parseForeignPlan } = await loadPlanParser();
   const plan = await parseForeignPlan(await readPlan(tree), PLAN_FILE);
   return {
     plan,
@@ -136,6 +132,11 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   };
 }
 
+const loadPlanParser = () => import("../deployment/plan-file.ts");
+
+/** Has the parser of YAML loaded before it is needed: it takes some time, which each way of fetching has elsewhere. */
+const loadPlanParserAhead = (): void => void loadPlanParser().catch(() => undefined);
+
 interface Fetching {
   options: ProjectSourceOptions;
   located: Located;
@@ -157,6 +158,7 @@ async function fetchFull({ options, located, signer, tree, context }: Fetching):
     return key;
   });
   dek.catch(() => {});
+  loadPlanParserAhead();
   await mkdir(tree, { mode: 0o700 });
   const opened = await openArtifact(client.download(version, location, progress.download), {
     dek,
@@ -205,7 +207,11 @@ async function tryDelta({ options, located, signer, tree, context }: Fetching): 
         open: {
           signerPublicKey: signer,
           onUnpacked: progress.unpacked,
-          onVerified: () => emit({ event: "verify.ok", check: "signature" }),
+          onVerified: () => {
+            emit({ event: "verify.ok", check: "signature" });
+            // The second thread has files to copy when this one gets to it.
+            setImmediate(loadPlanParserAhead);
+          },
         },
       },
       context,

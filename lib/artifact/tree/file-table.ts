@@ -75,9 +75,9 @@ export class FileTable {
       files.reduce((sum, { path }) => sum + Buffer.byteLength(path), 0),
     );
     for (const file of files) {
-      const { sha256, mtimeMs } = file;
       const index = table.push(file);
-      table.wrote(index, { sha256: Buffer.from(sha256, "hex"), ...(mtimeMs !== undefined && { mtimeMs }) });
+      table.#sha256.write(file.sha256, index * SHA256_BYTES, "hex");
+      table.columns.mtimeMs[index] = file.mtimeMs ?? Number.NaN;
     }
     return table;
   }
@@ -117,15 +117,16 @@ export class FileTable {
 
   /** A file that was written, as an object that is made now. */
   at(index: number): FileEntry {
-    const mtimeMs = this.columns.mtimeMs[index]!;
-    return {
+    const file: FileEntry = {
       type: "file",
       path: this.pathAt(index),
       executable: this.isExecutable(index),
       size: this.columns.size[index]!,
       sha256: this.#sha256.toString("hex", index * SHA256_BYTES, (index + 1) * SHA256_BYTES),
-      ...(!Number.isNaN(mtimeMs) && { mtimeMs }),
     };
+    const mtimeMs = this.columns.mtimeMs[index]!;
+    if (!Number.isNaN(mtimeMs)) file.mtimeMs = mtimeMs;
+    return file;
   }
 
   *[Symbol.iterator](): Generator<FileEntry> {
