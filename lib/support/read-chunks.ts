@@ -15,7 +15,7 @@ export async function* readChunks(file: FileHandle, signal?: AbortSignal, size =
       if (bytesRead === 0) return;
       position += bytesRead;
       ahead = read(position, turn === 0 ? 1 : 0);
-      // Whoever stops here never asks for it.
+      // A caller that stops here leaves this read without anybody who hears of its error.
       ahead.catch(() => {});
       yield buffer.subarray(0, bytesRead);
     }

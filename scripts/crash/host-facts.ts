@@ -18,7 +18,7 @@ export const shippedText = (version: string): string => `data of ${version}`;
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 const textOf = (path: string): Promise<string | undefined> => readFile(path, "utf8").catch(() => undefined);
 
-/** Returns what the plugins of a host see, as a runtime or a unit would find it. */
+/** The installed plugins and extensions of a host, each with the digest of its folder, as a runtime finds them. */
 export async function installed(root: string): Promise<Installed> {
   const found: Installed = {};
   for (const section of ["plugins", "extensions"])

@@ -133,7 +133,7 @@ export type Leaf = { mode: number; mtimeMs: number } & (
   { kind: "file"; bytes: Buffer } | { kind: "link"; text: string } | { kind: "folder" }
 );
 
-/** Returns what is on the disk in a state: paths below the root in the order in which they can be made. */
+/** The files and folders of a disk in a state: paths below the root in the order in which they can be made. */
 export function treeOf(
   { root, log }: Disk,
   { point, names, fate }: State,

@@ -4,8 +4,8 @@ import { SealiftError } from "../../lib/contract/errors.ts";
 const MAX_CHARACTERS = 10_000;
 
 /**
- * Returns what is wrong with an error that a foreign input caused: a defect of the product, a text without end, one
- * that a terminal would obey, or one that tells a secret.
+ * Finds the fault of an error that a foreign input caused: it is a defect of the product, its text has no end, a
+ * terminal would obey it, or it tells a secret. Undefined for an error without one.
  */
 export function faultOfError(error: unknown, secret?: string): string | undefined {
   if (!(error instanceof SealiftError)) return `it fails with ${String(error).slice(0, 300)}`;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 /** Path → SHA-256 in hex of a file, null of a folder, the word of anything else. */
 export type Listing = Record<string, string | null>;
 
-/** Returns what is below a folder. Links are not followed. */
+/** Lists all files and folders below a folder. Links are not followed. */
 export function listingOf(folder: string): Listing {
   const found: Listing = {};
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {

@@ -9,7 +9,7 @@ export class PythonReader implements AsyncDisposable {
   readonly #child = spawn("python3", [join(import.meta.dirname, "readers.py")], { stdio: ["pipe", "pipe", "inherit"] });
   readonly #lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
 
-  /** Returns what is in an archive, or undefined when Python refuses it. */
+  /** Lists an archive. Undefined when Python refuses it. */
   async read(kind: "tar" | "zip", path: string): Promise<Listing | undefined> {
     this.#child.stdin.write(`${JSON.stringify([kind, path])}\n`);
     const { value, done } = await this.#lines.next();

@@ -37,7 +37,7 @@ export interface RequestRow {
 
 const milliseconds = (nanoseconds: number): number => Math.round(nanoseconds / (NANOSECONDS / 100)) / 100;
 
-/** Returns what several threads have measured as one. */
+/** The measurements of several threads as one. */
 export function requestRows(parts: RequestHistograms[]): RequestRow[] {
   const whole: RequestHistograms = new Map();
   for (const [key, histogram] of parts.flatMap((part) => [...part])) {

@@ -183,7 +183,7 @@ class Soak {
     return true;
   }
 
-  /** Returns what the last report of a project root says. */
+  /** The status of the last report of a project root, and its code. */
   async #reasonOf(root: string): Promise<string> {
     const [last] = await readReports(layoutOf(root), targetName({ kind: "project", slug: this.#world.projectId }), 1);
     return last === undefined ? "no report" : `${last.status} ${last.code ?? ""}`;
