@@ -69,8 +69,8 @@ t.test("a deployment killed at any event of its stream", async (t) => {
     );
     t.same(await leftovers(withHub), [], "and leaves nothing half done");
 
-    // Some of them: `npm run crash` looks at each state without another run.
-    if (index % 2 === 1 || event.startsWith("step.")) return;
+    // Every other one: `npm run crash` looks at each state without another run.
+    if (index % 2 === 1) return;
     await t.rejects(
       world.programs.run(
         "deploy-project",

@@ -15,8 +15,8 @@ t.teardown(async () => {
 
 for (const scenario of hostScenarios(world)) {
   t.test(`${scenario.name}: whatever a power cut leaves, the old or the new is there, whole`, async (t) => {
-    const result = await explore(scenario, { durability: "full", limit: 25, seed: 1, folder });
-    t.ok(result.checked >= 25, `${result.checked} states`);
+    const result = await explore(scenario, { durability: "full", limit: 40, seed: 1, folder });
+    t.ok(result.checked >= 40, `${result.checked} states`);
     t.same(linesOf(result).slice(1), []);
   });
 }

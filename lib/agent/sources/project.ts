@@ -134,7 +134,10 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
 
 const loadPlanParser = () => import("../deployment/plan-file.ts");
 
-/** Has the parser of YAML loaded before it is needed: it takes some time, which each way of fetching has elsewhere. */
+/**
+ * Has the parser of YAML loaded before it is needed. This thread has time for it while the answers before a full
+ * artifact are awaited, and none before a delta: there both threads share the copying, which makes up for it.
+ */
 const loadPlanParserAhead = (): void => void loadPlanParser().catch(() => undefined);
 
 interface Fetching {
