@@ -101,7 +101,8 @@ export async function indexDifferences(
     await downloadIndex(target, version, sealed);
     const index = await openIndex(sealed, `${sealed}.plain`, seed, { projectId: target.projectId, version });
     const files: ListedFiles = new Map();
-    for await (const entry of index.entries()) if (entry.type === "file") files.set(entry.path, entry);
+    for await (const entries of index.entries())
+      for (const entry of entries) if (entry.type === "file") files.set(entry.path, entry);
     return { files, descriptors: new Map(), plan: undefined };
   };
   try {

@@ -8,7 +8,7 @@ import type { Project } from "../artifact/project/project-tree.ts";
 import type { SealedArtifact } from "../artifact/project/seal.ts";
 import { downloadIndex, publishDelta, publishIndex, type PublishTarget } from "../client/publish-client.ts";
 import { isAbort, SealiftError } from "../contract/errors.ts";
-import type { IndexedVersions } from "../contract/surfaces/deploy.ts";
+import type { DeltaFields, IndexedVersions } from "../contract/surfaces/deploy.ts";
 import { syncFolder } from "../support/files.ts";
 
 /** Publishes what follows once a version is visible; a publication without any of it is whole. */
@@ -28,21 +28,26 @@ export type DeltaBases =
 export interface PublishDeltasOptions {
   target: PublishTarget;
   project: Project;
-  /** The full artifact; it is visible already when deltas are published. */
+  /** The full artifact. */
   artifact: SealedArtifact;
+  /** Settles when the artifact is visible, or will not be. Until then nothing is sent. */
+  visible: Promise<unknown>;
   /** Versions that were there before this one, as the hub listed them. */
   earlier: IndexedVersions;
   bases: DeltaBases;
   seed: Uint8Array;
   level: number;
   limits: Limits;
-  /** A private folder for what is made on the way. */
+  /** A private folder for what is made on the way. The caller removes it. */
   folder: string;
   /** The file that the artifact is kept in: index and deltas stay beside it (docs/deltas.md). */
   keptAs?: string;
   signal: AbortSignal;
   emit: (event: DeltaEvent) => void;
 }
+
+/** Facts and means that deltas are made of. */
+type MakeDeltasOptions = Omit<PublishDeltasOptions, "visible">;
 
 /** A delta that hosts may now take, or might. */
 export interface PublishedDelta {
@@ -52,38 +57,68 @@ export interface PublishedDelta {
 }
 
 /**
- * Stores the index of a version that has just become visible, and publishes deltas to it from earlier ones. What fails
- * is a warning: hosts take the full artifact, and the next publication makes its deltas from an older base.
+ * Stores the index of a version once it is visible, and publishes deltas to it from earlier ones. Each is made while
+ * what comes before it is sent. What fails is a warning: hosts take the full artifact, and the next publication makes
+ * its deltas from an older base.
+ *
+ * @throws what `visible` rejects with; AbortError
  */
 export async function publishDeltas(options: PublishDeltasOptions): Promise<PublishedDelta[]> {
-  const { target, project, artifact, seed, folder, keptAs, emit } = options;
-  const { project_id: projectId, version, content_sha256: contentSha256 } = project.manifest;
-  await attempt(`The index of ${version} was not stored`, options, async () => {
-    const file = keptAs === undefined ? join(folder, "index") : await freed(`${keptAs}.index`);
-    await writeIndex(file, { projectId, version, contentSha256 }, project.entries, seed);
-    await publishIndex(target, version, file);
-    emit({ event: "index.done", version });
-  });
-  const published = await makeDeltas(options, async (delta, base) => {
-    if (keptAs !== undefined) await writeOpeningKeys(delta);
-    const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
-    const fields = {
-      base_version: base.version,
-      base_content_sha256: base.contentSha256,
-      dek: base64(delta.dek),
-      signature: base64(delta.signature),
-      signer_public_key: base64(delta.signerPublicKey),
-    };
-    await publishDelta(target, version, fields, delta.path);
-    emit({ event: "delta.done", base_version: base.version, bytes: delta.size, artifact_bytes: artifact.size });
-  });
+  const { target, project, artifact, keptAs, visible, emit } = options;
+  const { version } = project.manifest;
+  const published: PublishedDelta[] = [];
+  const indexed = makeIndex(options);
+  indexed.catch(() => {});
+  let sending = visible.then(() =>
+    attempt(`The index of ${version} was not stored`, emit, async () => {
+      await publishIndex(target, version, await indexed);
+      emit({ event: "index.done", version });
+    }),
+  );
+  sending.catch(() => {});
+  try {
+    for await (const { delta, base, folder } of makeDeltas(options)) {
+      await sending;
+      sending = attempt(`No delta from ${base.version} was made`, emit, async () => {
+        try {
+          if (keptAs !== undefined) await writeOpeningKeys(delta);
+          await publishDelta(target, version, fieldsOf(delta, base), delta.path);
+        } finally {
+          await rm(folder, { recursive: true, force: true });
+        }
+        published.push({ base_version: base.version, bytes: delta.size });
+        emit({ event: "delta.done", base_version: base.version, bytes: delta.size, artifact_bytes: artifact.size });
+      });
+      sending.catch(() => {});
+    }
+  } finally {
+    await Promise.allSettled([indexed, sending]);
+  }
+  await sending;
   if (keptAs !== undefined) await syncFolder(dirname(keptAs));
   return published;
 }
 
+function fieldsOf(delta: SealedArtifact, base: IndexedTree): DeltaFields {
+  const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
+  return {
+    base_version: base.version,
+    base_content_sha256: base.contentSha256,
+    dek: base64(delta.dek),
+    signature: base64(delta.signature),
+    signer_public_key: base64(delta.signerPublicKey),
+  };
+}
+
 /** Makes the deltas that a publication would send, and keeps none of them. */
-export const sizeDeltas = (options: PublishDeltasOptions): Promise<PublishedDelta[]> =>
-  makeDeltas(options, () => Promise.resolve());
+export async function sizeDeltas(options: MakeDeltasOptions): Promise<PublishedDelta[]> {
+  const made: PublishedDelta[] = [];
+  for await (const { delta, base, folder } of makeDeltas(options)) {
+    made.push({ base_version: base.version, bytes: delta.size });
+    await rm(folder, { recursive: true, force: true });
+  }
+  return made;
+}
 
 /** The earlier versions that deltas are made from. A pure decision. */
 export function chooseBases(earlier: IndexedVersions, bases: DeltaBases, version: string): string[] {
@@ -98,13 +133,24 @@ export function chooseBases(earlier: IndexedVersions, bases: DeltaBases, version
     .map(({ version: v }) => v);
 }
 
-/** Makes a delta from each base and hands it to `use`. @returns those that `use` was done with */
-async function makeDeltas(
-  options: PublishDeltasOptions,
-  use: (delta: SealedArtifact, base: IndexedTree) => Promise<void>,
-): Promise<PublishedDelta[]> {
+/** @returns the file of the version's index */
+async function makeIndex({ project, seed, folder, keptAs }: MakeDeltasOptions): Promise<string> {
+  const { project_id: projectId, version, content_sha256: contentSha256 } = project.manifest;
+  const file = keptAs === undefined ? join(folder, "index") : await freed(`${keptAs}.index`);
+  await writeIndex(file, { projectId, version, contentSha256 }, project.entries, seed);
+  return file;
+}
+
+/** A delta that can be sent, and the folder of its own that it needs until then. */
+interface MadeDelta {
+  delta: SealedArtifact;
+  base: IndexedTree;
+  folder: string;
+}
+
+/** Makes a delta from each base that is worth one. */
+async function* makeDeltas(options: MakeDeltasOptions): AsyncGenerator<MadeDelta> {
   const { earlier, bases, project, emit } = options;
-  const made: PublishedDelta[] = [];
   const chosen = chooseBases(earlier, bases, project.manifest.version);
   for (const asked of "versions" in bases ? bases.versions : [])
     if (!chosen.includes(asked))
@@ -113,31 +159,25 @@ async function makeDeltas(
         base_version: asked,
         reason: "the hub has no index of an earlier version of this name",
       });
-  for (const base of chosen) {
-    await attempt(`No delta from ${base} was made`, options, async () => {
-      const folder = await mkdtemp(join(options.folder, "delta-"));
-      try {
-        const index = await fetchIndex(base, folder, options);
-        const delta = await makeDeltaFrom(index, folder, options);
-        if (delta === undefined) {
-          const reason = "it would not be much smaller than the full artifact";
-          emit({ event: "delta.skipped", base_version: base, reason });
-          return;
-        }
-        await use(delta, index.tree);
-        made.push({ base_version: base, bytes: delta.size });
-      } finally {
-        await rm(folder, { recursive: true, force: true });
-      }
+  for (const version of chosen) {
+    const folder = await mkdtemp(join(options.folder, "delta-"));
+    const made = await attempt(`No delta from ${version} was made`, emit, async () => {
+      const base = await fetchIndex(version, folder, options);
+      const delta = await makeDeltaFrom(base, folder, options);
+      if (delta !== undefined) return { delta, base: base.tree, folder };
+      const reason = "it would not be much smaller than the full artifact";
+      emit({ event: "delta.skipped", base_version: version, reason });
+      return undefined;
     });
+    if (made === undefined) await rm(folder, { recursive: true, force: true });
+    else yield made;
   }
-  return made;
 }
 
 async function fetchIndex(
   version: string,
   folder: string,
-  { target, seed, project }: PublishDeltasOptions,
+  { target, seed, project }: MakeDeltasOptions,
 ): Promise<OpenIndex> {
   const sealed = join(folder, "base-index");
   await downloadIndex(target, version, sealed);
@@ -148,7 +188,7 @@ async function fetchIndex(
 async function makeDeltaFrom(
   base: OpenIndex,
   folder: string,
-  { project, artifact, seed, level, limits, keptAs, signal }: PublishDeltasOptions,
+  { project, artifact, seed, level, limits, keptAs, signal }: MakeDeltasOptions,
 ): Promise<SealedArtifact | undefined> {
   const output =
     keptAs === undefined ? join(folder, "delta.xdeploy") : await freed(`${keptAs}.from-${base.tree.version}`);
@@ -162,17 +202,18 @@ async function freed(path: string): Promise<string> {
   return path;
 }
 
-/** Runs a step whose failure costs hosts bytes and nothing else. A signal ends it. */
-async function attempt(
+/** Runs a step whose failure costs hosts bytes and nothing else. A signal ends it. @returns undefined if it failed */
+async function attempt<T>(
   what: string,
-  { emit }: Pick<PublishDeltasOptions, "emit">,
-  step: () => Promise<void>,
-): Promise<void> {
+  emit: PublishDeltasOptions["emit"],
+  step: () => Promise<T>,
+): Promise<T | undefined> {
   try {
-    await step();
+    return await step();
   } catch (error) {
     if (isAbort(error)) throw error;
     const why = error instanceof SealiftError || error instanceof Error ? error.message : String(error);
     emit({ event: "warning", message: `${what}: ${why}` });
+    return undefined;
   }
 }

@@ -13,7 +13,7 @@ import { isAbort } from "../contract/errors.ts";
 import type { IndexedVersions, PublishResult } from "../contract/surfaces/deploy.ts";
 import { traced } from "../support/tracing/tracing.ts";
 import { type DeltaBases, type DeltaEvent, publishDeltas, type PublishedDelta, sizeDeltas } from "./publish-deltas.ts";
-import { type Sealed, type UploadEvent, uploadWhileSealed } from "./upload.ts";
+import { type Sealed, type Uploaded, type UploadEvent, uploadWhileSealed } from "./upload.ts";
 
 /** Events of a publication while it works. */
 export type PublishEvent =
@@ -162,37 +162,52 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
     const target = { ...hub, signal, ...tellWaits(emit), projectId: options.projectId };
     const fields = { version: options.version, project_name: options.projectName };
     const sourceBytes = listed.tree.members.reduce((sum, { size }) => sum + size, 0);
-    const uploaded = await traced("upload", {}, () =>
+    const uploading = traced("upload", {}, () =>
       uploadWhileSealed({ target, fields, sourceBytes, sealing, growing, emit }),
     );
-    const deltas = await traced("deltas", {}, () => addDeltas(target, uploaded, options, folder));
-    return { ...uploaded, deltas };
+    const isKept = options.output !== undefined;
+    uploading.catch(() => {
+      if (!isKept) useless.abort();
+    });
+    // While the hub still checks the artifact there is time for what follows it. What is kept beside a file is not made
+    // before the hub has that.
+    const whole = isKept ? uploading : sealing;
+    const adding = traced("deltas", {}, async () =>
+      addDeltas(await whole, uploading, { ...options, signal: packed.signal }, target, folder),
+    );
+    await Promise.allSettled([uploading, adding]);
+    return { ...(await uploading), deltas: await adding };
   } finally {
-    if (options.output === undefined) useless.abort();
     await sealing.catch(() => {});
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 /**
- * Adds what hosts upgrade by, after the version is visible: also for one whose publisher was killed before it had done
- * so.
+ * Adds what hosts upgrade by, once the version is visible: also for one whose publisher was killed before it had done
+ * so. Until then nothing is told.
  */
 async function addDeltas(
-  target: PublishTarget,
-  { outcome, project, artifact }: Omit<Publication, "deltas">,
+  { project, artifact }: Sealed,
+  uploading: Promise<Uploaded>,
   options: PublishProjectOptions,
+  publisher: PublishTarget,
   folder: string,
 ): Promise<PublishedDelta[]> {
-  const { deltas: bases, output, emit, seed, level, limits, signal } = options;
+  const { deltas: bases, output: keptAs, seed, level, limits, signal } = options;
   if (bases === undefined) return [];
   const { version } = project.manifest;
+  const target = { ...publisher, signal };
+  const emit = (event: PublishEvent): void =>
+    void uploading.then(
+      () => options.emit(event),
+      () => {},
+    );
   return withEarlier(target, emit, async (earlier) => {
-    if (outcome === "unchanged" && earlier.some((known) => known.version === version)) return [];
-    const kept = output === undefined ? {} : { keptAs: output };
+    if (earlier.some((known) => known.version === version) && (await uploading).outcome === "unchanged") return [];
     return publishDeltas({
-      ...{ target, project, artifact, earlier, bases, seed, level, limits, folder, signal, emit },
-      ...kept,
+      ...{ target, project, artifact, visible: uploading, earlier, bases, seed, level, limits, folder, signal, emit },
+      ...(keptAs !== undefined && { keptAs }),
     });
   });
 }

@@ -27,11 +27,11 @@ const WHOLE_FROM_SHARE = 0.9;
 /**
  * Computes what turns one tree into another. A pure decision: it reads both lists and no file.
  *
- * @param base gives the entries of the base in canonical order; it is asked once or twice
+ * @param base gives the entries of the base in canonical order, many at a time; it is asked once or twice
  * @param target the entries of the new tree in canonical order
  */
 export async function compareTrees(
-  base: () => AsyncIterable<TreeEntry>,
+  base: () => AsyncIterable<readonly TreeEntry[]>,
   target: readonly TreeEntry[],
 ): Promise<TreeChanges> {
   const found: Change[] = [];
@@ -48,11 +48,12 @@ export async function compareTrees(
   };
 
   let at = 0;
-  for await (const before of base()) {
-    while (at < target.length && comparePaths(target[at]!.path, before.path) < 0) take(target[at++]!);
-    if (target[at]?.path === before.path) take(target[at++]!, before);
-    else found.push({ drop: before.path });
-  }
+  for await (const entries of base())
+    for (const before of entries) {
+      while (at < target.length && comparePaths(target[at]!.path, before.path) < 0) take(target[at++]!);
+      if (target[at]?.path === before.path) take(target[at++]!, before);
+      else found.push({ drop: before.path });
+    }
   while (at < target.length) take(target[at++]!);
 
   if (unexplained.length > 0) await findElsewhere(base(), unexplained);
@@ -94,19 +95,23 @@ function addPiece(pieces: Piece[], offset: number | undefined, length: number): 
 }
 
 /** Finds new files among the base's files of other names: what was renamed or copied costs a line. */
-async function findElsewhere(base: AsyncIterable<TreeEntry>, unexplained: readonly FileChange[]): Promise<void> {
+async function findElsewhere(
+  base: AsyncIterable<readonly TreeEntry[]>,
+  unexplained: readonly FileChange[],
+): Promise<void> {
   const wanted = new Map<string, FileChange[]>();
   for (const change of unexplained) {
     const others = wanted.get(change.entry.sha256);
     if (others === undefined) wanted.set(change.entry.sha256, [change]);
     else others.push(change);
   }
-  for await (const before of base) {
-    if (before.type !== "file") continue;
-    const changes = wanted.get(before.sha256);
-    if (changes === undefined) continue;
-    for (const change of changes) if (change.entry.size === before.size) change.base ??= before.path;
-  }
+  for await (const entries of base)
+    for (const before of entries) {
+      if (before.type !== "file") continue;
+      const changes = wanted.get(before.sha256);
+      if (changes === undefined) continue;
+      for (const change of changes) if (change.entry.size === before.size) change.base ??= before.path;
+    }
 }
 
 /** Bytes of one change that must travel. */

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { Turns } from "../../support/turns.ts";
 import type { RingWriter } from "../project/ring.ts";
 import { NewFile } from "../tree/new-file.ts";
 import type { FileEntry } from "../tree/tree-index.ts";
@@ -33,8 +33,6 @@ const BATCH_BYTES = 1024 * 1024;
 const FILE_COST_BYTES = 16 * 1024;
 /** Batches that wait at the second thread, so that it is never without work. */
 const BATCHES_AHEAD = 2;
-/** Bytes that are read between two turns of the event loop. */
-const TURN_BYTES = 4 * 1024 * 1024;
 
 /** Files that one thread copies, and the entries that they get in the tree. */
 class Batch {
@@ -65,18 +63,17 @@ class Batch {
 export class FileMaker {
   readonly #thread: SecondThread;
   readonly #copier = new FileCopier();
-  readonly #signal: AbortSignal | undefined;
+  readonly #turns: Turns;
   readonly #reflinks = new Reflinks();
   readonly #buffer = Buffer.allocUnsafeSlow(LARGE_FILE_BYTES);
   #batch = new Batch();
   #ahead = 0;
   readonly #sent: Promise<void>[] = [];
   #failure: Error | undefined;
-  #sinceTurn = 0;
 
   constructor(thread: SecondThread, signal?: AbortSignal) {
     this.#thread = thread;
-    this.#signal = signal;
+    this.#turns = new Turns(signal);
   }
 
   /**
@@ -97,7 +94,7 @@ export class FileMaker {
     this.#batch = new Batch();
     if (this.#ahead < BATCHES_AHEAD) this.#send(batch);
     else batch.copyWith(this.#copier);
-    await this.#turn(TURN_BYTES);
+    await this.#turns.now();
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -193,7 +190,7 @@ export class FileMaker {
       digest.update(place.subarray(0, bytes));
       ring.filled(bytes);
       done += bytes;
-      await this.#turn(bytes);
+      await this.#turns.after(bytes);
     }
   }
 
@@ -201,7 +198,7 @@ export class FileMaker {
     const digest = createHash("sha256");
     for (const block of file.range(0, size, this.#buffer)) {
       digest.update(block);
-      await this.#turn(block.length);
+      await this.#turns.after(block.length);
     }
     return digest.digest("hex");
   }
@@ -212,14 +209,5 @@ export class FileMaker {
     this.#batch = new Batch();
     await Promise.all(this.#sent);
     if (this.#failure !== undefined) throw this.#failure;
-  }
-
-  /** Reading is synchronous: lets signals and the other thread's answers through now and then. */
-  async #turn(bytes: number): Promise<void> {
-    this.#sinceTurn += bytes;
-    if (this.#sinceTurn < TURN_BYTES) return;
-    this.#sinceTurn = 0;
-    await nextTurn();
-    this.#signal?.throwIfAborted();
   }
 }

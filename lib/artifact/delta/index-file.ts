@@ -10,7 +10,7 @@ import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts
 import { DEK_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
 import { sealed } from "../project/cipher.ts";
 import { ChunkList } from "../tree/chunks.ts";
-import { readLines } from "../tree/read-lines.ts";
+import { readLineBatches, readLines } from "../tree/read-lines.ts";
 import { comparePaths } from "../tree/tree-digest.ts";
 import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
 import { lineOf, listedEntry } from "../tree/tree-list.ts";
@@ -89,8 +89,8 @@ function* linesOf(tree: IndexedTree, entries: readonly TreeEntry[]): Generator<s
 /** An index that was opened: its entries are read from a private file, as often as they are asked for. */
 export interface OpenIndex {
   tree: IndexedTree;
-  /** In canonical order. @throws ArtifactError `index_invalid` on the way */
-  entries: () => AsyncGenerator<TreeEntry>;
+  /** In canonical order, many at a time. @throws ArtifactError `index_invalid` on the way */
+  entries: () => AsyncGenerator<TreeEntry[]>;
 }
 
 const indexInvalid = (why: string) => artifactError("index_invalid", `The index of the earlier version ${why}.`);
@@ -159,28 +159,32 @@ async function decryptFile(file: string, plain: string, key: Buffer): Promise<vo
   }
 }
 
-async function* entriesOf(plain: string): AsyncGenerator<TreeEntry> {
+async function* entriesOf(plain: string): AsyncGenerator<TreeEntry[]> {
   let current: TreeEntry | undefined;
   let number = 0;
-  for await (const text of readLines(plain, MAX_LINE_BYTES)) {
-    if (++number === 1) continue;
-    const line = jsonOf(text);
-    const records = chunksIn(line);
-    if (records !== undefined) {
-      if (current?.type !== "file") throw indexInvalid(`has chunks of nothing in line ${number}`);
-      const chunks: ChunkList = (current.chunks ??= new ChunkList());
-      if (!chunks.append(records)) throw indexInvalid(`has broken chunks in line ${number}`);
-      continue;
+  for await (const lines of readLineBatches(plain, MAX_LINE_BYTES)) {
+    const entries: TreeEntry[] = [];
+    for (const text of lines) {
+      if (++number === 1) continue;
+      const line = jsonOf(text);
+      const records = chunksIn(line);
+      if (records !== undefined) {
+        if (current?.type !== "file") throw indexInvalid(`has chunks of nothing in line ${number}`);
+        const chunks: ChunkList = (current.chunks ??= new ChunkList());
+        if (!chunks.append(records)) throw indexInvalid(`has broken chunks in line ${number}`);
+        continue;
+      }
+      const next = listedEntry(line);
+      if (next === undefined) throw indexInvalid(`has a line ${number} of another form`);
+      if (current !== undefined) {
+        if (comparePaths(current.path, next.path) >= 0) throw indexInvalid(`is not sorted at line ${number}`);
+        entries.push(checked(current));
+      }
+      current = next;
     }
-    const next = listedEntry(line);
-    if (next === undefined) throw indexInvalid(`has a line ${number} of another form`);
-    if (current !== undefined) {
-      if (comparePaths(current.path, next.path) >= 0) throw indexInvalid(`is not sorted at line ${number}`);
-      yield checked(current);
-    }
-    current = next;
+    yield entries;
   }
-  if (current !== undefined) yield checked(current);
+  if (current !== undefined) yield [checked(current)];
 }
 
 /** The records of a line of chunks; undefined for another line. Characters that are not base64 count for nothing. */

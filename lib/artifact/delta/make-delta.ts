@@ -1,14 +1,16 @@
-import { constants, fstatSync } from "node:fs";
-import { type FileHandle, mkdir, open, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { Turns } from "../../support/turns.ts";
 import type { Limits } from "../limits.ts";
 import type { Project } from "../project/project-tree.ts";
 import { type SealedArtifact, sealProject } from "../project/seal.ts";
 import { sourceChanged } from "../tree/member-reader.ts";
-import { isUnchanged, listSourceTree, type SourceTree, type Stamp } from "../tree/source-tree.ts";
+import { NewFile } from "../tree/new-file.ts";
+import { isUnchanged, listSourceTree, type SourceTree } from "../tree/source-tree.ts";
 import { type Change, compareTrees, type FileChange } from "./compare-trees.ts";
 import { DELTA_FILE, type DeltaHeader, memberPath, type PutLine } from "./delta-lines.ts";
 import type { OpenIndex } from "./index-file.ts";
+import { RegularFile } from "./regular-file.ts";
 
 /** A delta that is larger than this share of the full artifact is not worth its place. */
 const MAX_SHARE = 0.6;
@@ -73,7 +75,7 @@ async function writeDeltaFolder(
     version: project.manifest.version,
     base: { version, content_sha256: contentSha256 },
   };
-  const source = new SourceRanges(project.tree);
+  const source = new SourceRanges(project.tree, signal);
   let members = 0;
   await using file = await open(join(folder, DELTA_FILE), "wx", 0o600);
   let text = `${JSON.stringify(header)}\n`;
@@ -118,34 +120,34 @@ function newRanges({ entry, base, pieces }: FileChange): [offset: number, length
   return ranges;
 }
 
-/** Reads ranges of listed files, and makes sure that each file is still the one that was listed and indexed. */
+/**
+ * Reads ranges of listed files, in the order of their list, and makes sure that each file is still the one that was
+ * listed and indexed. Synchronous: for many small files a promise each costs more than the file.
+ */
 class SourceRanges {
-  readonly #root: string;
-  readonly #stamps: ReadonlyMap<string, Stamp>;
+  readonly #tree: SourceTree;
   readonly #buffer = Buffer.allocUnsafeSlow(256 * 1024);
+  readonly #turns: Turns;
+  #next = 0;
 
-  constructor(tree: SourceTree) {
-    this.#root = tree.root;
-    this.#stamps = new Map(tree.members.map(({ path, stamp }) => [path, stamp]));
+  constructor(tree: SourceTree, signal: AbortSignal | undefined) {
+    this.#tree = tree;
+    this.#turns = new Turns(signal);
   }
 
   /** Writes the new bytes of a file, joined, to a new file. @throws PublishError `source_changed` */
   async copy(change: FileChange, to: string): Promise<void> {
     const { path } = change.entry;
-    await using source = await open(join(this.#root, path), constants.O_RDONLY | constants.O_NOFOLLOW);
-    await writeFile(to, this.#bytesOf(source, change), { flag: "wx", mode: 0o600 });
-    if (!isUnchanged(fstatSync(source.fd), this.#stamps.get(path)!)) throw sourceChanged(path);
-  }
-
-  async *#bytesOf(source: FileHandle, change: FileChange): AsyncGenerator<Buffer> {
-    for (const [offset, length] of newRanges(change)) {
-      for (let done = 0; done < length;) {
-        const wanted = Math.min(this.#buffer.length, length - done);
-        const { bytesRead } = await source.read(this.#buffer, 0, wanted, offset + done);
-        if (bytesRead === 0) return;
-        yield this.#buffer.subarray(0, bytesRead);
-        done += bytesRead;
+    const { members, root } = this.#tree;
+    while (members[this.#next]!.path !== path) this.#next++;
+    const { size, stamp } = members[this.#next]!;
+    using source = new RegularFile(join(root, path), size, () => sourceChanged(path));
+    using target = new NewFile(to, false);
+    for (const [offset, length] of newRanges(change))
+      for (const block of source.range(offset, length, this.#buffer)) {
+        target.write(block);
+        await this.#turns.after(block.length);
       }
-    }
+    if (!isUnchanged(source.stats(), stamp)) throw sourceChanged(path);
   }
 }

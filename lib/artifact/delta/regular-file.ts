@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import type { SealiftError } from "../../contract/errors.ts";
 
 /** A regular file of a known size, opened without following a link. */
@@ -18,11 +18,16 @@ export class RegularFile implements Disposable {
       if (code === "EMFILE" || code === "ENFILE") throw error;
       throw wrong();
     }
-    const stats = fstatSync(this.#descriptor);
+    const stats = this.stats();
     this.mtimeMs = stats.mtimeMs;
     if (stats.isFile() && stats.size === size) return;
     closeSync(this.#descriptor);
     throw wrong();
+  }
+
+  /** Of the open file, as it is now. */
+  stats(): Stats {
+    return fstatSync(this.#descriptor);
   }
 
   /** Reads bytes that must be there. @returns how many: at least one */

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
 import { DeployClient } from "../../../lib/client/deploy-client.ts";
+import { downloadIndex } from "../../../lib/client/publish-client.ts";
 import { chooseBases } from "../../../lib/publisher/publish-deltas.ts";
 import {
   buildProject,
@@ -77,6 +78,36 @@ t.test("a publication makes deltas from the versions before it, and says how lar
   );
   t.equal((await client.locate("1.4.0")).deltas, undefined);
   t.notOk(events.some(({ event }) => event === "warning"));
+});
+
+t.test("nothing is sent or told of deltas before the artifact is visible, and nothing if it never is", async (t) => {
+  const { project, connection, events, publish } = await publisher(t);
+  await publish("1.0.0");
+  events.length = 0;
+  await publish("1.1.0");
+  t.strictSame(
+    events.flatMap(({ event }) => (/^(?:upload\.done|index\.|delta\.)/.test(event) ? [event] : [])),
+    ["upload.done", "index.done", "delta.done"],
+  );
+
+  const indexOf = async (version: string): Promise<Buffer> => {
+    const file = join(temporaryFolder(t), "index");
+    await downloadIndex({ ...connection, projectId: project.id }, version, file);
+    return readFileSync(file);
+  };
+  const before = await indexOf("1.1.0");
+  events.length = 0;
+  const sourceRoot = sourceTree(temporaryFolder(t), project.id, "other content of the same version");
+  await t.rejects(publish("1.1.0", { sourceRoot }), { code: "version_exists" });
+  t.ok(
+    events.some(({ event }) => event === "sign.done"),
+    "it was sealed",
+  );
+  t.strictSame(
+    events.filter(({ event }) => /^(?:index|delta|warning)/.test(event)),
+    [],
+  );
+  t.same(await indexOf("1.1.0"), before, "the version that is visible keeps its index");
 });
 
 t.test("a dry run tells how large artifact and deltas would be, and publishes nothing", async (t) => {

@@ -1,0 +1,27 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+
+/** Bytes between two turns of the event loop. */
+const TURN_BYTES = 4 * 1024 * 1024;
+
+/** Lets signals and other work through now and then while files are read and written synchronously. */
+export class Turns {
+  readonly #signal: AbortSignal | undefined;
+  #sinceTurn = 0;
+
+  constructor(signal?: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** Takes a turn if one is due after some bytes more. @throws what the signal says */
+  async after(bytes: number): Promise<void> {
+    this.#sinceTurn += bytes;
+    if (this.#sinceTurn >= TURN_BYTES) await this.now();
+  }
+
+  /** Takes a turn. @throws what the signal says */
+  async now(): Promise<void> {
+    this.#sinceTurn = 0;
+    await nextTurn();
+    this.#signal?.throwIfAborted();
+  }
+}
