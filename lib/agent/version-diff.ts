@@ -6,7 +6,7 @@ import { join, relative } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { openIndex } from "../artifact/delta/index-file.ts";
 import type { Limits } from "../artifact/limits.ts";
-import type { TreeListing } from "../artifact/tree/file-table.ts";
+import type { TreeListing } from "../artifact/tree/tree-listing.ts";
 import { downloadIndex, type PublishTarget } from "../client/publish-client.ts";
 import { MANIFEST_FILE } from "../contract/files/manifest.ts";
 import { layoutOf } from "../releases/layout.ts";

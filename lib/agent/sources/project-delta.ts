@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openDelta } from "../../artifact/delta/open-delta.ts";
 import type { OpenOptions } from "../../artifact/project/open.ts";
 import { equalBytes } from "../../artifact/signatures/ed25519.ts";
-import type { TreeListing } from "../../artifact/tree/file-table.ts";
+import type { TreeListing } from "../../artifact/tree/tree-listing.ts";
 import type { Manifest } from "../../contract/files/manifest.ts";
 import type { ArtifactLocation, DeltaLocation } from "../../contract/surfaces/deploy.ts";
 import type { Release } from "../../releases/release.ts";

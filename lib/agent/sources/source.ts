@@ -1,5 +1,5 @@
 import type { Limits } from "../../artifact/limits.ts";
-import type { TreeListing } from "../../artifact/tree/file-table.ts";
+import type { TreeListing } from "../../artifact/tree/tree-listing.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";

@@ -3,6 +3,7 @@ import type { Limits } from "../limits.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { comparePaths } from "../tree/tree-digest.ts";
 import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
+import { placeOf } from "../tree/tree-listing.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
 import {
   deltaInvalid,
@@ -213,16 +214,8 @@ class Completion {
   }
 }
 
-/** Finds a file among entries in canonical order. */
 function fileAt(entries: readonly TreeEntry[], path: string): FileEntry | undefined {
-  let from = 0;
-  let to = entries.length;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    if (comparePaths(entries[middle]!.path, path) < 0) from = middle + 1;
-    else to = middle;
-  }
-  const found = entries[from];
+  const found = entries[placeOf(entries, path)];
   return found?.type === "file" && found.path === path ? found : undefined;
 }
 

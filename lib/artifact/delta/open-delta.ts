@@ -4,7 +4,7 @@ import type { Manifest } from "../../contract/files/manifest.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import { checkDigests, embeddedFolders, type OpenOptions, unpackVerified } from "../project/open.ts";
 import { Unpacker } from "../project/unpacker.ts";
-import { listingOf, type TreeListing } from "../tree/file-table.ts";
+import { listingOf, type TreeListing } from "../tree/tree-listing.ts";
 import { type BaseTree, completeTree } from "./complete-tree.ts";
 
 export interface OpenDeltaOptions extends OpenOptions {

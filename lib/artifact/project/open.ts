@@ -8,7 +8,7 @@ import { JSON_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
 import type { Limits } from "../limits.ts";
 import { Ed25519Verifier } from "../signatures/ed25519.ts";
-import type { TreeListing } from "../tree/file-table.ts";
+import type { TreeListing } from "../tree/tree-listing.ts";
 import { OpeningCipher } from "./cipher.ts";
 import { type TreeDigests, type Unpacked, Unpacker } from "./unpacker.ts";
 

@@ -8,8 +8,9 @@ import { artifactError, asSealiftError, SealiftError } from "../../contract/erro
 import { FileCopier } from "../delta/file-copier.ts";
 import type { Limits } from "../limits.ts";
 import { plainError } from "../plain-error.ts";
-import { listingOf } from "../tree/file-table.ts";
+import { FileTable } from "../tree/file-table.ts";
 import { NewFile } from "../tree/new-file.ts";
+import { emptyIn } from "../tree/tree-listing.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
 import { readRing, type Ring } from "./ring.ts";
 import { TarReader } from "./tar-reader.ts";
@@ -71,13 +72,14 @@ unpack();
 port.on("message", (message: ToWorker) => {
   switch (message.type) {
     case "tree": {
-      const { files, emptyFolders } = listingOf(tree.list().filter(({ path }) => path !== message.except));
+      const entries = tree.list().filter(({ path }) => path !== message.except);
+      const { columns, length } = FileTable.of(entries.filter((entry) => entry.type === "file"));
       tell({
         type: "tree",
         content: tree.files.digest((path) => path !== message.except),
         folders: Object.fromEntries(message.folders.map((name) => [name, tree.files.digestOfFolder(name) ?? null])),
-        files: { columns: files.columns, length: files.length },
-        emptyFolders,
+        files: { columns, length },
+        emptyFolders: emptyIn(entries),
       });
       break;
     }

@@ -1,4 +1,5 @@
-import type { FileEntry, TreeEntry } from "./tree-index.ts";
+import type { FileEntry } from "./tree-index.ts";
+import type { FileList } from "./tree-listing.ts";
 
 /** Columns of a {@link FileTable}: an item for each file, 32 bytes of `sha256`; names follow each other. */
 export interface FileColumns {
@@ -28,7 +29,7 @@ const bytes = (length: number) => new Uint8Array(new SharedArrayBuffer(length));
  * Files with their digests, as columns in memory that threads share. As objects, 200,000 of them would take 100 MB, and
  * again as much in another thread.
  */
-export class FileTable {
+export class FileTable implements FileList {
   readonly columns: FileColumns;
   #length: number;
   readonly #names: Buffer;
@@ -193,17 +194,4 @@ export class FileTable {
     }
     return length - otherLength;
   }
-}
-
-/** The files of a tree that was unpacked, and its folders that hold nothing. */
-export interface TreeListing {
-  files: FileTable;
-  emptyFolders: readonly string[];
-}
-
-export function listingOf(entries: readonly TreeEntry[]): TreeListing & { emptyFolders: string[] } {
-  return {
-    files: FileTable.of(entries.filter((entry) => entry.type === "file")),
-    emptyFolders: entries.flatMap((entry) => (entry.type === "folder" ? [entry.path] : [])),
-  };
 }

@@ -1,9 +1,10 @@
 import { hash } from "node:crypto";
 import fc from "fast-check";
 import t from "tap";
-import { FileTable, listingOf } from "../../../../lib/artifact/tree/file-table.ts";
+import { FileTable } from "../../../../lib/artifact/tree/file-table.ts";
 import { comparePaths } from "../../../../lib/artifact/tree/tree-digest.ts";
 import type { FileEntry } from "../../../../lib/artifact/tree/tree-index.ts";
+import { type FileList, listingOf } from "../../../../lib/artifact/tree/tree-listing.ts";
 
 const fileOf = (path: string, index: number): FileEntry => ({
   type: "file",
@@ -30,8 +31,12 @@ t.test("a table gives back the files that it was made of, by place and by path, 
       const table = FileTable.of(files);
       const looked = files.length === 0 ? [] : looks.map((look) => files[look % files.length]!);
       const inOrder = files.toSorted((a, b) => comparePaths(a.path, b.path));
-      const found = [...looked, ...inOrder].map(({ path }) => [table.find(path), table.find(`${path}\u0001`)]);
-      t.strictSame([[...table], found], [files, [...looked, ...inOrder].map((file) => [file, undefined])]);
+      const wanted = [...looked, ...inOrder];
+      const expected = wanted.map((file) => [file, undefined]);
+      const lookUp = (list: FileList) => wanted.map(({ path }) => [list.find(path), list.find(`${path}\u0001`)]);
+      t.strictSame([[...table], lookUp(table)], [files, expected]);
+      const listed = listingOf(inOrder).files;
+      t.strictSame([[...listed], lookUp(listed)], [inOrder, expected], "and so does a listing of this thread's own");
     }),
     { numRuns: 200 },
   );
