@@ -1,6 +1,6 @@
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { safeComponents } from "../../artifact/tree/safe-path.ts";
+import { safePath } from "../../artifact/tree/safe-path.ts";
 import { TreeDigest } from "../../artifact/tree/tree-digest.ts";
 import { unzip } from "../../artifact/zip/unzip.ts";
 import { fetchGitArchive } from "../../client/git-archive.ts";
@@ -139,8 +139,7 @@ async function unpackEntry(
   await mkdir(unpacked, { mode: 0o700 });
   const { files } = await unzip(file, unpacked, { limits, symlinks: "refuse", signal });
   const tree = TreeDigest.of(files);
-  const subdirectory =
-    entry.source.subdirectory === null ? "" : safeComponents(entry.source.subdirectory, limits).join("/");
+  const subdirectory = entry.source.subdirectory === null ? "" : safePath(entry.source.subdirectory, limits);
   const digest = subdirectory === "" ? tree.digest() : tree.digestOfFolder(subdirectory);
   if (digest !== entry.sha256) {
     throw artifactError(

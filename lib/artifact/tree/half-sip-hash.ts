@@ -4,23 +4,24 @@ const rotate = (word: number, bits: number): number => (word << bits) | (word >>
  * HalfSipHash-2-4 with an output of 32 bits (Aumasson and Bernstein, https://github.com/veorq/SipHash): a short hash
  * whose values nobody can foresee without its key, for tables of names that others have chosen.
  *
+ * @param start the place of the first byte that counts
  * @param length bytes that count
  * @param key two words
  */
-export function halfSipHash(bytes: Buffer, length: number, key: Uint32Array): number {
+export function halfSipHash(bytes: Buffer, start: number, length: number, key: Uint32Array): number {
   let v0 = key[0]! | 0;
   let v1 = key[1]! | 0;
   let v2 = v0 ^ 0x6c796765;
   let v3 = v1 ^ 0x74656462;
-  const whole = length & ~3;
+  const whole = start + (length & ~3);
   // Words of four bytes, one with the rest and the length, and the rounds at the end.
-  for (let at = 0; at <= whole + 4; at += 4) {
+  for (let at = start; at <= whole + 4; at += 4) {
     let word = 0;
     let rounds = 2;
     if (at < whole) word = bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
     else if (at === whole) {
       word = length << 24;
-      for (let rest = whole; rest < length; rest++) word |= bytes[rest]! << ((rest - whole) * 8);
+      for (let rest = whole; rest < start + length; rest++) word |= bytes[rest]! << ((rest - whole) * 8);
     } else {
       v2 ^= 0xff;
       rounds = 4;

@@ -34,12 +34,10 @@ export class NameRegistry implements Disposable {
     this.#seen[Symbol.dispose]();
   }
 
-  /** @returns the path @throws ArtifactError `member_duplicate` */
-  add(components: readonly string[], type: "file" | "folder"): string {
-    const path = components.join("/");
+  /** @param path as `safe-path.ts` gives it @throws ArtifactError `member_duplicate` */
+  add(path: string, type: "file" | "folder"): void {
     this.#addParents(path);
-    if (components.length > 0) this.#claim(path, type === "file" ? FILE : FOLDER);
-    return path;
+    if (path !== "") this.#claim(path, type === "file" ? FILE : FOLDER);
   }
 
   #addParents(path: string): void {

@@ -7,6 +7,8 @@ export interface Expected {
   bytes: number;
 }
 const FEW: Expected = { names: 1024, bytes: 64 * 1024 };
+/** Bytes that a unit of a string takes as UTF-8, at most. */
+const BYTES_PER_UNIT = 3;
 /** Slots for each name, at least. */
 const SPARSE = 2;
 
@@ -47,14 +49,15 @@ export class NameTable implements Disposable {
    */
   add(name: string, kind: number): { index: number; isNew: boolean } {
     const folded = this.#fold(name);
-    const hash = this.#hashOf(folded);
+    const end = this.#write(name);
+    const hash = folded === name ? this.#hashFrom(this.#end, end) : this.#hashOf(folded);
     const mask = this.#slots.length - 1;
     let slot = hash & mask;
     for (; this.#slots[slot] !== 0; slot = (slot + 1) & mask) {
       const index = this.#slots[slot]! - 1;
       if (this.#hashes[index] === hash && this.#fold(this.nameAt(index)) === folded) return { index, isNew: false };
     }
-    const index = this.#append(name, kind, hash);
+    const index = this.#append(end, kind, hash);
     this.#slots[slot] = index + 1;
     if (this.#length * SPARSE > mask) this.#spread(this.#slots.length * 2);
     return { index, isNew: true };
@@ -78,26 +81,40 @@ export class NameTable implements Disposable {
   }
 
   #hashOf(text: string): number {
-    // As UTF-8, a unit of a string takes three bytes at most.
-    if (this.#folded.length < text.length * 3) this.#folded = Buffer.allocUnsafeSlow(text.length * 3);
-    return halfSipHash(this.#folded, this.#folded.write(text), this.#key);
+    const bytes = text.length * BYTES_PER_UNIT;
+    if (this.#folded.length < bytes) this.#folded = Buffer.allocUnsafeSlow(bytes);
+    return halfSipHash(this.#folded, 0, this.#folded.write(text), this.#key);
+  }
+
+  #hashFrom(start: number, end: number): number {
+    return halfSipHash(this.#names, start, end - start, this.#key);
+  }
+
+  /** Writes a name behind the others. It is one of them once it is appended. @returns its end */
+  #write(name: string): number {
+    const start = this.#end;
+    const bytes = name.length * BYTES_PER_UNIT;
+    if (this.#names.length - start < bytes)
+      this.#names = larger(this.#names, Buffer.allocUnsafeSlow((start + bytes) * 2));
+    return start + this.#names.write(name, start);
+  }
+
+  get #end(): number {
+    return this.#startOf(this.#length);
   }
 
   #startOf(index: number): number {
     return index === 0 ? 0 : this.#ends[index - 1]!;
   }
 
-  #append(name: string, kind: number, hash: number): number {
+  #append(end: number, kind: number, hash: number): number {
     const index = this.#length++;
     if (index === this.#ends.length) {
       this.#ends = larger(this.#ends, new Float64Array(index * 2));
       this.#hashes = larger(this.#hashes, new Uint32Array(index * 2));
       this.#kinds = larger(this.#kinds, new Uint8Array(index * 2));
     }
-    const start = this.#startOf(index);
-    if (this.#names.length - start < name.length * 3)
-      this.#names = larger(this.#names, Buffer.allocUnsafeSlow((start + name.length * 3) * 2));
-    this.#ends[index] = start + this.#names.write(name, start);
+    this.#ends[index] = end;
     this.#hashes[index] = hash;
     this.#kinds[index] = kind;
     return index;

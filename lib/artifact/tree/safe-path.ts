@@ -16,13 +16,13 @@ const unsafe = (name: string, why: string): SealiftError =>
   });
 
 /**
- * The one gate between an archive's names and this machine's paths. Gives the components of a member's name, or throws.
- * A leading `./` and a trailing `/` are allowed; the root itself is the empty list.
+ * The one gate between an archive's names and this machine's paths. Gives the path of a member's name, or throws. A
+ * leading `./` and a trailing `/` are allowed, and left away; the root itself is the empty path.
  *
  * @throws ArtifactError `member_unsafe` (absolute, `..`, backslash, drive letter, control characters, reserved or
  *   ambiguous names), `limit_exceeded` (too deep, too long)
  */
-export function safeComponents(name: string, limits: Pick<Limits, "maxDepth" | "maxNameBytes">): string[] {
+export function safePath(name: string, limits: Pick<Limits, "maxDepth" | "maxNameBytes">): string {
   if (name === "") throw unsafe(name, "has no name");
   if (!name.isWellFormed() || name.includes("\ufffd")) throw unsafe(name, "has a name that is not valid Unicode");
   if (CONTROL.test(name)) throw unsafe(name, "has control characters in its name");
@@ -30,7 +30,7 @@ export function safeComponents(name: string, limits: Pick<Limits, "maxDepth" | "
   if (name.startsWith("/")) throw unsafe(name, "has an absolute name");
   let path = name === "." ? "" : name.startsWith("./") ? name.slice(2) : name;
   if (path.endsWith("/")) path = path.slice(0, -1);
-  if (path === "") return [];
+  if (path === "") return "";
   const components = path.split("/");
   for (const component of components) {
     if (component === "" || component === ".") throw unsafe(name, "has an empty component in its name");
@@ -52,37 +52,38 @@ export function safeComponents(name: string, limits: Pick<Limits, "maxDepth" | "
       "--max-name-length",
     );
   }
-  return components;
+  return path;
 }
 
 /** Names that nothing can be wrong with, but that they are reserved. */
 const PLAIN = /^[A-Za-z0-9_-](?:[A-Za-z0-9_.-]{0,80}[A-Za-z0-9_-])?$/;
 
 /**
- * Checks the names of one archive as {@link safeComponents} does. Of files that follow each other in one folder, the
+ * Checks the names of one archive as {@link safePath} does. Of files that follow each other in one folder, the
  * folder's name is checked once, and a plain name in it quickly.
  */
 export class SafeNames {
   readonly #limits: Pick<Limits, "maxDepth" | "maxNameBytes">;
   /** The folder's name as the archive spells it, with its slash, of the last name that was checked as a whole. */
   #prefix: string | undefined;
-  #folder: string[] = [];
+  /** Characters of a leading `./` in it. */
+  #cut = 0;
 
   constructor(limits: Pick<Limits, "maxDepth" | "maxNameBytes">) {
     this.#limits = limits;
   }
 
-  /** Gives the components of a name. @throws as {@link safeComponents} */
-  components(name: string): string[] {
+  /** Gives the path of a name. @throws as {@link safePath} */
+  path(name: string): string {
     const from = name.lastIndexOf("/") + 1;
     const prefix = name.slice(0, from);
     const last = name.slice(from);
     const known = prefix === this.#prefix && PLAIN.test(last) && !RESERVED.test(last);
-    if (known && Buffer.byteLength(name) <= this.#limits.maxNameBytes) return [...this.#folder, last];
-    const components = safeComponents(name, this.#limits);
+    if (known && Buffer.byteLength(name) <= this.#limits.maxNameBytes) return name.slice(this.#cut);
+    const path = safePath(name, this.#limits);
     this.#prefix = last === "" || last === "." ? undefined : prefix;
-    this.#folder = components.slice(0, -1);
-    return components;
+    this.#cut = name.startsWith("./") ? 2 : 0;
+    return path;
   }
 }
 

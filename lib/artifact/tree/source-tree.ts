@@ -156,7 +156,7 @@ function checkMember(
     return usageError("source_special", `${quoted(path)} is neither a regular file nor a folder.`);
   }
   try {
-    registry.add(safe.components(path), stats.isDirectory() ? "folder" : "file");
+    registry.add(safe.path(path), stats.isDirectory() ? "folder" : "file");
   } catch (error) {
     if (error instanceof SealiftError) return usageError("source_unsafe", error.message, { hint: RENAME });
     throw error;

@@ -56,8 +56,9 @@ export class TreeWriter {
   /** @throws ArtifactError for an unsafe, double or excessive member */
   folder(name: string): void {
     this.#countEntry();
-    const components = this.#safe.components(name);
-    this.#makeFolder(this.#names.add(components, "folder"));
+    const path = this.#safe.path(name);
+    this.#names.add(path, "folder");
+    this.#makeFolder(path);
   }
 
   /**
@@ -112,13 +113,13 @@ export class TreeWriter {
 
   #claim(name: string, size: number): string {
     this.#countEntry();
-    const components = this.#safe.components(name);
-    if (components.length === 0) throw artifactError("member_unsafe", "The archive's root is a file.");
+    const path = this.#safe.path(name);
+    if (path === "") throw artifactError("member_unsafe", "The archive's root is a file.");
     if (name.endsWith("/"))
       throw artifactError("member_unsafe", `The archive's file ${quoted(name)} is named as a folder.`);
     if (size > this.#limits.maxEntryBytes) throw this.#entryTooLarge(name);
     if (this.bytes + size > this.#limits.maxTotalBytes) throw this.#totalTooLarge();
-    const path = this.#names.add(components, "file");
+    this.#names.add(path, "file");
     const slash = path.lastIndexOf("/");
     if (slash > 0) this.#fillFolder(path.slice(0, slash));
     return path;

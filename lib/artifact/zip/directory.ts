@@ -2,7 +2,7 @@ import { open as openFile } from "node:fs/promises";
 import { artifactError } from "../../contract/errors.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
 import { NameRegistry } from "../tree/name-registry.ts";
-import { exceeded, quoted, safeComponents } from "../tree/safe-path.ts";
+import { exceeded, quoted, safePath } from "../tree/safe-path.ts";
 import { type CentralHeader, readCentralHeader } from "./central-header.ts";
 import { readEndRecord } from "./end-record.ts";
 import { FileWindow } from "./file-window.ts";
@@ -61,7 +61,7 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
     const { name, type } = entry;
     const extent = checkLocalHeader(local, entry, directoryOffset);
     overlaps.add(extent);
-    const components = safeComponents(name, limits);
+    const path = safePath(name, limits);
     if (type === "link") {
       if (symlinks === "refuse") {
         throw artifactError("member_type", `The archive's entry ${quoted(name)} is a symbolic link.`, {
@@ -69,14 +69,14 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
         });
       }
       // Nothing may stand in its place or below it: elsewhere it would be written through the link.
-      names.add(components, "file");
+      names.add(path, "file");
       index.skippedLinks.push(name);
       continue;
     }
-    if (type === "file" && components.length === 0)
+    if (type === "file" && path === "")
       throw artifactError("member_unsafe", `The archive's entry ${quoted(name)} is a file that is named as the root.`);
-    const path = names.add(components, type);
-    top.add(components, type);
+    names.add(path, type);
+    top.add(path, type);
     addFolder(folders, type === "folder" ? path : parentOf(path));
     if (type === "folder") continue;
     files.push(memberOf(entry, path, extent, limits));
@@ -165,12 +165,13 @@ class TopFolder {
   #name: string | undefined;
   #isOne = true;
 
-  add(components: readonly string[], type: "file" | "folder"): void {
-    const [first] = components;
+  add(path: string, type: "file" | "folder"): void {
     // The root itself says nothing.
-    if (first === undefined) return;
+    if (path === "") return;
+    const slash = path.indexOf("/");
+    const first = slash === -1 ? path : path.slice(0, slash);
     this.#name ??= first;
-    this.#isOne &&= first === this.#name && (type === "folder" || components.length > 1);
+    this.#isOne &&= first === this.#name && (type === "folder" || slash !== -1);
   }
 
   /** Undefined where there is none. */

@@ -26,7 +26,7 @@ t.test("the hash is HalfSipHash-2-4", (t) => {
   const message = Buffer.from(Array.from({ length: 64 }, (_, index) => index));
   const found = VECTORS.map((_, length) => {
     const answer = Buffer.alloc(4);
-    answer.writeUInt32LE(halfSipHash(message, length, key));
+    answer.writeUInt32LE(halfSipHash(message, 0, length, key));
     return answer.toString("hex");
   });
   t.strictSame(found, VECTORS);

@@ -3,12 +3,12 @@ import fc from "fast-check";
 import t from "tap";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
 import { NameRegistry } from "../../../../lib/artifact/tree/name-registry.ts";
-import { quoted, safeComponents, SafeNames } from "../../../../lib/artifact/tree/safe-path.ts";
+import { quoted, SafeNames, safePath } from "../../../../lib/artifact/tree/safe-path.ts";
 import { SealiftError } from "../../../../lib/contract/errors.ts";
 
-const judged = (name: string, check = (one: string) => safeComponents(one, DEFAULT_LIMITS)): string => {
+const judged = (name: string, check = (one: string) => safePath(one, DEFAULT_LIMITS)): string => {
   try {
-    return check(name).join("/");
+    return check(name);
   } catch (error) {
     if (error instanceof SealiftError) return error.code;
     throw error;
@@ -67,20 +67,19 @@ const names = fc.oneof(
 t.test("whatever passes stays inside its folder, on POSIX and on Windows", async (t) => {
   fc.assert(
     fc.property(names, (name) => {
-      let components: string[];
+      let path: string;
       try {
-        components = safeComponents(name, DEFAULT_LIMITS);
+        path = safePath(name, DEFAULT_LIMITS);
       } catch (error) {
         return error instanceof SealiftError && ["member_unsafe", "limit_exceeded"].includes(error.code);
       }
-      const path = components.join("/");
       const onPosix = posix.resolve("/staging", path);
       const onWindows = win32.resolve("D:\\staging", path);
       return (
         (onPosix === "/staging" || onPosix.startsWith("/staging/")) &&
         (onWindows === "D:\\staging" || onWindows.startsWith("D:\\staging\\")) &&
         !/[\u0000-\u001f]/.test(path) &&
-        safeComponents(path === "" ? "." : path, DEFAULT_LIMITS).join("/") === path
+        safePath(path === "" ? "." : path, DEFAULT_LIMITS) === path
       );
     }),
     { numRuns: 3000 },
@@ -122,7 +121,7 @@ t.test("the names of an archive, one after the other, are judged as each of them
       const archive = new SafeNames(DEFAULT_LIMITS);
       return members.every(([parent, last]) => {
         const name = parent + last;
-        return judged(name, (one) => archive.components(one)) === judged(name);
+        return judged(name, (one) => archive.path(one)) === judged(name);
       });
     }),
     { numRuns: 2000 },
@@ -133,7 +132,7 @@ t.test("the names of an archive, one after the other, are judged as each of them
 const register = (...members: [name: string, type: "file" | "folder"][]): string => {
   const registry = new NameRegistry();
   try {
-    for (const [name, type] of members) registry.add(name.split("/"), type);
+    for (const [name, type] of members) registry.add(name, type);
     return "fine";
   } catch (error) {
     if (error instanceof SealiftError) return error.code;
