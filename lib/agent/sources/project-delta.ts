@@ -57,6 +57,8 @@ export interface DeltaDownload {
   authorize: () => Promise<Uint8Array>;
   open: Pick<OpenOptions, "signerPublicKey" | "onUnpacked" | "onVerified">;
   bytes: () => AsyncIterable<Buffer>;
+  /** Called when the list of the base has been read: next, both threads share the copying. */
+  onBaseRead: () => void;
 }
 
 /**
@@ -68,13 +70,14 @@ export async function fetchDelta(
   { delta, base }: ChosenDelta,
   expected: { projectId: string; version: string },
   tree: string,
-  { authorize, open, bytes }: DeltaDownload,
+  { authorize, open, bytes, onBaseRead }: DeltaDownload,
   context: FetchContext,
 ): Promise<VerifiedTree> {
   const { layout, target, staging, limits, signal } = context;
   // The list of the base is read while the hub answers and the delta's bytes come.
   const whole = baseTree(layout, target, base).then((found) => {
     if (found === undefined) throw new Error(`the release of ${base.version} is gone`);
+    onBaseRead();
     return found;
   });
   whole.catch(() => {});

@@ -210,12 +210,10 @@ async function tryDelta({ options, located, signer, tree, context }: Fetching): 
         open: {
           signerPublicKey: signer,
           onUnpacked: progress.unpacked,
-          onVerified: () => {
-            emit({ event: "verify.ok", check: "signature" });
-            // The second thread has files to copy when this one gets to it.
-            setImmediate(loadPlanParserAhead);
-          },
+          onVerified: () => emit({ event: "verify.ok", check: "signature" }),
         },
+        // The second thread has files to copy when this one gets to it.
+        onBaseRead: () => setImmediate(loadPlanParserAhead),
       },
       context,
     );
