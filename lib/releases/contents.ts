@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream, lstatSync, readdirSync } from "node:fs";
+import { createReadStream, lstatSync, readdirSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { readLineBatches } from "../artifact/tree/read-lines.ts";
 import { comparePaths } from "../artifact/tree/tree-digest.ts";
@@ -66,32 +66,29 @@ export interface ContentsOptions {
  */
 export async function writeContents(folder: string, options: ContentsOptions): Promise<number> {
   const { known, kept = [], emptyFolders = [] } = options;
+  await using list = await open(join(folder, CONTENTS_FILE), "wx");
   let count = 0;
-  const texts = async function* (): AsyncGenerator<string> {
-    let text = "";
-    for (const path of filesBelow(folder, kept)) {
-      const { unpacked, mayHaveChanged, isSource } = known(path);
-      const source = isSource ? unpacked : undefined;
-      const unchanged = mayHaveChanged ? undefined : unpacked;
-      // Synchronous, and written by the piece: a promise and a call for each small file take longer than its line.
-      const { size, mtimeMs = 0 } = unchanged?.mtimeMs === undefined ? lstatSync(`${folder}/${path}`) : unchanged;
-      const sha256 = unchanged?.sha256 ?? (await digestOf(join(folder, path)));
-      count++;
-      text += `{"path":${JSON.stringify(path)},"size":${size},"mtime_ms":${mtimeMs},"sha256":"${sha256}"`;
-      if (source !== undefined) text += `,"executable":${source.executable}`;
-      if (source !== undefined && source.sha256 !== sha256)
-        text += `,"source":{"size":${source.size},"sha256":"${source.sha256}"}`;
-      text += "}\n";
-      if (text.length < PIECE_CHARACTERS) continue;
-      yield text;
-      text = "";
-    }
-    for (const path of emptyFolders) text += `${JSON.stringify({ folder: path })}\n`;
-    count += emptyFolders.length;
-    yield text;
-  };
-  await pipeline(Readable.from(texts()), createWriteStream(join(folder, CONTENTS_FILE), { flags: "wx" }));
-  return count;
+  let text = "";
+  for (const path of filesBelow(folder, kept)) {
+    const { unpacked, mayHaveChanged, isSource } = known(path);
+    const source = isSource ? unpacked : undefined;
+    const unchanged = mayHaveChanged ? undefined : unpacked;
+    // Synchronous, and written by the piece: a promise and a call for each small file take longer than its line.
+    const { size, mtimeMs = 0 } = unchanged?.mtimeMs === undefined ? lstatSync(`${folder}/${path}`) : unchanged;
+    const sha256 = unchanged?.sha256 ?? (await digestOf(join(folder, path)));
+    count++;
+    text += `{"path":${JSON.stringify(path)},"size":${size},"mtime_ms":${mtimeMs},"sha256":"${sha256}"`;
+    if (source !== undefined) text += `,"executable":${source.executable}`;
+    if (source !== undefined && source.sha256 !== sha256)
+      text += `,"source":{"size":${source.size},"sha256":"${source.sha256}"}`;
+    text += "}\n";
+    if (text.length < PIECE_CHARACTERS) continue;
+    await list.writeFile(text);
+    text = "";
+  }
+  for (const path of emptyFolders) text += `${JSON.stringify({ folder: path })}\n`;
+  await list.writeFile(text);
+  return count + emptyFolders.length;
 }
 
 function* filesBelow(folder: string, kept: readonly string[]): Generator<string> {
