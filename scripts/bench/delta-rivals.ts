@@ -4,6 +4,7 @@ import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { best, type Measured, shell } from "./measure.ts";
+import { warmMemory } from "./warm-memory.ts";
 
 /** The bytes that a rival needs for an upgrade, and the best of its times. */
 export interface Upgraded {
@@ -37,6 +38,7 @@ export class DeltaRivals {
     await using daemon = await RsyncDaemon.open(this.#folder, tree);
     const measured = await best(runs, async () => {
       await shell(`cd ${this.#folder}; rm -rf host; cp -a before host; sync -f .`);
+      warmMemory();
       return shell(`cd ${this.#folder}; rsync -a --delete --stats ${daemon.url} host; sync -f .`);
     });
     return { bytes: travelled(measured), wall: measured.wall };
@@ -51,6 +53,7 @@ export class DeltaRivals {
     );
     const measured = await best(runs, async () => {
       await shell(`cd ${this.#folder}; rm -rf host; mkdir host; sync -f .`);
+      warmMemory();
       return shell(
         `cd ${this.#folder}; zstd -q -d --long=31 --patch-from=old.tar -c patch.zst | tar -x -C host; sync -f .`,
       );

@@ -17,6 +17,7 @@ import { byTurns, type Measured, program, shell } from "./measure.ts";
 import { openStage, publish, type Stage } from "./project.ts";
 import { atMost, type Row } from "./row.ts";
 import { openThrottle } from "./throttle.ts";
+import { warmMemory } from "./warm-memory.ts";
 
 const MBITS = 100;
 const LEVEL = "3";
@@ -181,7 +182,8 @@ async function upgrade(stage: Stage, many: boolean, more: readonly string[] = []
       host,
     );
   await deploy("1.0.0");
-  await shell("sync -f .");
+  await shell(`sync -f ${folder}`);
+  warmMemory();
   return deploy("1.1.0", ...more);
 }
 

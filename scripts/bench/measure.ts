@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { warmMemory } from "./warm-memory.ts";
 
 export interface Measured {
   /** Seconds. */
@@ -68,8 +69,10 @@ export async function byTurns<Name extends string>(
 ): Promise<Record<Name, Measured>> {
   const all = new Map<Name, Measured[]>();
   for (let turn = 0; turn < times; turn++)
-    for (const [name, attempt] of Object.entries(attempts) as [Name, () => Promise<Measured>][])
+    for (const [name, attempt] of Object.entries(attempts) as [Name, () => Promise<Measured>][]) {
+      warmMemory();
       all.set(name, [...(all.get(name) ?? []), await attempt()]);
+    }
   const middles = all.entries().map(([name, measured]): [Name, Measured] => {
     const middle = measured.toSorted((a, b) => a.wall - b.wall)[Math.floor(measured.length / 2)]!;
     return [name, { ...middle, peakMb: Math.max(...measured.map(({ peakMb }) => peakMb)) }];
