@@ -52,7 +52,7 @@ export async function deltaFleet(t: Test) {
     });
     rmSync(join(source, `plugins/demo/only-${version}.txt`));
   };
-  const deployTo = async (root: string, version: string, more: { delta?: boolean } = {}) => {
+  const deployTo = async (root: string, version: string, more: { delta?: boolean; hubUrl?: string } = {}) => {
     const events: AgentEvent[] = [];
     const given = projectSource({
       ...connection,
@@ -68,7 +68,7 @@ export async function deltaFleet(t: Test) {
       events.find((event): event is Extract<AgentEvent, { event: E }> => event.event === name);
     return { result, events, find };
   };
-  return { project, plant, publish, deployTo, release: (root: string) => releaseOf(root, project.id) };
+  return { hubUrl: hub.url, project, plant, publish, deployTo, release: (root: string) => releaseOf(root, project.id) };
 }
 
 /** The tree that runs in a project root: the files of the current release, as they are. */

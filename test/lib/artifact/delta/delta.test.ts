@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import t from "tap";
@@ -124,7 +124,7 @@ function withoutConflicts(files: Tree["files"]): Tree["files"] {
   );
 }
 
-t.test("ten thousand files of which one in a hundred changed make a delta of about one in a hundred", async (t) => {
+t.test("two thousand files of which one in a hundred changed make a delta of about one in a hundred", async (t) => {
   const folder = temporaryFolder(t);
   const files = Object.fromEntries(
     Array.from({ length: 2000 }, (_, index) => [`plugins/demo/f/${index % 40}/${index}.bin`, randomBytes(1500)]),
@@ -136,17 +136,4 @@ t.test("ten thousand files of which one in a hundred changed make a delta of abo
   t.strictSame(completed, full);
   const artifact = statSync(join(folder, "full-1.1.0.xdeploy")).size;
   t.ok(delta.size < artifact * 0.03, `${delta.size} of ${artifact} bytes`);
-});
-
-t.test("a delta is an artifact like any other: any bit that is changed is refused", async (t) => {
-  const folder = temporaryFolder(t);
-  const from = await writeVersion(join(folder, "a"), "1.0.0", { files: { "plugins/demo/a": "1" } });
-  const to = await writeVersion(join(folder, "b"), "1.1.0", { files: { "plugins/demo/a": "2" } });
-  const delta = await deltaBetween(folder, from, to);
-  const base = baseOf(from, await unpackFull(folder, from));
-  const bytes = readFileSync(delta.path);
-  bytes[bytes.length >> 1]! ^= 1;
-  const { writeFileSync } = await import("node:fs");
-  writeFileSync(delta.path, bytes);
-  await t.rejects(complete(folder, delta, base, "1.1.0"), { code: "signature_invalid" });
 });
