@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
 import { join, posix } from "node:path";
 import type { BaseTree } from "../artifact/delta/complete-tree.ts";
-import { comparePaths, TreeDigest } from "../artifact/tree/tree-digest.ts";
-import type { FileEntry, FolderEntry, TreeEntry } from "../artifact/tree/tree-index.ts";
+import { FileTable } from "../artifact/tree/file-table.ts";
+import { PathList } from "../artifact/tree/path-list.ts";
+import { comparePaths } from "../artifact/tree/tree-digest.ts";
 import { readTreeList } from "../artifact/tree/tree-list.ts";
+import type { TreeListing } from "../artifact/tree/tree-listing.ts";
 import { artifactError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
 import { missing } from "../support/files.ts";
@@ -42,7 +44,7 @@ export async function baseTree(layout: Layout, target: TargetName, release: Rele
     const tree = existsSync(join(folder, TREE_LIST))
       ? await listedByOlderVersion(layout, target, release)
       : await listedInContents(folder, release);
-    checkList(tree.entries, release);
+    checkList(tree, release);
     return { version: release.version, contentSha256: release.content_sha256!, ...tree };
   } catch (error) {
     if (missing(error)) return undefined;
@@ -53,32 +55,31 @@ export async function baseTree(layout: Layout, target: TargetName, release: Rele
 const listChanged = ({ version }: Release) =>
   artifactError("delta_base_changed", `The list of files of the release of ${version} is not what was written.`);
 
-function checkList(entries: readonly TreeEntry[], release: Release): void {
-  if (TreeDigest.of(entries).digest() !== release.content_sha256) throw listChanged(release);
+function checkList({ files }: TreeListing, release: Release): void {
+  if (files.digest() !== release.content_sha256) throw listChanged(release);
 }
 
-type ListedTree = Pick<BaseTree, "entries" | "pathOf">;
-
-/** A file of the source tree, and its path below the release's folder. */
-interface PlacedFile extends FileEntry {
-  place: string;
-}
+type ListedTree = Pick<BaseTree, "files" | "emptyFolders" | "pathOf">;
 
 async function listedInContents(folder: string, release: Release): Promise<ListedTree> {
-  const entries: (PlacedFile | FolderEntry)[] = [];
+  const files = FileTable.empty();
+  const emptyFolders: string[] = [];
+  /** Paths of the files below the release's folder. */
+  const places = new PathList();
   const sourcePathOf = sourcePaths(release.source_folders!);
   for await (const batch of readContentsInBatches(folder))
     for (const listed of batch) {
       if (listed === undefined) throw listChanged(release);
-      if ("folder" in listed) entries.push({ type: "folder", path: listed.folder });
+      if ("folder" in listed) emptyFolders.push(listed.folder);
       else if (listed.executable !== undefined) {
         const { path: place, executable, source = listed } = listed;
         const { size, sha256 } = source;
-        entries.push({ type: "file", path: sourcePathOf(place), executable, size, sha256, place });
+        files.add({ path: sourcePathOf(place), executable, size, sha256 });
+        places.push(place);
       }
     }
-  entries.sort((a, b) => comparePaths(a.path, b.path));
-  return { entries, pathOf: (file) => `${folder}/${(file as PlacedFile).place}` };
+  emptyFolders.sort(comparePaths);
+  return { files, emptyFolders, pathOf: (file) => `${folder}/${places.at(file)}` };
 }
 
 /**
@@ -104,8 +105,8 @@ export function sourcePaths(folders: Readonly<Record<string, string>>): (path: s
 }
 
 async function listedByOlderVersion(layout: Layout, target: TargetName, release: Release): Promise<ListedTree> {
-  const entries = await readTreeList(join(layout.release(target, release.name), TREE_LIST));
-  return { entries, pathOf: ({ path }) => sourceFile(layout, target, release, path) };
+  const listing = await readTreeList(join(layout.release(target, release.name), TREE_LIST));
+  return { ...listing, pathOf: (file) => sourceFile(layout, target, release, listing.files.pathAt(file)) };
 }
 
 /**

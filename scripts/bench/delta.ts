@@ -1,15 +1,5 @@
-import {
-  closeSync,
-  openSync,
-  readdirSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
 import { join } from "node:path";
+import { editInThreePlaces, editOneInHundred } from "./delta-edits.ts";
 import { DeltaRivals, type Upgraded } from "./delta-rivals.ts";
 import { freshFolder } from "./fresh-folder.ts";
 import { largeFile, projectTree, smallFiles } from "./material.ts";
@@ -37,10 +27,7 @@ const shapes: readonly Shape[] = [
     what: "10,000 files, 1 % edited",
     many: true,
     fill: (plugin) => smallFiles(plugin, 10_000),
-    edit: (plugin) => {
-      for (const folder of readdirSync(plugin).filter((name) => name.startsWith("d")))
-        writeFileSync(join(plugin, folder, readdirSync(join(plugin, folder))[0]!), `edited in ${folder}`);
-    },
+    edit: editOneInHundred,
     budgets: {
       bytes: (delta, full) =>
         atMost("delta of 10,000 files, 1 % edited: bytes", "the full artifact", delta / full, 0.03, sizes(delta, full)),
@@ -64,40 +51,6 @@ const shapes: readonly Shape[] = [
 
 const sizes = (delta: number, full: number): string =>
   `${(delta / 1e6).toFixed(2)} MB instead of ${(full / 1e6).toFixed(1)} MB`;
-
-/** 20 KB in three places, one of them an insertion of 5 KB. */
-function editInThreePlaces(file: string): void {
-  const { size } = statSync(file);
-  const descriptor = openSync(file, "r+");
-  for (const at of [0.2, 0.7]) writeSync(descriptor, Buffer.alloc(7_500, "edited "), 0, 7_500, Math.floor(size * at));
-  closeSync(descriptor);
-  const before = `${file}.before`;
-  renameSync(file, before);
-  insert(before, file, Math.floor(size / 2), Buffer.alloc(5_000, "new "));
-  rmSync(before);
-}
-
-/** Copies a file with bytes inserted, a few MiB at a time. */
-function insert(from: string, to: string, at: number, bytes: Buffer): void {
-  const out = openSync(to, "w");
-  const source = openSync(from, "r");
-  const buffer = Buffer.allocUnsafe(4 * 1024 * 1024);
-  let position = 0;
-  for (let read = readAt(source, buffer, position); read > 0; read = readAt(source, buffer, position)) {
-    const end = position + read;
-    if (position <= at && at < end) {
-      writeSync(out, buffer, 0, at - position);
-      writeSync(out, bytes);
-      writeSync(out, buffer, at - position, end - at);
-    } else writeSync(out, buffer, 0, read);
-    position = end;
-  }
-  closeSync(source);
-  closeSync(out);
-}
-
-const readAt = (descriptor: number, buffer: Buffer, position: number): number =>
-  readSync(descriptor, buffer, 0, buffer.length, position);
 
 /** Upgrades by deltas beside full deployments, on loopback and through 100 Mbit/s (docs/deltas.md). */
 export async function deltaRows(folder: string, place: string, runs: number): Promise<Row[]> {
@@ -168,7 +121,7 @@ let patch = 0;
 const nextVersion = (): string => `2.0.${patch++}`;
 
 /** Deploys 1.0.0 in full to a new host, which is not measured, and then 1.1.0. */
-async function upgrade(stage: Stage, many: boolean, more: readonly string[] = []): Promise<Measured> {
+export async function upgrade(stage: Stage, many: boolean, more: readonly string[] = []): Promise<Measured> {
   const { folder, projectId, host } = stage;
   const root = freshFolder(folder, "host", many);
   const deploy = (version: string, ...options: string[]): Promise<Measured> =>

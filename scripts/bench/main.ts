@@ -11,6 +11,7 @@ import { barrierRows } from "./barrier.ts";
 import { dashboardRows } from "./dashboard.ts";
 import { deltaRows } from "./delta.ts";
 import { deltaDiskRows } from "./delta-disk.ts";
+import { deltaMemoryRows } from "./delta-memory.ts";
 import { fleetRows } from "./fleet.ts";
 import { hubRows } from "./hub.ts";
 import { describeMachine, machineLine } from "./machine.ts";
@@ -40,6 +41,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   ],
   delta: () => deltaRows(disk, "disk", runs),
   "delta-disk": () => deltaDiskRows(disk),
+  "delta-memory": () => deltaMemoryRows(disk, gib),
   dashboard: () => dashboardRows(tmpfs, runs),
   hub: () => hubRows(tmpfs, runs),
   fleet: () => fleetRows(disk, runs),

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
+import type { TreeEntry } from "../../lib/artifact/tree/tree-index.ts";
 import { lineOf } from "../../lib/artifact/tree/tree-list.ts";
 import { readContents } from "../../lib/releases/contents.ts";
 import { baseTree, deltaBases } from "../../lib/releases/source-tree.ts";
@@ -82,7 +83,8 @@ async function madeOld(root: string, project: string): Promise<void> {
   const layout = layoutOf(root);
   const [release] = await deltaBases(layout, `project-${project}`);
   const folder = layout.release(`project-${project}`, release!.name);
-  const { entries } = (await baseTree(layout, `project-${project}`, release!))!;
+  const { files, emptyFolders } = (await baseTree(layout, `project-${project}`, release!))!;
+  const entries = [...files, ...emptyFolders.map((path): TreeEntry => ({ type: "folder", path }))];
   writeFileSync(join(folder, "tree.ndjson"), entries.map(lineOf).join(""));
   const lines: string[] = [];
   for await (const line of readContents(folder)) {

@@ -261,11 +261,10 @@ t.test("a project fetches the plugins that it only names, pinned by their digest
   const { publish } = await makePlugin(world, "fetched");
   const file = await publish("1.0.0");
   const { unzip } = await import("../../lib/artifact/zip/unzip.ts");
-  const { TreeDigest } = await import("../../lib/artifact/tree/tree-digest.ts");
   const { DEFAULT_LIMITS } = await import("../../lib/artifact/limits.ts");
   await mkdir(world.path("look"));
   const options = { limits: DEFAULT_LIMITS, symlinks: "refuse" } as const;
-  const digest = TreeDigest.of((await unzip(file, world.path("look"), options)).files).digest();
+  const digest = (await unzip(file, world.path("look"), options)).files.digest();
 
   const sources = (sha256: string): Promise<void> =>
     writeFile(

@@ -1,7 +1,6 @@
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { safePath } from "../../artifact/tree/safe-path.ts";
-import { TreeDigest } from "../../artifact/tree/tree-digest.ts";
 import { unzip } from "../../artifact/zip/unzip.ts";
 import { fetchGitArchive } from "../../client/git-archive.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
@@ -138,9 +137,8 @@ async function unpackEntry(
   const unpacked = join(staging, "source");
   await mkdir(unpacked, { mode: 0o700 });
   const { files } = await unzip(file, unpacked, { limits, symlinks: "refuse", signal });
-  const tree = TreeDigest.of(files);
   const subdirectory = entry.source.subdirectory === null ? "" : safePath(entry.source.subdirectory, limits);
-  const digest = subdirectory === "" ? tree.digest() : tree.digestOfFolder(subdirectory);
+  const digest = subdirectory === "" ? files.digest() : files.digestOfFolder(subdirectory);
   if (digest !== entry.sha256) {
     throw artifactError(
       "plugin_digest_mismatch",

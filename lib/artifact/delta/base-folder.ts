@@ -5,8 +5,8 @@ import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { Limits } from "../limits.ts";
 import { readManifest } from "../project/open.ts";
 import { listSourceTree, NEVER_PACKED } from "../tree/source-tree.ts";
-import { TreeDigest } from "../tree/tree-digest.ts";
 import { indexTree } from "../tree/tree-index.ts";
+import { listingOf } from "../tree/tree-listing.ts";
 import type { BaseTree } from "./complete-tree.ts";
 
 /**
@@ -27,7 +27,8 @@ export async function readBaseFolder(
   // A tree that was unpacked holds what its publisher chose to pack, whatever it is called.
   const tree = listSourceTree(root, { limits: options.limits, include: NEVER_PACKED });
   const entries = await indexTree(tree, { chunks: false, signal: options.signal });
-  if (TreeDigest.of(entries).digest() !== contentSha256)
+  const { files, emptyFolders } = listingOf(entries);
+  if (files.digest() !== contentSha256)
     throw artifactError(
       "delta_base_changed",
       `--base ${root} is not the tree of ${version} that its manifest describes.`,
@@ -35,5 +36,5 @@ export async function readBaseFolder(
         hint: "Unpack the full artifact of that version again.",
       },
     );
-  return { version, contentSha256, entries, pathOf: ({ path }) => join(root, path) };
+  return { version, contentSha256, files, emptyFolders, pathOf: (file) => join(root, files.pathAt(file)) };
 }

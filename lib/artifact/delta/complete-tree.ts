@@ -2,8 +2,8 @@ import { join } from "node:path";
 import type { Limits } from "../limits.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { comparePaths } from "../tree/tree-digest.ts";
-import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
-import { placeOf } from "../tree/tree-listing.ts";
+import type { FileEntry } from "../tree/tree-index.ts";
+import { type Listed, listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
 import {
   deltaInvalid,
@@ -21,14 +21,12 @@ import { FileMaker, type PlacedSpan, type SecondThread, type Span } from "./file
 import { RegularFile } from "./regular-file.ts";
 
 /** The tree that a delta is applied to: what was verified when it was installed, and where its files are now. */
-export interface BaseTree {
+export interface BaseTree extends TreeListing {
   version: string;
   /** Lower-case hex of its manifest. */
   contentSha256: string;
-  /** Files and empty folders in canonical order. */
-  entries: readonly TreeEntry[];
-  /** Returns the place of one of its files on this disk. */
-  pathOf: (file: FileEntry) => string;
+  /** Returns the place of one of its files on this disk. @param file its index */
+  pathOf: (file: number) => string;
 }
 
 export interface CompleteOptions {
@@ -61,7 +59,8 @@ export async function completeTree(options: CompleteOptions): Promise<TreeWriter
   try {
     const first = await lines.next();
     checkHeader(first.done === true ? "" : first.value, base, expected);
-    let at = 0;
+    const listed = listedInOrder(base);
+    let next = listed.next();
     let number = 1;
     let before: string | undefined;
     for await (const text of lines) {
@@ -70,16 +69,17 @@ export async function completeTree(options: CompleteOptions): Promise<TreeWriter
       if (before !== undefined && comparePaths(before, path) >= 0)
         throw deltaInvalid(`line ${number} names ${quoted(path)} twice or out of order`);
       before = path;
-      while (at < base.entries.length && comparePaths(base.entries[at]!.path, path) < 0) {
-        const busy = completion.keep(base.entries[at++]!);
+      for (; next.done !== true && comparePaths(next.value.path, path) < 0; next = listed.next()) {
+        const busy = completion.keep(next.value);
         if (busy !== undefined) await busy;
       }
-      const replaced = base.entries[at]?.path === path ? base.entries[at++] : undefined;
-      await completion.apply(line, replaced !== undefined);
+      const replaces = next.done !== true && next.value.path === path;
+      if (replaces) next = listed.next();
+      await completion.apply(line, replaces);
       signal?.throwIfAborted();
     }
-    while (at < base.entries.length) {
-      const busy = completion.keep(base.entries[at++]!);
+    for (; next.done !== true; next = listed.next()) {
+      const busy = completion.keep(next.value);
       if (busy !== undefined) await busy;
     }
     await completion.finish(deltaFiles);
@@ -98,6 +98,11 @@ function checkHeader(text: string, base: BaseTree, expected: CompleteOptions["ex
     throw deltaInvalid(`it was made for ${quoted(header.base.version)}, not for what runs here`);
 }
 
+/** A file of the base, and its place on this disk. */
+interface BaseFile extends FileEntry {
+  from: string;
+}
+
 class Completion {
   readonly tree: TreeWriter;
   readonly #options: CompleteOptions;
@@ -107,7 +112,7 @@ class Completion {
   constructor(options: CompleteOptions) {
     this.#options = options;
     this.tree = new TreeWriter(options.output, options.limits);
-    this.#maker = new FileMaker(options.thread, options.signal);
+    this.#maker = new FileMaker(options.thread, this.tree.files, options.signal);
   }
 
   /**
@@ -115,9 +120,9 @@ class Completion {
    *
    * @returns undefined when the next one can follow at once, as after nearly every file
    */
-  keep(entry: TreeEntry): Promise<void> | undefined {
-    if (entry.type === "file") return this.#copyBase(entry, entry.path, entry.executable);
-    this.tree.folder(`${entry.path}/`);
+  keep({ file, path }: Listed): Promise<void> | undefined {
+    if (file !== undefined) return this.#copyBase(this.#baseFile(file));
+    this.tree.folder(`${path}/`);
     return undefined;
   }
 
@@ -138,9 +143,10 @@ class Completion {
     const { put, executable, size, sha256, base, member, pieces } = line;
     if (member !== undefined && member !== ++this.#members)
       throw deltaInvalid(`${quoted(put)} takes its bytes out of order`);
-    const source = base === undefined ? undefined : fileAt(this.#options.base.entries, base);
-    if (base !== undefined && source === undefined)
+    const found = base === undefined ? undefined : this.#options.base.files.indexOf(base);
+    if (base !== undefined && found === undefined)
       throw deltaInvalid(`${quoted(put)} copies ${quoted(base)}, which the base does not have`);
+    const source = found === undefined ? undefined : this.#baseFile(found);
     if (pieces !== undefined) {
       this.#checkPieces(line, source);
       await this.#assemble(line, source!);
@@ -160,7 +166,7 @@ class Completion {
   }
 
   /** Lengths and ranges are counted before a byte is written: a short line must not become gigabytes. */
-  #checkPieces({ put, size, member, pieces }: PutLine, source: FileEntry | undefined): void {
+  #checkPieces({ put, size, member, pieces }: PutLine, source: BaseFile | undefined): void {
     if (source === undefined) throw deltaInvalid(`${quoted(put)} has pieces of no file`);
     let total = 0;
     let fresh = 0;
@@ -175,9 +181,9 @@ class Completion {
       throw deltaInvalid(`${quoted(put)} has new bytes without a member, or the reverse`);
   }
 
-  async #assemble(line: PutLine, source: FileEntry): Promise<void> {
+  async #assemble(line: PutLine, source: BaseFile): Promise<void> {
     const { put, size, member } = line;
-    const from = this.#options.base.pathOf(source);
+    const { from } = source;
     using copies = new RegularFile(from, source.size, () => otherSize(source.path));
     const pieces = line.pieces!;
     const fresh = pieces.reduce<number>((sum, piece) => sum + (typeof piece === "number" ? piece : 0), 0);
@@ -205,18 +211,17 @@ class Completion {
   }
 
   /** A file of the base under a path of the new tree. It is copied, and its digest checked, when all files are. */
-  #copyBase(file: FileEntry, to: string, executable: boolean): Promise<void> | undefined {
-    const { path, size, sha256 } = file;
+  #copyBase(file: BaseFile, to = file.path, executable = file.executable): Promise<void> | undefined {
+    const { path, from, size, sha256 } = file;
     const target = this.tree.claimFile(to, size);
-    const entry = this.tree.recordFile(to, size, executable, sha256);
-    const from = this.#options.base.pathOf(file);
-    return this.#maker.copy({ path, from, to: target, size, sha256, executable }, entry);
+    const index = this.tree.recordFile(to, size, executable, sha256);
+    return this.#maker.copy({ path, from, to: target, size, sha256, executable }, index);
   }
-}
 
-function fileAt(entries: readonly TreeEntry[], path: string): FileEntry | undefined {
-  const found = entries[placeOf(entries, path)];
-  return found?.type === "file" && found.path === path ? found : undefined;
+  #baseFile(index: number): BaseFile {
+    const { files, pathOf } = this.#options.base;
+    return { ...files.at(index), from: pathOf(index) };
+  }
 }
 
 /** The pieces of a new file, each with its place there. */

@@ -1,8 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
 import { Turns } from "../../support/turns.ts";
 import type { RingWriter } from "../project/ring.ts";
+import type { FileTable } from "../tree/file-table.ts";
 import { NewFile } from "../tree/new-file.ts";
-import type { FileEntry } from "../tree/tree-index.ts";
 import { checkCopied, CopyList, FileCopier, type FileCopy, LARGE_FILE_BYTES, otherSize } from "./file-copier.ts";
 import { patchClone, Reflinks } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
@@ -34,25 +34,21 @@ const FILE_COST_BYTES = 16 * 1024;
 /** Batches that wait at the second thread, so that it is never without work. */
 const BATCHES_AHEAD = 2;
 
-/** Files that one thread copies, and the entries that they get in the tree. */
+/** Files that one thread copies, and their indices among the files of the tree. */
 class Batch {
   readonly files = new CopyList();
-  readonly #entries: FileEntry[] = [];
+  readonly #indices: number[] = [];
   /** Their cost: that of their bytes, and of being files. */
   bytes = 0;
 
-  add(file: FileCopy, entry: FileEntry): void {
+  add(file: FileCopy, index: number): void {
     this.files.add(file);
-    this.#entries.push(entry);
+    this.#indices.push(index);
     this.bytes += file.size + FILE_COST_BYTES;
   }
 
-  copyWith(copier: FileCopier): void {
-    this.date(copier.copy(this.files));
-  }
-
-  date(times: Float64Array): void {
-    this.#entries.forEach((entry, at) => (entry.mtimeMs = times[at]!));
+  date(table: FileTable, times: Float64Array): void {
+    this.#indices.forEach((index, at) => table.setTime(index, times[at]!));
   }
 }
 
@@ -62,6 +58,7 @@ class Batch {
  */
 export class FileMaker {
   readonly #thread: SecondThread;
+  readonly #files: FileTable;
   readonly #copier = new FileCopier();
   readonly #turns: Turns;
   readonly #reflinks = new Reflinks();
@@ -71,21 +68,23 @@ export class FileMaker {
   readonly #sent: Promise<void>[] = [];
   #failure: Error | undefined;
 
-  constructor(thread: SecondThread, signal?: AbortSignal) {
+  /** @param files of the tree: they get their times of modification */
+  constructor(thread: SecondThread, files: FileTable, signal?: AbortSignal) {
     this.#thread = thread;
+    this.#files = files;
     this.#turns = new Turns(signal);
   }
 
   /**
    * Takes over a file of the base, now or later.
    *
-   * @param entry gets the new file's time of modification
+   * @param index of the new file in the tree
    * @returns undefined when the file is taken over later: a promise for each small one would cost as much as its bytes
    * @throws ArtifactError `delta_base_changed` for this file or an earlier one
    */
-  copy(file: FileCopy, entry: FileEntry): Promise<void> | undefined {
+  copy(file: FileCopy, index: number): Promise<void> | undefined {
     if (file.size > LARGE_FILE_BYTES) return this.#copyLarge(file);
-    this.#batch.add(file, entry);
+    this.#batch.add(file, index);
     return this.#batch.bytes < BATCH_BYTES ? undefined : this.#copyBatch();
   }
 
@@ -93,9 +92,13 @@ export class FileMaker {
     const batch = this.#batch;
     this.#batch = new Batch();
     if (this.#ahead < BATCHES_AHEAD) this.#send(batch);
-    else batch.copyWith(this.#copier);
+    else this.#copyHere(batch);
     await this.#turns.now();
     if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #copyHere(batch: Batch): void {
+    batch.date(this.#files, this.#copier.copy(batch.files));
   }
 
   #send(batch: Batch): void {
@@ -103,7 +106,7 @@ export class FileMaker {
     const done = this.#thread.copy(batch.files).then(
       (times) => {
         this.#ahead--;
-        batch.date(times);
+        batch.date(this.#files, times);
       },
       (error: Error) => void (this.#failure ??= error),
     );
@@ -205,7 +208,7 @@ export class FileMaker {
 
   /** Ends when every file is there. @throws ArtifactError `delta_base_changed` */
   async end(): Promise<void> {
-    this.#batch.copyWith(this.#copier);
+    this.#copyHere(this.#batch);
     this.#batch = new Batch();
     await Promise.all(this.#sent);
     if (this.#failure !== undefined) throw this.#failure;

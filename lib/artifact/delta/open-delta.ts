@@ -4,7 +4,7 @@ import type { Manifest } from "../../contract/files/manifest.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import { checkDigests, embeddedFolders, type OpenOptions, unpackVerified } from "../project/open.ts";
 import { Unpacker } from "../project/unpacker.ts";
-import { listingOf, type TreeListing } from "../tree/tree-listing.ts";
+import type { TreeListing } from "../tree/tree-listing.ts";
 import { type BaseTree, completeTree } from "./complete-tree.ts";
 
 export interface OpenDeltaOptions extends OpenOptions {
@@ -58,7 +58,7 @@ export async function openDelta(source: AsyncIterable<Buffer>, options: OpenDelt
     },
     opened.manifest,
   );
-  const listing = listingOf(tree.list());
+  const listing = { files: tree.files, emptyFolders: tree.emptyFolders() };
   await rename(join(staging, MANIFEST_FILE), join(output, MANIFEST_FILE));
-  return { manifest: opened.manifest, entries: tree.entries, files: tree.files.size + 1, bytes: tree.bytes, listing };
+  return { manifest: opened.manifest, entries: tree.entries, files: tree.files.length + 1, bytes: tree.bytes, listing };
 }

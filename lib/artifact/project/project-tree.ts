@@ -18,8 +18,8 @@ import { parseYaml } from "../../support/yaml-file.ts";
 import type { Limits } from "../limits.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
-import { TreeDigest } from "../tree/tree-digest.ts";
 import { indexTree, type TreeEntry } from "../tree/tree-index.ts";
+import { listingOf } from "../tree/tree-listing.ts";
 
 export interface ProjectOptions {
   projectId: string;
@@ -158,7 +158,7 @@ interface ProjectDigests {
 }
 
 function digestsOf(entries: readonly TreeEntry[]): ProjectDigests {
-  const files = TreeDigest.of(entries);
+  const { files } = listingOf(entries);
   return { content: files.digest(), folder: (path) => files.digestOfFolder(path) ?? null };
 }
 

@@ -8,9 +8,7 @@ import { artifactError, asSealiftError, SealiftError } from "../../contract/erro
 import { FileCopier } from "../delta/file-copier.ts";
 import type { Limits } from "../limits.ts";
 import { plainError } from "../plain-error.ts";
-import { FileTable } from "../tree/file-table.ts";
 import { NewFile } from "../tree/new-file.ts";
-import { emptyIn } from "../tree/tree-listing.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
 import { readRing, type Ring } from "./ring.ts";
 import { TarReader } from "./tar-reader.ts";
@@ -49,7 +47,7 @@ function unpack(): void {
     });
     if (whole) archive.end();
     else tree.close();
-    tell({ type: "unpacked", entries: tree.entries, files: tree.files.size, bytes: tree.bytes });
+    tell({ type: "unpacked", entries: tree.entries, files: tree.files.length, bytes: tree.bytes });
   } catch (error) {
     tree.close();
     tell({ type: "failed", error: plainError(explain(error)) });
@@ -72,14 +70,14 @@ unpack();
 port.on("message", (message: ToWorker) => {
   switch (message.type) {
     case "tree": {
-      const entries = tree.list().filter(({ path }) => path !== message.except);
-      const { columns, length } = FileTable.of(entries.filter((entry) => entry.type === "file"));
+      const { files } = tree;
+      files.remove(message.except);
       tell({
         type: "tree",
-        content: tree.files.digest((path) => path !== message.except),
-        folders: Object.fromEntries(message.folders.map((name) => [name, tree.files.digestOfFolder(name) ?? null])),
-        files: { columns, length },
-        emptyFolders: emptyIn(entries),
+        content: files.digest(),
+        folders: Object.fromEntries(message.folders.map((name) => [name, files.digestOfFolder(name) ?? null])),
+        files: { columns: files.columns, length: files.length },
+        emptyFolders: tree.emptyFolders(),
       });
       break;
     }

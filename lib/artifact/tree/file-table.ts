@@ -1,5 +1,5 @@
+import { LineDigest } from "./tree-digest.ts";
 import type { FileEntry } from "./tree-index.ts";
-import type { FileList } from "./tree-listing.ts";
 
 /** Columns of a {@link FileTable}: an item for each file, 32 bytes of `sha256`; names follow each other. */
 export interface FileColumns {
@@ -21,6 +21,11 @@ export interface Written {
 
 const SHA256_BYTES = 32;
 const SLASH = 0x2f;
+/** Room of a table at first, where nobody knows better. Pages that nothing is written to cost no memory. */
+const FILES = 16 * 1024;
+const NAME_BYTES = 1024 * 1024;
+/** Bytes that a unit of a string takes as UTF-8, at most. */
+const BYTES_PER_UNIT = 3;
 
 const float64 = (length: number) => new Float64Array(new SharedArrayBuffer(length * 8));
 const bytes = (length: number) => new Uint8Array(new SharedArrayBuffer(length));
@@ -29,11 +34,11 @@ const bytes = (length: number) => new Uint8Array(new SharedArrayBuffer(length));
  * Files with their digests, as columns in memory that threads share. As objects, 200,000 of them would take 100 MB, and
  * again as much in another thread.
  */
-export class FileTable implements FileList {
-  readonly columns: FileColumns;
+export class FileTable implements Iterable<FileEntry> {
+  #columns: FileColumns;
   #length: number;
-  readonly #names: Buffer;
-  readonly #sha256: Buffer;
+  #names: Buffer;
+  #sha256: Buffer;
   readonly #cut: number;
   /** Indices in the order of the paths; undefined while nobody has searched, or where that is their own order. */
   #order: Uint32Array | undefined;
@@ -46,7 +51,7 @@ export class FileTable implements FileList {
    * @param cut bytes that are left away at the start of each path
    */
   constructor(columns: FileColumns, length = 0, cut = 0) {
-    this.columns = columns;
+    this.#columns = columns;
     this.#length = length;
     this.#names = Buffer.from(columns.names.buffer);
     this.#sha256 = Buffer.from(columns.sha256.buffer);
@@ -54,12 +59,13 @@ export class FileTable implements FileList {
   }
 
   /**
-   * Makes an empty table. Pages that nothing is written to cost no memory.
+   * Makes an empty table. It grows with a copy of what is in it, so another thread may hold its columns only when there
+   * is room for all.
    *
-   * @param files at most
-   * @param nameBytes of all names together, at most
+   * @param files that there is room for
+   * @param nameBytes of all names together that there is room for
    */
-  static empty(files: number, nameBytes: number): FileTable {
+  static empty(files = FILES, nameBytes = NAME_BYTES): FileTable {
     return new FileTable({
       size: float64(files),
       mtimeMs: float64(files),
@@ -70,17 +76,14 @@ export class FileTable implements FileList {
     });
   }
 
-  static of(files: readonly FileEntry[]): FileTable {
-    const table = FileTable.empty(
-      files.length,
-      files.reduce((sum, { path }) => sum + Buffer.byteLength(path), 0),
-    );
-    for (const file of files) {
-      const index = table.push(file);
-      table.#sha256.write(file.sha256, index * SHA256_BYTES, "hex");
-      table.columns.mtimeMs[index] = file.mtimeMs ?? Number.NaN;
-    }
+  static of(files: Iterable<FileEntry>): FileTable {
+    const table = FileTable.empty();
+    for (const file of files) table.add(file);
     return table;
+  }
+
+  get columns(): FileColumns {
+    return this.#columns;
   }
 
   get length(): number {
@@ -89,31 +92,84 @@ export class FileTable implements FileList {
 
   /** @returns the index of the new file, whose bytes are not written yet */
   push({ path, executable, size }: Pick<FileEntry, "path" | "executable" | "size">): number {
-    const { columns } = this;
-    const index = this.#length++;
+    const index = this.#length;
+    const start = this.#nameStart(index);
+    this.#makeRoom(start, path);
+    const columns = this.#columns;
     columns.size[index] = size;
     columns.executable[index] = executable ? 1 : 0;
-    const start = this.#nameStart(index);
     columns.nameEnd[index] = start + this.#names.write(path, start);
+    this.#length++;
     return index;
+  }
+
+  /** Adds a file whose bytes are known. @returns its index */
+  add(file: Omit<FileEntry, "type" | "chunks">): number {
+    const index = this.push(file);
+    this.#sha256.write(file.sha256, index * SHA256_BYTES, "hex");
+    this.#columns.mtimeMs[index] = file.mtimeMs ?? Number.NaN;
+    return index;
+  }
+
+  #makeRoom(start: number, path: string): void {
+    const columns = this.#columns;
+    if (this.#length === columns.size.length) {
+      columns.size = grown(columns.size, float64);
+      columns.mtimeMs = grown(columns.mtimeMs, float64);
+      columns.executable = grown(columns.executable, bytes);
+      columns.sha256 = grown(columns.sha256, bytes);
+      columns.nameEnd = grown(columns.nameEnd, float64);
+      this.#sha256 = Buffer.from(columns.sha256.buffer);
+    }
+    if (start + path.length * BYTES_PER_UNIT <= columns.names.length) return;
+    const nameBytes = start + Buffer.byteLength(path);
+    while (nameBytes > columns.names.length) columns.names = grown(columns.names, bytes);
+    this.#names = Buffer.from(columns.names.buffer);
+  }
+
+  /** Takes a file out, if it is there. */
+  remove(path: string): void {
+    const index = this.indexOf(path);
+    if (index === undefined) return;
+    const { size, mtimeMs, executable, sha256, nameEnd, names } = this.#columns;
+    const start = this.#nameStart(index);
+    const nameBytes = nameEnd[index]! - start;
+    names.copyWithin(start, start + nameBytes, this.#nameStart(this.#length));
+    nameEnd.copyWithin(index, index + 1, this.#length);
+    for (const column of [size, mtimeMs, executable]) column.copyWithin(index, index + 1, this.#length);
+    sha256.copyWithin(index * SHA256_BYTES, (index + 1) * SHA256_BYTES, this.#length * SHA256_BYTES);
+    this.#length--;
+    for (let later = index; later < this.#length; later++) nameEnd[later]! -= nameBytes;
+    this.#isOrdered = false;
+    this.#order = undefined;
+    this.#next = 0;
   }
 
   /** Notes that a file was written to disk. */
   wrote(index: number, { sha256, mtimeMs = Number.NaN }: Written): void {
-    this.columns.sha256.set(sha256, index * SHA256_BYTES);
-    this.columns.mtimeMs[index] = mtimeMs;
+    this.#columns.sha256.set(sha256, index * SHA256_BYTES);
+    this.#columns.mtimeMs[index] = mtimeMs;
+  }
+
+  /** Notes when a file was written, in milliseconds. */
+  setTime(index: number, mtimeMs: number): void {
+    this.#columns.mtimeMs[index] = mtimeMs;
   }
 
   #nameStart(index: number): number {
-    return index === 0 ? 0 : this.columns.nameEnd[index - 1]!;
+    return index === 0 ? 0 : this.#columns.nameEnd[index - 1]!;
   }
 
   pathAt(index: number): string {
-    return this.#names.toString("utf8", this.#nameStart(index) + this.#cut, this.columns.nameEnd[index]);
+    return this.#names.toString("utf8", this.#nameStart(index) + this.#cut, this.#columns.nameEnd[index]);
+  }
+
+  #sha256At(index: number): string {
+    return this.#sha256.toString("hex", index * SHA256_BYTES, (index + 1) * SHA256_BYTES);
   }
 
   isExecutable(index: number): boolean {
-    return this.columns.executable[index] === 1;
+    return this.#columns.executable[index] === 1;
   }
 
   /** A file that was written, as an object that is made now. */
@@ -122,10 +178,10 @@ export class FileTable implements FileList {
       type: "file",
       path: this.pathAt(index),
       executable: this.isExecutable(index),
-      size: this.columns.size[index]!,
-      sha256: this.#sha256.toString("hex", index * SHA256_BYTES, (index + 1) * SHA256_BYTES),
+      size: this.#columns.size[index]!,
+      sha256: this.#sha256At(index),
     };
-    const mtimeMs = this.columns.mtimeMs[index]!;
+    const mtimeMs = this.#columns.mtimeMs[index]!;
     if (!Number.isNaN(mtimeMs)) file.mtimeMs = mtimeMs;
     return file;
   }
@@ -136,26 +192,65 @@ export class FileTable implements FileList {
 
   /** Finds a file by its path, at once where it follows the one that was found last. The table is full by then. */
   find(path: string): FileEntry | undefined {
+    const index = this.indexOf(path);
+    return index === undefined ? undefined : this.at(index);
+  }
+
+  /** Finds a file as {@link find} does. @returns its index */
+  indexOf(path: string): number | undefined {
     this.#sort();
-    const following = this.#foundAt(this.#next, path);
-    if (following !== undefined) return following;
     const wanted = Buffer.from(path);
+    if (!this.#isAt(this.#next, wanted)) {
+      const place = this.#placeOf(wanted);
+      if (!this.#isAt(place, wanted)) return undefined;
+      this.#next = place;
+    }
+    return this.#at(this.#next++);
+  }
+
+  #isAt(place: number, path: Buffer): boolean {
+    return place < this.#length && this.#compare(this.#at(place), path, 0, path.length) === 0;
+  }
+
+  /** The place that a path has in the order, or would have. */
+  #placeOf(path: Buffer): number {
     let low = 0;
     let high = this.#length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.#compare(this.#at(middle), wanted, 0, wanted.length) < 0) low = middle + 1;
+      if (this.#compare(this.#at(middle), path, 0, path.length) < 0) low = middle + 1;
       else high = middle;
     }
-    return this.#foundAt(low, path);
+    return low;
   }
 
-  #foundAt(place: number, path: string): FileEntry | undefined {
-    if (place === this.#length) return undefined;
-    const file = this.at(this.#at(place));
-    if (file.path !== path) return undefined;
-    this.#next = place + 1;
-    return file;
+  /** The indices of all files in canonical order of their paths. The table is full by then. */
+  *inOrder(): Generator<number> {
+    this.#sort();
+    for (let place = 0; place < this.#length; place++) yield this.#at(place);
+  }
+
+  /** The digest of the tree in lower-case hex (docs/contract/project-artifact.md#tree-digest). */
+  digest(): string {
+    const digest = new LineDigest();
+    for (const index of this.inOrder()) digest.add(this.pathAt(index), this.#sha256At(index));
+    return digest.end();
+  }
+
+  /** The digest of one folder, with paths relative to it; `undefined` when it holds no file. */
+  digestOfFolder(folder: string): string | undefined {
+    this.#sort();
+    const prefix = `${folder}/`;
+    const digest = new LineDigest();
+    const first = this.#placeOf(Buffer.from(folder));
+    let place = first;
+    for (; place < this.#length; place++) {
+      const index = this.#at(place);
+      const path = this.pathAt(index);
+      if (!path.startsWith(prefix)) break;
+      digest.add(path.slice(prefix.length), this.#sha256At(index));
+    }
+    return place === first ? undefined : digest.end();
   }
 
   /** The index at a place in the order of the paths. */
@@ -174,13 +269,13 @@ export class FileTable implements FileList {
   }
 
   #compareFiles(index: number, other: number): number {
-    return this.#compare(index, this.#names, this.#nameStart(other) + this.#cut, this.columns.nameEnd[other]!);
+    return this.#compare(index, this.#names, this.#nameStart(other) + this.#cut, this.#columns.nameEnd[other]!);
   }
 
   /** Compares a file's path with the one between two places as `comparePaths` does, without making strings of them. */
   #compare(index: number, other: Buffer, otherStart: number, otherEnd: number): number {
     const start = this.#nameStart(index) + this.#cut;
-    const length = this.columns.nameEnd[index]! - start;
+    const length = this.#columns.nameEnd[index]! - start;
     const otherLength = otherEnd - otherStart;
     const common = Math.min(length, otherLength);
     for (let i = 0; i < common; i++) {
@@ -194,4 +289,10 @@ export class FileTable implements FileList {
     }
     return length - otherLength;
   }
+}
+
+function grown<Column extends Float64Array | Uint8Array>(old: Column, made: (length: number) => Column): Column {
+  const room = made(old.length * 2);
+  room.set(old);
+  return room;
 }

@@ -1,6 +1,8 @@
 import { artifactError } from "../../contract/errors.ts";
+import { FileTable } from "./file-table.ts";
 import { readLines } from "./read-lines.ts";
 import type { TreeEntry } from "./tree-index.ts";
+import type { TreeListing } from "./tree-listing.ts";
 
 const MAX_LINE_BYTES = 64 * 1024;
 const SHA256 = /^[0-9a-f]{64}$/;
@@ -10,15 +12,17 @@ const SHA256 = /^[0-9a-f]{64}$/;
  *
  * @throws ArtifactError `delta_base_changed` for a list that is not what we wrote
  */
-export async function readTreeList(file: string): Promise<TreeEntry[]> {
-  const entries: TreeEntry[] = [];
+export async function readTreeList(file: string): Promise<TreeListing> {
+  const files = FileTable.empty();
+  const emptyFolders: string[] = [];
   for await (const text of readLines(file, MAX_LINE_BYTES)) {
     const entry = listedEntry(parseJson(text));
     if (entry === undefined)
       throw artifactError("delta_base_changed", `The list of the running release, ${file}, has been changed.`);
-    entries.push(entry);
+    if (entry.type === "file") files.add(entry);
+    else emptyFolders.push(entry.path);
   }
-  return entries;
+  return { files, emptyFolders };
 }
 
 /**

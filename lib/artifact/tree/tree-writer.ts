@@ -3,11 +3,11 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import type { Limits } from "../limits.ts";
+import { FileTable } from "./file-table.ts";
 import { NameRegistry } from "./name-registry.ts";
 import { NewFile, writeNewFile } from "./new-file.ts";
 import { exceeded, quoted, SafeNames } from "./safe-path.ts";
-import { comparePaths, TreeDigest } from "./tree-digest.ts";
-import type { FileEntry, TreeEntry } from "./tree-index.ts";
+import { comparePaths } from "./tree-digest.ts";
 
 const EMPTY = new Uint8Array(0);
 
@@ -32,7 +32,7 @@ interface OpenFile {
  * thread. A file that comes in one piece is written with one call.
  */
 export class TreeWriter {
-  readonly files = new TreeDigest();
+  readonly files = FileTable.empty();
   entries = 0;
   bytes = 0;
   readonly #root: string;
@@ -44,7 +44,6 @@ export class TreeWriter {
   readonly #filled = new Set<string>();
   /** The one of the last file: files of one folder follow each other. */
   #lastFolder = "";
-  readonly #listed: FileEntry[] = [];
   #file: OpenFile | undefined;
 
   constructor(root: string, limits: Limits) {
@@ -84,31 +83,21 @@ export class TreeWriter {
   /**
    * Records a file that the caller writes to the place that {@link claimFile} gave.
    *
-   * @returns its entry, for its time of modification
+   * @returns its index in {@link files}, for its time of modification
    */
-  recordFile(path: string, size: number, executable: boolean, sha256: string): FileEntry {
+  recordFile(path: string, size: number, executable: boolean, sha256: string): number {
     this.bytes += size;
-    return this.#record(path, size, executable, sha256);
+    return this.files.add({ path, size, executable, sha256 });
   }
 
-  /** The files of the tree and its empty folders, in canonical order. */
-  list(): TreeEntry[] {
+  /** The folders that hold nothing, in canonical order. */
+  emptyFolders(): string[] {
     const occupied = new Set(this.#filled);
     for (const path of this.#folders) {
       const slash = path.lastIndexOf("/");
       if (slash > 0) occupied.add(path.slice(0, slash));
     }
-    const empty = [...this.#folders].filter((path) => !occupied.has(path));
-    const folders = empty.map((path): TreeEntry => ({ type: "folder", path }));
-    return [...this.#listed, ...folders].toSorted((a, b) => comparePaths(a.path, b.path));
-  }
-
-  #record(path: string, size: number, executable: boolean, sha256: string, mtimeMs?: number): FileEntry {
-    this.files.add(path, sha256);
-    const entry: FileEntry = { type: "file", path, executable, size, sha256 };
-    if (mtimeMs !== undefined) entry.mtimeMs = mtimeMs;
-    this.#listed.push(entry);
-    return entry;
+    return [...this.#folders].filter((path) => !occupied.has(path)).toSorted(comparePaths);
   }
 
   #claim(name: string, size: number): string {
@@ -146,7 +135,9 @@ export class TreeWriter {
     if (file.received !== file.size) throw malformed(file.path, "is shorter than it says");
     if (file.size === 0) this.#writeWhole(file, EMPTY);
     file.stream?.file[Symbol.dispose]();
-    this.#record(file.path, file.size, file.executable, file.digest ?? file.stream!.hash.digest("hex"), file.mtimeMs);
+    const { path, size, executable, mtimeMs } = file;
+    const sha256 = file.digest ?? file.stream!.hash.digest("hex");
+    this.files.add({ path, size, executable, sha256, ...(mtimeMs !== undefined && { mtimeMs }) });
     this.#file = undefined;
   }
 

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import t from "tap";
-import { TreeDigest } from "../../../lib/artifact/tree/tree-digest.ts";
-import type { FileEntry, TreeEntry } from "../../../lib/artifact/tree/tree-index.ts";
+import { FileTable } from "../../../lib/artifact/tree/file-table.ts";
+import type { FileEntry } from "../../../lib/artifact/tree/tree-index.ts";
+import { listedInOrder } from "../../../lib/artifact/tree/tree-listing.ts";
 import { CONTENTS_FILE, damageOf, readContents, writeContents } from "../../../lib/releases/contents.ts";
 import { readRelease, writeRelease } from "../../../lib/releases/release.ts";
 import { baseTree, deltaBases, sourcePaths } from "../../../lib/releases/source-tree.ts";
@@ -30,12 +31,10 @@ t.test("the contents of a release tell damage, and the tree that it was made of"
     writeFileSync(join(folder, path), text);
   };
   const tree = new Map<string, FileEntry>();
-  const digest = new TreeDigest();
   for (const [path, place] of Object.entries(PLACES)) {
     plant(place, path);
     const sha256 = createHash("sha256").update(path).digest("hex");
     tree.set(path, { type: "file", path, executable: place.endsWith("main.js"), size: path.length, sha256 });
-    digest.add(path, sha256);
   }
   plant("plugins/a/made", "by a provisioner");
   plant("plugins/a/main.js", "changed by a provisioner");
@@ -56,7 +55,7 @@ t.test("the contents of a release tell damage, and the tree that it was made of"
     version: "1.0.0",
     identity: null,
     items: [],
-    content_sha256: digest.digest(),
+    content_sha256: FileTable.of(tree.values()).digest(),
     source_folders: FOLDERS,
     created_at: new Date().toISOString(),
     files,
@@ -64,15 +63,14 @@ t.test("the contents of a release tell damage, and the tree that it was made of"
   const release = (await readRelease(layout, TARGET, "1.0.0-x"))!;
   t.match(await deltaBases(layout, TARGET), [{ version: "1.0.0" }]);
   const base = (await baseTree(layout, TARGET, release))!;
-  const folders = [{ type: "folder", path: "extensions/b/empty" }];
   t.strictSame(
-    base.entries.map(({ path }) => path),
+    [...listedInOrder(base)].map(({ path }) => path),
     [...tree.keys(), "extensions/b/empty"].toSorted(),
     "in canonical order",
   );
-  const entries = base.entries.map(({ place: _, ...entry }: TreeEntry & { place?: string }) => entry);
-  t.strictSame(new Set(entries), new Set([...tree.values(), ...folders]), "as the tree was, not as it was made");
-  const places = base.entries.flatMap((entry) => (entry.type === "file" ? [[entry.path, base.pathOf(entry)]] : []));
+  t.strictSame(new Set(base.files), new Set(tree.values()), "as the tree was, not as it was made");
+  t.strictSame(base.emptyFolders, ["extensions/b/empty"]);
+  const places = [...base.files].map(({ path }, index) => [path, base.pathOf(index)]);
   t.strictSame(
     Object.fromEntries(places),
     Object.fromEntries(Object.entries(PLACES).map(([path, place]) => [path, join(folder, place)])),

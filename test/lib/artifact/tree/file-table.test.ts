@@ -4,7 +4,7 @@ import t from "tap";
 import { FileTable } from "../../../../lib/artifact/tree/file-table.ts";
 import { comparePaths } from "../../../../lib/artifact/tree/tree-digest.ts";
 import type { FileEntry } from "../../../../lib/artifact/tree/tree-index.ts";
-import { type FileList, listingOf } from "../../../../lib/artifact/tree/tree-listing.ts";
+import { listedInOrder, listingOf } from "../../../../lib/artifact/tree/tree-listing.ts";
 
 const fileOf = (path: string, index: number): FileEntry => ({
   type: "file",
@@ -33,10 +33,16 @@ t.test("a table gives back the files that it was made of, by place and by path, 
       const inOrder = files.toSorted((a, b) => comparePaths(a.path, b.path));
       const wanted = [...looked, ...inOrder];
       const expected = wanted.map((file) => [file, undefined]);
-      const lookUp = (list: FileList) => wanted.map(({ path }) => [list.find(path), list.find(`${path}\u0001`)]);
-      t.strictSame([[...table], lookUp(table)], [files, expected]);
-      const listed = listingOf(inOrder).files;
-      t.strictSame([[...listed], lookUp(listed)], [inOrder, expected], "and so does a listing of this thread's own");
+      const lookUp = wanted.map(({ path }) => [table.find(path), table.find(`${path}\u0001`)]);
+      t.strictSame([[...table], lookUp], [files, expected]);
+      t.strictSame([...table.inOrder().map((index) => table.at(index))], inOrder);
+      const gone = looked[0]?.path ?? "nothing";
+      table.remove(gone);
+      table.remove("nothing");
+      t.strictSame(
+        [...table],
+        files.filter(({ path }) => path !== gone),
+      );
     }),
     { numRuns: 200 },
   );
@@ -56,12 +62,39 @@ t.test("a table that another thread has filled can leave out the folder that all
   t.end();
 });
 
-t.test("a listing tells files from folders that hold nothing", (t) => {
-  const file = fileOf("a", 1);
-  const { files, emptyFolders } = listingOf([file, { type: "folder", path: "b" }]);
-  t.strictSame([...files], [file]);
-  t.strictSame(emptyFolders, ["b"]);
-  t.strictSame([...listingOf([]).files], []);
-  t.equal(listingOf([]).files.find("a"), undefined);
+t.test("a table grows beyond the room that it was made with", (t) => {
+  const files = Array.from({ length: 100 }, (_, index) => fileOf(`é/${"x".repeat(index % 7)}/${index}`, index));
+  for (const [room, nameBytes] of [
+    [1, 1],
+    [1000, 8],
+    [8, 10_000],
+  ] as const) {
+    const table = FileTable.empty(room, nameBytes);
+    for (const file of files) table.add(file);
+    t.strictSame([...table], files);
+  }
+  const exact = files.reduce((sum, { path }) => sum + Buffer.byteLength(path), 0);
+  const table = FileTable.empty(files.length, exact);
+  const { names } = table.columns;
+  for (const file of files) table.add(file);
+  t.equal(table.columns.names, names, "another thread may hold columns that have room for all");
+  t.end();
+});
+
+t.test("a listing has files and folders that hold nothing in one order", (t) => {
+  const file = fileOf("b", 1);
+  const folder = (path: string): { type: "folder"; path: string } => ({ type: "folder", path });
+  const listing = listingOf([folder("a"), file, folder("b-c"), folder("z")]);
+  t.strictSame([...listing.files], [file]);
+  t.strictSame(
+    [...listedInOrder(listing)],
+    [
+      { file: undefined, path: "a" },
+      { file: 0, path: "b" },
+      { file: undefined, path: "b-c" },
+      { file: undefined, path: "z" },
+    ],
+  );
+  t.strictSame([...listedInOrder(listingOf([]))], []);
   t.end();
 });

@@ -4,7 +4,6 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
-import { TreeDigest } from "../../../../lib/artifact/tree/tree-digest.ts";
 import { scanZip, type ZipIndex } from "../../../../lib/artifact/zip/directory.ts";
 import { unzip, type UnzipOptions, type Unzipped } from "../../../../lib/artifact/zip/unzip.ts";
 import { batchesOf, BatchQueue, type UnzipJob } from "../../../../lib/artifact/zip/unzip-batches.ts";
@@ -68,7 +67,7 @@ t.test("many small files are unpacked by two threads, each once", async (t) => {
   const result = await unpack(job, { onUnpacked: (bytes) => seen.push(bytes) });
   const contents = new Map(entries.map(({ name, content }) => [String(name).slice(4), content as string]));
   t.equal(result.files.length, COUNT);
-  t.equal(TreeDigest.of(result.files).digest(), treeDigest(contents));
+  t.equal(result.files.digest(), treeDigest(contents));
   t.equal(result.bytes, index.bytes);
   t.equal(seen.at(-1), index.bytes);
   for (const [name, content] of contents) if (readFileSync(join(job.folder, name), "utf8") !== content) t.fail(name);

@@ -1,0 +1,58 @@
+import { join } from "node:path";
+import { upgrade } from "./delta.ts";
+import { editInThreePlaces, editOneInHundred } from "./delta-edits.ts";
+import { largeFile, projectTree, smallFiles } from "./material.ts";
+import { peakMbOf } from "./measure.ts";
+import { openStage, publish } from "./project.ts";
+import { atMost, type Row } from "./row.ts";
+
+/** Peak memory of hub, publisher and agent with deltas of one file of some GiB, and of 100,000 files. */
+export async function deltaMemoryRows(folder: string, gib: number): Promise<Row[]> {
+  const file = (plugin: string): string => join(plugin, "cargo.bin");
+  const large = {
+    fill: (plugin: string) => largeFile(file(plugin), gib * 1024),
+    edit: (plugin: string) => editInThreePlaces(file(plugin)),
+  };
+  const many = { fill: (plugin: string) => smallFiles(plugin, 100_000), edit: editOneInHundred };
+  return [
+    ...(await rowsOf(folder, { what: `${gib} GiB in one file`, many: false, ...large })),
+    ...(await rowsOf(folder, { what: "100,000 files", many: true, ...many })),
+  ];
+}
+
+interface Shape {
+  what: string;
+  many: boolean;
+  fill: (plugin: string) => void;
+  edit: (plugin: string) => void;
+}
+
+async function rowsOf(folder: string, { what, many, fill, edit }: Shape): Promise<Row[]> {
+  await using stage = await openStage(join(folder, "stage"));
+  const source = join(stage.folder, "source");
+  const plugin = await projectTree(source, stage.projectId);
+  fill(plugin);
+  await publish(stage, source, "1.0.0");
+  edit(plugin);
+  const published = await publish(stage, source, "1.1.0");
+  const upgraded = await upgrade(stage, many);
+  if (!upgraded.stdout.includes('"delta.chosen"')) throw new Error("the upgrade took no delta");
+  const hubMb = peakMbOf(stage.hub.pid!);
+  return [
+    atMost(
+      `peak memory of deploy-publish with a delta, ${what}`,
+      "140 MB",
+      published.peakMb,
+      140,
+      `${published.wall.toFixed(0)} s`,
+    ),
+    atMost(
+      `peak memory of deploy-project by a delta, ${what}`,
+      "140 MB",
+      upgraded.peakMb,
+      140,
+      `${upgraded.wall.toFixed(0)} s`,
+    ),
+    atMost(`peak memory of hub-serve with deltas, ${what}`, "130 MB", hubMb, 130, "uploads and downloads"),
+  ];
+}
