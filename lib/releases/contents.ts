@@ -34,8 +34,8 @@ export interface ListedFile {
 }
 type ListedLine = ListedFile | { folder: string };
 
-/** Characters that are written with one call, and between two turns of the event loop. */
-const PIECE_CHARACTERS = 64 * 1024;
+/** Bytes that are written with one call, and between two turns of the event loop, before the last line of them. */
+const PIECE_BYTES = 64 * 1024;
 const MAX_LINE_BYTES = 64 * 1024;
 
 /** Facts of a release's file that are known before it is looked at. */
@@ -68,7 +68,13 @@ export async function writeContents(folder: string, options: ContentsOptions): P
   const { known, kept = [], emptyFolders = [] } = options;
   await using list = await open(join(folder, CONTENTS_FILE), "wx");
   let count = 0;
-  let text = "";
+  // A string that all lines are added to would keep each of them in memory until it is written.
+  const piece = Buffer.allocUnsafeSlow(PIECE_BYTES + MAX_LINE_BYTES);
+  let used = 0;
+  const flush = async (): Promise<void> => {
+    await list.writeFile(piece.subarray(0, used));
+    used = 0;
+  };
   for (const path of filesBelow(folder, kept)) {
     const { unpacked, mayHaveChanged, isSource } = known(path);
     const source = isSource ? unpacked : undefined;
@@ -77,17 +83,18 @@ export async function writeContents(folder: string, options: ContentsOptions): P
     const { size, mtimeMs = 0 } = unchanged?.mtimeMs === undefined ? lstatSync(`${folder}/${path}`) : unchanged;
     const sha256 = unchanged?.sha256 ?? (await digestOf(join(folder, path)));
     count++;
-    text += `{"path":${JSON.stringify(path)},"size":${size},"mtime_ms":${mtimeMs},"sha256":"${sha256}"`;
-    if (source !== undefined) text += `,"executable":${source.executable}`;
+    let line = `{"path":${JSON.stringify(path)},"size":${size},"mtime_ms":${mtimeMs},"sha256":"${sha256}"`;
+    if (source !== undefined) line += `,"executable":${source.executable}`;
     if (source !== undefined && source.sha256 !== sha256)
-      text += `,"source":{"size":${source.size},"sha256":"${source.sha256}"}`;
-    text += "}\n";
-    if (text.length < PIECE_CHARACTERS) continue;
-    await list.writeFile(text);
-    text = "";
+      line += `,"source":{"size":${source.size},"sha256":"${source.sha256}"}`;
+    used += piece.write(`${line}}\n`, used);
+    if (used >= PIECE_BYTES) await flush();
   }
-  for (const path of emptyFolders) text += `${JSON.stringify({ folder: path })}\n`;
-  await list.writeFile(text);
+  for (const path of emptyFolders) {
+    used += piece.write(`${JSON.stringify({ folder: path })}\n`, used);
+    if (used >= PIECE_BYTES) await flush();
+  }
+  await flush();
   return count + emptyFolders.length;
 }
 

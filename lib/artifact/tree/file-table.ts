@@ -1,15 +1,6 @@
+import { emptyColumns, type FileColumns, growFiles, growNames, SHA256_BYTES } from "./file-columns.ts";
 import { LineDigest } from "./tree-digest.ts";
 import type { FileEntry } from "./tree-index.ts";
-
-/** Columns of a {@link FileTable}: an item for each file, 32 bytes of `sha256`; names follow each other. */
-export interface FileColumns {
-  size: Float64Array;
-  mtimeMs: Float64Array;
-  executable: Uint8Array;
-  sha256: Uint8Array;
-  nameEnd: Float64Array;
-  names: Uint8Array;
-}
 
 /** A file that is on the disk. */
 export interface Written {
@@ -19,16 +10,9 @@ export interface Written {
   mtimeMs?: number;
 }
 
-const SHA256_BYTES = 32;
 const SLASH = 0x2f;
-/** Room of a table at first, where nobody knows better. Pages that nothing is written to cost no memory. */
-const FILES = 16 * 1024;
-const NAME_BYTES = 1024 * 1024;
 /** Bytes that a unit of a string takes as UTF-8, at most. */
 const BYTES_PER_UNIT = 3;
-
-const float64 = (length: number) => new Float64Array(new SharedArrayBuffer(length * 8));
-const bytes = (length: number) => new Uint8Array(new SharedArrayBuffer(length));
 
 /**
  * Files with their digests, as columns in memory that threads share. As objects, 200,000 of them would take 100 MB, and
@@ -43,6 +27,7 @@ export class FileTable implements Iterable<FileEntry> {
   /** Indices in the order of the paths; undefined while nobody has searched, or where that is their own order. */
   #order: Uint32Array | undefined;
   #isOrdered = false;
+  #wanted = Buffer.alloc(0);
   /** The place in the order behind the file that was found last. */
   #next = 0;
 
@@ -65,15 +50,8 @@ export class FileTable implements Iterable<FileEntry> {
    * @param files that there is room for
    * @param nameBytes of all names together that there is room for
    */
-  static empty(files = FILES, nameBytes = NAME_BYTES): FileTable {
-    return new FileTable({
-      size: float64(files),
-      mtimeMs: float64(files),
-      executable: bytes(files),
-      sha256: bytes(files * SHA256_BYTES),
-      nameEnd: float64(files),
-      names: bytes(nameBytes),
-    });
+  static empty(files?: number, nameBytes?: number): FileTable {
+    return new FileTable(emptyColumns(files, nameBytes));
   }
 
   static of(files: Iterable<FileEntry>): FileTable {
@@ -114,16 +92,11 @@ export class FileTable implements Iterable<FileEntry> {
   #makeRoom(start: number, path: string): void {
     const columns = this.#columns;
     if (this.#length === columns.size.length) {
-      columns.size = grown(columns.size, float64);
-      columns.mtimeMs = grown(columns.mtimeMs, float64);
-      columns.executable = grown(columns.executable, bytes);
-      columns.sha256 = grown(columns.sha256, bytes);
-      columns.nameEnd = grown(columns.nameEnd, float64);
+      growFiles(columns);
       this.#sha256 = Buffer.from(columns.sha256.buffer);
     }
     if (start + path.length * BYTES_PER_UNIT <= columns.names.length) return;
-    const nameBytes = start + Buffer.byteLength(path);
-    while (nameBytes > columns.names.length) columns.names = grown(columns.names, bytes);
+    growNames(columns, start + Buffer.byteLength(path));
     this.#names = Buffer.from(columns.names.buffer);
   }
 
@@ -199,26 +172,34 @@ export class FileTable implements Iterable<FileEntry> {
   /** Finds a file as {@link find} does. @returns its index */
   indexOf(path: string): number | undefined {
     this.#sort();
-    const wanted = Buffer.from(path);
-    if (!this.#isAt(this.#next, wanted)) {
-      const place = this.#placeOf(wanted);
-      if (!this.#isAt(place, wanted)) return undefined;
+    const bytes = this.#write(path);
+    if (!this.#isAt(this.#next, bytes)) {
+      const place = this.#placeOf(bytes);
+      if (!this.#isAt(place, bytes)) return undefined;
       this.#next = place;
     }
     return this.#at(this.#next++);
   }
 
-  #isAt(place: number, path: Buffer): boolean {
-    return place < this.#length && this.#compare(this.#at(place), path, 0, path.length) === 0;
+  /** Writes a path that is looked for to a place of its own: a buffer for each would be more work than the search. */
+  #write(path: string): number {
+    const most = path.length * BYTES_PER_UNIT;
+    if (this.#wanted.length < most) this.#wanted = Buffer.allocUnsafeSlow(most * 2);
+    return this.#wanted.write(path);
   }
 
-  /** The place that a path has in the order, or would have. */
-  #placeOf(path: Buffer): number {
+  /** @param bytes of the path that is looked for */
+  #isAt(place: number, bytes: number): boolean {
+    return place < this.#length && this.#compare(this.#at(place), this.#wanted, 0, bytes) === 0;
+  }
+
+  /** The place that the path that is looked for has in the order, or would have. */
+  #placeOf(bytes: number): number {
     let low = 0;
     let high = this.#length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.#compare(this.#at(middle), path, 0, path.length) < 0) low = middle + 1;
+      if (this.#compare(this.#at(middle), this.#wanted, 0, bytes) < 0) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -242,7 +223,7 @@ export class FileTable implements Iterable<FileEntry> {
     this.#sort();
     const prefix = `${folder}/`;
     const digest = new LineDigest();
-    const first = this.#placeOf(Buffer.from(folder));
+    const first = this.#placeOf(this.#write(folder));
     let place = first;
     for (; place < this.#length; place++) {
       const index = this.#at(place);
@@ -289,10 +270,4 @@ export class FileTable implements Iterable<FileEntry> {
     }
     return length - otherLength;
   }
-}
-
-function grown<Column extends Float64Array | Uint8Array>(old: Column, made: (length: number) => Column): Column {
-  const room = made(old.length * 2);
-  room.set(old);
-  return room;
 }

@@ -1,7 +1,11 @@
 import { createHash } from "node:crypto";
 
 const SLASH = 0x2f;
-const BATCH_CHARACTERS = 64 * 1024;
+const NEWLINE = 0x0a;
+/** Bytes of lines that are hashed at once. */
+const BATCH_BYTES = 64 * 1024;
+/** Bytes that a unit of a string takes as UTF-8, at most. */
+const BYTES_PER_UNIT = 3;
 
 /**
  * Orders paths by their components compared by code point: `a/b` comes before `a-b/c`
@@ -31,22 +35,28 @@ export function comparePaths(a: string, b: string): number {
  */
 export class LineDigest {
   readonly #hash = createHash("sha256");
-  #lines = "";
+  /** A call of the hash costs more than a line: it gets many at once. A string would keep each line in memory. */
+  #lines = Buffer.allocUnsafeSlow(2 * BATCH_BYTES);
+  #used = 0;
 
   /**
    * @param path POSIX path relative to the root
    * @param sha256 lower-case hex of the file's bytes
    */
   add(path: string, sha256: string): void {
-    this.#lines += `${path}:${sha256}\n`;
-    // A call of the hash costs more than a line: it gets many at once.
-    if (this.#lines.length < BATCH_CHARACTERS) return;
-    this.#hash.update(this.#lines.slice(0, -1));
-    this.#lines = "\n";
+    const line = `${path}:${sha256}\n`;
+    const bytes = this.#used + line.length * BYTES_PER_UNIT;
+    if (bytes > this.#lines.length) this.#lines = Buffer.concat([this.#lines.subarray(0, this.#used)], bytes);
+    this.#used += this.#lines.write(line, this.#used);
+    if (this.#used < BATCH_BYTES) return;
+    this.#hash.update(this.#lines.subarray(0, this.#used - 1));
+    // The newline of the last line is hashed with the line behind it.
+    this.#lines[0] = NEWLINE;
+    this.#used = 1;
   }
 
   /** @returns lower-case hex */
   end(): string {
-    return this.#hash.update(this.#lines.slice(0, -1)).digest("hex");
+    return this.#hash.update(this.#lines.subarray(0, Math.max(0, this.#used - 1))).digest("hex");
   }
 }

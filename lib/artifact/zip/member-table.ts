@@ -1,4 +1,5 @@
-import { type FileColumns, FileTable } from "../tree/file-table.ts";
+import type { FileColumns } from "../tree/file-columns.ts";
+import { FileTable } from "../tree/file-table.ts";
 import { DEFLATED, STORED } from "./central-header.ts";
 
 /** One regular file of a checked archive. */
