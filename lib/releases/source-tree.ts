@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { join, posix } from "node:path";
 import type { BaseTree } from "../artifact/delta/complete-tree.ts";
+import { comparePaths } from "../artifact/tree/compare-paths.ts";
 import { FileTable } from "../artifact/tree/file-table.ts";
 import { PathList } from "../artifact/tree/path-list.ts";
-import { comparePaths } from "../artifact/tree/tree-digest.ts";
 import { readTreeList } from "../artifact/tree/tree-list.ts";
 import type { TreeListing } from "../artifact/tree/tree-listing.ts";
 import { artifactError } from "../contract/errors.ts";

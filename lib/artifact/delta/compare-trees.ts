@@ -1,5 +1,5 @@
 import { ChunkTable } from "../tree/chunks.ts";
-import { comparePaths } from "../tree/tree-digest.ts";
+import { comparePaths } from "../tree/compare-paths.ts";
 import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
 import type { Piece } from "./delta-lines.ts";
 

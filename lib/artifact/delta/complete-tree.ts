@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Limits } from "../limits.ts";
+import { comparePaths } from "../tree/compare-paths.ts";
 import { quoted } from "../tree/safe-path.ts";
-import { comparePaths } from "../tree/tree-digest.ts";
 import type { FileEntry } from "../tree/tree-index.ts";
 import { type Listed, listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
@@ -99,7 +99,9 @@ function checkHeader(text: string, base: BaseTree, expected: CompleteOptions["ex
 }
 
 /** A file of the base, and its place on this disk. */
-interface BaseFile extends FileEntry {
+interface BaseFile extends Pick<FileEntry, "path" | "size" | "sha256" | "executable"> {
+  /** Among the files of the base. */
+  index: number;
   from: string;
 }
 
@@ -121,7 +123,7 @@ class Completion {
    * @returns undefined when the next one can follow at once, as after nearly every file
    */
   keep({ file, path }: Listed): Promise<void> | undefined {
-    if (file !== undefined) return this.#copyBase(this.#baseFile(file));
+    if (file !== undefined) return this.#copyBase(this.#baseFile(file, path));
     this.tree.folder(`${path}/`);
     return undefined;
   }
@@ -146,7 +148,7 @@ class Completion {
     const found = base === undefined ? undefined : this.#options.base.files.indexOf(base);
     if (base !== undefined && found === undefined)
       throw deltaInvalid(`${quoted(put)} copies ${quoted(base)}, which the base does not have`);
-    const source = found === undefined ? undefined : this.#baseFile(found);
+    const source = found === undefined ? undefined : this.#baseFile(found, base!);
     if (pieces !== undefined) {
       this.#checkPieces(line, source);
       await this.#assemble(line, source!);
@@ -214,13 +216,14 @@ class Completion {
   #copyBase(file: BaseFile, to = file.path, executable = file.executable): Promise<void> | undefined {
     const { path, from, size, sha256 } = file;
     const target = this.tree.claimFile(to, size);
-    const index = this.tree.recordFile(to, size, executable, sha256);
+    const index = this.tree.recordCopy(to, executable, this.#options.base.files, file.index);
     return this.#maker.copy({ path, from, to: target, size, sha256, executable }, index);
   }
 
-  #baseFile(index: number): BaseFile {
+  #baseFile(index: number, path: string): BaseFile {
     const { files, pathOf } = this.#options.base;
-    return { ...files.at(index), from: pathOf(index) };
+    const [size, sha256, executable] = [files.sizeAt(index), files.sha256At(index), files.isExecutable(index)];
+    return { index, path, from: pathOf(index), size, sha256, executable };
   }
 }
 

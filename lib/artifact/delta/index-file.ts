@@ -10,8 +10,8 @@ import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts
 import { DEK_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
 import { sealed } from "../project/cipher.ts";
 import { ChunkList } from "../tree/chunks.ts";
+import { comparePaths } from "../tree/compare-paths.ts";
 import { readLineBatches, readLines } from "../tree/read-lines.ts";
-import { comparePaths } from "../tree/tree-digest.ts";
 import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
 import { lineOf, listedEntry } from "../tree/tree-list.ts";
 

@@ -13,8 +13,8 @@ export const SHA256_BYTES = 32;
  * Room of a table at first, where nobody knows better. Pages that nothing is written to cost no memory, while what a
  * table has grown out of stays until it is collected.
  */
-const FILES = 256 * 1024;
-const NAME_BYTES = 16 * 1024 * 1024;
+const FILES = 128 * 1024;
+const NAME_BYTES = 8 * 1024 * 1024;
 
 const float64 = (length: number) => new Float64Array(new SharedArrayBuffer(length * 8));
 const bytes = (length: number) => new Uint8Array(new SharedArrayBuffer(length));

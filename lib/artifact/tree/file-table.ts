@@ -1,5 +1,5 @@
 import { emptyColumns, type FileColumns, growFiles, growNames, SHA256_BYTES } from "./file-columns.ts";
-import { LineDigest } from "./tree-digest.ts";
+import { LineDigest } from "./line-digest.ts";
 import type { FileEntry } from "./tree-index.ts";
 
 /** A file that is on the disk. */
@@ -81,6 +81,14 @@ export class FileTable implements Iterable<FileEntry> {
     return index;
   }
 
+  /** Adds a file whose bytes are those of a file of another table. @returns its index */
+  addCopy(path: string, executable: boolean, of: FileTable, file: number): number {
+    const index = this.push({ path, executable, size: of.#columns.size[file]! });
+    of.#sha256.copy(this.#sha256, index * SHA256_BYTES, file * SHA256_BYTES, (file + 1) * SHA256_BYTES);
+    this.#columns.mtimeMs[index] = Number.NaN;
+    return index;
+  }
+
   /** Adds a file whose bytes are known. @returns its index */
   add(file: Omit<FileEntry, "type" | "chunks">): number {
     const index = this.push(file);
@@ -137,8 +145,13 @@ export class FileTable implements Iterable<FileEntry> {
     return this.#names.toString("utf8", this.#nameStart(index) + this.#cut, this.#columns.nameEnd[index]);
   }
 
-  #sha256At(index: number): string {
+  /** Lower-case hex. */
+  sha256At(index: number): string {
     return this.#sha256.toString("hex", index * SHA256_BYTES, (index + 1) * SHA256_BYTES);
+  }
+
+  sizeAt(index: number): number {
+    return this.#columns.size[index]!;
   }
 
   isExecutable(index: number): boolean {
@@ -151,8 +164,8 @@ export class FileTable implements Iterable<FileEntry> {
       type: "file",
       path: this.pathAt(index),
       executable: this.isExecutable(index),
-      size: this.#columns.size[index]!,
-      sha256: this.#sha256At(index),
+      size: this.sizeAt(index),
+      sha256: this.sha256At(index),
     };
     const mtimeMs = this.#columns.mtimeMs[index]!;
     if (!Number.isNaN(mtimeMs)) file.mtimeMs = mtimeMs;
@@ -214,24 +227,32 @@ export class FileTable implements Iterable<FileEntry> {
   /** The digest of the tree in lower-case hex (docs/contract/project-artifact.md#tree-digest). */
   digest(): string {
     const digest = new LineDigest();
-    for (const index of this.inOrder()) digest.add(this.pathAt(index), this.#sha256At(index));
+    for (const index of this.inOrder()) this.#addTo(digest, index, this.#cut);
     return digest.end();
   }
 
   /** The digest of one folder, with paths relative to it; `undefined` when it holds no file. */
   digestOfFolder(folder: string): string | undefined {
     this.#sort();
-    const prefix = `${folder}/`;
     const digest = new LineDigest();
     const first = this.#placeOf(this.#write(folder));
+    const prefix = this.#write(`${folder}/`);
     let place = first;
-    for (; place < this.#length; place++) {
-      const index = this.#at(place);
-      const path = this.pathAt(index);
-      if (!path.startsWith(prefix)) break;
-      digest.add(path.slice(prefix.length), this.#sha256At(index));
-    }
+    for (; place < this.#length && this.#begins(this.#at(place), prefix); place++)
+      this.#addTo(digest, this.#at(place), this.#cut + prefix);
     return place === first ? undefined : digest.end();
+  }
+
+  #addTo(digest: LineDigest, index: number, cut: number): void {
+    const range = [this.#nameStart(index) + cut, this.#columns.nameEnd[index]!] as const;
+    digest.add(this.#names, range, this.#sha256, index * SHA256_BYTES);
+  }
+
+  /** Whether a path begins with so many bytes of the one that is looked for. */
+  #begins(index: number, bytes: number): boolean {
+    const start = this.#nameStart(index) + this.#cut;
+    const end = start + bytes;
+    return end <= this.#columns.nameEnd[index]! && this.#names.compare(this.#wanted, 0, bytes, start, end) === 0;
   }
 
   /** The index at a place in the order of the paths. */

@@ -1,8 +1,8 @@
 /** Bytes that a unit of a string takes as UTF-8, at most. */
 const BYTES_PER_UNIT = 3;
 /** Room at first. Pages that nothing is written to cost no memory. */
-const PATHS = 256 * 1024;
-const BYTES = 16 * 1024 * 1024;
+const PATHS = 128 * 1024;
+const BYTES = 8 * 1024 * 1024;
 
 /** Many paths as bytes, one behind the other: a third of the memory of as many strings. */
 export class PathList {

@@ -4,9 +4,9 @@ import picomatch from "picomatch";
 import { type SealiftError as Fault, SealiftError, usageError } from "../../contract/errors.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { Limits } from "../limits.ts";
+import { comparePaths } from "./compare-paths.ts";
 import { NameRegistry } from "./name-registry.ts";
 import { quoted, SafeNames } from "./safe-path.ts";
-import { comparePaths } from "./tree-digest.ts";
 
 /** Shell globs over single path components that are never packed (docs/contract/project-artifact.md). */
 export const NEVER_PACKED = [

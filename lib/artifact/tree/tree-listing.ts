@@ -1,5 +1,5 @@
+import { comparePaths } from "./compare-paths.ts";
 import { FileTable } from "./file-table.ts";
-import { comparePaths } from "./tree-digest.ts";
 import type { TreeEntry } from "./tree-index.ts";
 
 /** The files of a tree, and its folders that hold nothing. */

@@ -3,11 +3,11 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import type { Limits } from "../limits.ts";
+import { comparePaths } from "./compare-paths.ts";
 import { FileTable } from "./file-table.ts";
 import { NameRegistry } from "./name-registry.ts";
 import { NewFile, writeNewFile } from "./new-file.ts";
 import { exceeded, quoted, SafeNames } from "./safe-path.ts";
-import { comparePaths } from "./tree-digest.ts";
 
 const EMPTY = new Uint8Array(0);
 
@@ -82,12 +82,21 @@ export class TreeWriter {
 
   /**
    * Records a file that the caller writes to the place that {@link claimFile} gave.
+   */
+  recordFile(path: string, size: number, executable: boolean, sha256: string): void {
+    this.bytes += size;
+    this.files.add({ path, size, executable, sha256 });
+  }
+
+  /**
+   * Records a copy of a file of another tree, as {@link recordFile} does.
    *
    * @returns its index in {@link files}, for its time of modification
    */
-  recordFile(path: string, size: number, executable: boolean, sha256: string): number {
-    this.bytes += size;
-    return this.files.add({ path, size, executable, sha256 });
+  recordCopy(path: string, executable: boolean, of: FileTable, file: number): number {
+    const index = this.files.addCopy(path, executable, of, file);
+    this.bytes += this.files.sizeAt(index);
+    return index;
   }
 
   /** The folders that hold nothing, in canonical order. */

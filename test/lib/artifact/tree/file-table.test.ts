@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import fc from "fast-check";
 import t from "tap";
+import { comparePaths } from "../../../../lib/artifact/tree/compare-paths.ts";
 import { FileTable } from "../../../../lib/artifact/tree/file-table.ts";
-import { comparePaths } from "../../../../lib/artifact/tree/tree-digest.ts";
 import type { FileEntry } from "../../../../lib/artifact/tree/tree-index.ts";
 import { listedInOrder, listingOf } from "../../../../lib/artifact/tree/tree-listing.ts";
 

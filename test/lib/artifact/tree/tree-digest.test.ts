@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import t from "tap";
+import { comparePaths } from "../../../../lib/artifact/tree/compare-paths.ts";
 import { FileTable } from "../../../../lib/artifact/tree/file-table.ts";
-import { comparePaths } from "../../../../lib/artifact/tree/tree-digest.ts";
 import { treeDigest } from "../../../support/forged/artifact.ts";
 
 /** Tree T of docs/contract/vectors.md. */
