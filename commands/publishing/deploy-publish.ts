@@ -1,4 +1,5 @@
 import { Command, Option } from "clipanion";
+import type { SourceMember } from "../../lib/artifact/tree/member-list.ts";
 import { waitSentence } from "../../lib/client/wait-event.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { publish } from "../../lib/options/publish.ts";
@@ -74,14 +75,14 @@ export class DeployPublish extends withOptions(publish) {
     const project = await buildProject({ ...build, chunks: sending !== undefined });
     const sizes = sending && (await sizePublication(project, { ...build, ...sending }));
     const { tree, manifest } = project;
-    const files = tree.members.filter(({ type }) => type === "file");
+    const files = (): Iterable<SourceMember> => Iterator.from(tree.members).filter(({ type }) => type === "file");
     if (this.json) {
-      for (const { path, size } of files) this.print.event({ event: "file", path, size });
+      for (const { path, size } of files()) this.print.event({ event: "file", path, size });
       for (const { path, pattern } of tree.leftOut) this.print.event({ event: "left_out", path, pattern });
       for (const { path, pattern } of tree.broughtBack) this.print.event({ event: "brought_back", path, pattern });
       return this.done({
         outcome: "dry_run",
-        files: files.length,
+        files: tree.members.files,
         content_sha256: manifest.content_sha256,
         artifact_bytes: sizes?.artifactBytes ?? null,
         deltas: sizes?.deltas ?? null,
@@ -90,7 +91,7 @@ export class DeployPublish extends withOptions(publish) {
     }
     const { sizeText } = await import("../../lib/agent/deployment/sentences.ts");
     const sized = (bytes: number, what: string): void => this.print.line(`${sizeText(bytes).padStart(12)}  ${what}`);
-    for (const { path, size } of files) sized(size, path);
+    for (const { path, size } of files()) sized(size, path);
     for (const { path, pattern } of tree.broughtBack) this.print.line(`brought back  ${path}  (${pattern})`);
     for (const { path, pattern } of tree.leftOut) this.print.line(`    left out  ${path}  (${pattern})`);
     if (sizes !== undefined) sized(sizes.artifactBytes, "the artifact of them");

@@ -79,11 +79,11 @@ const projectOptions = (options: BuildOptions): ProjectOptions => ({
 
 /** Tells what a tree holds, once its files have been read. */
 function tellRead({ tree, manifest }: Project, emit: BuildOptions["emit"]): void {
-  const files = tree.members.filter(({ type }) => type === "file");
+  const { files, bytes } = tree.members;
   emit({
     event: "scan.done",
-    files: files.length,
-    bytes: files.reduce((sum, { size }) => sum + size, 0),
+    files,
+    bytes,
     content_sha256: manifest.content_sha256,
     left_out: tree.leftOut.length,
   });
@@ -161,7 +161,7 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
     if (hub === undefined) return { outcome: "built", ...(await sealing), deltas: [] };
     const target = { ...hub, signal, ...tellWaits(emit), projectId: options.projectId };
     const fields = { version: options.version, project_name: options.projectName };
-    const sourceBytes = listed.tree.members.reduce((sum, { size }) => sum + size, 0);
+    const sourceBytes = listed.tree.members.bytes;
     const uploading = traced("upload", {}, () =>
       uploadWhileSealed({ target, fields, sourceBytes, sealing, growing, emit }),
     );

@@ -57,6 +57,19 @@ export function collectGarbage(type: "minor" | "major"): void {
   collection()(type === "minor" ? { type } : { type, flavor: "last-resort" });
 }
 
+/** Items whose garbage is worth a full collection. */
+const MANY = 25_000;
+
+/**
+ * Frees what a step over all items of a long list has left, before the next step begins. The young heap has grown with
+ * such a step, and would stay large for nothing.
+ *
+ * @param items in the list: for few of them the collection would take longer than it is worth
+ */
+export function collectAfter(items: number): void {
+  if (items > MANY) collectGarbage("major");
+}
+
 /**
  * Keeps the memory of a stream flat. A buffer's bytes live outside of V8's heap, and V8 looks at its small young heap
  * long after hundreds of megabytes of dead buffers have gathered; a collection of the young heap every few megabytes

@@ -6,7 +6,6 @@ import type { Limits } from "../limits.ts";
 import { readManifest } from "../project/open.ts";
 import { listSourceTree, NEVER_PACKED } from "../tree/source-tree.ts";
 import { indexTree } from "../tree/tree-index.ts";
-import { listingOf } from "../tree/tree-listing.ts";
 import type { BaseTree } from "./complete-tree.ts";
 
 /**
@@ -26,8 +25,7 @@ export async function readBaseFolder(
   const { version, content_sha256: contentSha256 } = await readManifest(root);
   // A tree that was unpacked holds what its publisher chose to pack, whatever it is called.
   const tree = listSourceTree(root, { limits: options.limits, include: NEVER_PACKED });
-  const entries = await indexTree(tree, { chunks: false, signal: options.signal });
-  const { files, emptyFolders } = listingOf(entries);
+  const { files, emptyFolders } = await indexTree(tree, { chunks: false, signal: options.signal });
   if (files.digest() !== contentSha256)
     throw artifactError(
       "delta_base_changed",

@@ -32,7 +32,7 @@ const WHOLE_FROM_SHARE = 0.9;
  */
 export async function compareTrees(
   base: () => AsyncIterable<readonly TreeEntry[]>,
-  target: readonly TreeEntry[],
+  target: Iterable<TreeEntry>,
 ): Promise<TreeChanges> {
   const found: Change[] = [];
   const unexplained: FileChange[] = [];
@@ -47,14 +47,19 @@ export async function compareTrees(
     if (change.base === undefined && entry.size > 0) unexplained.push(change);
   };
 
-  let at = 0;
-  for await (const entries of base())
-    for (const before of entries) {
-      while (at < target.length && comparePaths(target[at]!.path, before.path) < 0) take(target[at++]!);
-      if (target[at]?.path === before.path) take(target[at++]!, before);
+  const entries = target[Symbol.iterator]();
+  let { value: next } = entries.next() as { value?: TreeEntry };
+  const takeNext = (before?: TreeEntry): void => {
+    take(next!, before);
+    ({ value: next } = entries.next() as { value?: TreeEntry });
+  };
+  for await (const earlier of base())
+    for (const before of earlier) {
+      while (next !== undefined && comparePaths(next.path, before.path) < 0) takeNext();
+      if (next?.path === before.path) takeNext(before);
       else found.push({ drop: before.path });
     }
-  while (at < target.length) take(target[at++]!);
+  while (next !== undefined) takeNext();
 
   if (unexplained.length > 0) await findElsewhere(base(), unexplained);
   return { changes: found, newBytes: found.reduce((sum, change) => sum + newBytesOf(change), 0) };

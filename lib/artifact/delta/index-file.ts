@@ -7,6 +7,7 @@ import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import * as z from "zod";
 import { artifactError } from "../../contract/errors.ts";
 import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
+import { collectAfter } from "../../support/buffer-pacing.ts";
 import { DEK_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
 import { sealed } from "../project/cipher.ts";
 import { ChunkList } from "../tree/chunks.ts";
@@ -52,12 +53,12 @@ function indexKey(seed: Uint8Array, project: string, version: string): Buffer {
 export async function writeIndex(
   file: string,
   tree: IndexedTree,
-  entries: readonly TreeEntry[],
+  entries: Iterable<TreeEntry>,
   seed: Uint8Array,
 ): Promise<void> {
   try {
     await pipeline(
-      Readable.from(linesOf(tree, entries)),
+      Readable.from(linesOf(tree, entries), { highWaterMark: 1 }),
       createZstdCompress(),
       (chunks: AsyncIterable<Buffer>) => sealed(chunks, indexKey(seed, tree.projectId, tree.version)),
       createWriteStream(file, { flags: "wx", mode: 0o600, flush: true }),
@@ -69,7 +70,7 @@ export async function writeIndex(
 }
 
 /** Lines in chunks of some KiB: a stream step for each line would cost more than the line. */
-function* linesOf(tree: IndexedTree, entries: readonly TreeEntry[]): Generator<string> {
+function* linesOf(tree: IndexedTree, entries: Iterable<TreeEntry>): Generator<string> {
   const first = { v: 1, project_id: tree.projectId, version: tree.version, content_sha256: tree.contentSha256 };
   let text = `${JSON.stringify(first)}\n`;
   for (const entry of entries) {
@@ -185,6 +186,7 @@ async function* entriesOf(plain: string): AsyncGenerator<TreeEntry[]> {
     yield entries;
   }
   if (current !== undefined) yield [checked(current)];
+  collectAfter(number);
 }
 
 /** The records of a line of chunks; undefined for another line. Characters that are not base64 count for nothing. */

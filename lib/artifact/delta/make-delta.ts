@@ -4,9 +4,10 @@ import { Turns } from "../../support/turns.ts";
 import type { Limits } from "../limits.ts";
 import type { Project } from "../project/project-tree.ts";
 import { type SealedArtifact, sealProject } from "../project/seal.ts";
+import { isUnchanged } from "../tree/member-list.ts";
 import { sourceChanged } from "../tree/member-reader.ts";
 import { NewFile } from "../tree/new-file.ts";
-import { isUnchanged, listSourceTree, type SourceTree } from "../tree/source-tree.ts";
+import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
 import { type Change, compareTrees, type FileChange } from "./compare-trees.ts";
 import { DELTA_FILE, type DeltaHeader, memberPath, type PutLine } from "./delta-lines.ts";
 import type { OpenIndex } from "./index-file.ts";
@@ -47,8 +48,7 @@ export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact |
   const { entries } = project;
   const maxShare = options.maxShare ?? MAX_SHARE;
   const { changes, newBytes } = await compareTrees(base.entries, entries);
-  const totalBytes = entries.reduce((sum, entry) => sum + (entry.type === "file" ? entry.size : 0), 0);
-  if (newBytes > totalBytes * maxShare) return undefined;
+  if (newBytes > project.tree.members.bytes * maxShare) return undefined;
   try {
     await mkdir(join(work, "bytes"), { recursive: true, mode: 0o700 });
     await writeDeltaFolder(work, changes, options);
@@ -139,8 +139,8 @@ class SourceRanges {
   async copy(change: FileChange, to: string): Promise<void> {
     const { path } = change.entry;
     const { members, root } = this.#tree;
-    while (members[this.#next]!.path !== path) this.#next++;
-    const { size, stamp } = members[this.#next]!;
+    while (members.pathAt(this.#next) !== path) this.#next++;
+    const { size, stamp } = members.at(this.#next);
     using source = new RegularFile(join(root, path), size, () => sourceChanged(path));
     using target = new NewFile(to, false);
     for (const [offset, length] of newRanges(change))

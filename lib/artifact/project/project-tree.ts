@@ -13,13 +13,15 @@ import {
   projectSources,
   SOURCES_FILE,
 } from "../../contract/files/manifest.ts";
+import { collectAfter } from "../../support/buffer-pacing.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import { parseYaml } from "../../support/yaml-file.ts";
 import type { Limits } from "../limits.ts";
+import type { MemberList } from "../tree/member-list.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
-import { indexTree, type TreeEntry } from "../tree/tree-index.ts";
-import { listingOf } from "../tree/tree-listing.ts";
+import type { TreeEntries } from "../tree/tree-entries.ts";
+import { indexTree } from "../tree/tree-index.ts";
 
 export interface ProjectOptions {
   projectId: string;
@@ -40,7 +42,7 @@ export interface ProjectOptions {
 export interface Project {
   tree: SourceTree;
   /** Its files with their digests, and its empty folders. */
-  entries: readonly TreeEntry[];
+  entries: TreeEntries;
   manifest: Manifest;
   /** The manifest as it will stand in the artifact. */
   manifestBytes: Buffer;
@@ -62,7 +64,7 @@ export interface ListedProject {
   /** Bytes that the manifest will have: digests are of one length. */
   manifestBytes: number;
   /** Completes the project with the digests of its files. */
-  describe: (entries: readonly TreeEntry[]) => Project;
+  describe: (entries: TreeEntries) => Project;
 }
 
 /**
@@ -72,7 +74,7 @@ export interface ListedProject {
  */
 export async function readProject(root: string, options: ProjectOptions): Promise<Project> {
   const project = listProject(root, options);
-  const total = project.tree.members.reduce((sum, { size }) => sum + size, 0);
+  const total = project.tree.members.bytes;
   const entries = await indexTree(project.tree, {
     chunks: options.chunks ?? false,
     signal: options.signal,
@@ -91,14 +93,15 @@ export function listProject(
   options: Omit<ProjectOptions, "chunks" | "signal" | "onHashed">,
 ): ListedProject {
   const tree = listSourceTree(root, { limits: options.limits, ...(options.include && { include: options.include }) });
-  const paths = new Set(tree.members.map(({ path }) => path));
-  const pluginsFolder = pluginsDirname(root, paths);
-  checkPlan(root, paths, options.projectId);
-  const sources = readSources(root, paths);
+  const { members } = tree;
+  collectAfter(members.length);
+  const pluginsFolder = pluginsDirname(root, members);
+  checkPlan(root, members, options.projectId);
+  const sources = readSources(root, members);
   const now = options.sourceDateEpoch === undefined ? new Date() : new Date(options.sourceDateEpoch * 1000);
-  const pluginIds = foldersIn(tree, pluginsFolder);
-  const facts = new Map(pluginIds.map((id) => [id, descriptorOf(root, `${pluginsFolder}/${id}/plugin.yaml`, paths)]));
-  const extensionIds = foldersIn(tree, "extensions");
+  const pluginIds = foldersIn(members, pluginsFolder);
+  const facts = new Map(pluginIds.map((id) => [id, descriptorOf(root, `${pluginsFolder}/${id}/plugin.yaml`, members)]));
+  const extensionIds = foldersIn(members, "extensions");
 
   const manifestWith = ({ content, folder }: ProjectDigests): Manifest => {
     const result = manifest.safeParse({
@@ -139,13 +142,14 @@ export function listProject(
 
   const mtime = options.sourceDateEpoch ?? 0;
   // Finds out everything that is wrong with it before a file is read, and how long it will be.
-  const expected = manifestWith(expectedDigests(tree));
+  const expected = manifestWith(expectedDigests(members));
   return {
     tree,
     mtime,
     manifestBytes: Buffer.byteLength(JSON.stringify(expected)),
     describe(entries) {
       const found = manifestWith(digestsOf(entries));
+      collectAfter(members.length);
       return { tree, entries, manifest: found, manifestBytes: Buffer.from(JSON.stringify(found)), mtime };
     },
   };
@@ -157,47 +161,44 @@ interface ProjectDigests {
   folder: (path: string) => string | null;
 }
 
-function digestsOf(entries: readonly TreeEntry[]): ProjectDigests {
-  const { files } = listingOf(entries);
+function digestsOf({ files }: TreeEntries): ProjectDigests {
   return { content: files.digest(), folder: (path) => files.digestOfFolder(path) ?? null };
 }
 
 /** Digests in the places where a tree will have them. */
-function expectedDigests({ members }: SourceTree): ProjectDigests {
+function expectedDigests(members: MemberList): ProjectDigests {
   const digest = "0".repeat(64);
-  const holdsFile = (folder: string) =>
-    members.some(({ path, type }) => type === "file" && path.startsWith(`${folder}/`));
+  const holdsFile = (folder: string) => members.within(folder).some((index) => !members.isFolder(index));
   return { content: digest, folder: (path) => (holdsFile(path) ? digest : null) };
 }
 
 /** The folders in a folder that are plugins or extensions of it. */
-function foldersIn({ members }: SourceTree, parent: string): string[] {
+function foldersIn(members: MemberList, parent: string): string[] {
   return members
-    .filter(
-      ({ path, type }) =>
-        type === "folder" && path.startsWith(`${parent}/`) && !path.slice(parent.length + 1).includes("/"),
-    )
-    .map(({ path }) => path.slice(parent.length + 1))
-    .filter((id) => !id.startsWith("_"));
+    .within(parent)
+    .filter((index) => members.isFolder(index))
+    .map((index) => members.pathAt(index).slice(parent.length + 1))
+    .filter((id) => !id.includes("/") && !id.startsWith("_"))
+    .toArray();
 }
 
-function pluginsDirname(root: string, paths: ReadonlySet<string>): string {
-  if (!paths.has(INTEGRATION_FILE)) return "plugins";
+function pluginsDirname(root: string, members: MemberList): string {
+  if (!members.has(INTEGRATION_FILE)) return "plugins";
   const file = join(root, INTEGRATION_FILE);
   const facts = parseYaml(readFileSync(file, "utf8"), integrationFacts, file, sourceInvalid);
   return (facts.plugins?.directory ?? "plugins").replace(/^\.\//, "").replace(/\/$/, "");
 }
 
-function descriptorOf(root: string, path: string, paths: ReadonlySet<string>): z.output<typeof descriptorFacts> {
-  if (!paths.has(path))
+function descriptorOf(root: string, path: string, members: MemberList): z.output<typeof descriptorFacts> {
+  if (!members.has(path))
     throw sourceInvalid(`${quoted(path)} is missing: every plugin has a descriptor with its version.`);
   return parseYaml(readFileSync(join(root, path), "utf8"), descriptorFacts, join(root, path), sourceInvalid);
 }
 
 type Sources = z.output<typeof projectSources>;
 
-function readSources(root: string, paths: ReadonlySet<string>): Sources {
-  if (!paths.has(SOURCES_FILE)) return { plugins: {}, extensions: {} };
+function readSources(root: string, members: MemberList): Sources {
+  if (!members.has(SOURCES_FILE)) return { plugins: {}, extensions: {} };
   const file = join(root, SOURCES_FILE);
   return parseYaml(readFileSync(file, "utf8"), projectSources, file, sourceInvalid);
 }
@@ -215,9 +216,9 @@ const sourceOf = (
 });
 
 /** A publisher learns of a bad plan now, not each of its hosts later. */
-function checkPlan(root: string, paths: ReadonlySet<string>, projectId: string): void {
+function checkPlan(root: string, members: MemberList, projectId: string): void {
   const file = join(root, PLAN_FILE);
-  if (!paths.has(PLAN_FILE)) {
+  if (!members.has(PLAN_FILE)) {
     const why = existsSync(file) ? "is left out by an exclusion" : "is missing";
     throw sourceInvalid(`${quoted(PLAN_FILE)} ${why}: it says what a host does with the project.`);
   }

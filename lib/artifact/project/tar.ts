@@ -1,6 +1,7 @@
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
+import type { SourceMember } from "../tree/member-list.ts";
 import { MemberReader, readMember } from "../tree/member-reader.ts";
-import type { SourceMember, SourceTree } from "../tree/source-tree.ts";
+import type { SourceTree } from "../tree/source-tree.ts";
 import { BLOCK_BYTES } from "./tar-header.ts";
 import { headerBytes, memberHeader, padded, type TarMember } from "./tar-member.ts";
 
@@ -57,9 +58,9 @@ const manifestMember = (size: number) => ({ path: MANIFEST_FILE, type: "file", s
  * size).
  */
 export function tarBytes({ tree, manifestBytes }: Pick<TarSource, "tree" | "manifestBytes">): number {
-  let bytes = END_BYTES;
-  for (const member of [ROOT, ...tree.members, manifestMember(manifestBytes)])
-    bytes += headerBytes(nameOf(member)) + padded(member.size);
+  const bytesOf = (member: Omit<SourceMember, "stamp">): number => headerBytes(nameOf(member)) + padded(member.size);
+  let bytes = bytesOf(ROOT) + bytesOf(manifestMember(manifestBytes)) + END_BYTES;
+  for (const member of tree.members) bytes += bytesOf(member);
   return bytes;
 }
 

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { publishError, type SealiftError } from "../../contract/errors.ts";
+import { isUnchanged, type SourceMember } from "./member-list.ts";
 import { quoted } from "./safe-path.ts";
-import { isUnchanged, type SourceMember } from "./source-tree.ts";
 
 const openMember = (root: string, { path }: SourceMember): number =>
   openSync(`${root}/${path}`, constants.O_RDONLY | constants.O_NOFOLLOW);

@@ -5,6 +5,7 @@ import { type SealiftError as Fault, SealiftError, usageError } from "../../cont
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { Limits } from "../limits.ts";
 import { comparePaths } from "./compare-paths.ts";
+import { MemberList } from "./member-list.ts";
 import { NameRegistry } from "./name-registry.ts";
 import { quoted, SafeNames } from "./safe-path.ts";
 
@@ -32,24 +33,10 @@ export const NEVER_PACKED = [
   ".sealift",
 ] as const;
 
-/** One folder or regular file of a source tree. A file carries the facts that show later whether it has changed. */
-export interface SourceMember {
-  /** POSIX, relative to the root; never empty. */
-  path: string;
-  type: "folder" | "file";
-  executable: boolean;
-  /** Bytes; 0 for a folder. */
-  size: number;
-  stamp: Stamp;
-}
-
-/** The facts of a file that change whenever its content may have changed. Times in milliseconds, to 0.25 µs. */
-export type Stamp = Readonly<Pick<Stats, "dev" | "ino" | "size" | "mtimeMs" | "ctimeMs">>;
-
 export interface SourceTree {
   root: string;
   /** Sorted by path components; folders before their contents. */
-  members: SourceMember[];
+  members: MemberList;
   /** Paths that an exclusion kept out: the topmost path of each. */
   leftOut: { path: string; pattern: string }[];
   /** Paths that an exclusion would have kept out and `include` brought back. */
@@ -57,16 +44,6 @@ export interface SourceTree {
 }
 
 const RENAME = "Rename it: agents refuse such names.";
-
-const stampOf = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): Stamp => ({ dev, ino, size, mtimeMs, ctimeMs });
-
-/** True when a file is the one that was listed, and nobody has written to it since. */
-export const isUnchanged = (stats: Stats, { dev, ino, size, mtimeMs, ctimeMs }: Stamp): boolean =>
-  stats.size === size &&
-  stats.mtimeMs === mtimeMs &&
-  stats.ctimeMs === ctimeMs &&
-  stats.ino === ino &&
-  stats.dev === dev;
 
 /** Returns a function that finds the first of some patterns that matches a name. Plain names are looked up. */
 function matcherOf(patterns: readonly string[]): (name: string) => string | undefined {
@@ -86,10 +63,11 @@ function matcherOf(patterns: readonly string[]): (name: string) => string | unde
  * @throws UsageError `source_link`, `source_special`, `source_unsafe`, `limit_exceeded`, once, with every fault
  */
 export function listSourceTree(root: string, options: { include?: readonly string[]; limits: Limits }): SourceTree {
-  const tree: SourceTree = { root, members: [], leftOut: [], broughtBack: [] };
+  const tree: SourceTree = { root, members: new MemberList(), leftOut: [], broughtBack: [] };
   const excluding = matcherOf(NEVER_PACKED);
   const included = (options.include ?? []).map((pattern) => ({ pattern, matches: picomatch(pattern, { dot: true }) }));
-  const names = { registry: new NameRegistry(), safe: new SafeNames(options.limits) };
+  using registry = new NameRegistry();
+  const names = { registry, safe: new SafeNames(options.limits) };
   const faults: Fault[] = [];
 
   const visit = (folder: string): void => {
@@ -119,15 +97,13 @@ export function listSourceTree(root: string, options: { include?: readonly strin
         faults.push(fault);
         continue;
       }
-      const type = stats.isDirectory() ? "folder" : "file";
-      const size = type === "file" ? stats.size : 0;
-      tree.members.push({ path, type, executable: (stats.mode & 0o100) !== 0, size, stamp: stampOf(stats) });
+      tree.members.push(path, stats);
       if (tree.members.length > options.limits.maxEntries) {
         throw usageError("source_unsafe", `${root} holds more than ${options.limits.maxEntries} files and folders.`, {
           hint: "Leave files out, or raise --max-entries here and on every host.",
         });
       }
-      if (type === "folder") visit(path);
+      if (stats.isDirectory()) visit(path);
     }
   };
   visit("");

@@ -2,8 +2,11 @@ import { createHash, type Hash, hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ChunkThread } from "./chunk-thread.ts";
 import { Chunker, ChunkList, MAX_CHUNK_BYTES } from "./chunks.ts";
+import { FileTable } from "./file-table.ts";
+import type { SourceMember } from "./member-list.ts";
 import { MemberReader } from "./member-reader.ts";
-import type { SourceMember, SourceTree } from "./source-tree.ts";
+import type { SourceTree } from "./source-tree.ts";
+import { TreeEntries } from "./tree-entries.ts";
 
 /** Files larger than this are cut into chunks; smaller ones travel whole when they change. Bytes. */
 export const CHUNKED_FROM_BYTES = MAX_CHUNK_BYTES;
@@ -50,7 +53,7 @@ export interface IndexOptions {
  *
  * @throws PublishError `source_changed` when a file is not what it was when the tree was listed
  */
-export async function indexTree(tree: SourceTree, options: IndexOptions = {}): Promise<TreeEntry[]> {
+export async function indexTree(tree: SourceTree, options: IndexOptions = {}): Promise<TreeEntries> {
   const indexer = new TreeIndexer(tree, options.chunks);
   const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
   let read = 0;
@@ -83,7 +86,11 @@ const THREAD_FROM_BYTES = 32 * 1024 * 1024;
 
 /** Returns the thread that cuts the large files of a tree; undefined where they are too small for one. */
 export function chunkThread({ members }: SourceTree): ChunkThread | undefined {
-  const sizes = members.flatMap(({ type, size }) => (type === "file" && size > CHUNKED_FROM_BYTES ? [size] : []));
+  const sizes: number[] = [];
+  for (let index = 0; index < members.length; index++) {
+    const size = members.sizeAt(index);
+    if (size > CHUNKED_FROM_BYTES) sizes.push(size);
+  }
   return sizes.reduce((sum, size) => sum + size, 0) < THREAD_FROM_BYTES ? undefined : new ChunkThread(sizes);
 }
 
@@ -92,9 +99,11 @@ export class TreeIndexer {
   readonly #tree: SourceTree;
   readonly #chunked: boolean;
   readonly #thread: ChunkThread | undefined;
-  readonly #files = new Map<string, FileEntry>();
-  /** Files that the thread cuts. */
-  readonly #awaited: FileEntry[] = [];
+  readonly #files: FileTable;
+  /** By the index of their file. */
+  readonly #chunks = new Map<number, ChunkList>();
+  /** Indices of the files that the thread cuts. */
+  readonly #awaited: number[] = [];
   #file: { member: SourceMember; digest: Hash; large: boolean; chunks?: ChunkList; chunker?: Chunker } | undefined;
 
   /**
@@ -103,6 +112,7 @@ export class TreeIndexer {
    */
   constructor(tree: SourceTree, chunked = true, thread?: ChunkThread) {
     this.#tree = tree;
+    this.#files = FileTable.empty(tree.members.files);
     this.#chunked = chunked;
     this.#thread = thread;
   }
@@ -137,15 +147,14 @@ export class TreeIndexer {
   end(): void {
     const { member, digest, large, chunks, chunker } = this.#file!;
     chunker?.end();
-    const entry = this.#record(member, digest.digest("hex"));
-    if (chunks !== undefined) entry.chunks = chunks;
-    if (large && this.#thread !== undefined) this.#awaited.push(entry);
+    const file = this.#record(member, digest.digest("hex"));
+    if (chunks !== undefined) this.#chunks.set(file, chunks);
+    if (large && this.#thread !== undefined) this.#awaited.push(file);
   }
 
-  #record({ path, executable, size }: SourceMember, sha256: string): FileEntry {
-    const entry: FileEntry = { type: "file", path, executable, size, sha256 };
-    this.#files.set(path, entry);
-    return entry;
+  /** @returns the index of the file */
+  #record({ path, executable, size }: SourceMember, sha256: string): number {
+    return this.#files.add({ path, executable, size, sha256 });
   }
 
   /** Resolves when half a mebibyte of bytes can be taken. */
@@ -156,23 +165,11 @@ export class TreeIndexer {
   /** Adds the chunks that the thread has found to the entries. */
   async complete(): Promise<void> {
     const lists = (await this.#thread?.lists()) ?? [];
-    this.#awaited.forEach((entry, index) => (entry.chunks = lists[index]!));
+    this.#awaited.forEach((file, index) => this.#chunks.set(file, lists[index]!));
   }
 
-  /** Files with their digests and chunks, and empty folders, in canonical order. */
-  entries(): TreeEntry[] {
-    const occupied = foldersInUse(this.#tree);
-    return this.#tree.members.flatMap(({ type, path }): TreeEntry[] =>
-      type === "file" ? [this.#files.get(path)!] : occupied.has(path) ? [] : [{ type, path }],
-    );
+  /** Files with their digests and chunks, and empty folders. */
+  entries(): TreeEntries {
+    return new TreeEntries({ files: this.#files, emptyFolders: this.#tree.members.emptyFolders() }, this.#chunks);
   }
-}
-
-function foldersInUse(tree: SourceTree): ReadonlySet<string> {
-  const occupied = new Set<string>();
-  for (const { path } of tree.members) {
-    const slash = path.lastIndexOf("/");
-    if (slash > 0) occupied.add(path.slice(0, slash));
-  }
-  return occupied;
 }

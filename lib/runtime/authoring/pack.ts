@@ -56,7 +56,7 @@ export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
   }
   const file = resolve(options.output ?? `${name}-${version}.zip`);
   const { members, leftOut } = listSourceTree(folder, { include: options.include ?? [], limits: DEFAULT_LIMITS });
-  const packed = members.filter(
+  const packed = [...members].filter(
     ({ path, type }) => type === "file" && path.split("/")[0] !== DATA && join(folder, path) !== file,
   );
   if (!packed.some(({ path }) => path === entry_point)) {

@@ -12,7 +12,6 @@ import { readProject } from "../../../lib/artifact/project/project-tree.ts";
 import { type SealedArtifact, sealProject } from "../../../lib/artifact/project/seal.ts";
 import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
 import { listSourceTree } from "../../../lib/artifact/tree/source-tree.ts";
-import { listingOf } from "../../../lib/artifact/tree/tree-listing.ts";
 import { planText } from "./artifact.ts";
 
 export const PROJECT = "prj_0123456789abcdef0123456789abcdef";
@@ -96,8 +95,8 @@ export const keysOf = ({ dek, signature }: Pick<SealedArtifact, "dek" | "signatu
 /** A version that was unpacked, as the base of a delta. */
 export function baseOf({ project, entries }: Version, tree: string): BaseTree {
   const { version, content_sha256: contentSha256 } = project.manifest;
-  const listing = listingOf(entries);
-  return { version, contentSha256, ...listing, pathOf: (file) => join(tree, listing.files.pathAt(file)) };
+  const { files, emptyFolders } = entries;
+  return { version, contentSha256, files, emptyFolders, pathOf: (file) => join(tree, files.pathAt(file)) };
 }
 
 /** Completes a tree from a delta. @returns the folder */

@@ -84,7 +84,7 @@ t.test(
     t.equal(names.at(-1), "./manifest.json");
     t.strictSame(
       names.filter((name) => name !== "./" && name !== "./manifest.json"),
-      tree.members.map(({ path, type }) => `./${path}${type === "folder" ? "/" : ""}`),
+      [...tree.members].map(({ path, type }) => `./${path}${type === "folder" ? "/" : ""}`),
     );
     t.ok(lines.some((line) => line.startsWith("-rwxr-xr-x") && line.endsWith("./tool.sh")));
   },

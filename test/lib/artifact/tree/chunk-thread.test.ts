@@ -60,7 +60,8 @@ t.test("a large tree is sealed with the chunks that reading it alone finds", asy
   const listed = listProject(folder, { projectId: PROJECT, projectName, version, limits: DEFAULT_LIMITS });
   const output = join(temporaryFolder(t), "artifact");
   const sealed = await sealListed(listed, { output, seed: SEED, level: 1, chunks: true });
-  t.strictSame(sealed.project.entries, await indexTree(listed.tree));
-  const chunked = sealed.project.entries.filter((entry) => entry.type === "file" && entry.chunks !== undefined);
+  const entries = [...sealed.project.entries];
+  t.strictSame(entries, [...(await indexTree(listed.tree))]);
+  const chunked = entries.filter((entry) => entry.type === "file" && entry.chunks !== undefined);
   t.match(chunked, [{ path: "plugins/demo/large" }, { path: "plugins/demo/small" }]);
 });

@@ -10,7 +10,7 @@ import { needsProgram } from "../../../support/forged/independent.ts";
 
 const list = (root: string, include: string[] = [], limits = DEFAULT_LIMITS) =>
   listSourceTree(root, { include, limits });
-const paths = (root: string, include?: string[]) => list(root, include).members.map(({ path }) => path);
+const paths = (root: string, include?: string[]) => [...list(root, include).members].map(({ path }) => path);
 
 function refusal(t: Test, root: string, limits = DEFAULT_LIMITS): SealiftError {
   try {
@@ -58,7 +58,7 @@ t.test(
       });
       const tree = list(root);
       t.strictSame(
-        tree.members.map(({ path }) => path).toSorted(),
+        [...tree.members].map(({ path }) => path).toSorted(),
         ["deep", "deep/er", `deep/er/${packed}`, packed].toSorted(),
         pattern,
       );
@@ -81,7 +81,7 @@ t.test("members are sorted by components, folders first, with what is needed to 
   const root = t.testdir({ "a-b": { c: "1" }, a: { b: "22", empty: {} }, "\uff5e": "x", "\u{1f600}": "x", z: "" });
   const { members } = list(root);
   t.strictSame(
-    members.map(({ path, type, size }) => [path, type, size]),
+    [...members].map(({ path, type, size }) => [path, type, size]),
     [
       ["a", "folder", 0],
       ["a/b", "file", 2],
@@ -100,9 +100,7 @@ t.test("the executable bit is kept, and a manifest.json at the root is left to t
   writeFileSync(join(root, "tool"), "", { mode: 0o755 });
   writeFileSync(join(root, "text"), "", { mode: 0o644 });
   t.strictSame(
-    list(root)
-      .members.map(({ path, executable }) => [path, executable])
-      .filter(([path]) => path !== "inside"),
+    [...list(root).members].map(({ path, executable }) => [path, executable]).filter(([path]) => path !== "inside"),
     [
       ["inside/manifest.json", false],
       ["text", false],
