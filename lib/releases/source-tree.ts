@@ -8,6 +8,7 @@ import { readTreeList } from "../artifact/tree/tree-list.ts";
 import type { TreeListing } from "../artifact/tree/tree-listing.ts";
 import { artifactError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
+import { collectAfter } from "../support/buffer-pacing.ts";
 import { missing } from "../support/files.ts";
 import { CONTENTS_FILE, readContentsInBatches, REST_FOLDER } from "./contents.ts";
 import type { Layout, Section } from "./layout.ts";
@@ -79,6 +80,7 @@ async function listedInContents(folder: string, release: Release): Promise<Liste
       }
     }
   emptyFolders.sort(comparePaths);
+  collectAfter(files.length);
   return { files, emptyFolders, pathOf: (file) => `${folder}/${places.at(file)}` };
 }
 
