@@ -2,6 +2,7 @@
 import lt from "semver/functions/lt.js";
 import prerelease from "semver/functions/prerelease.js";
 import rcompare from "semver/functions/rcompare.js";
+import valid from "semver/functions/valid.js";
 import { semverLabel } from "./identifiers.ts";
 
 /** The facts of a published version that the version rule needs. */
@@ -12,7 +13,8 @@ export interface VersionFacts {
   is_yanked?: boolean;
 }
 
-const isSemver = (label: string): boolean => semverLabel.safeParse(label).success;
+/** A number beyond 2^53 - 1 is semver, and yet nothing that can be compared here: such a version is a mere label. */
+const isSemver = (label: string): boolean => semverLabel.safeParse(label).success && valid(label) !== null;
 
 const newestFirst = (a: VersionFacts, b: VersionFacts): number =>
   a.created_at === b.created_at ? (a.version < b.version ? 1 : -1) : a.created_at < b.created_at ? 1 : -1;

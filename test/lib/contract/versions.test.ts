@@ -67,6 +67,14 @@ t.test("the order is one: antisymmetric and transitive", async (t) => {
   t.pass();
 });
 
+t.test("a number that nobody can compare makes a version a mere label", async (t) => {
+  const huge = "3.9007199254740993.0";
+  t.equal(latest("1.0.0", huge), "1.0.0");
+  t.equal(latest(huge), huge);
+  t.notOk(isDowngrade(huge, "1.0.0"));
+  t.notOk(isDowngrade("1.0.0", huge));
+});
+
 t.test("only semver knows a downgrade", async (t) => {
   t.ok(isDowngrade("1.1.0", "1.0.9"));
   t.ok(isDowngrade("1.0.0", "1.0.0-rc.1"));
