@@ -37,22 +37,11 @@ async function rowsOf(folder: string, { what, many, fill, edit }: Shape): Promis
   const published = await publish(stage, source, "1.1.0");
   const upgraded = await upgrade(stage, many);
   if (!upgraded.stdout.includes('"delta.chosen"')) throw new Error("the upgrade took no delta");
-  const hubMb = peakMbOf(stage.hub.pid!);
+  const row = (program: string, peakMb: number, limitMb: number, detail: string): Row =>
+    atMost(`peak memory of ${program}, ${what}`, `${limitMb} MB`, peakMb, limitMb, detail);
   return [
-    atMost(
-      `peak memory of deploy-publish with a delta, ${what}`,
-      "140 MB",
-      published.peakMb,
-      140,
-      `${published.wall.toFixed(0)} s`,
-    ),
-    atMost(
-      `peak memory of deploy-project by a delta, ${what}`,
-      "140 MB",
-      upgraded.peakMb,
-      140,
-      `${upgraded.wall.toFixed(0)} s`,
-    ),
-    atMost(`peak memory of hub-serve with deltas, ${what}`, "130 MB", hubMb, 130, "uploads and downloads"),
+    row("deploy-publish with a delta", published.peakMb, 140, `${published.wall.toFixed(0)} s`),
+    row("deploy-project by a delta", upgraded.peakMb, 140, `${upgraded.wall.toFixed(0)} s`),
+    row("hub-serve with deltas", peakMbOf(stage.hub.pid!), 130, "uploads and downloads"),
   ];
 }

@@ -19,7 +19,7 @@ const BYTES_PER_UNIT = 3;
  * again as much in another thread.
  */
 export class FileTable implements Iterable<FileEntry> {
-  #columns: FileColumns;
+  readonly #columns: FileColumns;
   #length: number;
   #names: Buffer;
   #sha256: Buffer;

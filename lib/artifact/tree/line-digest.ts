@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
+import { SHA256_BYTES } from "./file-columns.ts";
 
 const NEWLINE = 0x0a;
 const COLON = 0x3a;
 const HEX = Buffer.from("0123456789abcdef");
-const SHA256_BYTES = 32;
 /** Bytes of a line without its path. */
 const DIGEST_BYTES = 2 * SHA256_BYTES + 2;
 /** Bytes of lines that are hashed at once. */

@@ -1,20 +1,11 @@
 import { comparePaths } from "./compare-paths.ts";
-import { FileTable } from "./file-table.ts";
-import type { TreeEntry } from "./tree-index.ts";
+import type { FileTable } from "./file-table.ts";
 
 /** The files of a tree, and its folders that hold nothing. */
 export interface TreeListing {
   files: FileTable;
   /** In canonical order. */
   emptyFolders: readonly string[];
-}
-
-/** Lists entries that are in canonical order. */
-export function listingOf(entries: readonly TreeEntry[]): TreeListing {
-  return {
-    files: FileTable.of(entries.filter((entry) => entry.type === "file")),
-    emptyFolders: entries.filter(({ type }) => type === "folder").map(({ path }) => path),
-  };
 }
 
 /** A file, by its index in the table, or the path of an empty folder. */

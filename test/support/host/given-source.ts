@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { parsePlan } from "../../../lib/agent/deployment/plan-file.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "../../../lib/agent/sources/source.ts";
-import { listingOf } from "../../../lib/artifact/tree/tree-listing.ts";
+import { FileTable } from "../../../lib/artifact/tree/file-table.ts";
 import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";
 import { plant } from "./project-root.ts";
 
@@ -43,7 +43,7 @@ export function sourceOf(version: string, steps: string, given: Given = {}): Sou
       keep: [],
       identity: `signature of ${version}`,
       contentSha256: null,
-      listing: listingOf([]),
+      listing: { files: FileTable.empty(), emptyFolders: [] },
       artifactSha256: null,
       repo: null,
       reported: [],
