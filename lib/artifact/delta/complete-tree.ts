@@ -4,7 +4,7 @@ import { comparePaths } from "../tree/compare-paths.ts";
 import { quoted } from "../tree/safe-path.ts";
 import type { FileEntry } from "../tree/tree-index.ts";
 import { type Listed, listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
-import { TreeWriter } from "../tree/tree-writer.ts";
+import { type ClaimedFile, TreeWriter } from "../tree/tree-writer.ts";
 import {
   deltaInvalid,
   type DeltaLine,
@@ -184,7 +184,7 @@ class Completion {
   }
 
   async #assemble(line: PutLine, source: BaseFile): Promise<void> {
-    const { put, size, member } = line;
+    const { put, size, executable, member } = line;
     const { from } = source;
     using copies = new RegularFile(from, source.size, () => otherSize(source.path));
     const pieces = line.pieces!;
@@ -194,29 +194,30 @@ class Completion {
         ? undefined
         : this.#member(member, fresh, `the new bytes of ${quoted(put)} have another length than its pieces say`);
     const placed = (): Generator<PlacedSpan> => placedPieces(pieces, copies, literals);
-    const target = this.tree.claimFile(put, size);
+    const claimed = this.tree.claimFile(put, size, executable);
+    const { target } = claimed;
     const moved = placed().filter((piece) => !staysPut(piece));
     const patched = placed().some(staysPut) ? await this.#maker.patch(from, target, line, moved) : undefined;
-    this.#recordNew(line, patched ?? (await this.#maker.write(target, line, placed())));
+    this.#recordNew(claimed, line, patched ?? (await this.#maker.write(target, line, placed())));
   }
 
   /** Writes one file, and checks its digest. */
   async #write(line: PutLine, spans: readonly Span[]): Promise<void> {
-    const target = this.tree.claimFile(line.put, line.size);
-    this.#recordNew(line, await this.#maker.write(target, line, spans));
+    const claimed = this.tree.claimFile(line.put, line.size, line.executable);
+    this.#recordNew(claimed, line, await this.#maker.write(claimed.target, line, spans));
   }
 
   /** @throws ArtifactError `delta_invalid` when the file is not the one that its line describes */
-  #recordNew({ put, size, executable, sha256 }: PutLine, found: string): void {
+  #recordNew({ index }: ClaimedFile, { put, sha256 }: PutLine, found: string): void {
     if (found !== sha256) throw deltaInvalid(`${quoted(put)} is not the file that its line describes`);
-    this.tree.recordFile(put, size, executable, found);
+    this.tree.recordFile(index, Buffer.from(found, "hex"));
   }
 
   /** A file of the base under a path of the new tree. It is copied, and its digest checked, when all files are. */
   #copyBase(file: BaseFile, to = file.path, executable = file.executable): Promise<void> | undefined {
     const { path, from, size, sha256 } = file;
-    const target = this.tree.claimFile(to, size);
-    const index = this.tree.recordCopy(to, executable, this.#options.base.files, file.index);
+    const { index, target } = this.tree.claimFile(to, size, executable);
+    this.tree.recordCopy(index, this.#options.base.files, file.index);
     return this.#maker.copy({ path, from, to: target, size, sha256, executable }, index);
   }
 

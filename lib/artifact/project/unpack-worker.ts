@@ -46,11 +46,11 @@ function unpack(): void {
       Atomics.store(written, 0, BigInt(tree.bytes));
     });
     if (whole) archive.end();
-    else tree.close();
     tell({ type: "unpacked", entries: tree.entries, files: tree.files.length, bytes: tree.bytes });
   } catch (error) {
-    tree.close();
     tell({ type: "failed", error: plainError(explain(error)) });
+  } finally {
+    tree.close();
   }
 }
 

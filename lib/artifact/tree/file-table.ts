@@ -81,14 +81,6 @@ export class FileTable implements Iterable<FileEntry> {
     return index;
   }
 
-  /** Adds a file whose bytes are those of a file of another table. @returns its index */
-  addCopy(path: string, executable: boolean, of: FileTable, file: number): number {
-    const index = this.push({ path, executable, size: of.#columns.size[file]! });
-    of.#sha256.copy(this.#sha256, index * SHA256_BYTES, file * SHA256_BYTES, (file + 1) * SHA256_BYTES);
-    this.#columns.mtimeMs[index] = Number.NaN;
-    return index;
-  }
-
   /** Adds a file whose bytes are known. @returns its index */
   add(file: Omit<FileEntry, "type" | "chunks">): number {
     const index = this.push(file);
@@ -130,6 +122,12 @@ export class FileTable implements Iterable<FileEntry> {
   wrote(index: number, { sha256, mtimeMs = Number.NaN }: Written): void {
     this.#columns.sha256.set(sha256, index * SHA256_BYTES);
     this.#columns.mtimeMs[index] = mtimeMs;
+  }
+
+  /** Notes that a file has the bytes of a file of another table. */
+  wroteCopy(index: number, of: FileTable, file: number): void {
+    of.#sha256.copy(this.#sha256, index * SHA256_BYTES, file * SHA256_BYTES, (file + 1) * SHA256_BYTES);
+    this.#columns.mtimeMs[index] = Number.NaN;
   }
 
   /** Notes when a file was written, in milliseconds. */

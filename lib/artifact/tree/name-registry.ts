@@ -1,5 +1,5 @@
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
-import { type Expected, NameTable } from "./name-table.ts";
+import { NameTable } from "./name-table.ts";
 import { quoted } from "./safe-path.ts";
 
 const ASCII = /^[\u0000-\u007f]*$/;
@@ -20,13 +20,19 @@ type Kind = typeof IMPLIED | typeof FOLDER | typeof FILE;
  */
 export class NameRegistry implements Disposable {
   readonly #seen: NameTable;
+  /** Names that are in no list of the caller's: the number of the first is -1. */
+  readonly #own: string[] = [];
 
   /** Folders that something lies in, as spelled: all of theirs above are here, too. */
   readonly #parents = new Set<string>([""]);
 
-  /** @param expected members, and bytes of their names; there may be more */
-  constructor(expected?: Expected) {
-    this.#seen = new NameTable(fold, expected);
+  /**
+   * @param memberAt gives the path of a member by its number in a list of the caller's
+   * @param expected members; there may be more
+   */
+  constructor(memberAt: (member: number) => string, expected?: number) {
+    const nameOf = (entry: number): string => (entry < 0 ? this.#own[-1 - entry]! : memberAt(entry));
+    this.#seen = new NameTable(nameOf, fold, expected);
   }
 
   /** Frees its memory; it is of no use any more. */
@@ -34,10 +40,14 @@ export class NameRegistry implements Disposable {
     this.#seen[Symbol.dispose]();
   }
 
-  /** @param path as `safe-path.ts` gives it @throws ArtifactError `member_duplicate` */
-  add(path: string, type: "file" | "folder"): void {
+  /**
+   * @param path as `safe-path.ts` gives it
+   * @param member the number that it gets in the caller's list, if it comes there
+   * @throws ArtifactError `member_duplicate`
+   */
+  add(path: string, type: "file" | "folder", member?: number): void {
     this.#addParents(path);
-    if (path !== "") this.#claim(path, type === "file" ? FILE : FOLDER);
+    if (path !== "") this.#claim(path, type === "file" ? FILE : FOLDER, member);
   }
 
   #addParents(path: string): void {
@@ -48,10 +58,13 @@ export class NameRegistry implements Disposable {
     this.#parents.add(parent);
   }
 
-  #claim(path: string, kind: Kind): void {
+  #claim(path: string, kind: Kind, member?: number): void {
     const seen = this.#seen;
-    const { index, isNew } = seen.add(path, kind);
-    if (isNew) return;
+    const { index, isNew } = seen.add(path, member ?? -1 - this.#own.length, kind);
+    if (isNew) {
+      if (member === undefined) this.#own.push(path);
+      return;
+    }
     const spelled = seen.nameAt(index);
     const earlier = seen.kindAt(index) as Kind;
     if (spelled !== path) {

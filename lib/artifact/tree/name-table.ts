@@ -1,29 +1,25 @@
 import { randomBytes } from "node:crypto";
 import { halfSipHash } from "./half-sip-hash.ts";
 
-/** Names that a table has room for at first, and their bytes together: it grows with copies of all of them. */
-export interface Expected {
-  names: number;
-  bytes: number;
-}
-const FEW: Expected = { names: 1024, bytes: 64 * 1024 };
+/** Names that a table has room for at first, where nobody knows better: it grows with copies. */
+const FEW = 1024;
 /** Bytes that a unit of a string takes as UTF-8, at most. */
 const BYTES_PER_UNIT = 3;
 /** Slots for each name, at least. */
 const SPARSE = 2;
 
 /**
- * A hash table of names with a small number each, which takes a third of the memory of a map of strings: an archive may
- * have a million. Names that are the same when they are folded are one. The hash has a secret key, so that nobody can
- * make names that fall together.
+ * A hash table of names with a small number each. The names themselves are in lists of its owner's: an archive may have
+ * a million, and a second copy of each would be most of the memory. Names that are the same when they are folded are
+ * one. The hash has a secret key, so that nobody can make names that fall together.
  */
 export class NameTable implements Disposable {
+  readonly #nameOf: (entry: number) => string;
   readonly #fold: (name: string) => string;
   readonly #key = new Uint32Array(randomBytes(8).buffer);
   #length = 0;
-  /** Names as they were spelled, one behind the other. */
-  #names: Buffer;
-  #ends: Float64Array;
+  /** The owner's numbers of the names. */
+  #entries: Int32Array;
   /** Of the folded names. */
   #hashes: Uint32Array;
   #kinds: Uint8Array;
@@ -31,40 +27,45 @@ export class NameTable implements Disposable {
   #slots: Uint32Array;
   #folded = Buffer.allocUnsafeSlow(1024);
 
-  /** @param fold gives the same text for all names that are one */
-  constructor(fold: (name: string) => string, { names, bytes }: Expected = FEW) {
+  /**
+   * @param nameOf gives a name that was added, by the owner's number of it
+   * @param fold gives the same text for all names that are one
+   * @param expected names; there may be more
+   */
+  constructor(nameOf: (entry: number) => string, fold: (name: string) => string, expected = FEW) {
+    this.#nameOf = nameOf;
     this.#fold = fold;
-    this.#names = Buffer.allocUnsafeSlow(bytes);
-    this.#ends = new Float64Array(names);
-    this.#hashes = new Uint32Array(names);
-    this.#kinds = new Uint8Array(names);
-    this.#slots = new Uint32Array(2 ** Math.ceil(Math.log2(names * SPARSE)));
+    this.#entries = new Int32Array(expected);
+    this.#hashes = new Uint32Array(expected);
+    this.#kinds = new Uint8Array(expected);
+    this.#slots = new Uint32Array(2 ** Math.ceil(Math.log2(expected * SPARSE)));
   }
 
   /**
    * Adds a name, unless it is there.
    *
+   * @param entry the owner's number of it, -2^31 to 2^31 - 1; it is asked for the name when a later one may be the same
    * @param kind 0 to 255
    * @returns its index, or the one of the name that was there
    */
-  add(name: string, kind: number): { index: number; isNew: boolean } {
+  add(name: string, entry: number, kind: number): { index: number; isNew: boolean } {
     const folded = this.#fold(name);
-    const end = this.#write(name);
-    const hash = folded === name ? this.#hashFrom(this.#end, end) : this.#hashOf(folded);
+    const hash = this.#hashOf(folded);
     const mask = this.#slots.length - 1;
     let slot = hash & mask;
     for (; this.#slots[slot] !== 0; slot = (slot + 1) & mask) {
       const index = this.#slots[slot]! - 1;
       if (this.#hashes[index] === hash && this.#fold(this.nameAt(index)) === folded) return { index, isNew: false };
     }
-    const index = this.#append(end, kind, hash);
+    const index = this.#append(entry, kind, hash);
     this.#slots[slot] = index + 1;
     if (this.#length * SPARSE > mask) this.#spread(this.#slots.length * 2);
     return { index, isNew: true };
   }
 
+  /** The name as it was spelled when it was added. */
   nameAt(index: number): string {
-    return this.#names.toString("utf8", this.#startOf(index), this.#ends[index]);
+    return this.#nameOf(this.#entries[index]!);
   }
 
   kindAt(index: number): number {
@@ -77,7 +78,7 @@ export class NameTable implements Disposable {
 
   /** Frees the memory now, rather than with a collection. */
   [Symbol.dispose](): void {
-    for (const column of [this.#names, this.#ends, this.#hashes, this.#kinds, this.#slots]) free(column);
+    for (const column of [this.#entries, this.#hashes, this.#kinds, this.#slots]) free(column);
   }
 
   #hashOf(text: string): number {
@@ -86,35 +87,14 @@ export class NameTable implements Disposable {
     return halfSipHash(this.#folded, 0, this.#folded.write(text), this.#key);
   }
 
-  #hashFrom(start: number, end: number): number {
-    return halfSipHash(this.#names, start, end - start, this.#key);
-  }
-
-  /** Writes a name behind the others. It is one of them once it is appended. @returns its end */
-  #write(name: string): number {
-    const start = this.#end;
-    const bytes = name.length * BYTES_PER_UNIT;
-    if (this.#names.length - start < bytes)
-      this.#names = larger(this.#names, Buffer.allocUnsafeSlow((start + bytes) * 2));
-    return start + this.#names.write(name, start);
-  }
-
-  get #end(): number {
-    return this.#startOf(this.#length);
-  }
-
-  #startOf(index: number): number {
-    return index === 0 ? 0 : this.#ends[index - 1]!;
-  }
-
-  #append(end: number, kind: number, hash: number): number {
+  #append(entry: number, kind: number, hash: number): number {
     const index = this.#length++;
-    if (index === this.#ends.length) {
-      this.#ends = larger(this.#ends, new Float64Array(index * 2));
+    if (index === this.#hashes.length) {
+      this.#entries = larger(this.#entries, new Int32Array(index * 2));
       this.#hashes = larger(this.#hashes, new Uint32Array(index * 2));
       this.#kinds = larger(this.#kinds, new Uint8Array(index * 2));
     }
-    this.#ends[index] = end;
+    this.#entries[index] = entry;
     this.#hashes[index] = hash;
     this.#kinds[index] = kind;
     return index;
@@ -133,7 +113,7 @@ export class NameTable implements Disposable {
   }
 }
 
-type Column = Float64Array | Uint32Array | Uint8Array;
+type Column = Int32Array | Uint32Array | Uint8Array;
 
 function free({ buffer }: Column): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);

@@ -66,7 +66,7 @@ export function listSourceTree(root: string, options: { include?: readonly strin
   const tree: SourceTree = { root, members: new MemberList(), leftOut: [], broughtBack: [] };
   const excluding = matcherOf(NEVER_PACKED);
   const included = (options.include ?? []).map((pattern) => ({ pattern, matches: picomatch(pattern, { dot: true }) }));
-  using registry = new NameRegistry();
+  using registry = new NameRegistry((member) => tree.members.pathAt(member));
   const names = { registry, safe: new SafeNames(options.limits) };
   const faults: Fault[] = [];
 
@@ -92,7 +92,7 @@ export function listSourceTree(root: string, options: { include?: readonly strin
         continue;
       }
       const stats = lstatSync(`${root}/${path}`);
-      const fault = checkMember(path, stats, names);
+      const fault = checkMember(path, stats, tree.members.length, names);
       if (fault !== undefined) {
         faults.push(fault);
         continue;
@@ -121,6 +121,7 @@ export function listSourceTree(root: string, options: { include?: readonly strin
 function checkMember(
   path: string,
   stats: Stats,
+  member: number,
   { registry, safe }: { registry: NameRegistry; safe: SafeNames },
 ): Fault | undefined {
   if (stats.isSymbolicLink()) {
@@ -132,7 +133,7 @@ function checkMember(
     return usageError("source_special", `${quoted(path)} is neither a regular file nor a folder.`);
   }
   try {
-    registry.add(safe.path(path), stats.isDirectory() ? "folder" : "file");
+    registry.add(safe.path(path), stats.isDirectory() ? "folder" : "file", member);
   } catch (error) {
     if (error instanceof SealiftError) return usageError("source_unsafe", error.message, { hint: RENAME });
     throw error;

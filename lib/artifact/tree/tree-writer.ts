@@ -11,14 +11,21 @@ import { exceeded, quoted, SafeNames } from "./safe-path.ts";
 
 const EMPTY = new Uint8Array(0);
 
-interface OpenFile {
-  path: string;
+/** A file of the tree that is to be written. */
+export interface ClaimedFile {
+  /** In {@link TreeWriter.files}. */
+  index: number;
+  /** Its path on disk. */
   target: string;
+}
+
+interface OpenFile extends ClaimedFile {
+  path: string;
   executable: boolean;
   size: number;
   received: number;
   /** Set once the file is written: of one that comes in one piece, or has no bytes. */
-  digest?: string;
+  digest?: Buffer;
   /** Set with `digest`. Milliseconds. */
   mtimeMs?: number;
   /** Of a file that comes in several pieces. */
@@ -38,7 +45,7 @@ export class TreeWriter {
   readonly #root: string;
   readonly #limits: Limits;
   readonly #safe: SafeNames;
-  readonly #names = new NameRegistry();
+  readonly #names = new NameRegistry((file) => this.files.pathAt(file));
   readonly #folders = new Set<string>();
   /** Folders that a file lies in. */
   readonly #filled = new Set<string>();
@@ -66,37 +73,29 @@ export class TreeWriter {
    * @param size declared bytes: a file of any other length is an error
    */
   beginFile(name: string, size: number, executable: boolean): void {
-    const path = this.#claim(name, size);
-    this.#file = { path, target: `${this.#root}/${path}`, executable, size, received: 0 };
+    this.#file = { ...this.#claim(name, size, executable), executable, size, received: 0 };
   }
 
   /**
-   * Claims the name of a file that the caller writes itself, and makes its folder. {@link recordFile} ends it.
+   * Claims the name of a file that the caller writes itself, and makes its folder. {@link recordFile} or
+   * {@link recordCopy} ends it.
    *
    * @param size bytes that the caller is going to write
-   * @returns the file's path on disk
    */
-  claimFile(name: string, size: number): string {
-    return `${this.#root}/${this.#claim(name, size)}`;
+  claimFile(name: string, size: number, executable: boolean): ClaimedFile {
+    return this.#claim(name, size, executable);
   }
 
-  /**
-   * Records a file that the caller writes to the place that {@link claimFile} gave.
-   */
-  recordFile(path: string, size: number, executable: boolean, sha256: string): void {
-    this.bytes += size;
-    this.files.add({ path, size, executable, sha256 });
-  }
-
-  /**
-   * Records a copy of a file of another tree, as {@link recordFile} does.
-   *
-   * @returns its index in {@link files}, for its time of modification
-   */
-  recordCopy(path: string, executable: boolean, of: FileTable, file: number): number {
-    const index = this.files.addCopy(path, executable, of, file);
+  /** Records a file that the caller writes. @param sha256 of its bytes */
+  recordFile(index: number, sha256: Uint8Array): void {
     this.bytes += this.files.sizeAt(index);
-    return index;
+    this.files.wrote(index, { sha256 });
+  }
+
+  /** Records a copy of a file of another tree, as {@link recordFile} does. */
+  recordCopy(index: number, of: FileTable, file: number): void {
+    this.bytes += this.files.sizeAt(index);
+    this.files.wroteCopy(index, of, file);
   }
 
   /** The folders that hold nothing, in canonical order. */
@@ -109,7 +108,7 @@ export class TreeWriter {
     return [...this.#folders].filter((path) => !occupied.has(path)).toSorted(comparePaths);
   }
 
-  #claim(name: string, size: number): string {
+  #claim(name: string, size: number, executable: boolean): ClaimedFile & { path: string } {
     this.#countEntry();
     const path = this.#safe.path(name);
     if (path === "") throw artifactError("member_unsafe", "The archive's root is a file.");
@@ -117,10 +116,11 @@ export class TreeWriter {
       throw artifactError("member_unsafe", `The archive's file ${quoted(name)} is named as a folder.`);
     if (size > this.#limits.maxEntryBytes) throw this.#entryTooLarge(name);
     if (this.bytes + size > this.#limits.maxTotalBytes) throw this.#totalTooLarge();
-    this.#names.add(path, "file");
+    this.#names.add(path, "file", this.files.length);
+    const index = this.files.push({ path, executable, size });
     const slash = path.lastIndexOf("/");
     if (slash > 0) this.#fillFolder(path.slice(0, slash));
-    return path;
+    return { index, path, target: `${this.#root}/${path}` };
   }
 
   /** Takes the file's next bytes, which may be overwritten when this returns. */
@@ -144,19 +144,19 @@ export class TreeWriter {
     if (file.received !== file.size) throw malformed(file.path, "is shorter than it says");
     if (file.size === 0) this.#writeWhole(file, EMPTY);
     file.stream?.file[Symbol.dispose]();
-    const { path, size, executable, mtimeMs } = file;
-    const sha256 = file.digest ?? file.stream!.hash.digest("hex");
-    this.files.add({ path, size, executable, sha256, ...(mtimeMs !== undefined && { mtimeMs }) });
+    const { index, digest, stream, mtimeMs } = file;
+    this.files.wrote(index, { sha256: digest ?? stream!.hash.digest(), ...(mtimeMs !== undefined && { mtimeMs }) });
     this.#file = undefined;
   }
 
   #writeWhole(file: OpenFile, content: Uint8Array): void {
     file.mtimeMs = writeNewFile(file.target, content, file.executable);
-    file.digest = hash("sha256", content, "hex");
+    file.digest = hash("sha256", content, "buffer");
   }
 
-  /** Releases an open file after an error; the staging folder itself is its owner's to remove. */
+  /** Ends the tree. Releases an open file after an error; the staging folder itself is its owner's to remove. */
   close(): void {
+    this.#names[Symbol.dispose]();
     this.#file?.stream?.file[Symbol.dispose]();
     this.#file = undefined;
   }

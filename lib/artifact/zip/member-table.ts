@@ -79,10 +79,14 @@ export class MemberTable {
     return { compressedSize: compressedSize[index]!, uncompressedSize: files.size[index]! };
   }
 
+  pathAt(index: number): string {
+    return this.#named.pathAt(index);
+  }
+
   at(index: number): ZipMember {
     const { deflated, crc32, dataOffset } = this.columns;
     return {
-      path: this.#named.pathAt(index),
+      path: this.pathAt(index),
       executable: this.#named.isExecutable(index),
       method: deflated[index] === 1 ? DEFLATED : STORED,
       ...this.sizesOf(index),
