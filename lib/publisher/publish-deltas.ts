@@ -77,6 +77,8 @@ export async function publishDeltas(options: PublishDeltasOptions): Promise<Publ
   );
   sending.catch(() => {});
   try {
+    // One after the other: both at once would only take more memory.
+    await indexed.catch(() => {});
     for await (const { delta, base, folder } of makeDeltas(options)) {
       await sending;
       sending = attempt(`No delta from ${base.version} was made`, emit, async () => {

@@ -11,14 +11,13 @@ import { missing, statsOf } from "../support/files.ts";
 import type { Layout } from "./layout.ts";
 import { standing } from "./links.ts";
 import type { Release } from "./release.ts";
+import { REST_FOLDER } from "./source-folders.ts";
 
 /**
  * In a release: a line of JSON for each of its files, so that a damaged release is noticed, and for each empty folder
  * of the tree that it was made of, so that it can be the base of a delta (docs/contract/host.md).
  */
 export const CONTENTS_FILE = "contents.ndjson";
-/** In a release: the files of its source tree that no step installed. */
-export const REST_FOLDER = "rest";
 /** Folders of a release whose files make it damaged when they are not what they were. */
 const INSTALLED = ["plugins", "extensions", "shipped-data"];
 

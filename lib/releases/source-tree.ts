@@ -1,26 +1,23 @@
 import { existsSync } from "node:fs";
-import { join, posix } from "node:path";
+import { join } from "node:path";
 import type { BaseTree } from "../artifact/delta/complete-tree.ts";
 import { comparePaths } from "../artifact/tree/compare-paths.ts";
 import { FileTable } from "../artifact/tree/file-table.ts";
-import { PathList } from "../artifact/tree/path-list.ts";
 import { readTreeList } from "../artifact/tree/tree-list.ts";
 import type { TreeListing } from "../artifact/tree/tree-listing.ts";
 import { artifactError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
-import { collectAfter } from "../support/buffer-pacing.ts";
+import { keepHeapSmallFor } from "../support/buffer-pacing.ts";
 import { missing } from "../support/files.ts";
-import { CONTENTS_FILE, readContentsInBatches, REST_FOLDER } from "./contents.ts";
+import { CONTENTS_FILE, readContentsInBatches } from "./contents.ts";
 import type { Layout, Section } from "./layout.ts";
 import { listReleases, type Release } from "./release.ts";
+import { REST_FOLDER, SourceFolders } from "./source-folders.ts";
 
 /**
  * In a release that an older version of Sealift made: the list of its source tree, of which its contents have no lines.
  */
 export const TREE_LIST = "tree.ndjson";
-
-const REST = `${REST_FOLDER}/`;
-const SHIPPED = "shipped-data/";
 
 /**
  * The kept releases of a target whose whole source tree is still there: any of them may be the base of a delta, also
@@ -63,11 +60,12 @@ function checkList({ files }: TreeListing, release: Release): void {
 type ListedTree = Pick<BaseTree, "files" | "emptyFolders" | "pathOf">;
 
 async function listedInContents(folder: string, release: Release): Promise<ListedTree> {
+  keepHeapSmallFor(release.files ?? 0);
   const files = FileTable.empty();
   const emptyFolders: string[] = [];
-  /** Paths of the files below the release's folder. */
-  const places = new PathList();
-  const sourcePathOf = sourcePaths(release.source_folders!);
+  const folders = new SourceFolders(release.source_folders!);
+  /** By the index of a file: the folder that it was installed from. */
+  const origins: number[] = [];
   for await (const batch of readContentsInBatches(folder))
     for (const listed of batch) {
       if (listed === undefined) throw listChanged(release);
@@ -75,35 +73,14 @@ async function listedInContents(folder: string, release: Release): Promise<Liste
       else if (listed.executable !== undefined) {
         const { path: place, executable, source = listed } = listed;
         const { size, sha256 } = source;
-        files.add({ path: sourcePathOf(place), executable, size, sha256 });
-        places.push(place);
+        const origin = folders.originOf(place);
+        files.add({ path: folders.pathIn(origin, place), executable, size, sha256 });
+        origins.push(origin);
       }
     }
   emptyFolders.sort(comparePaths);
-  collectAfter(files.length);
-  return { files, emptyFolders, pathOf: (file) => `${folder}/${places.at(file)}` };
-}
-
-/**
- * Returns a function from the path of a file below a release's folder to the path in the source tree that the file
- * would have come from. It is called for each of many files, and splits no path.
- *
- * @param folders `<section>/<id>` → its folder in the source tree
- */
-export function sourcePaths(folders: Readonly<Record<string, string>>): (path: string) => string {
-  const prefixes = new Map(
-    Object.entries(folders).map(([place, folder]) => [place, posix.join(folder, "/").replace(/^\.\//, "")]),
-  );
-  return (path) => {
-    if (path.startsWith(REST)) return path.slice(REST.length);
-    const shipped = path.startsWith(SHIPPED);
-    const from = shipped ? SHIPPED.length : 0;
-    // Behind the section, and behind the id in it.
-    const to = path.indexOf("/", path.indexOf("/", from) + 1);
-    const prefix = to === -1 ? undefined : prefixes.get(path.slice(from, to));
-    if (prefix === undefined) return path;
-    return `${prefix}${shipped ? "data/" : ""}${path.slice(to + 1)}`;
-  };
+  keepHeapSmallFor(files.length);
+  return { files, emptyFolders, pathOf: (file) => `${folder}/${folders.placeIn(origins[file]!, files.pathAt(file))}` };
 }
 
 async function listedByOlderVersion(layout: Layout, target: TargetName, release: Release): Promise<ListedTree> {

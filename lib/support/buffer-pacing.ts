@@ -1,5 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { keepYoungHeapSmall } from "./young-heap.ts";
 
 const MIB = 1024 * 1024;
 
@@ -61,13 +62,15 @@ export function collectGarbage(type: "minor" | "major"): void {
 const MANY = 25_000;
 
 /**
- * Frees what a step over all items of a long list has left, before the next step begins. The young heap has grown with
- * such a step, and would stay large for nothing.
+ * Frees what has been left so far, before or after a step over all items of a long list, and keeps the young heap from
+ * growing from now on. It would stay large for nothing.
  *
  * @param items in the list: for few of them the collection would take longer than it is worth
  */
-export function collectAfter(items: number): void {
-  if (items > MANY) collectGarbage("major");
+export function keepHeapSmallFor(items: number): void {
+  if (items <= MANY) return;
+  keepYoungHeapSmall();
+  collectGarbage("major");
 }
 
 /**

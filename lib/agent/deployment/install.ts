@@ -1,12 +1,12 @@
 import { chmod, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { INTEGRATION_FILE } from "../../contract/files/manifest.ts";
-import { type ContentsOptions, REST_FOLDER, writeContents } from "../../releases/contents.ts";
+import { type ContentsOptions, writeContents } from "../../releases/contents.ts";
 import { reserveData } from "../../releases/data-folders.ts";
 import type { Attempt, Journal } from "../../releases/journal.ts";
 import { ATTEMPT_FILE } from "../../releases/layout.ts";
 import { nextMoment, type Release, writeRelease } from "../../releases/release.ts";
-import { sourcePaths } from "../../releases/source-tree.ts";
+import { REST_FOLDER, SourceFolders } from "../../releases/source-folders.ts";
 import { type NewRelease, planSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
 import type { Fetched } from "../sources/source.ts";
@@ -171,7 +171,7 @@ async function finishRelease(
 function contentsOf({ fetched, sourceFolders, provisioned }: StepContext): ContentsOptions {
   const { keep, contentSha256, listing } = fetched;
   const { files, emptyFolders } = listing;
-  const sourcePathOf = sourcePaths(Object.fromEntries(sourceFolders));
+  const folders = new SourceFolders(Object.fromEntries(sourceFolders));
   const mayHaveChanged = (path: string): boolean => {
     if (provisioned.size === 0) return false;
     const [, id] = /^(?:shipped-data\/)?plugins\/([^/]+)\//.exec(path) ?? [];
@@ -179,7 +179,7 @@ function contentsOf({ fetched, sourceFolders, provisioned }: StepContext): Conte
   };
   return {
     known: (path) => {
-      const unpacked = files.find(sourcePathOf(path));
+      const unpacked = files.find(folders.pathOf(path));
       const isSource = contentSha256 !== null && unpacked !== undefined;
       return { unpacked, isSource, mayHaveChanged: mayHaveChanged(path) };
     },

@@ -3,11 +3,11 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { createZstdCompress, createZstdDecompress } from "node:zlib";
+import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
 import * as z from "zod";
 import { artifactError } from "../../contract/errors.ts";
 import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
-import { collectAfter } from "../../support/buffer-pacing.ts";
+import { keepHeapSmallFor, paceBuffers } from "../../support/buffer-pacing.ts";
 import { DEK_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
 import { sealed } from "../project/cipher.ts";
 import { ChunkList } from "../tree/chunks.ts";
@@ -21,6 +21,9 @@ const CHUNKS_PER_LINE = 4096;
 const MAX_LINE_BYTES = 256 * 1024;
 /** Bytes that an index may unpack to: some 500,000 files, or 4 TiB of chunks. */
 const MAX_INDEX_BYTES = 512 * 1024 * 1024;
+
+/** Of 128 KiB: most of a line is a digest, and the rest is like the lines near it. */
+const WINDOW_LOG = 17;
 
 /** The tree that an index describes. */
 export interface IndexedTree {
@@ -59,7 +62,7 @@ export async function writeIndex(
   try {
     await pipeline(
       Readable.from(linesOf(tree, entries), { highWaterMark: 1 }),
-      createZstdCompress(),
+      createZstdCompress({ params: { [constants.ZSTD_c_windowLog]: WINDOW_LOG } }),
       (chunks: AsyncIterable<Buffer>) => sealed(chunks, indexKey(seed, tree.projectId, tree.version)),
       createWriteStream(file, { flags: "wx", mode: 0o600, flush: true }),
     );
@@ -133,9 +136,11 @@ async function decryptFile(file: string, plain: string, key: Buffer): Promise<vo
   await source.read(tag, 0, TAG_BYTES, size - TAG_BYTES);
   const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES }).setAuthTag(tag);
   let unpacked = 0;
+  const pace = paceBuffers();
   const limit = new Transform({
     transform(chunk: Buffer, _encoding, callback) {
       unpacked += chunk.length;
+      pace(chunk.length);
       callback(unpacked > MAX_INDEX_BYTES ? indexInvalid(`is larger than ${MAX_INDEX_BYTES} bytes`) : null, chunk);
     },
   });
@@ -186,7 +191,7 @@ async function* entriesOf(plain: string): AsyncGenerator<TreeEntry[]> {
     yield entries;
   }
   if (current !== undefined) yield [checked(current)];
-  collectAfter(number);
+  keepHeapSmallFor(number);
 }
 
 /** The records of a line of chunks; undefined for another line. Characters that are not base64 count for nothing. */

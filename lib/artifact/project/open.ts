@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { artifactError } from "../../contract/errors.ts";
 import { type Manifest, manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
-import { freeBuffer, paceBuffers } from "../../support/buffer-pacing.ts";
+import { collectGarbage, freeBuffer, keepHeapSmallFor, paceBuffers } from "../../support/buffer-pacing.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import { parseJson } from "../../support/documents/json.ts";
 import { JSON_LIMITS } from "../../support/documents/limits.ts";
@@ -28,6 +28,9 @@ export interface OpenOptions {
   onVerified?: () => void;
 }
 
+/** Bytes of an artifact from which it is worth while to free what the program's start has left. */
+const LARGE_BYTES = 64 * 1024 * 1024;
+
 /** An artifact whose signature, tag and manifest hold. */
 export interface UnpackedArtifact extends Unpacked {
   manifest: Manifest;
@@ -50,6 +53,7 @@ export async function openArtifact(source: AsyncIterable<Buffer>, options: OpenO
   const opened = await unpackVerified(source, unpacker, options);
   const { digests, ...listing } = await unpacker.tree(MANIFEST_FILE, embeddedFolders(opened.manifest));
   checkDigests(digests, opened.manifest);
+  keepHeapSmallFor(listing.files.length);
   return { ...opened, listing };
 }
 
@@ -64,6 +68,7 @@ export async function unpackVerified(
 ): Promise<UnpackedArtifact> {
   const cipher = new OpeningCipher(await options.dek, new Ed25519Verifier(options.signerPublicKey, options.signature));
   const pace = paceBuffers();
+  let untilLarge = LARGE_BYTES;
   for await (const chunk of source) {
     options.signal?.throwIfAborted();
     for (const plain of cipher.update(chunk)) {
@@ -71,6 +76,7 @@ export async function unpackVerified(
       freeBuffer(plain);
     }
     pace(chunk.length);
+    if (untilLarge > 0 && (untilLarge -= chunk.length) <= 0) collectGarbage("major");
   }
   // The second thread unpacks what is left while this one checks the signature.
   const unpacked = unpacker.end();

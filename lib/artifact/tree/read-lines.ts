@@ -1,9 +1,9 @@
-import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { artifactError } from "../../contract/errors.ts";
 
 const NEWLINE = 10;
 /** Bytes that are read at once, and whose lines come together. */
-const PIECE_BYTES = 128 * 1024;
+const PIECE_BYTES = 32 * 1024;
 /** A character of UTF-16 has at most so many bytes in UTF-8. */
 const MAX_CHARACTER_BYTES = 3;
 
@@ -30,9 +30,14 @@ export async function* readLineBatches(path: string, maxLineBytes: number): Asyn
   const hold = (part: Buffer): void => {
     heldBytes += part.length;
     if (heldBytes > maxLineBytes) throw tooLong();
-    if (part.length > 0) held.push(part);
+    if (part.length > 0) held.push(Buffer.from(part));
   };
-  for await (const piece of createReadStream(path, { highWaterMark: PIECE_BYTES }) as AsyncIterable<Buffer>) {
+  await using file = await open(path);
+  const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, 0, PIECE_BYTES);
+    if (bytesRead === 0) break;
+    const piece = buffer.subarray(0, bytesRead);
     const first = piece.indexOf(NEWLINE);
     if (first === -1) {
       hold(piece);

@@ -7,7 +7,8 @@ import type { FileEntry } from "../../../lib/artifact/tree/tree-index.ts";
 import { listedInOrder } from "../../../lib/artifact/tree/tree-listing.ts";
 import { CONTENTS_FILE, damageOf, readContents, writeContents } from "../../../lib/releases/contents.ts";
 import { readRelease, writeRelease } from "../../../lib/releases/release.ts";
-import { baseTree, deltaBases, sourcePaths } from "../../../lib/releases/source-tree.ts";
+import { SourceFolders } from "../../../lib/releases/source-folders.ts";
+import { baseTree, deltaBases } from "../../../lib/releases/source-tree.ts";
 import { layoutOf } from "../../support/host/project-root.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -38,11 +39,11 @@ t.test("the contents of a release tell damage, and the tree that it was made of"
   }
   plant("plugins/a/made", "by a provisioner");
   plant("plugins/a/main.js", "changed by a provisioner");
-  const sourcePathOf = sourcePaths(FOLDERS);
-  for (const [path, place] of Object.entries(PLACES)) t.equal(sourcePathOf(place), path);
+  const folders = new SourceFolders(FOLDERS);
+  for (const [path, place] of Object.entries(PLACES)) t.equal(folders.pathOf(place), path);
 
   const known = (place: string) => {
-    const unpacked = tree.get(sourcePathOf(place));
+    const unpacked = tree.get(folders.pathOf(place));
     return { unpacked, isSource: unpacked !== undefined, mayHaveChanged: place.startsWith("plugins/") };
   };
   const files = await writeContents(folder, {
@@ -99,10 +100,13 @@ t.test("a path of a release leads to its source, however the plan spells the fol
     ".": { "plugins/a/x.js": "x.js", "shipped-data/plugins/a/seed": "data/seed" },
   };
   for (const [folder, paths] of Object.entries(cases)) {
-    const sourcePathOf = sourcePaths({ "plugins/a": folder });
-    for (const [path, source] of Object.entries(paths)) t.equal(sourcePathOf(path), source);
-    for (const other of ["plugins/b/x.js", "plugins/a", "release.json"]) t.equal(sourcePathOf(other), other);
-    t.equal(sourcePathOf("rest/plugins/a/x.js"), "plugins/a/x.js");
+    const folders = new SourceFolders({ "plugins/a": folder });
+    const all = { ...paths, "rest/plugins/a/x.js": "plugins/a/x.js" };
+    for (const other of ["plugins/b/x.js", "plugins/a", "release.json"]) Object.assign(all, { [other]: other });
+    for (const [place, source] of Object.entries(all)) {
+      t.equal(folders.pathOf(place), source);
+      t.equal(folders.placeIn(folders.originOf(place), source), place, "and back");
+    }
   }
 });
 

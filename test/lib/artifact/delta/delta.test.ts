@@ -4,6 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import t from "tap";
 import { compareTrees } from "../../../../lib/artifact/delta/compare-trees.ts";
+import type { FileEntry } from "../../../../lib/artifact/tree/tree-index.ts";
 import {
   baseOf,
   complete,
@@ -81,6 +82,30 @@ t.test("the same tree again is a delta of no change", async (t) => {
   const { changes, completed, full } = await upgrade(temporaryFolder(t), tree, tree);
   t.strictSame(completed, full);
   t.strictSame(changes, { changes: [], newBytes: 0 });
+});
+
+t.test("a base is read again only where a new file may be one of its files of another name", async (t) => {
+  const file = (path: string, sha256: string): FileEntry => ({
+    type: "file",
+    path,
+    executable: false,
+    size: 1,
+    sha256,
+  });
+  const known = "0123456789ab".padEnd(64, "c");
+  const compared = async (sha256: string) => {
+    let reads = 0;
+    const base = async function* () {
+      reads++;
+      yield await Promise.resolve([file("old", known)]);
+    };
+    const { changes } = await compareTrees(base, [file("new", sha256)]);
+    return { reads, base: changes.flatMap((change) => ("file" in change ? [change.file.base] : [])) };
+  };
+  t.strictSame(await compared("f".repeat(64)), { reads: 1, base: [undefined] });
+  t.strictSame(await compared(known), { reads: 2, base: ["old"] });
+  const alike = "0123456789ab".padEnd(64, "d");
+  t.strictSame(await compared(alike), { reads: 2, base: [undefined] }, "the whole digest decides");
 });
 
 t.test("random pairs of trees: the delta never makes another tree than the full artifact", async (t) => {
