@@ -34,11 +34,7 @@ export class ChunkThread implements AsyncDisposable {
       throw new Error("The thread that cuts files into chunks ended early.");
     });
     const [records] = (await Promise.race([once(this.#worker, "message"), ended])) as [Uint8Array[]];
-    return records.map((found) => {
-      const list = new ChunkList();
-      list.append(found);
-      return list;
-    });
+    return records.map((found) => ChunkList.of(found));
   }
 
   /** Resolves when the next piece may be written, or when the thread has ended. */

@@ -98,6 +98,14 @@ export class ChunkList {
   #bytes: Buffer = Buffer.alloc(0);
   #used = 0;
 
+  /** @param records as {@link toBuffer} gives them, which are the list's own from now on */
+  static of(records: Uint8Array): ChunkList {
+    const list = new ChunkList();
+    list.#bytes = Buffer.from(records.buffer, records.byteOffset, records.length);
+    list.#used = records.length;
+    return list;
+  }
+
   /** Takes records as {@link toBuffer} gives them. @returns false when they are no whole records */
   append(records: Uint8Array): boolean {
     if (records.length % RECORD_BYTES !== 0) return false;

@@ -2,7 +2,9 @@ import { open } from "node:fs/promises";
 import { artifactError } from "../../contract/errors.ts";
 
 const NEWLINE = 10;
-/** Bytes that are read at once, and whose lines come together. */
+/** Bytes that are read at once: each time costs a round trip to the thread pool. */
+const READ_BYTES = 128 * 1024;
+/** Bytes whose lines come together: what V8 finds in use when it collects its young heap grows old. */
 const PIECE_BYTES = 32 * 1024;
 /** A character of UTF-16 has at most so many bytes in UTF-8. */
 const MAX_CHARACTER_BYTES = 3;
@@ -25,6 +27,7 @@ export async function* readLines(path: string, maxLineBytes: number): AsyncGener
 export async function* readLineBatches(path: string, maxLineBytes: number): AsyncGenerator<string[], undefined> {
   const tooLong = (): Error =>
     artifactError("limit_exceeded", `${path} has a line of more than ${maxLineBytes} bytes.`);
+  /** The start of a line that goes on in the next piece. */
   let held: Buffer[] = [];
   let heldBytes = 0;
   const hold = (part: Buffer): void => {
@@ -32,12 +35,7 @@ export async function* readLineBatches(path: string, maxLineBytes: number): Asyn
     if (heldBytes > maxLineBytes) throw tooLong();
     if (part.length > 0) held.push(Buffer.from(part));
   };
-  await using file = await open(path);
-  const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
-  for (;;) {
-    const { bytesRead } = await file.read(buffer, 0, PIECE_BYTES);
-    if (bytesRead === 0) break;
-    const piece = buffer.subarray(0, bytesRead);
+  for await (const piece of piecesOf(path)) {
     const first = piece.indexOf(NEWLINE);
     if (first === -1) {
       hold(piece);
@@ -58,4 +56,16 @@ export async function* readLineBatches(path: string, maxLineBytes: number): Asyn
   }
   if (heldBytes > 0) yield [Buffer.concat(held).toString("utf8")];
   return undefined;
+}
+
+/** Reads a file. Each piece is a view of memory that the next one may overwrite. */
+async function* piecesOf(path: string): AsyncGenerator<Buffer> {
+  await using file = await open(path);
+  const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, 0, READ_BYTES);
+    if (bytesRead === 0) return;
+    for (let at = 0; at < bytesRead; at += PIECE_BYTES)
+      yield buffer.subarray(at, Math.min(at + PIECE_BYTES, bytesRead));
+  }
 }
