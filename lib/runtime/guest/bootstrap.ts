@@ -1,12 +1,13 @@
 import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
+import { channelLog } from "./channel-log.ts";
 import { type CallScope, ContextFactory, type GuestFacts } from "./context.ts";
 import { askHealth, type LoadedPlugin, readPlugin } from "./definition.ts";
 import { faultOfAction, messageOf, RequestFault, RuntimeFault, stackOf } from "./fault.ts";
 import { encodeFrame, type Frame, FrameReader, frameWriter } from "./frames.ts";
 import { MAX_RESULT_BYTES, parseJson, serialiseResult } from "./json.ts";
 import { lockDown } from "./lockdown.ts";
-import type { PluginLog, PluginPort } from "./plugin-port.ts";
+import type { PluginPort } from "./plugin-port.ts";
 import { routesOfRouter } from "./router.ts";
 import { GuestRoute, routeKey, runRoute } from "./routes.ts";
 import { installSdkResolution } from "./sdk-resolution.ts";
@@ -107,10 +108,7 @@ const port: PluginPort<Scope> = {
   },
 };
 
-const log: PluginLog = (level, message, fields) => {
-  const body = fields === undefined ? "" : serialiseResult(fields);
-  send({ t: "log", level, message: String(message).slice(0, 8192) }, body);
-};
+const log = channelLog(channel, send);
 
 async function initialise({ facts, entry, replaces, proxied, audited }: InitFrame): Promise<void> {
   try {
