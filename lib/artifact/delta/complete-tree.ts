@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { overMany } from "../../support/buffer-pacing.ts";
 import type { Limits } from "../limits.ts";
 import { comparePaths } from "../tree/compare-paths.ts";
 import { quoted } from "../tree/safe-path.ts";
@@ -54,6 +55,7 @@ export interface CompleteOptions {
  */
 export async function completeTree(options: CompleteOptions): Promise<TreeWriter> {
   const { base, delta, deltaFiles, expected, signal } = options;
+  using _heap = overMany(base.files.length);
   const completion = new Completion(options);
   const lines = readDeltaLines(delta);
   try {

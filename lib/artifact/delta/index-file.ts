@@ -7,7 +7,7 @@ import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
 import * as z from "zod";
 import { artifactError } from "../../contract/errors.ts";
 import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
-import { keepHeapSmallFor, paceBuffers } from "../../support/buffer-pacing.ts";
+import { paceBuffers } from "../../support/buffer-pacing.ts";
 import { DEK_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
 import { sealed } from "../project/cipher.ts";
 import { ChunkList } from "../tree/chunks.ts";
@@ -191,7 +191,6 @@ async function* entriesOf(plain: string): AsyncGenerator<TreeEntry[]> {
     yield entries;
   }
   if (current !== undefined) yield [checked(current)];
-  keepHeapSmallFor(number);
 }
 
 /** The records of a line of chunks; undefined for another line. Characters that are not base64 count for nothing. */

@@ -2,7 +2,6 @@ import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { Manifest } from "../../contract/files/manifest.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
-import { keepHeapSmallFor } from "../../support/buffer-pacing.ts";
 import { checkDigests, embeddedFolders, type OpenOptions, unpackVerified } from "../project/open.ts";
 import { Unpacker } from "../project/unpacker.ts";
 import type { TreeListing } from "../tree/tree-listing.ts";
@@ -51,7 +50,6 @@ export async function openDelta(source: AsyncIterable<Buffer>, options: OpenDelt
     ...(options.signal && { signal: options.signal }),
     thread: unpacker,
   });
-  keepHeapSmallFor(tree.files.length);
   const folders = embeddedFolders(opened.manifest);
   checkDigests(
     {

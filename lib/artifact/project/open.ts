@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { artifactError } from "../../contract/errors.ts";
 import { type Manifest, manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
-import { collectGarbage, freeBuffer, keepHeapSmallFor, paceBuffers } from "../../support/buffer-pacing.ts";
+import { collectAfter, collectGarbage, freeBuffer, paceBuffers } from "../../support/buffer-pacing.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import { parseJson } from "../../support/documents/json.ts";
 import { JSON_LIMITS } from "../../support/documents/limits.ts";
@@ -53,7 +53,7 @@ export async function openArtifact(source: AsyncIterable<Buffer>, options: OpenO
   const opened = await unpackVerified(source, unpacker, options);
   const { digests, ...listing } = await unpacker.tree(MANIFEST_FILE, embeddedFolders(opened.manifest));
   checkDigests(digests, opened.manifest);
-  keepHeapSmallFor(listing.files.length);
+  collectAfter(listing.files.length);
   return { ...opened, listing };
 }
 

@@ -13,7 +13,7 @@ import {
   projectSources,
   SOURCES_FILE,
 } from "../../contract/files/manifest.ts";
-import { keepHeapSmallFor } from "../../support/buffer-pacing.ts";
+import { collectAfter } from "../../support/buffer-pacing.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import { parseYaml } from "../../support/yaml-file.ts";
 import type { Limits } from "../limits.ts";
@@ -94,7 +94,7 @@ export function listProject(
 ): ListedProject {
   const tree = listSourceTree(root, { limits: options.limits, ...(options.include && { include: options.include }) });
   const { members } = tree;
-  keepHeapSmallFor(members.length);
+  collectAfter(members.length);
   const pluginsFolder = pluginsDirname(root, members);
   checkPlan(root, members, options.projectId);
   const sources = readSources(root, members);
@@ -149,7 +149,7 @@ export function listProject(
     manifestBytes: Buffer.byteLength(JSON.stringify(expected)),
     describe(entries) {
       const found = manifestWith(digestsOf(entries));
-      keepHeapSmallFor(members.length);
+      collectAfter(members.length);
       return { tree, entries, manifest: found, manifestBytes: Buffer.from(JSON.stringify(found)), mtime };
     },
   };
