@@ -37,11 +37,13 @@ async function rowsOf(folder: string, { what, many, fill, edit }: Shape): Promis
   const published = await publish(stage, source, "1.1.0");
   const upgraded = await upgrade(stage, many);
   if (!upgraded.stdout.includes('"delta.chosen"')) throw new Error("the upgrade took no delta");
+  const full = await upgrade(stage, many, ["--no-delta"]);
   const row = (program: string, peakMb: number, limitMb: number, detail: string): Row =>
     atMost(`peak memory of ${program}, ${what}`, `${limitMb} MB`, peakMb, limitMb, detail);
   return [
     row("deploy-publish with a delta", published.peakMb, 140, `${published.wall.toFixed(0)} s`),
     row("deploy-project by a delta", upgraded.peakMb, 140, `${upgraded.wall.toFixed(0)} s`),
+    row("deploy-project in full", full.peakMb, 140, `${full.wall.toFixed(0)} s`),
     row("hub-serve with deltas", peakMbOf(stage.hub.pid!), 130, "uploads and downloads"),
   ];
 }

@@ -75,6 +75,7 @@ export async function fetchDelta(
   context: FetchContext,
 ): Promise<VerifiedTree> {
   const { layout, target, staging, limits, signal } = context;
+  // From before the second thread starts, whose heap is to stay small, too.
   using _heap = overMany(base.files ?? 0);
   // The list of the base is read while the hub answers and the delta's bytes come.
   const whole = baseTree(layout, target, base).then((found) => {

@@ -3,8 +3,7 @@ import { closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { artifactError } from "../../contract/errors.ts";
-import { collectGarbage } from "../../support/buffer-pacing.ts";
-import { keepYoungHeapSmall } from "../../support/young-heap.ts";
+import { collectAfter, overMany } from "../../support/buffer-pacing.ts";
 import type { FileTable } from "../tree/file-table.ts";
 import { NewFile } from "../tree/new-file.ts";
 import { type ScanOptions, scanZip, type ZipIndex } from "./directory.ts";
@@ -15,9 +14,6 @@ import { UnzipThread } from "./unzip-thread.ts";
 
 /** With fewer batches the start of a thread takes longer than what it would do. */
 const HELPED_BATCHES = 16;
-
-/** Members from which a young heap that grows is a good part of the memory that unpacking takes. */
-const MANY_MEMBERS = 50_000;
 
 export interface UnzipOptions extends ScanOptions {
   /** A thread that was started while the archive came: it is ended here. Default: one for a large archive. */
@@ -49,10 +45,8 @@ export async function unzip(path: string, folder: string, options: UnzipOptions)
   signal?.throwIfAborted();
   options.onScanned?.(index);
   const { files: members, topFolder } = index;
-  if (members.length >= MANY_MEMBERS) {
-    keepYoungHeapSmall();
-    collectGarbage("major");
-  }
+  collectAfter(members.length);
+  using _heap = overMany(members.length);
   const strip = topFolder === undefined ? 0 : topFolder.length + 1;
   for (const name of index.folders)
     if (name.length > strip) mkdirSync(`${folder}/${name.slice(strip)}`, { mode: 0o755 });
