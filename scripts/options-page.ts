@@ -41,8 +41,12 @@ system are trusted; \`--ca-file\` adds others. \`sealift doctor\` shows what is 
 
 With \`--json\`, every line on stdout is an event, and the last one is the result. \`--fields a,b.c\` prints the chosen fields of each record
 as JSON lines, and \`--csv\` prints CSV with a title line: of a command that lists something, the list, which may be empty; of any other one,
-its result. A field that there is not is refused before anything is asked. Errors stay on stderr, and the exit code tells what happened
+its result. Unknown fields are rejected before any request is sent. Errors stay on stderr, and the exit code tells what happened
 ([errors.md](errors.md)).
+
+Texts of others, such as the error of a host, cannot steer your terminal. In JSON the characters that a terminal obeys are escaped
+(\`\\u009b\`), which is the same value to every reader. CSV and the output of \`--jq\` lose them on a terminal; in a pipe or a file these
+two are the exact bytes.
 `;
 
 const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("<", "&lt;");

@@ -6,7 +6,7 @@ import { common } from "../../lib/options/common.ts";
 import { network } from "../../lib/options/connection.ts";
 import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../../lib/options/layers.ts";
 import { type Given, type Table, type Values, variableOf } from "../../lib/options/option.ts";
-import { printableLines } from "../../lib/support/printable.ts";
+import { printableJson, printableLines } from "../../lib/support/printable.ts";
 import { traced, wantsTraces } from "../../lib/support/tracing/tracing.ts";
 import { declareFlags } from "./flags.ts";
 import type { JqWriter } from "./output/jq.ts";
@@ -52,7 +52,7 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     line: (text) => void this.context.stdout.write(`${printableLines(text)}\n`),
     event: (event) => {
       if (this.#records !== undefined) this.#records.add(event);
-      else this.context.stdout.write(`${JSON.stringify({ v: 1, ...event })}\n`);
+      else this.context.stdout.write(`${printableJson({ v: 1, ...event })}\n`);
     },
   };
 
@@ -74,12 +74,18 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     if (jq !== undefined) {
       if (csv) throw usageError("usage", "--jq and --csv do not go together.", { hint: "jq has @csv." });
       const { JqWriter } = await import("./output/jq.ts");
-      this.#jq = await JqWriter.open(jq, (text) => void this.context.stdout.write(text));
+      this.#jq = await JqWriter.open(jq, this.#writeChosen);
     }
     this.#records = new RecordWriter({ fields, csv, listed: await listed?.() }, (line) =>
-      this.#jq === undefined ? void this.context.stdout.write(`${line}\n`) : this.#jq.add(line),
+      this.#jq === undefined ? this.#writeChosen(`${line}\n`) : this.#jq.add(line),
     );
   }
+
+  /** Writes CSV or jq's texts: a program gets every byte of them, a terminal nothing that it would obey. */
+  readonly #writeChosen = (text: string): void => {
+    const stdout = this.context.stdout as NodeJS.WriteStream;
+    stdout.write(stdout.isTTY ? printableLines(text) : text);
+  };
 
   get #table(): Table {
     return (this.constructor as typeof SealiftCommand).table;

@@ -1,6 +1,7 @@
 import { Cli, Command, type CommandClass } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
 import type { SealiftError } from "../../lib/contract/errors.ts";
+import { printableJson } from "../../lib/support/printable.ts";
 import { describeError, failedResult, meansYes } from "./base.ts";
 import { commandFacts } from "./facts.ts";
 import { commandHelp, helpWidth, overview } from "./help.ts";
@@ -76,9 +77,7 @@ const asksJson = (argv: readonly string[]): boolean => argv.includes("--json") |
 
 /** Tells about a command line that cannot be run. @returns the exit code */
 function tell(error: SealiftError, json: boolean): number {
-  if (json)
-    process.stdout.write(`${JSON.stringify(failedResult(error))}
-`);
+  if (json) process.stdout.write(`${printableJson(failedResult(error))}\n`);
   else process.stderr.write(describeError(error));
   return error.exitCode;
 }

@@ -1,4 +1,5 @@
 import { type Logger, type LoggerOptions, pino } from "pino";
+import { readableLog } from "./log-lines.ts";
 import { LogStream } from "./log-stream.ts";
 
 export type { Logger };
@@ -34,8 +35,8 @@ const lostLines = (lines: number): string =>
   `${JSON.stringify({ level: WARNING, time: new Date().toISOString(), name: "log", msg: `${lines} log lines were lost`, lines })}\n`;
 
 /**
- * Returns a logger of structured JSON on stderr (stdout is data), with secret-bearing fields replaced. Lines that
- * cannot be written are lost and counted; the program goes on.
+ * Returns a logger on stderr (stdout is data), with secret-bearing fields replaced: JSON, or lines for people where
+ * stderr is a terminal. Lines that cannot be written are lost and counted; the program goes on.
  */
 export function createLogger({ name, level = "info" }: LoggingOptions): Logger {
   const options: LoggerOptions = {
@@ -45,5 +46,7 @@ export function createLogger({ name, level = "info" }: LoggingOptions): Logger {
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     base: { name },
   };
-  return pino(options, (standardError ??= new LogStream(process.stderr, lostLines)));
+  const out = (standardError ??= new LogStream(process.stderr, lostLines));
+  if (!process.stderr.isTTY) return pino(options, out);
+  return pino(options, { write: (line) => out.write(readableLog(line)) });
 }

@@ -1,11 +1,27 @@
 /**
- * Text of hubs, plugins and hosts without what a terminal would obey: escape sequences, control and format characters.
+ * Makes a text of others fit for a terminal: hubs, plugins and hosts must not move its cursor, change its title or turn
+ * its writing around. Every output passes through here, whatever its format.
  */
+
+/** Returns one line without what a terminal would obey: escape sequences, control and format characters. */
 export function printable(text: string): string {
   return text
     .replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])?/g, "")
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
 }
 
-/** The same for text of several lines, which stay lines. */
-export const printableLines = (text: string): string => text.split("\n").map(printable).join("\n");
+/** Returns the same for a text of several lines, which stay lines; tabs stay tabs. */
+export const printableLines = (text: string): string =>
+  text
+    .split("\n")
+    .map((line) => line.split("\t").map(printable).join("\t"))
+    .join("\n");
+
+/** The characters that JSON leaves as they are, though a terminal or a reader of lines obeys them. */
+const OBEYED = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+const unitsOf = (character: string): string =>
+  character.split("").reduce((text, unit) => `${text}\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`, "");
+
+/** Returns a value as one line of JSON in which such characters are escaped: the same value for every reader. */
+export const printableJson = (value: unknown): string => JSON.stringify(value).replace(OBEYED, unitsOf);

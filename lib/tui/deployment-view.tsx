@@ -2,8 +2,9 @@ import type { ReactNode } from "react";
 import { sizeText } from "../agent/deployment/sentences.ts";
 import type { DeploymentModel, Stage, StepView } from "../models/deployment.ts";
 import type { TargetView } from "../models/watch.ts";
+import { clock } from "../support/local-time.ts";
 import { Line, type Part } from "./line.tsx";
-import { bar, clock, fit, percent, span, spark, widthOf, wrap } from "./text.ts";
+import { bar, fit, percent, span, spark, widthOf, wrap } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
 interface Props {

@@ -1,9 +1,10 @@
 import { Box, Text } from "ink";
 import type { ReactNode } from "react";
+import { clock, offset } from "../support/local-time.ts";
 import { SMALLEST } from "./layout.ts";
 import { Line, type Part } from "./line.tsx";
 import { KEYS, meant, type Navigation, type Overlay } from "./navigation.ts";
-import { clock, fit, widthOf } from "./text.ts";
+import { fit, widthOf } from "./text.ts";
 
 /** The first line: what this is, how things stand, and the time. */
 export function Header({
@@ -18,7 +19,7 @@ export function Header({
   now: number;
 }): ReactNode {
   const used = 1 + widthOf(title) + facts.reduce((sum, [text]) => sum + widthOf(text), 0);
-  const time = clock(now);
+  const time = `${clock(now)} ${offset(now)}`;
   return (
     <Line
       width={width}

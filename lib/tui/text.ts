@@ -1,5 +1,6 @@
 import cliTruncate from "cli-truncate";
 import stringWidth from "string-width";
+import { clock, day } from "../support/local-time.ts";
 import { printable } from "../support/printable.ts";
 
 /** ASCII and the signs of our own pictures: one column each, whatever the terminal. */
@@ -50,20 +51,9 @@ export function span(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-const two = (value: number): string => String(value).padStart(2, "0");
-
-/** The time of day here, `14:03:37`. */
-export function clock(at: number): string {
-  const date = new Date(at);
-  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
-}
-
-/** The time of day, with its date when that is another day than `now`'s. */
-export function moment(at: number, now: number): string {
-  const date = new Date(at);
-  if (date.toDateString() === new Date(now).toDateString()) return clock(at);
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(at).slice(0, 5)}`;
-}
+/** The time of day, with its date when that is another day than `now`'s. The header tells the zone. */
+export const moment = (at: number, now: number): string =>
+  day(at) === day(now) ? clock(at) : `${day(at)} ${clock(at).slice(0, 5)}`;
 
 /** A whole number with its thousands apart: `100,000`. */
 export const count = (value: number): string => value.toLocaleString("en-US");

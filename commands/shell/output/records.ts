@@ -1,4 +1,5 @@
 import { usageError } from "../../../lib/contract/errors.ts";
+import { printableJson } from "../../../lib/support/printable.ts";
 import { closestTo } from "../../../lib/support/suggestion.ts";
 
 /** Events as records for other programs: chosen fields, or CSV. */
@@ -47,7 +48,7 @@ export class RecordWriter {
     this.#records++;
     const columns = this.#columns;
     if (this.#csv) this.#write(columns.map((name) => csvCell(valueAt(record, name))).join(","));
-    else this.#write(JSON.stringify(Object.fromEntries(columns.map((name) => [name, valueAt(record, name) ?? null]))));
+    else this.#write(printableJson(Object.fromEntries(columns.map((name) => [name, valueAt(record, name) ?? null]))));
   }
 
   /** Ends the output: also an empty list has titles in CSV. */

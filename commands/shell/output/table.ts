@@ -1,4 +1,5 @@
 import stringWidth from "string-width";
+import { localTime } from "../../../lib/support/local-time.ts";
 import { printable } from "../../../lib/support/printable.ts";
 
 /** A column of a table. */
@@ -24,5 +25,13 @@ export function tableLines<T>(columns: readonly Column<T>[], rows: readonly T[],
   );
 }
 
-/** A time as people read it, to the second, UTC. */
-export const timeText = (time: string): string => `${time.slice(0, 19).replace("T", " ")}Z`;
+/**
+ * Returns a time to the second: of this place on a terminal, UTC elsewhere.
+ *
+ * @param time ISO 8601; what is none, such as a hub's lie, is returned as it is
+ */
+export function timeText(time: string, onTerminal = process.stdout.isTTY): string {
+  const at = Date.parse(time);
+  if (Number.isNaN(at)) return time;
+  return onTerminal ? localTime(at) : `${new Date(at).toISOString().slice(0, 19).replace("T", " ")}Z`;
+}

@@ -1,5 +1,6 @@
 import type { WatchEvent } from "../../../lib/agent/watch/events.ts";
 import { watchSentences } from "../../../lib/agent/watch/sentences.ts";
+import { localTime } from "../../../lib/support/local-time.ts";
 
 /** The loop's events as plain lines, each with its time and target. */
 export function watchLines(write: (line: string) => void, withTime: boolean): (event: WatchEvent) => void {
@@ -7,7 +8,9 @@ export function watchLines(write: (line: string) => void, withTime: boolean): (e
   return (event) => {
     const sentence = sentenceOf(event);
     if (sentence === undefined) return;
-    const time = withTime ? `${new Date().toISOString().slice(0, 19)}Z ` : "";
+    const time = withTime
+      ? `${process.stdout.isTTY ? localTime(Date.now()) : `${new Date().toISOString().slice(0, 19)}Z`} `
+      : "";
     write(`${time}${"target" in event ? `${event.target}  ` : ""}${sentence}`);
   };
 }

@@ -26,7 +26,9 @@ export function watchSentences(): (event: WatchEvent) => string | undefined {
         failing.add(event.target);
         return `check failed (${event.code}): ${event.message}`;
       case "check.scheduled":
-        return event.failures === 0 ? undefined : `next try at ${event.at.slice(11, 19)}Z`;
+        return event.failures === 0
+          ? undefined
+          : `next try in ${Math.max(0, Math.round((Date.parse(event.at) - Date.now()) / 1000))} s`;
       case "target.held":
         return `${event.version} is held back (${event.reason}): ${event.message}`;
       case "target.paused":

@@ -1,30 +1,56 @@
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { Writable } from "node:stream";
+import { Cli } from "clipanion";
 import t from "tap";
+import { Fleet } from "../../../commands/deploying/fleet.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../../dist/bin/sealift.js", import.meta.url));
+const EVIL = "\u001b]0;owned\u0007\u001b[2J\u001b[31mred\r\nsecond\u009b31m\u202e\u2028";
 
-t.test("a host's report, or a hub that lies, cannot drive the terminal of whoever looks at the fleet", async (t) => {
-  const evil = "\u001b]0;owned\u0007\u001b[2J\u001b[31mred\r\nsecond\u009b31m\u202e";
+t.test("a host's report, or a hub that lies, cannot steer the terminal of a person who reads it", async (t) => {
   const server = createServer((_request, response) => {
-    const host = { version: evil, status: "failed", error_message: evil, completed_at: evil };
+    const host = { version: EVIL, status: "failed", error_message: EVIL, completed_at: EVIL };
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ [`host${evil}`]: host }));
+    response.end(JSON.stringify({ [`host${EVIL}`]: host }));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   t.teardown(() => server.close());
-  const hubUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const { stdout, stderr } = await promisify(execFile)(
-    process.execPath,
-    [PROGRAM, "fleet", "plugin:a", "--hub-url", hubUrl, "--no-tui"],
-    { env: { PATH: process.env.PATH, SEALIFT_API_KEY: "key" } },
-  );
-  for (const text of [stdout, stderr]) t.notMatch(text.replaceAll("\n", ""), /[\p{Cc}\u202e]/u);
-  t.equal(stdout.trimEnd().split("\n").length, 1, "one host is one line");
-  t.match(stdout, /red/);
+  const hub = ["--hub-url", `http://127.0.0.1:${(server.address() as AddressInfo).port}`, "--api-key", "key"];
+
+  async function print(isTTY: boolean, ...words: string[]): Promise<{ stdout: string; stderr: string }> {
+    const texts = { stdout: "", stderr: "" };
+    const into = (name: keyof typeof texts): Writable =>
+      new Writable({
+        write(chunk: Buffer, _encoding, done) {
+          texts[name] += String(chunk);
+          done();
+        },
+      });
+    const cli = new Cli({ binaryName: "sealift" });
+    cli.register(Fleet);
+    const streams = { stdout: Object.assign(into("stdout"), { isTTY }), stderr: into("stderr") };
+    t.equal(await cli.run(["fleet", "plugin:a", "--no-tui", ...words, ...hub], streams), 0);
+    return texts;
+  }
+
+  const formats = {
+    lines: [],
+    json: ["--json"],
+    fields: ["--fields", "host_id,error_message"],
+    csv: ["--csv"],
+    jq: ["--jq", ".error_message"],
+    "jq as JSON": ["--jq", "."],
+  };
+  for (const [format, words] of Object.entries(formats)) {
+    const { stdout, stderr } = await print(true, ...words);
+    for (const text of [stdout, stderr]) t.notMatch(text.replaceAll("\n", ""), /[\p{Cc}\p{Cf}\u2028]/u, format);
+    t.match(stdout, /red/, format);
+  }
+
+  const event = JSON.parse((await print(false, "--json")).stdout.split("\n")[0]!) as Record<string, unknown>;
+  t.equal(event["error_message"], EVIL, "the value of JSON is the hub's");
+  t.equal((await print(false, "--jq", ".error_message")).stdout, `${EVIL}\n`, "a program gets the bytes of jq");
+  t.match((await print(false, "--csv")).stdout, EVIL, "and of CSV");
 });

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import t from "tap";
+import { clock, localTime, offset } from "../../../lib/support/local-time.ts";
 import { printable } from "../../../lib/support/printable.ts";
-import { bar, clock, count, fit, moment, percent, span, spark, widthOf, wrap } from "../../../lib/tui/text.ts";
+import { bar, count, fit, moment, percent, span, spark, widthOf, wrap } from "../../../lib/tui/text.ts";
 
 t.test("a cell has exactly its width, whatever the text is", async (t) => {
   fc.assert(
@@ -52,6 +53,8 @@ t.test("numbers and times read as people say them", async (t) => {
   t.equal(span(3 * 86_400_000 + 4 * 3_600_000), "3 d 4 h");
   const noon = new Date(2026, 10, 20, 12, 3, 4).getTime();
   t.equal(clock(noon), "12:03:04");
+  t.equal(localTime(noon), `2026-11-20 12:03:04 ${offset(noon)}`);
+  t.equal(Date.parse(localTime(noon).replace(" ", "T").replace(" ", "")), noon, "with its zone it is one moment");
   t.equal(moment(noon, noon + 1000), "12:03:04");
   t.equal(moment(noon, noon + 86_400_000), "2026-11-20 12:03");
 });
