@@ -15,7 +15,7 @@ Every option is a flag, an environment variable, or a key of \`sealift.yaml\` in
 another file). The first of these that gives the option counts:
 
 1. the flag, such as \`--hub-url\`;
-2. the variable, such as \`SEALIFT_HUB_URL\`; an empty one is none;
+2. the variable, such as \`SEALIFT_HUB_URL\`, unless it is empty;
 3. for secrets, a systemd credential of the option's name;
 4. the key of the file, such as \`hub_url\`;
 5. the default.
@@ -26,6 +26,20 @@ variables, and lists in files. Sizes are bytes, or have K, M, G or T (powers of 
 
 An option means the same wherever it is given; commands ignore keys of options that they do not have, and refuse keys that no command has. A key
 marked with ● can also stand in \`watch.yaml\`, for all targets or for one (see [watch.md](watch.md)).
+
+## Trusted folders
+
+A folder's \`sealift.yaml\` may come from somebody else, in a pull request for one. Keys marked with ▲, and all \`*_file\` keys of secrets, say where
+secrets go or come from, or what is trusted or run. They count only
+
+- after \`sealift trust-folder\` in that folder, which remembers the path and digest of the file for you alone; a changed file is trusted no longer;
+- where \`SEALIFT_TRUST_FOLDER\` is the digest of the file (\`sha256:…\`, as \`sealift trust-folder --list\` shows it), or \`yes\`. In CI that runs pull
+  requests of others, use the digest;
+- in a file that you name with \`--config\` or \`SEALIFT_CONFIG\`.
+
+Otherwise the command names the keys that it ignores and goes on without them, or ends with 2 where it needs one of them. Other keys always count.
+
+\`SEALIFT_API_KEY_HUB\` binds the API key of the environment (or of a systemd credential) to one hub: no command sends it to another one.
 
 ## Hubs, proxies and certificates
 
@@ -53,7 +67,8 @@ const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("<
 
 function row(option: Option, inWatch: boolean): string {
   const flag = option.fileOnly ? `--${option.name}-file` : option.flag;
-  const key = `\`${keyOf(option.fileOnly ? `${option.name}-file` : option.name)}\`${inWatch ? " ●" : ""}`;
+  const marks = `${inWatch ? " ●" : ""}${option.guarded || option.fileOnly ? " ▲" : ""}`;
+  const key = `\`${keyOf(option.fileOnly ? `${option.name}-file` : option.name)}\`${marks}`;
   const value = option.choices.length > 0 ? option.choices.join(", ") : option.metavar;
   const cells = [`\`${flag}\``, value, option.help, option.shownDefault ?? "", `\`${variableOf(option.name)}\``, key];
   return `| ${cells.map(cell).join(" | ")} |`;

@@ -24,6 +24,10 @@ export class Login extends withOptions(login) {
 
   url = Option.String({ name: "URL", required: true });
 
+  protected override get hubArgument(): string {
+    return this.url;
+  }
+
   override async run(): Promise<number> {
     const url = URL.parse(this.url);
     if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")

@@ -3,7 +3,7 @@ import type { DoctorOptions, Finding } from "../../lib/agent/doctor.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { examination } from "../../lib/options/agent.ts";
 import { supervisorFrom } from "../deploying/deploy-options.ts";
-import { interruptible, withOptions } from "../shell/base.ts";
+import { interruptible, withOptions, withoutPassword } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { fieldsOf } from "../shell/output/records.ts";
 
@@ -72,5 +72,3 @@ async function* withWall(findings: AsyncIterable<Finding>, projectRoot: string):
   const finding = await examineWall(projectRoot);
   if (finding) yield { check: "sandbox", ...finding };
 }
-
-const withoutPassword = (url: string): string => url.replace(/\/\/[^@/]*@/, "//…@");

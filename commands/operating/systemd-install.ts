@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { systemd } from "../../lib/options/host.ts";
+import { systemd } from "../../lib/options/systemd.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class SystemdInstall extends withOptions(systemd) {

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { Command } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
-import { asSealiftError, type SealiftError, usageError } from "../../lib/contract/errors.ts";
+import { asSealiftError, SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { common } from "../../lib/options/common.ts";
 import { network } from "../../lib/options/connection.ts";
 import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../../lib/options/layers.ts";
 import { type Given, type Table, type Values, variableOf } from "../../lib/options/option.ts";
+import type { OptionsFile } from "../../lib/options/options-file.ts";
 import { printableJson, printableLines } from "../../lib/support/printable.ts";
 import { traced, wantsTraces } from "../../lib/support/tracing/tracing.ts";
 import { declareFlags } from "./flags.ts";
@@ -43,7 +44,13 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     declareFlags(this, this.#table);
   }
 
+  /** The hub that the command asks, where an argument says it. */
+  protected get hubArgument(): string | undefined {
+    return undefined;
+  }
+
   #context: string | undefined;
+  #file: OptionsFile | undefined;
 
   /** The command's own work. @returns the exit code */
   protected abstract run(): Promise<number>;
@@ -166,7 +173,22 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
       ...(file === undefined ? [] : [file]),
     ];
     if ("hubUrl" in this.#table) await this.#addContext();
-    this.options = (await resolveOptions(this.#table, this.layers)) as Values<T & typeof common>;
+    try {
+      this.options = (await resolveOptions(this.#table, this.layers, this.hubArgument)) as Values<T & typeof common>;
+    } catch (thrown) {
+      throw this.#withheld === undefined ? thrown : withHint(asSealiftError(thrown), this.#withheld);
+    }
+    if (this.#withheld === undefined) return;
+    if (this.json && !this.#selects) this.print.event({ event: "warning", message: this.#withheld });
+    else this.context.stderr.write(`warning: ${printableLines(this.#withheld)}\n`);
+  }
+
+  /** The keys of the folder's file that would have counted if the folder were trusted, and what to do about it. */
+  get #withheld(): string | undefined {
+    if (this.#file === undefined || this.#file.withheld.size === 0) return undefined;
+    const { guarded, withheld } = this.#file;
+    const told = [...withheld].map((key) => `${key}: ${withoutPassword(String(guarded.get(key)))}`).join(", ");
+    return `The sealift.yaml of this folder gives ${told}. That does not count before you have read the file and run \`sealift trust-folder\`.`;
   }
 
   /** Adds the hub that a person has logged in to, below everything that was given. */
@@ -194,7 +216,8 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   protected async fileLayer(): Promise<Layer | undefined> {
     const { optionsFile } = await import("../../lib/options/options-file.ts");
     const given = this.given("config") ?? process.env[variableOf("config")];
-    return optionsFile(typeof given === "string" && given !== "" ? given : undefined);
+    this.#file = await optionsFile(typeof given === "string" && given !== "" ? given : undefined);
+    return this.#file;
   }
 
   /** Tells about an error, for people or as the result event. @returns its exit code */
@@ -221,6 +244,16 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     };
   }
 }
+
+const withHint = (error: SealiftError, more: string): SealiftError =>
+  new SealiftError(error.kind, error.code, error.message, {
+    hint: [error.hint, more].filter((hint) => hint !== undefined).join(" "),
+    cause: error.cause,
+    ...(error.faults !== undefined && { faults: error.faults }),
+  });
+
+/** A URL as it may be shown. */
+export const withoutPassword = (url: string): string => url.replace(/\/\/[^@/]*@/, "//…@");
 
 type Statics = Pick<typeof SealiftCommand, keyof typeof SealiftCommand>;
 

@@ -1,6 +1,7 @@
 import type { CommandClass } from "clipanion";
 import { ContextList, ContextShow, ContextUse, Logout } from "../context/contexts.ts";
 import { Login } from "../context/login.ts";
+import { TrustFolder } from "../context/trust-folder.ts";
 import { DeployMarketplace } from "../deploying/deploy-marketplace.ts";
 import { DeployProject } from "../deploying/deploy-project.ts";
 import { Fleet } from "../deploying/fleet.ts";
@@ -111,6 +112,7 @@ export const COMMANDS: readonly CommandClass[] = [
   RuntimeServe,
   Status,
   SystemdInstall,
+  TrustFolder,
   UnpinTarget,
   VersionDelete,
   VersionDiff,

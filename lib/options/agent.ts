@@ -4,7 +4,7 @@ import { connection, network } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { choice, duration, flag, list, path, secret, size, text, url, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
-import { group, optional, requiredWhen } from "./option.ts";
+import { group, guarded, optional, requiredWhen } from "./option.ts";
 
 const root = group("Deployment", {
   projectRoot: path({ help: "Folder to deploy into", default: "." }),
@@ -55,8 +55,8 @@ const deployment = group("Deployment", {
     help: "What is on the disk before a switch counts",
     default: DEPLOYMENT_DEFAULTS.durability,
   }),
-  provisionersConfig: path({ help: "provisioners.yaml: what `provision` steps run" }),
-  notifiersConfig: path({ help: "notifiers.yaml: what `notify` steps run" }),
+  provisionersConfig: guarded(path({ help: "provisioners.yaml: what `provision` steps run" })),
+  notifiersConfig: guarded(path({ help: "notifiers.yaml: what `notify` steps run" })),
   templateEnv: list(
     {
       metavar: "NAME",
@@ -82,7 +82,7 @@ export const supervision = group("Supervisor", {
   systemdScope: choice(["system", "user"], { help: "Which systemd runs the units", default: "system" }),
   k8sNamespace: text({ metavar: "NAME", help: "Kubernetes namespace", defaultText: "the context's" }),
   k8sContext: text({ metavar: "NAME", help: "Kubernetes context", defaultText: "the current one" }),
-  runtimeUrl: url({ help: "Root of the runtime", default: "http://127.0.0.1:8000" }),
+  runtimeUrl: guarded(url({ help: "Root of the runtime", default: "http://127.0.0.1:8000" })),
   pluginKey: requiredWhen(
     secret({ metavar: "KEY", help: "The runtime's plugin key" }),
     ({ supervisor }) => supervisor === "runtime",

@@ -1,56 +1,35 @@
-import { agent, examination } from "./agent.ts";
-import { common } from "./common.ts";
-import { network } from "./connection.ts";
-import {
-  auditList,
-  keyCreation,
-  projectCreation,
-  projectTransfer,
-  versionComparison,
-  versionDeletion,
-  versionYank,
-} from "./devkeys.ts";
-import { systemd } from "./host.ts";
-import { hub, hubBackup, hubMove, hubQuotaSet, hubRestore, hubRetain, hubVerify } from "./hub.ts";
-import { consent, history, logs, pinning, removal, rollback } from "./inspection.ts";
-import { login } from "./login.ts";
-import { marketplacePublication, pluginPublication, searching, signingKey, yanking } from "./marketplace.ts";
+import * as agent from "./agent.ts";
+import * as common from "./common.ts";
+import * as connection from "./connection.ts";
+import * as devkeys from "./devkeys.ts";
+import * as hub from "./hub.ts";
+import * as inspection from "./inspection.ts";
+import * as login from "./login.ts";
+import * as marketplace from "./marketplace.ts";
 import type { Option, Table } from "./option.ts";
-import { plan, planCheck } from "./plan.ts";
-import { keyPair, opening, publish } from "./publish.ts";
-import { audit, development, packing, rights, runtime, scaffold, trial } from "./runtime.ts";
-import { deployed, dryRun, marketplaceSource, projectSource } from "./sources.ts";
-import { fleet, fleetWait, watch } from "./watch.ts";
+import * as plan from "./plan.ts";
+import * as publish from "./publish.ts";
+import * as runtime from "./runtime.ts";
+import * as sources from "./sources.ts";
+import * as systemd from "./systemd.ts";
+import * as watch from "./watch.ts";
 
-/** Every group of options that a command takes its own from. */
-const GROUPS: readonly Table[] = [
-  ...[
-    common,
-    network,
-    login,
-    agent,
-    deployed,
-    dryRun,
-    projectSource,
-    marketplaceSource,
-    watch,
-    fleet,
-    fleetWait,
-    examination,
-    plan,
-    planCheck,
-  ],
-  ...[publish, keyPair, opening, marketplacePublication, yanking, searching, signingKey, keyCreation, projectCreation],
-  ...[projectTransfer, versionComparison, versionDeletion, versionYank],
-  ...[history, rollback, pinning, consent, removal, logs],
-  ...[auditList, hubBackup, hubRestore, hubMove, hubVerify, hubRetain, hubQuotaSet],
-  ...[hub, runtime, scaffold, trial, audit, rights, development, packing, pluginPublication, systemd],
+/** The files that describe options; every table that one of them exports counts. */
+const FILES: readonly object[] = [
+  ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, hub, runtime],
+  systemd,
 ];
+
+const isTable = (value: unknown): value is Table =>
+  typeof value === "object" && value !== null && Object.values(value).every((option) => isOption(option));
+
+const isOption = (value: unknown): value is Option =>
+  typeof value === "object" && value !== null && "flag" in value && "parse" in value;
 
 /** Every option by its name. Several commands may have one of the same name that takes other values. */
 export function optionsByName(): Map<string, Option[]> {
   const found = new Map<string, Option[]>();
-  for (const table of GROUPS) {
+  for (const table of FILES.flatMap((file) => Object.values(file).filter(isTable))) {
     for (const option of Object.values(table)) found.set(option.name, [...(found.get(option.name) ?? []), option]);
   }
   return found;

@@ -1,9 +1,9 @@
 import { duration, path, secret, text, url } from "./kinds.ts";
-import { group, required } from "./option.ts";
+import { group, guarded, required } from "./option.ts";
 
 /** Options of commands that talk to a hub. */
 export const connection = group("Hub", {
-  hubUrl: required(url({ help: "Root of the hub" })),
+  hubUrl: required(guarded(url({ help: "Root of the hub" }))),
   apiKey: required(secret({ metavar: "KEY", help: "API key" })),
   timeoutMs: duration({
     name: "timeout",
@@ -16,5 +16,5 @@ export const connection = group("Hub", {
 /** The way to the hub. These options are the process's, not one target's. */
 export const network = group("Hub", {
   context: text({ metavar: "NAME", help: "Hub of `sealift login` to use", defaultText: "the one in use" }),
-  caFile: path({ help: "Certificates to trust, beside the system's (PEM)" }),
+  caFile: guarded(path({ help: "Certificates to trust, beside the system's (PEM)" })),
 });

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { LOG_LEVELS } from "./common.ts";
 import { choice, duration, flag, list, parsed, path, size, text, whole } from "./kinds.ts";
-import { group, required } from "./option.ts";
+import { group, guarded, required } from "./option.ts";
 
 /** Options of the hub as a service. */
 
@@ -42,28 +42,27 @@ function sourceHostOf(text: string): { shape: (typeof SHAPES)[number]; origin: s
 /** The storage of a hub. */
 export const hubStorage = group("Storage", {
   dataDir: path({ help: "Folder for everything that the hub keeps", default: "./sealift-hub" }),
-  databaseUrl: text({
-    metavar: "URL",
-    help: "postgres://… or sqlite:PATH",
-    defaultText: "hub.sqlite in the data folder",
-  }),
-  kekFile: path({
-    help: "File with the key-encryption keys",
-    defaultText: "systemd credential kek, else kek.json in the data folder",
-  }),
-  kekCommand: text({
-    metavar: "COMMAND",
-    help: "Shell command that prints the key-encryption keys",
-  }),
+  databaseUrl: guarded(
+    text({ metavar: "URL", help: "postgres://… or sqlite:PATH", defaultText: "hub.sqlite in the data folder" }),
+  ),
+  kekFile: guarded(
+    path({
+      help: "File with the key-encryption keys",
+      defaultText: "systemd credential kek, else kek.json in the data folder",
+    }),
+  ),
+  kekCommand: guarded(text({ metavar: "COMMAND", help: "Shell command that prints the key-encryption keys" })),
 });
 
 /** The storage of a hub's artifacts. */
 const blobStorage = group("Storage", {
-  blobUrl: text({
-    metavar: "URL",
-    help: "A folder, or s3://bucket/prefix?endpoint=…&region=…",
-    defaultText: "blobs in the data folder",
-  }),
+  blobUrl: guarded(
+    text({
+      metavar: "URL",
+      help: "A folder, or s3://bucket/prefix?endpoint=…&region=…",
+      defaultText: "blobs in the data folder",
+    }),
+  ),
 });
 
 const { dataDir, databaseUrl } = hubStorage;
@@ -84,8 +83,12 @@ export const hubRestore = {
 export const hubMove = {
   ...group("Target", {
     toDataDir: required(path({ help: "Data folder of the hub's new place" })),
-    toDatabaseUrl: text({ metavar: "URL", help: "New database", defaultText: "hub.sqlite in the new data folder" }),
-    toBlobUrl: text({ metavar: "URL", help: "New place of artifacts", defaultText: "blobs in the new data folder" }),
+    toDatabaseUrl: guarded(
+      text({ metavar: "URL", help: "New database", defaultText: "hub.sqlite in the new data folder" }),
+    ),
+    toBlobUrl: guarded(
+      text({ metavar: "URL", help: "New place of artifacts", defaultText: "blobs in the new data folder" }),
+    ),
   }),
   ...{ dataDir, databaseUrl, ...blobStorage },
 };
@@ -155,13 +158,15 @@ export const hub = {
       { metavar: "ADDRESS", help: "Proxy or network (CIDR) whose X-Forwarded-For is believed" },
       proxyOf,
     ),
-    importHost: list(
-      {
-        metavar: "SHAPE=URL",
-        help: "Import archives from here, not from the usual hosts",
-        defaultText: "github.com, gitlab.com, codeberg.org",
-      },
-      sourceHostOf,
+    importHost: guarded(
+      list(
+        {
+          metavar: "SHAPE=URL",
+          help: "Import archives from here, not from the usual hosts",
+          defaultText: "github.com, gitlab.com, codeberg.org",
+        },
+        sourceHostOf,
+      ),
     ),
     metricsListen: parsed(
       { metavar: "HOST:PORT", help: "Listener for Prometheus; all who reach it read /metrics", defaultText: "none" },

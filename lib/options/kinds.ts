@@ -30,6 +30,7 @@ function option<T>(kind: Kind, facts: Facts<T>, own: Pick<Option<T>, "schema" | 
     fromBytes: undefined,
     form: undefined,
     located: undefined,
+    guarded: false,
     ...own,
     metavar: facts.metavar ?? own.metavar ?? "TEXT",
     shownDefault: facts.defaultText ?? own.shownDefault ?? shown,

@@ -8,7 +8,17 @@ export interface Layer {
   get(name: string): Given | undefined;
   /** The name of a value of this layer in messages. */
   label(name: string): string;
+  /** The only hub that an API key of this layer may be sent to; any hub where it is undefined. */
+  readonly keyHub?: string | undefined;
 }
+
+/** Whether two URLs name one hub. */
+export const isSameHub = (one: string, other: string): boolean => one.replace(/\/+$/, "") === other.replace(/\/+$/, "");
+
+/** The variable that names the only hub for an API key of the environment. */
+export const KEY_HUB_VARIABLE = "SEALIFT_API_KEY_HUB";
+
+const keyHubOf = (environment: NodeJS.ProcessEnv): string | undefined => environment[KEY_HUB_VARIABLE] || undefined;
 
 /** Values of the command line by the option's name. */
 export const flagsLayer = (flags: Readonly<Record<string, Given | undefined>>): Layer => ({
@@ -16,20 +26,23 @@ export const flagsLayer = (flags: Readonly<Record<string, Given | undefined>>): 
   label: (name) => `--${name}`,
 });
 
-/** `SEALIFT_HUB_URL` and the like; an empty variable is none. */
+/** `SEALIFT_HUB_URL` and the like; an empty variable does not count. */
 export const environmentLayer = (environment: NodeJS.ProcessEnv): Layer => ({
   get: (name) => environment[variableOf(name)] || undefined,
   label: variableOf,
+  keyHub: keyHubOf(environment),
 });
 
 /** Credentials that systemd hands over as files of the option's name. */
-export const credentialsLayer = ({ CREDENTIALS_DIRECTORY: folder }: NodeJS.ProcessEnv): Layer => ({
+export const credentialsLayer = (environment: NodeJS.ProcessEnv): Layer => ({
   get(name) {
+    const { CREDENTIALS_DIRECTORY: folder } = environment;
     if (!folder || !name.endsWith("-file")) return undefined;
     const path = join(folder, name.slice(0, -"-file".length));
     return existsSync(path) ? path : undefined;
   },
   label: (name) => `the credential ${name.replace(/-file$/, "")}`,
+  keyHub: keyHubOf(environment),
 });
 
 /** Values of a YAML file by their keys. */

@@ -1,5 +1,5 @@
 import { connection, network } from "./connection.ts";
-import { text } from "./kinds.ts";
+import { flag, text } from "./kinds.ts";
 import { group, optional } from "./option.ts";
 
 /** Options of `login`. */
@@ -9,3 +9,9 @@ export const login = {
   timeoutMs: connection.timeoutMs,
   caFile: network.caFile,
 };
+
+/** Options of `trust-folder`. */
+export const folderTrust = group("Trust", {
+  list: flag({ name: "trust-list", flag: "--list", help: "List the files that are trusted, with their digests" }),
+  remove: flag({ name: "trust-remove", flag: "--remove", help: "Trust the folder no longer" }),
+});

@@ -65,6 +65,11 @@ export interface Option<T = unknown> {
    * Whether a relative path in `watch.yaml` starts at the folder of the file: always, or only if such a file exists.
    */
   readonly located: "always" | "when-it-exists" | undefined;
+  /**
+   * Whether it says where secrets go or come from, or what is trusted or run: the `sealift.yaml` of a folder gives it
+   * only where that folder is trusted.
+   */
+  readonly guarded: boolean;
   /** The JSON Schema of its value in a YAML file. */
   readonly schema: object;
   /** Reads a value. @throws Error whose message continues "--name …" */
@@ -118,6 +123,9 @@ export const optional = <T>(option: Option<T>): Option<T | undefined> => ({
   required: false,
   requiredWhen: undefined,
 });
+
+/** The option, which the `sealift.yaml` of a folder gives only where that folder is trusted. */
+export const guarded = <O extends Option>(option: O): O => ({ ...option, guarded: true });
 
 /** The default of an option that has one, for the parts of the program that run without a command line. */
 export const defaultOf = <T>(option: Option<T>): T => option.default as T;

@@ -3,9 +3,20 @@ import { usageError } from "../contract/errors.ts";
 import { optionsByName } from "./all.ts";
 import { fileLayer, type Layer } from "./layers.ts";
 import { type Given, keyOf } from "./option.ts";
+import { isTrusted } from "./trusted-folders.ts";
 
 /** The configuration file that is read when no `--config` is given and it exists. */
-const DEFAULT_FILE = "sealift.yaml";
+export const DEFAULT_FILE = "sealift.yaml";
+
+/** A file of options. */
+export interface OptionsFile extends Layer {
+  /** Its text, as it was read. */
+  text: string;
+  /** The guarded keys that it gives, with their values. */
+  guarded: ReadonlyMap<string, Given>;
+  /** The guarded keys that a command asked for and did not get, because the folder is not trusted. */
+  withheld: ReadonlySet<string>;
+}
 
 /** Whether YAML holds something that an option may be. */
 export const isGiven = (value: unknown): value is Given =>
@@ -14,25 +25,51 @@ export const isGiven = (value: unknown): value is Given =>
   typeof value === "boolean" ||
   (Array.isArray(value) && value.every((item) => typeof item === "string"));
 
-/** Keys that a file of options may have: those of every option, and of the files that hold secrets. */
-export function knownKeys(): Set<string> {
-  const keys = new Set<string>();
+/**
+ * Keys that a file of options may have, those of every option and of the files that hold secrets, and whether only a
+ * trusted folder may give them.
+ */
+export function knownKeys(): Map<string, { guarded: boolean }> {
+  const keys = new Map<string, { guarded: boolean }>();
   for (const [name, options] of optionsByName()) {
     if (name === "config") continue;
-    keys.add(keyOf(name));
-    if (options.some(({ fromBytes }) => fromBytes !== undefined)) keys.add(keyOf(`${name}-file`));
+    keys.set(keyOf(name), { guarded: options.some(({ guarded }) => guarded) });
+    if (options.some(({ fromBytes }) => fromBytes !== undefined)) keys.set(keyOf(`${name}-file`), { guarded: true });
   }
   return keys;
 }
 
 /**
- * Reads sealift.yaml, or the file given; without either there is nothing to read. @throws UsageError `config_invalid`
+ * Reads the file that a person has named, or the `sealift.yaml` of the current folder; without either there is nothing
+ * to read. What that folder's file says of guarded options counts only where the folder is trusted.
+ *
+ * @throws UsageError `config_invalid`
  */
-export async function optionsFile(given: string | undefined): Promise<Layer | undefined> {
+export async function optionsFile(
+  given: string | undefined,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<OptionsFile | undefined> {
   const path = given ?? (existsSync(DEFAULT_FILE) ? DEFAULT_FILE : undefined);
   if (path === undefined) return undefined;
+  const { values, text } = await readOptions(path);
+  const known = knownKeys();
+  const guarded = new Map(Object.entries(values).filter(([key]) => known.get(key)!.guarded));
+  const withheld = new Set<string>();
+  const layer = fileLayer(values, path);
+  const isFree = given !== undefined || guarded.size === 0 || isTrusted(path, text, environment);
+  const get = (name: string): Given | undefined => {
+    const key = keyOf(name);
+    if (isFree || !guarded.has(key)) return layer.get(name);
+    withheld.add(key);
+    return undefined;
+  };
+  return { ...layer, get, text, guarded, withheld };
+}
+
+/** Reads a file of options, whatever may count of it. @throws UsageError `config_invalid` */
+async function readOptions(path: string): Promise<{ values: Record<string, Given>; text: string }> {
   const { readYaml } = await import("../support/yaml-file.ts");
-  const { value: content, lineOf } = await readYaml(path);
+  const { value: content, lineOf, text } = await readYaml(path);
   const value = content ?? {};
   if (typeof value !== "object" || Array.isArray(value))
     throw usageError("config_invalid", `${path} is not valid: it must hold keys and values.`);
@@ -45,9 +82,9 @@ export async function optionsFile(given: string | undefined): Promise<Layer | un
     else if (isGiven(item)) values[key] = item;
     else malformed.push(`${key}: must be a text, a number, true or false, or a list of texts${lineOf([key])}`);
   }
-  if (unknown.length === 0 && malformed.length === 0) return fileLayer(values, path);
+  if (unknown.length === 0 && malformed.length === 0) return { values, text };
   const { closestTo } = await import("../support/suggestion.ts");
-  const meant = unknown.flatMap((key) => closestTo(key, known) ?? []);
+  const meant = unknown.flatMap((key) => closestTo(key, known.keys()) ?? []);
   const faults = [...malformed, ...unknown];
   const message =
     unknown.length > 0 ? `has unknown keys: ${unknown.join(", ")}` : `is not valid: ${malformed.join("; ")}`;

@@ -2,7 +2,7 @@ import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { flag, list, path, secretBytes, text, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
-import { group, type Known, required, requiredWhen } from "./option.ts";
+import { group, guarded, type Known, required, requiredWhen } from "./option.ts";
 import { deployed } from "./sources.ts";
 
 /** Options of the commands that build, sign, publish and open artifacts. */
@@ -61,7 +61,7 @@ export const opening = {
       "Give the publisher's signer.pub: without it nothing can be verified.",
     ),
     signature: text({ metavar: "BASE64", help: "The signature", defaultText: "from FILE.json" }),
-    dekFile: path({ help: "File with the key in base64 or hex", defaultText: "from FILE.json" }),
+    dekFile: guarded(path({ help: "File with the key in base64 or hex", defaultText: "from FILE.json" })),
     base: path({ metavar: "FOLDER", help: "Complete a delta from this tree of its base version" }),
     out: path({ help: "Leave the tree in this new folder" }),
   }),

@@ -1,21 +1,28 @@
 import { readFileSync } from "node:fs";
 import { SealiftError, usageError } from "../contract/errors.ts";
-import type { Layer } from "./layers.ts";
+import { isSameHub, KEY_HUB_VARIABLE, type Layer } from "./layers.ts";
 import { keyOf, type Option, type Table, type Values, variableOf } from "./option.ts";
 
 /** A value, and how messages call the place that it comes from. */
 interface Found {
   value: unknown;
   label: string;
+  /** The only hub that an API key may be sent to. */
+  keyHub?: string | undefined;
 }
 
 /**
  * The values of a command's options: the first layer that gives an option counts, else its default. Every fault is told
  * at once.
  *
+ * @param hubUrl the hub that the command asks, where no option says it
  * @throws UsageError `usage`, or `credential_unreadable` when nothing else is wrong
  */
-export async function resolveOptions<T extends Table>(table: T, layers: readonly Layer[]): Promise<Values<T>> {
+export async function resolveOptions<T extends Table>(
+  table: T,
+  layers: readonly Layer[],
+  hubUrl?: string,
+): Promise<Values<T>> {
   const faults: SealiftError[] = [];
   const missing: Option[] = [];
   const values: Record<string, unknown> = {};
@@ -24,6 +31,7 @@ export async function resolveOptions<T extends Table>(table: T, layers: readonly
       const found = option.fromBytes === undefined ? plain(option, layers) : secret(option, layers);
       if (found === undefined && isRequired(option, values)) missing.push(option);
       if (found !== undefined) await checkForm(option, found);
+      if (found !== undefined && option.name === "api-key") checkHubOfKey(found, values["hubUrl"] ?? hubUrl);
       values[key] = found?.value;
     } catch (error) {
       if (!(error instanceof SealiftError)) throw error;
@@ -75,18 +83,26 @@ async function checkForm(option: Option, { value, label }: Found): Promise<void>
   throw usageError("usage", `${label} ${JSON.stringify(value)} ${checked.error.issues[0]!.message}.`);
 }
 
+/** Refuses to send an API key to another hub than the one that it is bound to. */
+function checkHubOfKey({ label, keyHub }: Found, hubUrl: unknown): void {
+  if (keyHub === undefined || typeof hubUrl !== "string" || isSameHub(keyHub, hubUrl)) return;
+  throw usageError("usage", `${label} is a key for the hub ${keyHub}, and this command asks ${hubUrl}.`, {
+    hint: `Give the key of that hub, or the hub of that key (${KEY_HUB_VARIABLE}, or the login).`,
+  });
+}
+
 /** Of one layer, the secret itself counts before the file that holds it. */
 function secret(option: Option, layers: readonly Layer[]): Found | undefined {
   for (const layer of layers) {
     const given = layer.get(option.name);
     if (typeof given === "string" || typeof given === "number") {
       const label = layer.label(option.name);
-      return { value: option.fromBytes!(notEmpty(Buffer.from(String(given)), label)), label };
+      return { value: option.fromBytes!(notEmpty(Buffer.from(String(given)), label)), label, keyHub: layer.keyHub };
     }
     const file = layer.get(`${option.name}-file`);
     if (typeof file !== "string") continue;
     const label = layer.label(`${option.name}-file`);
-    return { value: option.fromBytes!(readSecret(file, option.name, label)), label };
+    return { value: option.fromBytes!(readSecret(file, option.name, label)), label, keyHub: layer.keyHub };
   }
   return undefined;
 }

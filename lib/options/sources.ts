@@ -1,6 +1,6 @@
 import * as forms from "./forms.ts";
 import { choice, flag, list, path, secret, text } from "./kinds.ts";
-import { group, optional, required, requiredWhen } from "./option.ts";
+import { group, guarded, optional, required, requiredWhen } from "./option.ts";
 
 /** Options of the two sources of deployments: a project, and the marketplace. */
 
@@ -17,7 +17,7 @@ function gitTokenOf(given: string): readonly [host: string, token: string] {
 export const projectSource = group("Project", {
   deploymentCredential: required(secret({ metavar: "CREDENTIAL", help: "Deployment credential" })),
   signerPublicKey: requiredWhen(
-    path({ metavar: "KEY", help: "The publisher's public key: a file, hex or base64", orText: true }),
+    guarded(path({ metavar: "KEY", help: "The publisher's public key: a file, hex or base64", orText: true })),
     ({ trustOnFirstUse }) => trustOnFirstUse !== true,
     "Give the publisher's signer.pub, or --trust-on-first-use to trust whoever signed the first deployment.",
   ),

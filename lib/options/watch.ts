@@ -3,7 +3,7 @@ import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { parseListen } from "./hub.ts";
 import { duration, flag, parsed, path, text } from "./kinds.ts";
-import { group, type Option, optional, required, requiredWhen, type Table } from "./option.ts";
+import { group, guarded, type Option, optional, required, requiredWhen, type Table } from "./option.ts";
 import { marketplaceSource, projectSource } from "./sources.ts";
 
 const interval = group("Watch", {
@@ -18,7 +18,7 @@ export const dashboard = group("Dashboard", {
 
 /** The options that belong to the watch as a whole. */
 const own = group("Watch", {
-  watchConfig: path({ flag: "--config", help: "watch.yaml: targets and their options" }),
+  watchConfig: guarded(path({ flag: "--config", help: "watch.yaml: targets and their options" })),
   once: flag({ help: "Check and deploy once, then end" }),
   metricsListen: parsed(
     { metavar: "HOST:PORT", help: "Listener for Prometheus; all who reach it read /metrics", defaultText: "none" },

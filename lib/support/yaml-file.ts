@@ -74,11 +74,11 @@ async function readText(path: string, fail: Fail): Promise<string> {
   }
 }
 
-/** Reads a YAML file whose content is checked elsewhere. @throws UsageError `config_invalid` */
-export async function readYaml(path: string): Promise<ParsedYaml> {
+/** Reads a YAML file whose content is checked elsewhere, with its text. @throws UsageError `config_invalid` */
+export async function readYaml(path: string): Promise<ParsedYaml & { text: string }> {
   const text = await readText(path, configInvalid);
   checkLimits(text, path, configInvalid);
-  return soundYaml(parseYamlText(text), path, configInvalid);
+  return { ...soundYaml(parseYamlText(text), path, configInvalid), text };
 }
 
 /** Reads and parses a YAML file with {@link parseForeignYaml}. */

@@ -101,7 +101,7 @@ t.test("a file of keys that others may read is refused", async (t) => {
   const { file, run, loggedIn } = person(t);
   await loggedIn(hub, "one");
   await chmod(file, 0o644);
-  t.match(await run("key list"), { code: 2, stderr: /credential_unreadable.*other users may read it.*\n.*chmod 600/ });
+  t.match(await run("key list"), { code: 2, stderr: /credential_unreadable.*\n.*chmod 600/ });
 });
 
 t.test("on a terminal the key is asked for, and not shown", { skip: needsProgram("tmux", "-V") }, async (t) => {

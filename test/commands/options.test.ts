@@ -103,6 +103,7 @@ const places: Record<string, (table: Table) => Parameters<typeof resolved>[2]> =
     environment: Object.fromEntries(samples(table).map(([{ name }, value]) => [variableOf(name), value])),
   }),
   "its key in sealift.yaml": (table) => ({
+    environment: { SEALIFT_TRUST_FOLDER: "yes" },
     file: samples(table)
       // watch.yaml takes the place of this file.
       .filter(([{ name }]) => name !== "watch-config")

@@ -185,7 +185,7 @@ t.test("a project goes from a source tree to a host through the real programs", 
       );
       const fromFile = await shell("deploy-project", ["--deployment-credential-file", "-"], {
         cwd,
-        env: { SEALIFT_HUB_URL: world.hubUrl },
+        env: { SEALIFT_HUB_URL: world.hubUrl, SEALIFT_TRUST_FOLDER: "yes" },
         stdin: `${world.hostKey.deployment_credential}\n`,
       });
       t.equal(fromFile.code, 0, fromFile.stderr);
@@ -193,6 +193,7 @@ t.test("a project goes from a source tree to a host through the real programs", 
         cwd,
         env: {
           SEALIFT_HUB_URL: "http://127.0.0.1:9",
+          SEALIFT_TRUST_FOLDER: "yes",
           SEALIFT_DEPLOYMENT_CREDENTIAL: world.hostKey.deployment_credential,
         },
       });

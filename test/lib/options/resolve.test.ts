@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { agent } from "../../../lib/options/agent.ts";
+import { contextLayer } from "../../../lib/options/contexts.ts";
 import { choice, duration, flag, list, secret, secretBytes, size, text, whole } from "../../../lib/options/kinds.ts";
 import { credentialsLayer, environmentLayer, fileLayer, flagsLayer } from "../../../lib/options/layers.ts";
 import { group, required, requiredWhen } from "../../../lib/options/option.ts";
@@ -173,3 +174,18 @@ t.test("a public key by its name is no secret", async (t) => {
     hint: /signer\.key/,
   });
 });
+
+t.test(
+  "a key of a login or of a bound environment goes to its own hub, also where a target names another one",
+  async (t) => {
+    const stored = { v: 1, current: "one", contexts: { one: { hub_url: "http://one", api_key: "k" } } } as const;
+    const needed = { hubUrl: agent.hubUrl, apiKey: requiredKey };
+    const bound = environmentLayer({ SEALIFT_API_KEY: "k", SEALIFT_API_KEY_HUB: "http://one/" });
+    for (const layer of [contextLayer(stored, undefined, undefined), bound]) {
+      const target = (hub_url: string) => [fileLayer({ hub_url }, "watch.yaml"), layer];
+      t.match(await resolveOptions(needed, target("http://one")), { apiKey: "k" });
+      await t.rejects(resolveOptions(needed, target("http://two")), { code: "usage" });
+      await t.rejects(resolveOptions({ apiKey: requiredKey }, [layer], "http://two"), { code: "usage" });
+    }
+  },
+);

@@ -1,0 +1,44 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { usageError } from "../contract/errors.ts";
+import { writeFileAtomic } from "../support/files.ts";
+
+/** JSON files of one user: below `XDG_CONFIG_HOME`, else `~/.config`, with mode 0600. */
+
+/** The path of such a file. */
+export const userFile = (name: string, environment: NodeJS.ProcessEnv = process.env): string =>
+  join(environment.XDG_CONFIG_HOME || join(homedir(), ".config"), "sealift", name);
+
+/**
+ * Reads such a file, or returns `undefined` when there is no file.
+ *
+ * @param isOurs whether the content is what Sealift writes
+ * @param hint the advice for a file that cannot be used
+ * @throws UsageError `credential_unreadable` when other users may read it, or its content is not ours
+ */
+export function readUserFile<T extends object>(
+  file: string,
+  isOurs: (found: T) => boolean,
+  hint: string,
+): T | undefined {
+  if (!existsSync(file)) return undefined;
+  const refuse = (why: string, advice = hint) =>
+    usageError("credential_unreadable", `${file} ${why}.`, { hint: advice });
+  if ((statSync(file).mode & 0o077) !== 0)
+    throw refuse("may be read by other users", `Run \`chmod 600 ${file}\`. Or: ${hint}`);
+  try {
+    const found = JSON.parse(readFileSync(file, "utf8")) as T;
+    if (isOurs(found)) return found;
+  } catch (error) {
+    throw refuse(`cannot be read: ${(error as Error).message}`);
+  }
+  throw refuse("was not written by Sealift");
+}
+
+/** Replaces such a file at once; its folder gets mode 0700. */
+export async function writeUserFile(file: string, content: object): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await writeFileAtomic(file, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+}
