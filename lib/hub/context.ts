@@ -10,6 +10,7 @@ import type { CheckArchive } from "./publications/archive-check.ts";
 import type { SourceHosts } from "./publications/import/sources.ts";
 import type { Database } from "./records/port.ts";
 import type { ReportQueue } from "./records/report-queue.ts";
+import type { Sightings } from "./records/sightings.ts";
 
 /** The context that every mount works with. */
 export interface HubContext {
@@ -28,6 +29,7 @@ export interface HubContext {
   rateLimits: RateLimits | undefined;
   rateCounts: SharedCounts;
   reports: ReportQueue;
+  sightings: Sightings;
   sessionTokens: SessionTokens;
   /** Looks at a ZIP before it becomes visible. */
   checkArchive: CheckArchive;

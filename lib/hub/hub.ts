@@ -21,6 +21,7 @@ import { SourceHosts } from "./publications/import/sources.ts";
 import { openDatabase } from "./records/database.ts";
 import { registerKeks } from "./records/keks.ts";
 import { ReportQueue } from "./records/report-queue.ts";
+import { Sightings } from "./records/sightings.ts";
 import { prepareAdminKey } from "./start/admin-key.ts";
 import { openDataDir } from "./start/data-dir.ts";
 import { prepareKeks } from "./start/keks.ts";
@@ -102,6 +103,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     maxArtifactBytes: options.maxArtifactBytes ?? DEFAULTS.maxArtifactBytes,
     rateLimits: options.rateLimits === false ? undefined : { ...DEFAULTS.rateLimits, ...options.rateLimits },
     rateCounts: opened.use(new SharedCounts(database, clock.now, logger)),
+    sightings: opened.use(new Sightings(database.kysely, clock.now)),
     reports: new ReportQueue(database.kysely, database.dialect === "postgres"),
     sessionTokens: new SessionTokens(await hubKey(database.kysely, keyring, "session-tokens", clock.iso())),
     checkArchive: options.checkArchive ?? checkArchive,

@@ -7,6 +7,8 @@ export const HEADERS = {
   repo: "X-Repo",
   pluginKey: "X-Plugin-Key",
   requestId: "X-Request-Id",
+  /** The host that polls, percent-encoded: the fleet view says when each was last heard of. */
+  host: "X-Sealift-Host",
 } as const;
 
 /** The prefix of `X-Signature`, before the lower-case hexadecimal HMAC. */

@@ -115,6 +115,7 @@ export const AUDIT_ACTIONS = [
   "signing-key.forget",
   "admin-key.renew",
   "kek.rotate",
+  "host.forget",
   "quota.set",
   "quota.remove",
 ] as const;

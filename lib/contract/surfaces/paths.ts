@@ -33,6 +33,7 @@ export const paths = {
   authorize: () => `${MOUNTS.deploy}/v1/deployments/authorize`,
   reportProject: () => `${MOUNTS.deploy}/v1/deployments/report`,
   publish: (project: string) => `${MOUNTS.deploy}/v1/projects/${segment(project)}/publish`,
+  projectHost: (project: string, host: string) => `${paths.projectHosts(project)}/${segment(host)}`,
   projectHosts: (project: string) => `${MOUNTS.deploy}/v1/projects/${segment(project)}/hosts`,
   /** The expiring download of a stored artifact; only the hub itself builds it. */
   download: (artifact: string) => `${MOUNTS.deploy}/v1/downloads/${segment(artifact)}`,
@@ -43,6 +44,8 @@ export const paths = {
   grants: (kind: MarketplaceKind, slug: string) => `${paths.detail(kind, slug)}/grants`,
   grant: (kind: MarketplaceKind, slug: string, owner: string) => `${paths.grants(kind, slug)}/${segment(owner)}`,
   report: () => `${MOUNTS.deployments}/deployments/report`,
+  host: (kind: MarketplaceKind, slug: string, host: string) => `${paths.hosts(kind, slug)}/${segment(host)}`,
+  fleets: () => `${MOUNTS.deployments}/deployments/fleets`,
   hosts: (kind: MarketplaceKind, slug: string) => `${MOUNTS.deployments}/deployments/${kind}/${segment(slug)}/hosts`,
 
   apiKeys: () => `${MOUNTS.devkeys}/api-keys`,

@@ -7,6 +7,17 @@ export type DeploymentStatus = z.infer<typeof deploymentStatus>;
 /** The version that runs on the host after the deployment: null when none does, left out when nobody tells. */
 export const runningVersionField = z.string().max(128).nullish();
 
+/** When the host last asked for the latest version, to the hour. Only in fleet views, and only of hosts that say their name. */
+export const seenAtField = timestamp.optional();
+
+/** A fleet that the key may see, and the number of its hosts. */
+export const fleetSummary = z.object({
+  target: z.string().describe("`plugin:SLUG`, `service:SLUG` or `project:ID`"),
+  name: z.string().nullable().describe("A project's name"),
+  hosts: z.int().nonnegative(),
+});
+export type FleetSummary = z.infer<typeof fleetSummary>;
+
 /** Request body of surface A's report route (docs/contract/marketplace.md#reports). */
 export const deploymentReport = z.object({
   kind: z.enum(["plugin", "service"]),

@@ -16,6 +16,8 @@ export interface ProjectAccess {
   session(request: FastifyRequest, projectId: string, ...scopes: Scope[]): Promise<Session>;
   /** @throws 401, 403; 404 for administrators only, when there is no such project */
   publishable(request: FastifyRequest, projectId: string): Promise<Principal>;
+  /** A key that may change what belongs to the project. @throws 401, 403; 404 for administrators only */
+  manageable(request: FastifyRequest, projectId: string): Promise<Principal>;
   /** A session or key that may read the project's fleet. @throws 401, 403; 404 for administrators only */
   readable(request: FastifyRequest, projectId: string): Promise<void>;
 }
@@ -51,6 +53,12 @@ export function projectAccess({ hub, authentication }: MountOptions): ProjectAcc
       const principal = await authentication.key(request);
       requireScope(principal, "publish");
       await requireControl(principal, projectId, "The key may not publish to this project.");
+      return principal;
+    },
+    async manageable(request, projectId) {
+      const principal = await authentication.key(request);
+      requireScope(principal, "projects");
+      await requireControl(principal, projectId, "The key is not for this project.");
       return principal;
     },
     async readable(request, projectId) {

@@ -4,6 +4,7 @@ import type { Scope } from "../../contract/surfaces/keys.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { MountOptions } from "../http/documentation.ts";
 import { forbidden, keyMissing, keyRejected, notFound } from "../http/errors.ts";
+import { loggedTarget } from "../records/reports.ts";
 import {
   findVisibleTarget,
   findVisibleVersion,
@@ -55,6 +56,8 @@ export function targetAccess(kind: MarketplaceKind, { hub, authentication }: Mou
       const { principal, target } = await findVisibleTarget(statements, question(request, slug));
       if (principal === undefined && carriesKey(request)) throw authentication.rejected(request, keyRejected());
       if (target === undefined) throw noSuchTarget(kind);
+      if (principal !== undefined)
+        hub.sightings.note(request, { holder: principal.owner, target: loggedTarget(kind, slug) });
       return target;
     },
     async version(request, slug, version) {

@@ -3,13 +3,18 @@ import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { countRows } from "../buffer-collection.ts";
-import { countChanges, hostPages, type HostRow, type View } from "../records/fleet.ts";
+import { hostPages, type HostRow, type View, viewState } from "../records/fleet.ts";
 import type { Statements } from "../records/port.ts";
-import { unprocessable } from "./errors.ts";
+import { notFound, unprocessable } from "./errors.ts";
 import { matchesEtag } from "./ranges.ts";
 
 /** The header that carries the cursor for the next `?since=`. */
 export const CURSOR_HEADER = "X-Cursor";
+
+/** The header of an answer with every host of the view, though only changes were asked for: others are gone. */
+export const WHOLE_HEADER = "X-Whole-View";
+
+export const noSuchHost = () => notFound("The fleet has no such host.");
 
 export const fleetQuery = z.object({
   since: z
@@ -19,7 +24,8 @@ export const fleetQuery = z.object({
     .describe(`Gives only hosts that changed since an earlier answer; its value is that answer's ${CURSOR_HEADER}.`),
 });
 
-const member = ({ host_id, record }: HostRow) => `${JSON.stringify(host_id)}:${record}`;
+const member = ({ host_id, record, seen_at }: HostRow) =>
+  `${JSON.stringify(host_id)}:${seen_at === null ? record : `${record.slice(0, -1)},"seen_at":"${seen_at}"}`}`;
 
 /** The view as JSON text: an object keyed by host id, in host-id order, piece by piece. */
 async function* fleetText(statements: Statements, view: View, since: number): AsyncGenerator<string> {
@@ -36,12 +42,12 @@ async function* fleetText(statements: Statements, view: View, since: number): As
   yield opening === "{" ? "{}" : "}";
 }
 
-function cursorOf(since: string | undefined, changes: number): number {
+function cursorOf(since: string | undefined, { changes, forgotten }: { changes: number; forgotten: number }): number {
   if (since === undefined || since === "") return 0;
   const cursor = /^\d{1,15}$/.test(since) ? Number(since) : undefined;
   if (cursor === undefined) throw unprocessable(`since: must be the ${CURSOR_HEADER} of an earlier answer.`);
-  // The cursor of another database's past: everything is new.
-  return cursor > changes ? 0 : cursor;
+  // The cursor of another database's past, or from before a host was forgotten: the answer is the whole view.
+  return cursor > changes || cursor < forgotten ? 0 : cursor;
 }
 
 /**
@@ -56,12 +62,14 @@ export async function sendFleetView(
   view: View,
   { since, ifEmpty }: { since: string | undefined; ifEmpty?: () => Promise<void> },
 ): Promise<FastifyReply> {
-  const changes = await countChanges(statements, view);
+  const state = await viewState(statements, view);
+  const { changes } = state;
   if (changes === 0) await ifEmpty?.();
-  const cursor = cursorOf(since, changes);
+  const cursor = cursorOf(since, state);
   const etag = cursor === 0 ? `"fleet-${changes}"` : `"fleet-${changes}-since-${cursor}"`;
   reply.headers({ etag, "cache-control": "private, no-cache", [CURSOR_HEADER.toLowerCase()]: String(changes) });
   if (matchesEtag(request.headers["if-none-match"], etag)) return reply.code(304).send();
+  if (cursor === 0) reply.header(WHOLE_HEADER.toLowerCase(), "true");
   reply.header("content-type", "application/json; charset=utf-8");
   if (request.method === "HEAD") return reply.send();
   if (changes === 0 || cursor === changes) return reply.send("{}");

@@ -59,7 +59,16 @@ const HEADERS_OF = {
 } as const;
 
 /** Headers that make a request more than a poll: a range, a body, a protocol of its own. */
-const UNUSUAL = ["range", "if-range", "content-length", "transfer-encoding", "expect", "upgrade", "accept-version"];
+const UNUSUAL = [
+  HEADERS.host.toLowerCase(),
+  "range",
+  "if-range",
+  "content-length",
+  "transfer-encoding",
+  "expect",
+  "upgrade",
+  "accept-version",
+];
 
 /** Reads a request as a poll. Returns undefined for everything that is not plainly one. */
 export function pollOf({ method, url = "", headers, httpVersion }: IncomingMessage): Poll | undefined {

@@ -11,15 +11,18 @@ import {
   projectReport,
   projectReportAnswer,
 } from "../../contract/surfaces/deploy.ts";
+import { seenAtField } from "../../contract/surfaces/reports.ts";
+import { audited } from "../access/audit.ts";
 import { authorizeDek } from "../access/authorize-dek.ts";
 import { projectAccess } from "../access/project-access.ts";
-import { errors, type MountOptions, notModified, security } from "../http/documentation.ts";
+import { errors, type MountOptions, noContent, notModified, security } from "../http/documentation.ts";
 import { HubError, notFound } from "../http/errors.ts";
-import { fleetQuery, sendFleetView } from "../http/fleet-view.ts";
+import { fleetQuery, noSuchHost, sendFleetView } from "../http/fleet-view.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { matchesEtag } from "../http/ranges.ts";
 import { findArtifact } from "../records/artifacts.ts";
 import { deltasOf } from "../records/deltas.ts";
+import { forgetHost } from "../records/fleet.ts";
 import { storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
 
@@ -56,7 +59,9 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
     },
     // Agents poll this: the session, its key and the answer are one indexed statement.
     async handler(request, reply) {
-      const { latestVersion: version } = await access.session(request, request.params.project_id, "deploy", "read");
+      const { project_id: target } = request.params;
+      const { latestVersion: version } = await access.session(request, target, "deploy", "read");
+      hub.sightings.note(request, { holder: "", target });
       if (version === null) throw new HubError(404, "no_version", "No version has been published yet.");
       const etag = `"${version}"`;
       void reply.header("etag", etag).header("cache-control", "private, no-cache");
@@ -151,12 +156,35 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
       security: security.keyOrSession,
       params: projectParams,
       querystring: fleetQuery,
-      response: { 200: z.record(z.string(), projectHost), 304: notModified, ...errors(401, 403, 404, 422) },
+      response: {
+        200: z.record(z.string(), projectHost.extend({ seen_at: seenAtField })),
+        304: notModified,
+        ...errors(401, 403, 404, 422),
+      },
     },
     async handler(request, reply) {
       const { project_id: target } = request.params;
       await access.readable(request, target);
       return sendFleetView(request, reply, statements, { holder: "", target }, { since: request.query.since });
+    },
+  });
+
+  app.delete("/v1/projects/:project_id/hosts/:host_id", {
+    schema: {
+      tags,
+      summary: "Forget a host of the project's fleet, until it reports again",
+      security: security.key,
+      params: projectParams.extend({ host_id: z.string().max(255) }),
+      response: { 204: noContent, ...errors(401, 403, 404) },
+    },
+    async handler(request, reply) {
+      const { project_id: target, host_id: host } = request.params;
+      const principal = await access.manageable(request, target);
+      await audited(hub, request, principal, async (transaction, tell) => {
+        if (!(await forgetHost(transaction, { holder: "", target }, host))) throw noSuchHost();
+        await tell({ action: "host.forget", subject: target, facts: { host_id: host } });
+      });
+      return reply.code(204).send(null);
     },
   });
 };

@@ -3,12 +3,23 @@ import * as z from "zod";
 import { timestamp } from "../../contract/identifiers.ts";
 import { page } from "../../contract/surfaces/keys.ts";
 import { marketplaceKind, type ReportRecord, reportRecord } from "../../contract/surfaces/marketplace.ts";
-import { deploymentReport, deploymentStatus } from "../../contract/surfaces/reports.ts";
-import { requireScope } from "../access/principal.ts";
+import { deploymentReport, deploymentStatus, fleetSummary, seenAtField } from "../../contract/surfaces/reports.ts";
+import { audited } from "../access/audit.ts";
+import { isAdministrator, requireScope } from "../access/principal.ts";
 import { noSuchTarget, targetAccess } from "../access/target-access.ts";
-import { errors, type MountOptions, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { fleetQuery, sendFleetView } from "../http/fleet-view.ts";
+import {
+  errors,
+  type MountOptions,
+  noContent,
+  notModified,
+  pageOf,
+  pageQuery,
+  security,
+} from "../http/documentation.ts";
+import { forbidden } from "../http/errors.ts";
+import { fleetQuery, noSuchHost, sendFleetView } from "../http/fleet-view.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
+import { forgetHost, listViews } from "../records/fleet.ts";
 import { listReports } from "../records/report-history.ts";
 import { loggedTarget, storeTargetReport } from "../records/reports.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
@@ -60,7 +71,11 @@ export const deployments: FastifyPluginAsyncZod<MountOptions> = async (app, opti
       security: security.key,
       params,
       querystring: fleetQuery,
-      response: { 200: z.record(z.string(), reportRecord), 304: notModified, ...errors(401, 403, 404, 422) },
+      response: {
+        200: z.record(z.string(), reportRecord.extend({ seen_at: seenAtField })),
+        304: notModified,
+        ...errors(401, 403, 404, 422),
+      },
     },
     async handler(request, reply) {
       const principal = await authentication.key(request);
@@ -75,6 +90,54 @@ export const deployments: FastifyPluginAsyncZod<MountOptions> = async (app, opti
           if (target === undefined) throw noSuchTarget(kind);
         },
       });
+    },
+  });
+
+  app.delete("/deployments/:kind/:slug/hosts/:host_id", {
+    schema: {
+      tags,
+      summary: "Forget a host of the own fleet, until it reports again",
+      security: security.key,
+      params: params.extend({ host_id: z.string().max(255) }),
+      response: { 204: noContent, ...errors(401, 403, 404, 422) },
+    },
+    async handler(request, reply) {
+      const principal = await authentication.key(request);
+      requireScope(principal, "projects");
+      const { kind, slug, host_id: host } = request.params;
+      if (principal.projectId !== null) {
+        const { target } = await findVisibleTarget(statements, accesses[kind].question(request, slug));
+        if (target?.id !== principal.projectId) throw forbidden(`The key is not for this ${kind}.`);
+      }
+      const target = loggedTarget(kind, slug);
+      await audited(hub, request, principal, async (transaction, tell) => {
+        if (!(await forgetHost(transaction, { holder: principal.owner, target }, host))) throw noSuchHost();
+        await tell({ action: "host.forget", subject: target, facts: { host_id: host } });
+      });
+      return reply.code(204).send(null);
+    },
+  });
+
+  app.get("/deployments/fleets", {
+    schema: {
+      tags,
+      summary: "The fleets that the key may see: of its owner's reports, and of the projects that it controls",
+      security: security.key,
+      querystring: pageQuery,
+      response: { 200: page(fleetSummary), ...errors(401, 403, 422) },
+    },
+    async handler(request) {
+      const principal = await authentication.key(request);
+      requireScope(principal, "read");
+      const { limit, cursor } = request.query;
+      const projects =
+        principal.projectId === null
+          ? { owner: isAdministrator(principal) ? undefined : principal.owner }
+          : { id: principal.projectId };
+      const views = await listViews(db, principal.owner, projects, { after: cursor, limit: limit + 1 });
+      const { items, next } = pageOf(views, limit, ({ target }) => target);
+      const named = (target: string): string => (target.includes("/") ? target.replace("/", ":") : `project:${target}`);
+      return { items: items.map((view) => ({ ...view, target: named(view.target) })), next };
     },
   });
 

@@ -1,20 +1,21 @@
-import type { Statements } from "./port.ts";
+import type { Queries, Statements, Transacted } from "./port.ts";
 
 /** Hosts of one database page: what a fleet view holds in memory. */
 const PAGE_HOSTS = 100;
 
-const VIEW = "SELECT changes FROM views WHERE holder = ? AND target = ?";
-const HOSTS = `SELECT host_id, record FROM hosts WHERE holder = ? AND target = ? AND host_id > ?
+const VIEW = "SELECT changes, forgotten FROM views WHERE holder = ? AND target = ?";
+const HOSTS = `SELECT host_id, record, seen_at FROM hosts WHERE holder = ? AND target = ? AND host_id > ?
   ORDER BY host_id LIMIT ${PAGE_HOSTS}`;
-const CHANGED = `SELECT host_id, record FROM hosts WHERE holder = ? AND target = ? AND change > ?
+const CHANGED = `SELECT host_id, record, seen_at FROM hosts WHERE holder = ? AND target = ? AND change > ?
   ORDER BY change LIMIT ${PAGE_HOSTS + 1}`;
-const CHANGED_HOSTS = `SELECT host_id, record FROM hosts WHERE holder = ? AND target = ? AND host_id > ? AND change > ?
+const CHANGED_HOSTS = `SELECT host_id, record, seen_at FROM hosts WHERE holder = ? AND target = ? AND host_id > ? AND change > ?
   ORDER BY host_id LIMIT ${PAGE_HOSTS}`;
 
 /** A host's newest record, as JSON text. */
 export interface HostRow {
   host_id: string;
   record: string;
+  seen_at: string | null;
 }
 
 /** One fleet: a holder is an owner on surface A, and empty on surface B. */
@@ -23,10 +24,13 @@ export interface View {
   target: string;
 }
 
-/** Returns how many changes a view has had; 0 for one without any report. */
-export async function countChanges(statements: Statements, { holder, target }: View): Promise<number> {
+/** Reads how many changes a view has had, and the last one that forgot a host; 0 for a view without any. */
+export async function viewState(
+  statements: Statements,
+  { holder, target }: View,
+): Promise<{ changes: number; forgotten: number }> {
   const row = await statements.first(VIEW, [holder, target]);
-  return row === undefined ? 0 : Number(row["changes"]);
+  return { changes: Number(row?.["changes"] ?? 0), forgotten: Number(row?.["forgotten"] ?? 0) };
 }
 
 /** Bytewise order of the UTF-8 text, as the databases sort. */
@@ -61,4 +65,74 @@ export async function* hostPages(
     if (page.length < PAGE_HOSTS) return;
     after = last.host_id;
   }
+}
+
+/**
+ * Takes a host out of a view until it reports again. Its reports stay in the log.
+ *
+ * @returns false when the view has no such host; nothing has changed then
+ */
+export async function forgetHost(transaction: Transacted, { holder, target }: View, hostId: string): Promise<boolean> {
+  // The view's row first, as reports do: its lock keeps changes in their order.
+  await transaction
+    .updateTable("views")
+    .set((eb) => ({ changes: eb("changes", "+", 1), forgotten: eb("changes", "+", 1) }))
+    .where("holder", "=", holder)
+    .where("target", "=", target)
+    .execute();
+  const { numDeletedRows } = await transaction
+    .deleteFrom("hosts")
+    .where("holder", "=", holder)
+    .where("target", "=", target)
+    .where("host_id", "=", hostId)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}
+
+/** A view with the number of its hosts. */
+export interface CountedView {
+  target: string;
+  name: string | null;
+  hosts: number;
+}
+
+/**
+ * Lists the views of an owner's reports, and those of the projects that a key controls, by target.
+ *
+ * @param projects the only project, or whose projects: `undefined` for every owner's
+ */
+export async function listViews(
+  db: Queries,
+  holder: string,
+  projects: { id: string } | { owner: string | undefined },
+  { after, limit }: { after: string; limit: number },
+): Promise<CountedView[]> {
+  const rows = await db
+    .selectFrom("views as v")
+    .leftJoin("projects as p", (join) => join.onRef("p.id", "=", "v.target").on("v.holder", "=", ""))
+    .select((eb) => [
+      "v.target",
+      "p.name",
+      eb
+        .selectFrom("hosts as h")
+        .select((count) => count.fn.countAll<number>().as("count"))
+        .whereRef("h.holder", "=", "v.holder")
+        .whereRef("h.target", "=", "v.target")
+        .as("hosts"),
+    ])
+    .where((eb) =>
+      eb.or([
+        eb("v.holder", "=", holder),
+        eb.and([
+          eb("p.kind", "=", "project"),
+          ...("id" in projects ? [eb("p.id", "=", projects.id)] : []),
+          ...("owner" in projects && projects.owner !== undefined ? [eb("p.owner", "=", projects.owner)] : []),
+        ]),
+      ]),
+    )
+    .where("v.target", ">", after)
+    .orderBy("v.target")
+    .limit(limit)
+    .execute();
+  return rows.map(({ target, name, hosts }) => ({ target, name, hosts: Number(hosts) }));
 }

@@ -282,6 +282,16 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
           .execute();
       },
     },
+
+    "0003-fleets-that-forget": {
+      async up(db: Kysely<unknown>) {
+        await db.schema
+          .alterTable("views")
+          .addColumn("forgotten", "bigint", (column) => column.notNull().defaultTo(0))
+          .execute();
+        await db.schema.alterTable("hosts").addColumn("seen_at", text).execute();
+      },
+    },
   };
 };
 

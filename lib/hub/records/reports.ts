@@ -61,7 +61,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
 
     const { changes } = await transaction
       .insertInto("views")
-      .values({ holder, target, changes: added.length })
+      .values({ holder, target, changes: added.length, forgotten: 0 })
       .onConflict((conflict) =>
         conflict
           .columns(["holder", "target"])
@@ -79,7 +79,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
       if (told !== undefined) running.set(hostId, told);
       const record = JSON.stringify({ ...hostRecord, running_version: running.get(hostId) });
       const change = Number(changes) - added.length + index + 1;
-      hosts.set(hostId, { holder, target, host_id: hostId, change, report_id: id, record });
+      hosts.set(hostId, { holder, target, host_id: hostId, change, report_id: id, record, seen_at: null });
     }
     await transaction
       .insertInto("hosts")

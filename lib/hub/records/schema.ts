@@ -160,6 +160,8 @@ export interface HostsTable {
   change: number;
   report_id: string;
   record: string;
+  /** When it last polled, to the hour; null for one that does not say its name. */
+  seen_at: string | null;
 }
 
 /** One row per fleet view: its change counter orders reports, and is the view's ETag and cursor. */
@@ -167,6 +169,8 @@ export interface ViewsTable {
   holder: string;
   target: string;
   changes: number;
+  /** The change with which a host was last forgotten; 0 for never. A cursor from before it says nothing of that host. */
+  forgotten: number;
 }
 
 /** Key-encryption keys by name only. A retired one seals nothing any more. */

@@ -184,7 +184,10 @@ t.test("a fleet of 20,000 hosts is read from the database only as fast as the cl
     record,
   }));
   await database.kysely.transaction().execute(async (transaction) => {
-    await transaction.insertInto("views").values({ holder: "admin", target: "plugin/tide", changes: 20_000 }).execute();
+    await transaction
+      .insertInto("views")
+      .values({ holder: "admin", target: "plugin/tide", changes: 20_000, forgotten: 0 })
+      .execute();
     for (let start = 0; start < hosts.length; start += 1000) {
       await transaction
         .insertInto("hosts")
