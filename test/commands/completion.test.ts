@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t, { type Test } from "tap";
+import { needs } from "../support/programs/optional.ts";
 
 const run = promisify(execFile);
 const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
@@ -51,7 +52,7 @@ const shells: Record<string, (script: string) => Complete> = {
 const lines = (text: string): string[] => text.split("\n").filter((line) => line !== "");
 
 for (const [shell, completeWith] of Object.entries(shells)) {
-  const missing = spawnSync(shell, ["-c", "exit 0"]).status !== 0 && `${shell} is not installed`;
+  const missing = shell !== "bash" && needs(shell as "zsh" | "fish");
   t.test(`${shell}: words, options and their values are completed`, { skip: missing }, async (t) => {
     const complete = completeWith(await scriptFile(t, shell));
     t.strictSame(await complete("sealift", "mark"), ["marketplace"]);

@@ -1,13 +1,14 @@
-import { execFile, execFileSync } from "node:child_process";
-import { chmod, readFile, stat } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer, request as forward } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
-import { needsProgram } from "../support/forged/independent.ts";
+import { makeCertificate } from "../support/hub/certificate.ts";
 import { type RunningHub, startHub } from "../support/hub/harness.ts";
+import { needs } from "../support/programs/optional.ts";
 import { Terminal } from "../support/programs/terminal.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -104,7 +105,7 @@ t.test("a file of keys that others may read is refused", async (t) => {
   t.match(await run("key list"), { code: 2, stderr: /credential_unreadable.*\n.*chmod 600/ });
 });
 
-t.test("on a terminal the key is asked for, and not shown", { skip: needsProgram("tmux", "-V") }, async (t) => {
+t.test("on a terminal the key is asked for, and not shown", { skip: needs("tmux") }, async (t) => {
   const hub = await startHub(t);
   const { home, file } = person(t);
   const command = [process.execPath, PROGRAM, "login", hub.url, "--name", "typed"];
@@ -148,32 +149,27 @@ t.test("requests go through HTTP_PROXY, but not for NO_PROXY, and doctor shows b
   t.notMatch(stdout, "secret");
 });
 
-t.test(
-  "--ca-file makes a hub trusted whose certificate nobody knows",
-  { skip: needsProgram("openssl", "version") },
-  async (t) => {
-    const hub = await startHub(t);
-    const { home, run } = person(t);
-    const [key, cert] = [join(home, "key.pem"), join(home, "cert.pem")];
-    const kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"];
-    const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
-    execFileSync("openssl", ["req", ...kind, ...subject, "-keyout", key, "-out", cert], { stdio: "ignore" });
-    const server = createTlsServer({ key: await readFile(key), cert: await readFile(cert) }, (request, response) => {
-      const options = {
-        port: new URL(hub.url).port,
-        path: request.url,
-        method: request.method,
-        headers: request.headers,
-      };
-      request.pipe(
-        forward({ host: "127.0.0.1", ...options }, (answer) => answer.pipe(response.writeHead(answer.statusCode!))),
-      );
-    });
-    const port = await listen(t, server);
-    const environment = { SEALIFT_API_KEY: hub.adminKey, SEALIFT_HUB_URL: `https://127.0.0.1:${port}` };
-    t.match(await run("key list", environment), { code: 75, stderr: /connection_failed/ });
-    t.equal((await run("key list --ca-file cert.pem", environment)).code, 0);
-    t.match(await run("key list --ca-file key.pem", environment), { code: 2, stderr: /holds no certificate/ });
-    t.match(await run("key list --ca-file nowhere.pem", environment), { code: 2, stderr: /--ca-file cannot be read/ });
-  },
-);
+t.test("--ca-file makes a hub trusted whose certificate nobody knows", async (t) => {
+  const hub = await startHub(t);
+  const { home, run } = person(t);
+  const made = makeCertificate();
+  await writeFile(join(home, "key.pem"), made.key);
+  await writeFile(join(home, "cert.pem"), made.cert);
+  const server = createTlsServer(made, (request, response) => {
+    const options = {
+      port: new URL(hub.url).port,
+      path: request.url,
+      method: request.method,
+      headers: request.headers,
+    };
+    request.pipe(
+      forward({ host: "127.0.0.1", ...options }, (answer) => answer.pipe(response.writeHead(answer.statusCode!))),
+    );
+  });
+  const port = await listen(t, server);
+  const environment = { SEALIFT_API_KEY: hub.adminKey, SEALIFT_HUB_URL: `https://127.0.0.1:${port}` };
+  t.match(await run("key list", environment), { code: 75, stderr: /connection_failed/ });
+  t.equal((await run("key list --ca-file cert.pem", environment)).code, 0);
+  t.match(await run("key list --ca-file key.pem", environment), { code: 2, stderr: /holds no certificate/ });
+  t.match(await run("key list --ca-file nowhere.pem", environment), { code: 2, stderr: /--ca-file cannot be read/ });
+});

@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -7,6 +7,7 @@ import { ROLES } from "../../commands/shell/completion/tree.ts";
 import { factsOf } from "../../commands/shell/facts.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import packageJson from "../../package.json" with { type: "json" };
+import { needs } from "../support/programs/optional.ts";
 
 const run = promisify(execFile);
 const fileOf = (program: string): string => fileURLToPath(new URL(`../../dist/man/${program}.1`, import.meta.url));
@@ -31,8 +32,7 @@ t.test("a page tells every option of its command, and sealift's those of all", a
   }
 });
 
-const missing = spawnSync("man", ["--version"]).error !== undefined && "man is not installed";
-t.test("man shows them without a warning", { skip: missing }, async (t) => {
+t.test("man shows them without a warning", { skip: needs("man") }, async (t) => {
   for (const program of Object.keys(packageJson.bin)) {
     const env = { PATH: process.env.PATH, MANWIDTH: "100", LANG: "C.UTF-8" };
     const { stdout, stderr } = await run("man", ["--warnings", "-l", fileOf(program)], { env });

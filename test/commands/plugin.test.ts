@@ -30,7 +30,10 @@ t.test("plugin test tells what a call answers, what failed, and what does not lo
   const cwd = t.testdir({});
   run(cwd, "plugin", "init", "greeter", "--language", "javascript");
   // A machine with much else to do stops the trial's own loop, too: no plugin is to blame, and nothing is said.
-  writeFileSync(join(cwd, "busy.yaml"), "observability: { metrics: { blocked_after_ms: 50 } }\n");
+  writeFileSync(
+    join(cwd, "busy.yaml"),
+    "{ observability: { metrics: { blocked_after_ms: 50 } }, plugins: { sandbox: { wall: off } } }\n",
+  );
   const busy = run(cwd, "plugin", "test", "greeter", "--integration", "busy.yaml");
   t.equal(busy.stderr, "");
   const call = run(cwd, "plugin", "test", "greeter", "--call", "greet", "--payload", '{"name":"Ada"}');

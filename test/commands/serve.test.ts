@@ -6,12 +6,12 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
-import { needsProgram } from "../support/forged/independent.ts";
 import { NotifySocket } from "../support/programs/notify-socket.ts";
+import { needs } from "../support/programs/optional.ts";
 
 /** The built services as systemd starts them. */
 
-const skip = needsProgram("systemd-notify") || needsProgram("python3");
+const skip = needs("systemd-notify", "python3");
 const KEY = "a-plugin-key-for-tests-only";
 
 interface Service {

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { optionsByName } from "../../lib/options/all.ts";
-import { needsProgram } from "../support/forged/independent.ts";
+import { needs } from "../support/programs/optional.ts";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 const BUILT = join(PACKAGE, "dist/bin/sealift.js");
@@ -81,7 +81,7 @@ t.test("the checkout and the build write the same", (t) => {
 
 t.test(
   "systemd finds nothing to complain about, and hub and watch are exposed by 2.5 at most",
-  { skip: needsProgram("systemd-analyze") },
+  { skip: needs("systemd-analyze") },
   (t) => {
     const root = t.testdir({});
     install("--root", root);

@@ -10,6 +10,7 @@ import { parseAllDocuments } from "yaml";
 import { type Block, blocksOf, printedPattern } from "../support/docs/blocks.ts";
 import { readPage, repository, repositoryFiles } from "../support/docs/pages.ts";
 import { copyCheckout, installPrograms, readerEnvironment, Shell, type User } from "../support/docs/shell.ts";
+import { needs, OPTIONAL, type OptionalProgram } from "../support/programs/optional.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const LANGUAGES = ["sh", "text", "yaml", "json", "ts", "js", "mermaid", "ini", "sql", "html"];
@@ -82,8 +83,18 @@ for (const page of pages) {
   if (firstHour !== undefined && FIRST_HOUR.includes(page)) typed(page, blocks, firstHour, "work for an ordinary user");
 }
 
+const STARTED = new RegExp(`(?:^|[|;&(]) *(?:sudo )?(${Object.keys(OPTIONAL).join("|")})(?= )`, "gm");
+
+/** The optional programs that a page's commands start. */
+function programsOf(blocks: readonly Block[]): OptionalProgram[] {
+  const typed = blocks.filter(({ language, notRun }) => language === "sh" && notRun === undefined);
+  const text = typed.map(({ text, first = "" }) => `${first}\n${text}`).join("\n");
+  return [...new Set([...text.matchAll(STARTED)].map(([, name]) => name as OptionalProgram))];
+}
+
 function typed(page: string, blocks: readonly Block[], { checkout, programs, user }: Reader, works: string): void {
-  void t.test(`the commands of ${page} ${works}`, { timeout: 600_000 }, async (t) => {
+  const skip = needs(...programsOf(blocks));
+  void t.test(`the commands of ${page} ${works}`, { timeout: 600_000, skip }, async (t) => {
     const base = temporaryFolder(t);
     // Sandboxes of a runtime that root has started are other users.
     chmodSync(base, 0o755);

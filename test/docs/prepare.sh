@@ -1,10 +1,20 @@
 # Brings the reader of a page to where the page begins: sourced by comments of the pages, in the page's empty folder.
 # Needs REPOSITORY, and HUB_PORT for a hub.
 
+# Waits until a server answers with success.
+answers() {
+  node -e 'const ask = () => fetch(process.argv[1]).then(({ ok }) => ok, () => false);
+    (async () => { for (let n = 0; !(await ask()); n++) { if (n > 1000) process.exit(1); await new Promise((go) => setTimeout(go, 50)); } })()' "$1"
+}
+
+a_secret() {
+  node -p 'crypto.randomBytes(24).toString("hex")'
+}
+
 # The hub of ./hub, for the first time or again.
 a_started_hub() {
   hub-serve --data-dir ./hub --listen "127.0.0.1:$HUB_PORT" >hub.log 2>&1 &
-  curl -fs --retry 100 --retry-delay 1 --retry-connrefused "http://127.0.0.1:$HUB_PORT/readyz" >/dev/null
+  answers "http://127.0.0.1:$HUB_PORT/readyz"
 }
 
 a_hub() {
@@ -17,8 +27,8 @@ a_hub() {
 a_plugin() {
   mkdir -p secrets plans
   cp hub/admin.key secrets/api.key
-  openssl rand -hex 24 >secrets/tide-table
-  (cd "$REPOSITORY/examples/harbour/plugins" && zip -qr - tide-table) >tide-table.zip
+  a_secret >secrets/tide-table
+  sealift plugin pack "$REPOSITORY/examples/harbour/plugins/tide-table" --output tide-table.zip
   sealift projects create "Tide table" --kind plugin --slug tide-table
   sealift marketplace publish tide-table --version 1.4.0 --archive tide-table.zip \
     --signing-secret-file secrets/tide-table
@@ -42,12 +52,12 @@ a_project() {
 # A runtime that loads the plugins of the project root `host`, and a plan of Harbour that restarts and checks one of them.
 # RUNTIME_PORT is the runtime's.
 a_harbour_with_runtime() {
-  openssl rand -hex 16 >secrets/plugin.key
+  a_secret >secrets/plugin.key
   mkdir -p host/plugins
   printf 'app:\n  name: harbour\n  secret_key: ${PLUGIN_KEY}\n' >host/integration.yaml
   PLUGIN_KEY=$(cat secrets/plugin.key) runtime-serve --config host/integration.yaml \
     --listen "127.0.0.1:$RUNTIME_PORT" >runtime.log 2>&1 &
-  curl -fs --retry 100 --retry-delay 1 --retry-connrefused "http://127.0.0.1:$RUNTIME_PORT/healthz" >/dev/null
+  answers "http://127.0.0.1:$RUNTIME_PORT/healthz"
   cat >>source/deployment/install.yaml <<END
   - {id: restart, action: restart, plugin: tide-table, depends_on: [berths-env]}
   - {id: health, action: healthcheck, plugin: tide-table, timeout: 10, retries: 0, depends_on: [restart]}
@@ -57,7 +67,7 @@ END
 
 # Ends the hub and takes its folder away.
 lose_the_hub() {
-  curl -fs "$SEALIFT_HUB_URL/healthz" >/dev/null
+  answers "$SEALIFT_HUB_URL/healthz"
   kill "$(jobs -p | tail -n 1)"
   wait "$(jobs -p | tail -n 1)" || true
   mv hub hub.lost

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { zipFolder } from "../../scripts/quickstart/zip-folder.ts";
 import { leftovers, World } from "../support/host/world.ts";
+import { needs } from "../support/programs/optional.ts";
 import { Terminal } from "../support/programs/terminal.ts";
 
 const SECRET = "a signing secret of some length";
@@ -74,7 +75,7 @@ targets:
 const running = async (root: string): Promise<string> =>
   readFile(join(root, "plugins", "tides", "index.js"), "utf8").then((text) => /"(.*)"/.exec(text)![1]!);
 
-t.test("the dashboard, in a terminal of 80×24", { timeout: 200_000 }, async (t) => {
+t.test("the dashboard, in a terminal of 80×24", { timeout: 200_000, skip: needs("tmux") }, async (t) => {
   const { world, publish, health, open, root } = await watchedWorld();
   await using _world = world;
   await using terminal = await open({ columns: 80, rows: 24 });
@@ -212,7 +213,7 @@ t.test("the dashboard, in a terminal of 80×24", { timeout: 200_000 }, async (t)
 
 t.test(
   "a terminal that is closed during a deployment leaves the old release or the new one, whole",
-  { timeout: 120_000 },
+  { timeout: 120_000, skip: needs("tmux") },
   async (t) => {
     const { world, publish, health, open, root } = await watchedWorld({ retries: 20 });
     await using _world = world;
@@ -234,36 +235,40 @@ t.test(
   },
 );
 
-t.test("NO_COLOR leaves colours out, and a screen reader gets sentences", { timeout: 120_000 }, async (t) => {
-  const { world, open } = await watchedWorld();
-  await using _world = world;
-  const colours = /\u001b\[[\d;]*(?:3[0-7]|9[0-7]|38;)/;
-  {
-    await using plain = await open({ columns: 100, rows: 30 }, { NO_COLOR: "1" });
-    await plain.shows(/current/);
-    await plain.press("4");
-    await plain.shows(/watching 1 target/);
-    t.notMatch(await plain.screen(true), colours);
-    await plain.press("q");
-    await plain.shows(/exit 0/);
-  }
-  {
-    await using coloured = await open({ columns: 100, rows: 30 });
-    await coloured.shows(/current/);
-    await coloured.press("4");
-    await coloured.shows(/watching 1 target/);
-    t.match(await coloured.screen(true), colours);
-    await coloured.press("C-c");
-    await coloured.shows(/exit 0/);
-  }
-  {
-    await using spoken = await open({ columns: 100, rows: 30 }, { SEALIFT_SCREEN_READER: "1" });
-    const screen = await spoken.shows(/Selected: plugin:tides: running 1\.0\.0, latest 1\.0\.0, current\./);
-    t.notMatch(screen, /[█░─│]/);
-    await spoken.press("q");
-    await spoken.shows(/exit 0/);
-  }
-});
+t.test(
+  "NO_COLOR leaves colours out, and a screen reader gets sentences",
+  { timeout: 120_000, skip: needs("tmux") },
+  async (t) => {
+    const { world, open } = await watchedWorld();
+    await using _world = world;
+    const colours = /\u001b\[[\d;]*(?:3[0-7]|9[0-7]|38;)/;
+    {
+      await using plain = await open({ columns: 100, rows: 30 }, { NO_COLOR: "1" });
+      await plain.shows(/current/);
+      await plain.press("4");
+      await plain.shows(/watching 1 target/);
+      t.notMatch(await plain.screen(true), colours);
+      await plain.press("q");
+      await plain.shows(/exit 0/);
+    }
+    {
+      await using coloured = await open({ columns: 100, rows: 30 });
+      await coloured.shows(/current/);
+      await coloured.press("4");
+      await coloured.shows(/watching 1 target/);
+      t.match(await coloured.screen(true), colours);
+      await coloured.press("C-c");
+      await coloured.shows(/exit 0/);
+    }
+    {
+      await using spoken = await open({ columns: 100, rows: 30 }, { SEALIFT_SCREEN_READER: "1" });
+      const screen = await spoken.shows(/Selected: plugin:tides: running 1\.0\.0, latest 1\.0\.0, current\./);
+      t.notMatch(screen, /[█░─│]/);
+      await spoken.press("q");
+      await spoken.shows(/exit 0/);
+    }
+  },
+);
 
 /** Waits for what only asking again can tell. */
 async function until(condition: () => Promise<boolean>): Promise<void> {

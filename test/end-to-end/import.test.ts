@@ -1,4 +1,4 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
@@ -6,12 +6,11 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import t, { type Test } from "tap";
 import { zipFolder } from "../../scripts/quickstart/zip-folder.ts";
 import { World } from "../support/host/world.ts";
+import { makeCertificate } from "../support/hub/certificate.ts";
 
-const run = promisify(execFile);
 const SECRET = "the developer's own secret";
 
 interface SourceHost {
@@ -25,20 +24,11 @@ interface SourceHost {
 /** A source host of the test's own, with https as hub-serve asks for. */
 async function sourceHost(t: Test): Promise<SourceHost> {
   const folder = t.testdir();
-  const [key, certificate] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-  const options = "-x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=source";
-  await run("openssl", [
-    "req",
-    ...options.split(" "),
-    "-addext",
-    "subjectAltName=IP:127.0.0.1",
-    "-keyout",
-    key,
-    "-out",
-    certificate,
-  ]);
+  const certificate = join(folder, "cert.pem");
+  const made = makeCertificate();
+  await writeFile(certificate, made.cert);
   const archives = new Map<string, Buffer>();
-  const server = createServer({ key: await readFile(key), cert: await readFile(certificate) }, (request, response) => {
+  const server = createServer(made, (request, response) => {
     const archive = archives.get(request.url!);
     response.writeHead(archive === undefined ? 404 : 200).end(archive);
   });

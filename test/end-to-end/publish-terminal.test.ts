@@ -1,10 +1,11 @@
 import t from "tap";
 import { World } from "../support/host/world.ts";
+import { needs } from "../support/programs/optional.ts";
 import { Terminal } from "../support/programs/terminal.ts";
 
 t.test(
   "on a terminal the result of a publication stays below the bar that went away",
-  { timeout: 120_000 },
+  { timeout: 120_000, skip: needs("tmux") },
   async (t) => {
     await using world = await World.make();
     await world.setVersion("1.0.0");

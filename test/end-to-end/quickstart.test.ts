@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import t from "tap";
 import { blocksOf } from "../support/docs/blocks.ts";
 import { readPage } from "../support/docs/pages.ts";
+import { needs } from "../support/programs/optional.ts";
 import { Terminal } from "../support/programs/terminal.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -10,7 +11,7 @@ const QUICKSTART = fileURLToPath(new URL("../../scripts/quickstart.ts", import.m
 
 t.test(
   "npm start on a terminal ends with the dashboard, in which a new version arrives, until q",
-  { timeout: 180_000 },
+  { timeout: 180_000, skip: needs("tmux") },
   async (t) => {
     const folder = temporaryFolder(t);
     // Sandboxes of a runtime that root has started are other users.
@@ -34,17 +35,21 @@ t.test(
   },
 );
 
-t.test("npm start that is interrupted leaves no process and no folder", { timeout: 120_000 }, async (t) => {
-  const folder = temporaryFolder(t);
-  await chmod(folder, 0o755);
-  await using terminal = await Terminal.run([process.execPath, QUICKSTART], { env: { TMPDIR: folder } });
-  await terminal.shows(/listening on/, 60_000);
-  await terminal.press("C-c");
-  const screen = await terminal.shows(/exit 130/, 60_000);
-  t.match(screen, /Interrupted\./);
-  t.strictSame(await processesOf(folder), []);
-  t.strictSame(await readdir(folder), []);
-});
+t.test(
+  "npm start that is interrupted leaves no process and no folder",
+  { timeout: 120_000, skip: needs("tmux") },
+  async (t) => {
+    const folder = temporaryFolder(t);
+    await chmod(folder, 0o755);
+    await using terminal = await Terminal.run([process.execPath, QUICKSTART], { env: { TMPDIR: folder } });
+    await terminal.shows(/listening on/, 60_000);
+    await terminal.press("C-c");
+    const screen = await terminal.shows(/exit 130/, 60_000);
+    t.match(screen, /Interrupted\./);
+    t.strictSame(await processesOf(folder), []);
+    t.strictSame(await readdir(folder), []);
+  },
+);
 
 /**
  * A screen without its moment: times, durations, sizes, and the course of a speed, which only a slow machine shows. A

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { explore, linesOf } from "../../scripts/crash/explore.ts";
 import { publishScenario, rotateScenario } from "../../scripts/crash/hub.ts";
-import { hasStrace } from "../../scripts/crash/strace.ts";
+import { needs } from "../support/programs/optional.ts";
 
 /** A part of `npm run crash`: the hub's own files and SQLite's, as strace has seen them. */
-const skip = !hasStrace() && "strace is not installed";
+const skip = needs("strace");
 
 function folderOf(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), "sealift-power-"));

@@ -7,12 +7,11 @@ import { libraryListing } from "../../scripts/fuzz/library-readers.ts";
 import { READER_PROGRAMS } from "../../scripts/fuzz/program-readers.ts";
 import { Random } from "../../scripts/fuzz/random.ts";
 import { forgedTar } from "../support/forged/artifact.ts";
-import { needsProgram } from "../support/forged/independent.ts";
 import { forgedZip } from "../support/forged/zip.ts";
+import { needs } from "../support/programs/optional.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const versionFlag = (name: string): string => (name === "unzip" ? "-v" : "--version");
-const skip = READER_PROGRAMS.map((name) => needsProgram(name, versionFlag(name))).find((why) => why !== false) ?? false;
+const skip = needs(...READER_PROGRAMS);
 
 t.test("every reader takes what is unpacked in the same way", { skip }, async (t) => {
   const { accepted, found } = await fuzzArchives({ count: 1_000, seed: 1 }, 12);

@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { differences, Disk } from "../../scripts/crash/disk.ts";
-import { hasStrace, readStrace, straceOptions } from "../../scripts/crash/strace.ts";
+import { readStrace, straceOptions } from "../../scripts/crash/strace.ts";
+import { needs } from "../support/programs/optional.ts";
 import { summaryOf, type TraceSummary } from "../support/programs/trace-summary.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const PROGRAM = fileURLToPath(new URL("../support/programs/traced-deployment-program.ts", import.meta.url));
 
-t.test("the hook and strace see the same deployment", { skip: !hasStrace() && "strace is not installed" }, (t) => {
+t.test("the hook and strace see the same deployment", { skip: needs("strace") }, (t) => {
   const folder = temporaryFolder(t);
   const [root, log, output] = ["root", "strace.log", "hook.json"].map((name) => join(folder, name)) as [
     string,

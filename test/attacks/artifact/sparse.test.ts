@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { needsProgram } from "../../support/forged/independent.ts";
 import { attackedHost } from "../../support/host/attacked-host.ts";
+import { needs } from "../../support/programs/optional.ts";
 
 t.test("a sparse member is refused, in every form that tar programs write", async (t) => {
   const host = await attackedHost(t);
@@ -31,7 +31,7 @@ t.test("a sparse member is refused, in every form that tar programs write", asyn
     });
   }
 
-  await t.test("as GNU tar itself writes them", { skip: needsProgram("tar") }, async (t) => {
+  await t.test("as GNU tar itself writes them", { skip: needs("tar") }, async (t) => {
     const folder = t.testdir({});
     writeFileSync(join(folder, "holes.bin"), "start");
     truncateSync(join(folder, "holes.bin"), 4 * 1024 * 1024);

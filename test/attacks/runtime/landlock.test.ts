@@ -6,7 +6,7 @@ import t from "tap";
 import { allRefused, startAttacker } from "../../support/runtime/attacker.ts";
 import { isAlive } from "../../support/runtime/host.ts";
 import { usePath } from "../../support/runtime/path.ts";
-import { setprivFolder } from "../../support/runtime/setpriv.ts";
+import { noSetpriv, setprivFolder } from "../../support/runtime/setpriv.ts";
 
 /**
  * A sandbox that Landlock alone holds, without Node's permission model. The rules are the kernel's own. Where setpriv
@@ -27,7 +27,7 @@ const fs = (code: string): string => `const fs = await load("node:fs"); ${code}`
 const connect = (to: string): string =>
   `const { connect } = await load("node:net"); return await new Promise((done, fail) => connect(${to}).on("connect", () => done(1)).on("error", fail))`;
 
-t.test("what Landlock alone holds gets no further than its folder", async (t) => {
+t.test("what Landlock alone holds gets no further than its folder", { skip: noSetpriv }, async (t) => {
   usePath(t, setprivFolder(t));
   const server = createServer((socket) => socket.end());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -120,7 +120,7 @@ t.test("what Landlock alone holds gets no further than its folder", async (t) =>
   t.match(status, { done: (await host.status("evil")).pid }, "calls of the kernel work; it is no process of its own");
 });
 
-t.test("what Landlock cannot hold is refused", async (t) => {
+t.test("what Landlock cannot hold is refused", { skip: noSetpriv }, async (t) => {
   usePath(t, setprivFolder(t));
   const host = await startAttacker(t, {
     setting: "both",

@@ -12,10 +12,11 @@ import { isPublic } from "../../../lib/runtime/network/addresses.ts";
 import { type Denied, Destinations, type Resolve } from "../../../lib/runtime/network/destinations.ts";
 import { NetworkProxy } from "../../../lib/runtime/network/proxy.ts";
 import { trustedCertificate } from "../../support/hub/lying-hub.ts";
+import { needs } from "../../support/programs/optional.ts";
 import { startAttacker } from "../../support/runtime/attacker.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const skip = existsSync("/usr/bin/bwrap") ? false : "needs bubblewrap";
+const skip = needs("bwrap");
 
 /** A server on this host that keeps what reached it. */
 async function startTarget(t: Test) {
@@ -154,7 +155,7 @@ async function bundledGot(): Promise<string> {
 }
 
 t.test("node:https, fetch and got speak TLS with the granted host itself, through the tunnel", { skip }, async (t) => {
-  const tls = trustedCertificate(t);
+  const tls = trustedCertificate();
   const server = createTlsServer(tls, (request, response) => response.end(`secret ${request.url}`));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.teardown(() => server.close());

@@ -4,9 +4,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { needsProgram } from "../../support/forged/independent.ts";
 import { descriptorEntry, forgedZip } from "../../support/forged/zip.ts";
 import { marketplaceHost, pluginZip, SLUG } from "../../support/host/marketplace-host.ts";
+import { needs } from "../../support/programs/optional.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const digest = (content: string | Uint8Array): string => createHash("sha256").update(content).digest("hex");
@@ -168,7 +168,7 @@ function makeFolder(parent: string): Record<string, string> {
   return { ...Object.fromEntries(expected), "run.sh": file("#!/bin/sh\n", "755"), empty: "folder" };
 }
 
-t.test("archives of the zip program", { skip: needsProgram("zip") }, async (t) => {
+t.test("archives of the zip program", { skip: needs("zip") }, async (t) => {
   const host = await marketplaceHost(t);
   const parent = temporaryFolder(t);
   const expected = makeFolder(parent);
@@ -187,7 +187,7 @@ t.test("archives of the zip program", { skip: needsProgram("zip") }, async (t) =
   }
 });
 
-t.test("archives of Python's zipfile", { skip: needsProgram("python3") }, async (t) => {
+t.test("archives of Python's zipfile", { skip: needs("python3") }, async (t) => {
   const host = await marketplaceHost(t);
   const parent = temporaryFolder(t);
   const expected = makeFolder(parent);
@@ -220,7 +220,7 @@ with open("streamed64.zip", "wb") as out: pack(Pipe(out), zipfile.ZIP_DEFLATED, 
   }
 });
 
-t.test("an archive of git, as source hosts make it", { skip: needsProgram("git") }, async (t) => {
+t.test("an archive of git, as source hosts make it", { skip: needs("git") }, async (t) => {
   const host = await marketplaceHost(t);
   const parent = temporaryFolder(t);
   const { empty: _empty, ...expected } = makeFolder(parent);

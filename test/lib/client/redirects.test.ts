@@ -1,6 +1,5 @@
 import t from "tap";
 import { forgedArtifact, forgedSigner } from "../../support/forged/artifact.ts";
-import { needsProgram } from "../../support/forged/independent.ts";
 import { startLyingHub, trustedCertificate } from "../../support/hub/lying-hub.ts";
 import { json, redirect } from "../../support/hub/scripted-server.ts";
 import { API_KEY, callers, CREDENTIAL, errorOf, type OperationName } from "../../support/hub/surface-b.ts";
@@ -178,46 +177,38 @@ t.test("download_url gets no credential, neither on the hub's own origin nor acr
   t.equal(storage.to("download").length, 1);
 });
 
-t.test(
-  "from https to http is never followed; from https to https is",
-  { skip: needsProgram("openssl", "version") },
-  async (t) => {
-    const tls = trustedCertificate(t);
-    for (const operation of OPERATIONS) {
-      const secure = await startLyingHub(t, { artifact, tls });
-      const plain = await startLyingHub(t, { artifact });
-      secure.answer(
-        operation,
-        redirect(307, ({ path }) => plain.url + path),
-      );
-      const error = await errorOf(callers(t, { hubUrl: secure.url, artifact })[operation]());
-      t.match(error, { code: "redirect_insecure", exitCode: 1 }, operation);
-      t.equal(plain.requests.length, 0);
-    }
+t.test("from https to http is never followed; from https to https is", async (t) => {
+  const tls = trustedCertificate();
+  for (const operation of OPERATIONS) {
     const secure = await startLyingHub(t, { artifact, tls });
-    const other = await startLyingHub(t, { artifact, tls });
+    const plain = await startLyingHub(t, { artifact });
     secure.answer(
-      "latest",
-      redirect(307, ({ path }) => other.url + path),
+      operation,
+      redirect(307, ({ path }) => plain.url + path),
     );
-    await callers(t, { hubUrl: secure.url, artifact }).latest();
-    t.equal(other.to("latest").length, 1);
-  },
-);
+    const error = await errorOf(callers(t, { hubUrl: secure.url, artifact })[operation]());
+    t.match(error, { code: "redirect_insecure", exitCode: 1 }, operation);
+    t.equal(plain.requests.length, 0);
+  }
+  const secure = await startLyingHub(t, { artifact, tls });
+  const other = await startLyingHub(t, { artifact, tls });
+  secure.answer(
+    "latest",
+    redirect(307, ({ path }) => other.url + path),
+  );
+  await callers(t, { hubUrl: secure.url, artifact }).latest();
+  t.equal(other.to("latest").length, 1);
+});
 
-t.test(
-  "a certificate that nobody trusts is a connection error, not a way in",
-  { skip: needsProgram("openssl", "version") },
-  async (t) => {
-    const { getCACertificates, setDefaultCACertificates } = await import("node:tls");
-    const before = getCACertificates("default");
-    const tls = trustedCertificate(t);
-    setDefaultCACertificates(before);
-    const hub = await startLyingHub(t, { artifact, tls });
-    t.match(await errorOf(callers(t, { hubUrl: hub.url, artifact }).auth()), {
-      code: "connection_failed",
-      exitCode: 75,
-    });
-    t.equal(hub.requests.length, 0);
-  },
-);
+t.test("a certificate that nobody trusts is a connection error, not a way in", async (t) => {
+  const { getCACertificates, setDefaultCACertificates } = await import("node:tls");
+  const before = getCACertificates("default");
+  const tls = trustedCertificate();
+  setDefaultCACertificates(before);
+  const hub = await startLyingHub(t, { artifact, tls });
+  t.match(await errorOf(callers(t, { hubUrl: hub.url, artifact }).auth()), {
+    code: "connection_failed",
+    exitCode: 75,
+  });
+  t.equal(hub.requests.length, 0);
+});

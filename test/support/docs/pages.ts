@@ -1,17 +1,33 @@
 /** The Markdown pages of the repository, as tests of the documents read them. */
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import GithubSlugger from "github-slugger";
 import { lexer, type Token, walkTokens } from "marked";
 
 export const repository = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** Paths of the files that belong to the repository, relative to it: tracked ones and new ones that nothing ignores. */
-export function repositoryFiles(...patterns: string[]): string[] {
-  const options = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", "--", ...patterns];
-  return execFileSync("git", options, { cwd: repository, encoding: "utf8" }).split("\0").filter(Boolean);
+const pattern = (text: string): RegExp => new RegExp(`^${text.replace(/[.+]/g, "\\$&").replaceAll("*", ".*")}$`);
+
+/** Names that `.gitignore` keeps out, and git's own folder. */
+const ignored = [".git", ...readFileSync(`${repository}.gitignore`, "utf8").split("\n").filter(Boolean)].map((line) =>
+  pattern(line.replace(/\/$/, "")),
+);
+
+function* filesIn(folder: string): Generator<string> {
+  for (const entry of readdirSync(`${repository}${folder}`, { withFileTypes: true })) {
+    if (ignored.some((name) => name.test(entry.name))) continue;
+    if (entry.isDirectory()) yield* filesIn(`${folder}${entry.name}/`);
+    else yield `${folder}${entry.name}`;
+  }
 }
+
+const files = [...filesIn("")].toSorted();
+
+/** Paths of the files that belong to the repository, relative to it. `*` in a pattern stands for folders, too. */
+export const repositoryFiles = (...patterns: string[]): string[] => {
+  const wanted = patterns.map(pattern);
+  return files.filter((path) => wanted.some((each) => each.test(path)));
+};
 
 export const readPage = (path: string): string => readFileSync(`${repository}${path}`, "utf8");
 

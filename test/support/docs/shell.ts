@@ -2,9 +2,18 @@
  * A reader's shell: the programs on the path, an empty home and folder, and one bash that the blocks of a page are
  * typed into.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, constants, copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { repository } from "./pages.ts";
@@ -128,7 +137,14 @@ export class Shell implements AsyncDisposable {
    * With job control each job is a process group, but all of them are of the session that bash was made the leader of.
    */
   #kill(): void {
-    spawnSync("pkill", ["-KILL", "--session", String(this.#bash.pid)]);
+    for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+      try {
+        const [, , , session] = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)!.split(" ");
+        if (session === String(this.#bash.pid)) process.kill(Number(pid), "SIGKILL");
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

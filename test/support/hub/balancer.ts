@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Test } from "tap";
+import { needs, programFile } from "../programs/optional.ts";
 
 const CONFIGURATION = fileURLToPath(new URL("../../../ops/haproxy/haproxy.cfg", import.meta.url));
 
@@ -32,13 +33,16 @@ export async function startHaproxy(
   hubs: readonly [string, string],
   answers: number,
 ): Promise<Balancer | undefined> {
+  if (needs("haproxy") !== false) return undefined;
   const [port, status] = [await freePort(), await freePort()];
   const [a, b] = hubs.map((url) => new URL(url).host) as [string, string];
   const addresses = { LISTEN: `127.0.0.1:${port}`, STATUS: `127.0.0.1:${status}`, HUB_A: a, HUB_B: b };
   const environment = { PATH: process.env.PATH, ...addresses };
-  const child: ChildProcess = spawn("haproxy", ["-db", "-f", CONFIGURATION], { env: environment, stdio: "ignore" });
-  const started = await Promise.race([once(child, "spawn").then(() => true), once(child, "error").then(() => false)]);
-  if (!started) return undefined;
+  const child: ChildProcess = spawn(programFile("haproxy"), ["-db", "-f", CONFIGURATION], {
+    env: environment,
+    stdio: "ignore",
+  });
+  await once(child, "spawn");
   t.teardown(async () => {
     if (child.exitCode !== null) return;
     child.kill("SIGKILL");

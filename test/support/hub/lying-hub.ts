@@ -1,10 +1,8 @@
 /** A hub for one project that can lie: it answers surface B properly until a route is told to misbehave. */
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import type { Test } from "tap";
 import type { ForgedArtifact } from "../forged/artifact.ts";
+import { makeCertificate } from "./certificate.ts";
 import { type Answer, json, type ScriptedServer, startScripted } from "./scripted-server.ts";
 
 export type Route = "auth" | "latest" | "location" | "authorize" | "report" | "publish" | "download" | "other";
@@ -45,7 +43,7 @@ export function honestBytes(bytes: Buffer, etag: string | null = '"one"'): Answe
 export interface LyingHubOptions {
   artifact: ForgedArtifact;
   version?: string;
-  tls?: { key: Buffer; cert: Buffer };
+  tls?: { key: string; cert: string };
 }
 
 export async function startLyingHub(t: Test, { artifact, version = "1.0.0", tls }: LyingHubOptions): Promise<LyingHub> {
@@ -87,14 +85,9 @@ export async function startLyingHub(t: Test, { artifact, version = "1.0.0", tls 
   return hub;
 }
 
-/** A certificate for 127.0.0.1 that this process trusts from now on. Needs the openssl program. */
-export function trustedCertificate(t: Test): { key: Buffer; cert: Buffer } {
-  const folder = t.testdir({});
-  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-  const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
-  const kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
-  execFileSync("openssl", ["req", ...kind, ...subject, "-keyout", key, "-out", cert], { stdio: "ignore" });
-  const pem = readFileSync(cert);
-  setDefaultCACertificates([...getCACertificates("default"), pem.toString()]);
-  return { key: readFileSync(key), cert: pem };
+/** A certificate for 127.0.0.1 that this process trusts from now on. */
+export function trustedCertificate(): { key: string; cert: string } {
+  const made = makeCertificate();
+  setDefaultCACertificates([...getCACertificates("default"), made.cert]);
+  return made;
 }

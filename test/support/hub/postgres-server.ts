@@ -1,12 +1,13 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmod, chown, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir, userInfo } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import type { Test } from "tap";
+import { needs, programFile } from "../programs/optional.ts";
 
 const run = promisify(execFile);
 
@@ -39,23 +40,17 @@ export async function startPostgres(t: Test): Promise<string | undefined> {
 
 /** Starts a PostgreSQL of its own for the test. @returns undefined where PostgreSQL is not installed */
 export async function startPostgresServer(t: Test): Promise<PostgresServer | undefined> {
-  const identity = userInfo().uid === 0 ? NOBODY : {};
+  if (needs("initdb") !== false) return undefined;
+  const identity = process.getuid?.() === 0 ? NOBODY : {};
   const folder = await mkdtemp(join(tmpdir(), "sealift-pg-"));
   const data = join(folder, "data");
   t.teardown(() => rm(folder, { recursive: true, force: true }));
-  if (userInfo().uid === 0) await chown(folder, NOBODY.uid, NOBODY.gid);
+  if (process.getuid?.() === 0) await chown(folder, NOBODY.uid, NOBODY.gid);
   await chmod(folder, 0o700);
-  try {
-    // A default collation that is not bytewise: the hub must sort by bytes nevertheless.
-    const collation = ["--locale-provider=icu", "--icu-locale=en-US", "--locale=C.UTF-8"];
-    await run("initdb", ["-D", data, "-U", "hub", "-A", "trust", "--no-sync", ...collation], {
-      ...identity,
-      cwd: folder,
-    });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+  // A default collation that is not bytewise: the hub must sort by bytes nevertheless.
+  const collation = ["--locale-provider=icu", "--icu-locale=en-US", "--locale=C.UTF-8"];
+  const inFolder = { ...identity, cwd: folder };
+  await run(programFile("initdb"), ["-D", data, "-U", "hub", "-A", "trust", "--no-sync", ...collation], inFolder);
   const port = await freePort();
   const url = `postgres://hub@127.0.0.1:${port}/postgres`;
   let server: ChildProcess | undefined;
@@ -68,11 +63,8 @@ export async function startPostgresServer(t: Test): Promise<PostgresServer | und
   };
   t.teardown(stop);
   const start = async (): Promise<void> => {
-    server = spawn("postgres", ["-D", data, "-p", String(port), "-k", folder, "-c", "fsync=off", "-h", "127.0.0.1"], {
-      ...identity,
-      cwd: folder,
-      stdio: "ignore",
-    });
+    const options = ["-D", data, "-p", String(port), "-k", folder, "-c", "fsync=off", "-h", "127.0.0.1"];
+    server = spawn(programFile("postgres"), options, { ...inFolder, stdio: "ignore" });
     for (let attempt = 0; attempt < 600; attempt++) {
       const client = new pg.Client({ connectionString: url });
       try {

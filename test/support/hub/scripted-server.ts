@@ -70,7 +70,7 @@ export interface Script<Route extends string> {
   routes: readonly (readonly [pattern: RegExp, route: Route])[];
   /** The answer of a route when nothing else is said. */
   truth: (route: Route | "other") => Answer;
-  tls?: { key: Buffer; cert: Buffer };
+  tls?: { key: string; cert: string };
 }
 
 /** Starts one on a free port; it ends with the test. */

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Surface A and the key service with nothing but curl, openssl and unzip. HUB and KEY come from the environment; each check is one line.
+# Surface A and the key service with nothing but curl, openssl and unzip. HUB and KEY come from the environment, the plugin a.zip
+# lies in the folder; each check is one line.
 set -euo pipefail
 n=0
 ok() { n=$((n + 1)); echo "ok $n - $1"; }
@@ -13,10 +14,6 @@ is "a plugin is created" "$(status -X POST "$HUB/devkeys/projects" -H "X-API-Key
 is "detail of an unpublished plugin" "$(status -H "X-API-Key: $KEY" "$HUB/app/marketplace/plugins/shell")" 200
 has "latest_version is empty" "$(cat body)" '"latest_version":""'
 
-mkdir -p shell-1.0.0/src
-printf 'name: shell\nversion: 1.0.0\n' > shell-1.0.0/plugin.yaml
-echo 'export default 1' > shell-1.0.0/src/main.js
-zip -qr a.zip shell-1.0.0
 MAC=$(openssl dgst -sha256 -hmac "$SECRET" a.zip | sed 's/^.*= //')
 publish() { status -X POST "$HUB/app/marketplace/plugins/shell/versions" -H "X-API-Key: $KEY" -F "version=$1" -F "signature=$2" -F 'repo=acme/shell@v1.0.0' -F "archive=@$3;type=application/zip"; }
 is "publishing with a signature of the wrong form is refused" "$(publish 1.0.0 "sha256:$MAC" a.zip)" 400

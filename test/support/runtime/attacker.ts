@@ -1,5 +1,5 @@
-import { existsSync } from "node:fs";
 import t, { type Test } from "tap";
+import { needs } from "../programs/optional.ts";
 import { actions, type Host, type HostOptions, sandboxed, startHost } from "./host.ts";
 
 /** A hostile sandboxed plugin whose one action runs any code that the test sends, inside the sandbox. */
@@ -34,7 +34,7 @@ const MEANS: Record<Setting, string> = {
   wall: "the wall alone",
   both: "the model and the wall",
 };
-const noWall = existsSync("/usr/bin/bwrap") ? false : "needs bubblewrap";
+const noWall = needs("bwrap");
 
 /** Runs a test once for each setting. Without the wall's program, those that need it are skipped. */
 export function inEachSetting(title: string, run: (t: Test, setting: Setting) => Promise<void>): void {

@@ -16,9 +16,9 @@ import {
   projectTar,
   treeDigest,
 } from "../../../support/forged/artifact.ts";
-import { needsProgram } from "../../../support/forged/independent.ts";
 import { snapshot } from "../../../support/host/attacked-host.ts";
 import { openingCode, openInto, sealedTar } from "../../../support/host/staged.ts";
+import { needs } from "../../../support/programs/optional.ts";
 
 const project = { projectId: "prj_0123456789abcdef", version: "1.0.0" };
 
@@ -30,7 +30,7 @@ const NAMES: Record<string, string> = {
   [`plugins/demo/${"\u6f22".repeat(70)}`]: "long and not ASCII",
 };
 
-for (const missing of [needsProgram("tar") || needsProgram("zstd")]) {
+for (const missing of [needs("tar", "zstd")]) {
   t.test("an artifact made with tar, zstd and node:crypto is opened", { skip: missing }, async (t) => {
     const folder = t.testdir({ tree: {} });
     const tree = join(folder, "tree");

@@ -10,9 +10,9 @@ import { sealListed, sealProject } from "../../../../lib/artifact/project/seal.t
 import { parseFrameHeader } from "../../../../lib/artifact/project/zstd-frame.ts";
 import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
 import { type ForgedArtifact, planText, treeDigest } from "../../../support/forged/artifact.ts";
-import { needsProgram } from "../../../support/forged/independent.ts";
 import { snapshot } from "../../../support/host/attacked-host.ts";
 import { openingCode, openInto } from "../../../support/host/staged.ts";
+import { needs } from "../../../support/programs/optional.ts";
 
 const PROJECT = "prj_0123456789abcdef0123456789abcdef";
 const SEED = randomBytes(32);
@@ -86,7 +86,7 @@ t.test("what is sealed is opened again, whole: contents, names, executable bits"
   t.equal(opened.manifest.content_sha256, treeDigest(new Map(Object.entries(FILES))), "an independent digest");
 });
 
-t.test("the artifact is what the formats say, as others read it", { skip: needsProgram("tar") }, async (t) => {
+t.test("the artifact is what the formats say, as others read it", { skip: needs("tar") }, async (t) => {
   const folder = t.testdir({ tree: {}, out: {} });
   const root = write(join(folder, "tree"), FILES);
   const { artifact } = await seal(root, join(folder, "artifact.xdeploy"));

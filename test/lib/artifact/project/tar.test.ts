@@ -7,7 +7,7 @@ import { pack } from "tar-stream";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
 import { tarBytes, tarChunks, type TarSource } from "../../../../lib/artifact/project/tar.ts";
 import { listSourceTree, type SourceTree } from "../../../../lib/artifact/tree/source-tree.ts";
-import { needsProgram } from "../../../support/forged/independent.ts";
+import { needs } from "../../../support/programs/optional.ts";
 
 const MANIFEST = Buffer.from('{"version":"1.0.0"}');
 
@@ -60,7 +60,7 @@ t.test("the same tree gives the same bytes, wherever it lies and whenever its fi
 
 t.test(
   "GNU tar lists our members with ./, owner 0, no names, the given mtime and two modes",
-  { skip: needsProgram("tar") },
+  { skip: needs("tar") },
   async (t) => {
     const root = t.testdir({});
     write(root, SAMPLE);
@@ -90,7 +90,7 @@ t.test(
   },
 );
 
-t.test("GNU tar unpacks what we packed, byte for byte", { skip: needsProgram("tar") }, async (t) => {
+t.test("GNU tar unpacks what we packed, byte for byte", { skip: needs("tar") }, async (t) => {
   const root = t.testdir({ from: {}, to: {} });
   write(join(root, "from"), SAMPLE);
   const tar = packed(list(join(root, "from")));

@@ -6,7 +6,7 @@ import t from "tap";
 import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
 import { generateSigner, parsePrivateKey, parsePublicKey } from "../../../../lib/artifact/signatures/key-files.ts";
 import type { SealiftError } from "../../../../lib/contract/errors.ts";
-import { needsProgram } from "../../../support/forged/independent.ts";
+import { needs } from "../../../support/programs/optional.ts";
 
 const SEED = randomBytes(32);
 const PUBLIC = Buffer.from(publicKeyOf(SEED));
@@ -96,7 +96,7 @@ t.test("a public key that no strict verifier accepts is refused", async (t) => {
     t.throws(() => parsePublicKey(hex, "k"), { code: "key_file_invalid" });
 });
 
-t.test("keys that openssl makes are taken", { skip: needsProgram("openssl", "version") }, async (t) => {
+t.test("keys that openssl makes are taken", { skip: needs("openssl") }, async (t) => {
   const folder = t.testdir({});
   const key = join(folder, "k.pem");
   execFileSync("openssl", ["genpkey", "-algorithm", "ed25519", "-out", key]);

@@ -1,22 +1,12 @@
-import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import t, { type Test } from "tap";
+import t from "tap";
+import { startPostgresServer } from "../../../support/hub/postgres-server.ts";
+import { needs, programFile } from "../../../support/programs/optional.ts";
 import { actions, type Host, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
 
 /** PostgreSQL and Redis, for real: servers of the test's own where their programs are installed. */
-
-const POSTGRES_ROOT = "/usr/lib/postgresql";
-const POSTGRES = existsSync(POSTGRES_ROOT)
-  ? readdirSync(POSTGRES_ROOT)
-      .map((version) => join(POSTGRES_ROOT, version, "bin"))
-      .find((bin) => existsSync(join(bin, "initdb")))
-  : undefined;
-const REDIS = ["/usr/bin/redis-server", "/usr/local/bin/redis-server", "/opt/homebrew/bin/redis-server"].find(
-  existsSync,
-);
 
 const ALL = { permissions: [{ resource: "*", actions: ["*"] }] };
 const USER = actions(`
@@ -43,108 +33,57 @@ const listens = (port: number): Promise<boolean> =>
     socket.on("error", () => resolve(false));
   });
 
-/** PostgreSQL refuses to run as root. */
-const other = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
-
-async function startPostgres(t: Test, bin: string): Promise<{ url: string; stop: () => void }> {
-  const folder = mkdtempSync(join(tmpdir(), "sealift-pg-"));
-  if (other.uid !== undefined) chownSync(folder, other.uid, other.gid);
-  chmodSync(folder, 0o700);
-  const options = { ...other, cwd: folder, stdio: "ignore" as const };
-  execFileSync(join(bin, "initdb"), ["-D", join(folder, "data"), "-U", "sealift", "-A", "trust", "--no-sync"], options);
-  const port = await freePort();
-  const server = spawn(
-    join(bin, "postgres"),
-    ["-D", join(folder, "data"), "-p", String(port), "-k", folder, "-c", "fsync=off"],
-    options,
-  );
-  const stop = (): void => void server.kill("SIGQUIT");
-  t.teardown(async () => {
-    const ended = new Promise((resolve) => server.once("exit", resolve));
-    if (server.exitCode === null && server.signalCode === null) {
-      stop();
-      await ended;
-    }
-    rmSync(folder, { recursive: true, force: true });
-  });
-  await until(() => listens(port), 20_000);
-  const url = `postgres://sealift@127.0.0.1:${port}/postgres`;
-  const { default: pg } = await import("pg");
-  await until(async () => {
-    const client = new pg.Client({ connectionString: url });
-    try {
-      await client.connect();
-      return true;
-    } catch {
-      return false;
-    } finally {
-      await client.end().catch(() => undefined);
-    }
-  }, 20_000);
-  return { url, stop };
-}
-
 const checks = async (host: Host) =>
   (await host.system("GET", "/plugin/ipc/health")) as {
     status: number;
     body: { checks: Record<string, { status: string }> };
   };
 
-t.test(
-  "plugins of both modes use PostgreSQL, and health sees it go",
-  { skip: POSTGRES === undefined && "PostgreSQL is not installed" },
-  async (t) => {
-    const { url, stop } = await startPostgres(t, POSTGRES as string);
-    const host = await startHost(t, {
-      plugins: { boxed: sandboxed("boxed", USER, ALL), inside: trusted("inside", USER, ALL) },
-      configuration: { services: { databases: { main: { type: "postgresql", url } } } },
+t.test("plugins of both modes use PostgreSQL, and health sees it go", { skip: needs("initdb") }, async (t) => {
+  const server = (await startPostgresServer(t))!;
+  const host = await startHost(t, {
+    plugins: { boxed: sandboxed("boxed", USER, ALL), inside: trusted("inside", USER, ALL) },
+    configuration: { services: { databases: { main: { type: "postgresql", url: server.url } } } },
+  });
+  const sql = (plugin: string, method: string, text: string, values?: unknown[]) =>
+    host.call(plugin, "sql", { method, sql: text, values });
+  await sql("inside", "execute", "CREATE TABLE items (id serial PRIMARY KEY, name text)");
+  for (const plugin of ["boxed", "inside"]) {
+    t.match(
+      await sql(plugin, "execute", "INSERT INTO items (name) VALUES ($1), ($2)", [plugin, "x'; DROP TABLE items; --"]),
+      { status: 200, body: { result: { changes: 2 } } },
+    );
+    t.match(await sql(plugin, "execute", "INSERT INTO items (name) VALUES ($1) RETURNING name", ["back"]), {
+      body: { result: { rows: [{ name: "back" }], changes: 1 } },
     });
-    const sql = (plugin: string, method: string, text: string, values?: unknown[]) =>
-      host.call(plugin, "sql", { method, sql: text, values });
-    await sql("inside", "execute", "CREATE TABLE items (id serial PRIMARY KEY, name text)");
-    for (const plugin of ["boxed", "inside"]) {
-      t.match(
-        await sql(plugin, "execute", "INSERT INTO items (name) VALUES ($1), ($2)", [
-          plugin,
-          "x'; DROP TABLE items; --",
-        ]),
-        { status: 200, body: { result: { changes: 2 } } },
-      );
-      t.match(await sql(plugin, "execute", "INSERT INTO items (name) VALUES ($1) RETURNING name", ["back"]), {
-        body: { result: { rows: [{ name: "back" }], changes: 1 } },
-      });
-      t.match(await sql(plugin, "query", "SELECT name FROM items WHERE name = $1", [plugin]), {
-        status: 200,
-        body: { result: [{ name: plugin }] },
-      });
-      for (const text of ["DELETE FROM items", "COMMIT; DELETE FROM items", "SELECT 1; DELETE FROM items"]) {
-        t.match(await sql(plugin, "query", text), { status: 500, body: { code: "service_unavailable" } }, text);
-      }
-      await sql(plugin, "query", "COMMIT");
-      t.match(await sql(plugin, "query", "DELETE FROM items"), { status: 500 }, "a reader stays a reader");
+    t.match(await sql(plugin, "query", "SELECT name FROM items WHERE name = $1", [plugin]), {
+      status: 200,
+      body: { result: [{ name: plugin }] },
+    });
+    for (const text of ["DELETE FROM items", "COMMIT; DELETE FROM items", "SELECT 1; DELETE FROM items"]) {
+      t.match(await sql(plugin, "query", text), { status: 500, body: { code: "service_unavailable" } }, text);
     }
-    t.match(await sql("boxed", "query", "SELECT count(*)::int AS n FROM items"), { body: { result: [{ n: 6 }] } });
-    t.match(await checks(host), { status: 200, body: { checks: { database: { status: "healthy" } } } });
-    stop();
-    await until(async () => (await checks(host)).status === 503);
-    t.match(await checks(host), {
-      status: 503,
-      body: { status: "unhealthy", checks: { database: { status: "unhealthy" } } },
-    });
-    t.match(await sql("boxed", "query", "SELECT 1"), { status: 500, body: { code: "service_unavailable" } });
-  },
-);
+    await sql(plugin, "query", "COMMIT");
+    t.match(await sql(plugin, "query", "DELETE FROM items"), { status: 500 }, "a reader stays a reader");
+  }
+  t.match(await sql("boxed", "query", "SELECT count(*)::int AS n FROM items"), { body: { result: [{ n: 6 }] } });
+  t.match(await checks(host), { status: 200, body: { checks: { database: { status: "healthy" } } } });
+  await server.stop();
+  await until(async () => (await checks(host)).status === 503);
+  t.match(await checks(host), {
+    status: 503,
+    body: { status: "unhealthy", checks: { database: { status: "unhealthy" } } },
+  });
+  t.match(await sql("boxed", "query", "SELECT 1"), { status: 500, body: { code: "service_unavailable" } });
+});
 
 t.test(
   "plugins of both modes use Redis, and health sees it go and come back",
-  { skip: REDIS === undefined && "Redis is not installed" },
+  { skip: needs("redis-server") },
   async (t) => {
     const port = await freePort();
-    const start = () =>
-      spawn(REDIS as string, ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], {
-        stdio: "ignore",
-        cwd: tmpdir(),
-      });
+    const options = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+    const start = () => spawn(programFile("redis-server"), options, { stdio: "ignore", cwd: tmpdir() });
     let server = start();
     t.teardown(() => server.kill("SIGKILL"));
     await until(() => listens(port));

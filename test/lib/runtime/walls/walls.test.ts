@@ -1,16 +1,25 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, chownSync, existsSync, lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { pino } from "pino";
 import t from "tap";
 import { createRuntime } from "../../../../lib/runtime/runtime.ts";
 import { examineWall } from "../../../../lib/runtime/walls/examine-wall.ts";
 import { findWall } from "../../../../lib/runtime/walls/find-wall.ts";
 import { seccompFilter } from "../../../../lib/runtime/walls/seccomp.ts";
+import { needs, programFile } from "../../../support/programs/optional.ts";
 import { actions, isAlive, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
 import { usePath } from "../../../support/runtime/path.ts";
 
@@ -21,7 +30,7 @@ const BOX = actions(`
   abort: () => process.abort(),
   loaded: () => process.moduleLoadList,
 `);
-const skip = existsSync("/usr/bin/bwrap") ? false : "needs bubblewrap";
+const skip = needs("bwrap");
 const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined;
 const required = { plugins: { sandbox: { wall: "required" } } };
 
@@ -98,7 +107,7 @@ t.test(
   async (t) => {
     const folder = falseBwrap(
       t,
-      `case " $* " in *" --proc /proc "*) echo "bwrap: Can't mount proc" >&2; exit 1;; esac; exec /usr/bin/bwrap "$@"`,
+      `case " $* " in *" --proc /proc "*) echo "bwrap: Can't mount proc" >&2; exit 1;; esac; exec ${programFile("bwrap")} "$@"`,
     );
     usePath(t, `${folder}:${process.env["PATH"] ?? ""}`);
     const host = await startHost(t, { plugins: { box: sandboxed("box", BOX) }, configuration: required });
@@ -111,9 +120,9 @@ t.test(
 t.test("what the wall holds ends with the wall, and a signal inside is told as one", { skip }, async (t) => {
   const host = await startHost(t, { plugins: { box: sandboxed("box", BOX) }, configuration: required });
   const { pid } = (await host.status("box")) as { pid: number };
-  const { stdout } = await promisify(execFile)("ps", ["-o", "ppid=", "-p", String(pid)]);
+  const [, parent] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
   const call = host.call("box", "loop");
-  process.kill(Number(stdout), "SIGKILL");
+  process.kill(Number(parent), "SIGKILL");
   t.match(await call, { status: 500, body: { code: "plugin_crashed" } });
   await until(() => !isAlive(pid));
   t.equal(await host.result("box", "echo", 1), 1);

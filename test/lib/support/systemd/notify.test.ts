@@ -7,12 +7,12 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t, { type Test } from "tap";
 import { systemdNotifier } from "../../../../lib/support/systemd/notify.ts";
-import { needsProgram } from "../../../support/forged/independent.ts";
 import { NotifySocket } from "../../../support/programs/notify-socket.ts";
+import { needs } from "../../../support/programs/optional.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../support/programs/notifying-program.ts", import.meta.url));
-const skip = needsProgram("systemd-notify") || needsProgram("python3");
+const skip = needs("systemd-notify", "python3");
 const { PATH } = process.env;
 
 const notifierFor = (t: Test, environment: NodeJS.ProcessEnv, warnings: string[] = []) => {

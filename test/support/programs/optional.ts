@@ -1,0 +1,83 @@
+/**
+ * Programs that are not part of Node.js and that a machine may lack. A test that needs some skips by what
+ * {@link needs} returns; `.ci/run` installs all of them, lets no test skip, and runs the tests that may skip once more
+ * where none of the programs is there.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, globSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+interface Optional {
+  /** Debian's package. */
+  package: string;
+  /** Arguments with which the program ends with exit code 0 where it works. */
+  probe: readonly string[];
+}
+
+const from = (name: string, ...probe: string[]): Optional => ({
+  package: name,
+  probe: probe.length > 0 ? probe : ["--version"],
+});
+
+/** Every program that tests may start and that is neither part of Node.js nor of each Debian. */
+export const OPTIONAL = {
+  age: from("age"),
+  bsdtar: from("libarchive-tools"),
+  // On some machines the program is there, and may make no namespaces.
+  bwrap: from("bubblewrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"),
+  curl: from("curl"),
+  filefrag: from("e2fsprogs", "-V"),
+  fish: from("fish"),
+  git: from("git"),
+  haproxy: from("haproxy", "-v"),
+  initdb: from("postgresql"),
+  man: from("man-db"),
+  "mkfs.btrfs": from("btrfs-progs"),
+  "mkfs.xfs": from("xfsprogs", "-V"),
+  openssl: from("openssl", "version"),
+  pkill: from("procps"),
+  python3: from("python3"),
+  "redis-server": from("redis-server"),
+  strace: from("strace", "-V"),
+  "systemd-analyze": from("systemd"),
+  "systemd-notify": from("systemd"),
+  tar: from("tar"),
+  tmux: from("tmux", "-V"),
+  unzip: from("unzip", "-v"),
+  zip: from("zip", "-v"),
+  zsh: from("zsh"),
+  zstd: from("zstd"),
+} as const satisfies Record<string, Optional>;
+
+export type OptionalProgram = keyof typeof OPTIONAL;
+
+/** Folders in which distributions keep programs that are on no ordinary user's path. */
+const FURTHER = ["/usr/sbin", "/sbin", ...globSync("/usr/lib/postgresql/*/bin").toSorted().reverse()];
+
+/** The file of a program on the path, or where distributions keep it; its bare name where it is nowhere. */
+export function programFile(name: string): string {
+  const folders = [...(process.env["PATH"] ?? "").split(delimiter), ...FURTHER];
+  return folders.map((folder) => join(folder, name)).find(existsSync) ?? name;
+}
+
+const seen = new Map<OptionalProgram, boolean>();
+
+function works(name: OptionalProgram): boolean {
+  const known = seen.get(name);
+  if (known !== undefined) return known;
+  const { status } = spawnSync(programFile(name), OPTIONAL[name].probe, { stdio: "ignore", timeout: 20_000 });
+  seen.set(name, status === 0);
+  return status === 0;
+}
+
+/**
+ * For tap's `skip`: false where every one of the programs works, else a text that names those that do not. Each is run
+ * once in a process to find out.
+ */
+export function needs(...names: readonly OptionalProgram[]): string | false {
+  const missing = names.filter((name) => !works(name)).map((name) => titleOf(name));
+  return missing.length > 0 && `needs ${missing.join(", ")}`;
+}
+
+const titleOf = (name: OptionalProgram): string =>
+  OPTIONAL[name].package === name ? name : `${OPTIONAL[name].package} (${name})`;
