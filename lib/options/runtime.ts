@@ -50,7 +50,7 @@ export const development = group("Development", {
   ),
   inspect: parsed({ metavar: "HOST:PORT", help: "Open Node's inspector there" }, parseListen),
   integration: path({ help: "integration.yaml whose services and grants the plugin gets" }),
-  logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", default: "warn" }),
+  logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", default: "info" }),
 });
 
 /** Options of `plugin test`. */

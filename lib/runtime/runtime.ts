@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { INTEGRATION_FILE } from "../contract/files/manifest.ts";
@@ -132,7 +133,12 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const { app: appSettings, observability, plugins } = settings;
   const logger = options.logger ?? createLogger({ name: appSettings.name, level: observability.logging.level });
   const env = options.env ?? process.env;
-  const wall = await chooseWall(settings, sandboxUser(plugins.sandbox), logger, waiverOf(options));
+  const wall = await chooseWall(settings, sandboxUser(plugins.sandbox), logger, {
+    waived: waiverOf(options),
+    quiet: options.guardProcess !== true,
+  });
+  const directory = resolve(root, options.pluginsDir ?? plugins.directory);
+  if (!existsSync(directory)) logger.warn(`there are no plugins yet: ${directory} does not exist`);
   const groups = await chooseGroups(options, plugins.sandbox.io_mb_per_second !== undefined, logger);
 
   // Everything that ends with the runtime, in the order in which it begins; a failed start leaves nothing behind.
@@ -163,7 +169,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const sampler = new MemorySampler(usage);
   const services = await openServices(settings, { root, logger, reaper, sampler, resources: building });
 
-  const catalogue = new Catalogue(resolve(root, options.pluginsDir ?? plugins.directory), logger);
+  const catalogue = new Catalogue(directory, logger);
   const calls = new Calls(catalogue, metrics, new CallLog(logger, options.onCall));
   const broker = new Broker(services, calls, options.auditor);
   const instantiate = instanceFactory({

@@ -38,6 +38,27 @@ export function stackOf({ cause }: RuntimeFault): string | undefined {
 export const asLoadFault = (error: unknown): RuntimeFault =>
   error instanceof RuntimeFault ? error : new RuntimeFault("load_failed", messageOf(error), { cause: error });
 
+const NETWORK_ADVICE =
+  "the sandbox has no way there: name the host under network in plugin.yaml, and have the operator grant it";
+const FILES_ADVICE =
+  "the sandbox reads the plugin's own folder and writes data/: see filesystem.allowed_paths in plugin.yaml";
+
+/** Returns what to do about an error that the sandbox itself caused, if it did. */
+function sandboxAdvice(error: unknown): string | undefined {
+  let cause = error;
+  for (let depth = 0; depth < 5 && cause instanceof Error; depth++) {
+    const { code, permission } = cause as NodeJS.ErrnoException & { permission?: string };
+    if (code === "ERR_ACCESS_DENIED") {
+      if (permission?.startsWith("FileSystem") === true) return FILES_ADVICE;
+      if (permission === "Net") return NETWORK_ADVICE;
+    }
+    // The proxy of a network that is granted by name.
+    if (/Proxy response \(403\)/.test(cause.message)) return NETWORK_ADVICE;
+    cause = cause.cause;
+  }
+  return undefined;
+}
+
 /**
  * Makes a fault of anything that a plugin threw: its own 400, a fault of a service that it passed on, or
  * `action_failed`.
@@ -51,5 +72,7 @@ export function faultOfAction(error: unknown): RuntimeFault {
   if (error instanceof Error && (error as { code?: unknown }).code === "payload_invalid") {
     return new RuntimeFault("payload_invalid", messageOf(error), { cause: error });
   }
-  return new RuntimeFault("action_failed", messageOf(error), { cause: error });
+  const advice = sandboxAdvice(error);
+  const message = advice === undefined ? messageOf(error) : `${messageOf(error)} (${advice})`;
+  return new RuntimeFault("action_failed", message, { cause: error });
 }

@@ -25,18 +25,32 @@ function placeInStack(stack: string): Place | undefined {
   return { file, line: Number(line), column: caret === undefined ? undefined : caret.indexOf("^") + 1 };
 }
 
+const modulesOf = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => MODULES.test(path) && !path.split("/").some((part) => PASSED_BY.has(part)))
+    .slice(0, MAX_FILES)
+    .map((path) => join(folder, path));
+
 /** V8 does not tell where an ES module's syntax is wrong; the parser that strips types does. */
 function placeByParsing(folder: string): Place | undefined {
-  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((path) => MODULES.test(path) && !path.split("/").some((part) => PASSED_BY.has(part)))
-    .slice(0, MAX_FILES);
-  for (const path of paths) {
-    const file = join(folder, path);
+  for (const file of modulesOf(folder)) {
     try {
       stripTypeScriptTypes(readFileSync(file, "utf8"), { sourceUrl: pathToFileURL(file).href });
     } catch (error) {
       return placeInStack((error as Error).stack ?? "");
     }
+  }
+  return undefined;
+}
+
+/** A decorator, which the parser that strips types lets pass and V8 does not know. */
+const DECORATOR = /^\s*@[A-Za-z_$]/;
+
+function placeOfDecorator(folder: string): Place | undefined {
+  for (const path of modulesOf(folder)) {
+    const lines = readFileSync(path, "utf8").split("\n");
+    const line = lines.findIndex((text) => DECORATOR.test(text));
+    if (line !== -1) return { file: path, line: line + 1, column: lines[line]!.indexOf("@") + 1 };
   }
   return undefined;
 }
@@ -49,12 +63,12 @@ export function describeLoadError(error: unknown, folder: string): string {
   const message = messageOf(error);
   if (!(error instanceof Error) || error.name !== "SyntaxError") return message;
   try {
-    const place = placeInStack(error.stack ?? "") ?? placeByParsing(folder);
+    const isUnknown = message.includes("Invalid or unexpected token");
+    const place =
+      placeInStack(error.stack ?? "") ?? placeByParsing(folder) ?? (isUnknown ? placeOfDecorator(folder) : undefined);
     if (place === undefined) return message;
     const column = place.column === undefined ? "" : `:${place.column}`;
-    const advice = message.includes("Invalid or unexpected token")
-      ? " (decorators and other syntax that Node does not know need a compiler)"
-      : "";
+    const advice = isUnknown ? " (decorators and other syntax that Node does not know need a compiler)" : "";
     return `${relative(folder, place.file)}:${place.line}${column}: SyntaxError: ${message}${advice}`;
   } catch {
     return message;

@@ -29,13 +29,14 @@ export const wallPolicyOf = ({ app, plugins }: Integration): WallPolicy =>
 
 /**
  * Finds the wall that a configuration asks for, and says in the log what holds sandboxed plugins.
- * @param waived why this runtime builds none, whatever its configuration asks for
+ * @param options `waived`: why this runtime builds none, whatever its configuration asks for; `quiet`: for a process
+ *   that does other work too, whose person need not hear of a host without a wall
  */
 export async function chooseWall(
   settings: Integration,
   user: SandboxUser | undefined,
   logger: Logger,
-  waived?: string,
+  { waived, quiet }: { waived: string | undefined; quiet: boolean },
 ): Promise<FoundWall> {
   if (waived !== undefined) return { wall: undefined, reason: waived, waived: true };
   const policy = wallPolicyOf(settings);
@@ -47,7 +48,10 @@ export async function chooseWall(
       `sandboxed plugins are held by ${own} and ${found.wall.name}: ${found.wall.parts.join(", ")}; ${DISK_IS_SAMPLED}`,
     );
   else if (policy === "required") logger.error(`sandboxed plugins do not load: ${found.reason}`);
-  else logger.warn(`sandboxed plugins are held by ${own}, without a second wall: ${found.reason}; ${DISK_IS_SAMPLED}`);
+  else
+    logger[quiet ? "debug" : "warn"](
+      `sandboxed plugins are held by ${own}, without a second wall: ${found.reason}; ${DISK_IS_SAMPLED}`,
+    );
   return found;
 }
 

@@ -142,3 +142,19 @@ t.test("a key file of auth.jwt that cannot be used is a configuration error, bef
     await t.rejects(createRuntime({ configuration: jwt(extra), root, env: {} }), { code: "config_invalid" });
   }
 });
+
+t.test("keys that the file does not have are faults, wherever they stand", (t) => {
+  const app = { secret_key: KEY };
+  const documents: [document: object, key: string][] = [
+    [{ app, servces: {} }, "servces"],
+    [{ app: { ...app, server: { prot: 1 } } }, "prot"],
+    [{ app, services: { database: {} } }, "database"],
+    [{ app, plugins: { strict_trustd: true } }, "strict_trustd"],
+    [{ app, plugins: { greeter: { instance: 2 } } }, "instance"],
+    [{ app, auth: { jwts: {} } }, "jwts"],
+    [{ app, observability: { metrics: { opened: true } } }, "opened"],
+  ];
+  for (const [document, key] of documents) t.match(faultsOf(document).join(), key);
+  t.same(faultsOf({ app, plugins: { greeter: { instances: 2 } } }), []);
+  t.end();
+});

@@ -22,6 +22,11 @@ for (const [mode, make] of Object.entries({ trusted, sandboxed })) {
         /^src\/main\.ts:2:17: /,
       ],
       commonjs: [{ "src/main.cjs": "const a = 1;\nfunction (" }, "src/main.cjs", /^src\/main\.cjs:2/],
+      decorated: [
+        { "src/main.mjs": `const own = () => {};\nexport default class {\n  @own\n  a() {}\n}` },
+        "src/main.mjs",
+        /^src\/main\.mjs:3:3: .*compiler/,
+      ],
       "missing export": [
         { "src/main.mjs": `import { nope } from "./other.mjs";`, "src/other.mjs": "export const x = 1;" },
         "src/main.mjs",
@@ -102,3 +107,13 @@ t.test(
     }
   },
 );
+
+t.test("what the sandbox itself refused says so, and what to ask for", async (t) => {
+  const source = actions(`
+    read: async () => (await import("node:fs")).readFileSync("/etc/hostname"),
+    ask: async () => { await fetch("http://127.0.0.1:4999/"); },
+  `);
+  const host = await startHost(t, { plugins: { plug: sandboxed("plug", source) } });
+  t.match((await host.call("plug", "read")).body, { code: "action_failed", msg: /filesystem\.allowed_paths/ });
+  t.match((await host.call("plug", "ask")).body, { code: "action_failed", msg: /network in plugin\.yaml/ });
+});
