@@ -36,6 +36,16 @@ const zodAsNamespace = [
   },
 ];
 
+/** `node:readline` ends lines at U+2028 and U+2029, too, and holds a line of any length. */
+const noReadline = [
+  {
+    selector: ":matches(ImportDeclaration, ImportExpression)[source.value=/^node:readline/]",
+    message: "Read NDJSON with readLines of artifact/tree, or behind boundLines of support/lines.ts.",
+  },
+];
+/** Files that read what a person types. */
+const prompts = ["commands/plugins/plugin-dev.ts", "commands/context/login.ts"];
+
 export default tseslint.config(
   { ignores: ["dist", "node_modules", ".tap", "examples"] },
   js.configs.recommended,
@@ -90,6 +100,10 @@ export default tseslint.config(
   },
   {
     files: ["bin/**", "commands/**", "lib/**"],
+    rules: { "no-restricted-syntax": ["error", ...zodAsNamespace, ...noReadline] },
+  },
+  {
+    files: prompts,
     rules: { "no-restricted-syntax": ["error", ...zodAsNamespace] },
   },
   {
@@ -101,6 +115,7 @@ export default tseslint.config(
       "no-restricted-syntax": [
         "error",
         ...zodAsNamespace,
+        ...noReadline,
         {
           selector: "MemberExpression[property.name=/^(selectFrom|insertInto|updateTable|deleteFrom|transaction)$/]",
           message: "SQL belongs to lib/hub/records",

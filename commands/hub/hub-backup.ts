@@ -1,11 +1,13 @@
 import { Command } from "clipanion";
 import type { BackupResult } from "../../lib/hub/backup/backup.ts";
 import { hubBackup, hubMove, hubRestore } from "../../lib/options/hub.ts";
-import { withOptions } from "../shell/base.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { backupSeed, backupTrust, copyProgress } from "./copying.ts";
 import { placeOf } from "./storage.ts";
 
-const summary = ({ records, copied, present, bytes }: BackupResult): string =>
-  `${records} records, ${copied} artifacts copied (${bytes} bytes), ${present} there already`;
+const summary = ({ records, copied, present, bytes, left_out: leftOut }: BackupResult): string =>
+  `${records} records, ${copied} artifacts copied (${bytes} bytes), ${present} there already` +
+  (leftOut > 0 ? `, ${leftOut} left out` : "");
 
 export class HubBackup extends withOptions(hubBackup) {
   static override paths = [["hub", "backup"]];
@@ -14,16 +16,26 @@ export class HubBackup extends withOptions(hubBackup) {
     description: "Back a hub up to a folder, beside the running hub",
     details: `
       Copies all records as they are at one moment, then the artifacts that they name, each checked against its
-      digest. Run it again on the same folder, and only what is new is copied. The key-encryption keys are not
-      part of it: back them up apart, for whoever has both can open every artifact.
+      digest. Run it again on the same folder, and only what is new is copied. Versions that somebody deletes
+      meanwhile are taken from the trash. The key-encryption keys are not part of the backup: keep them apart, for
+      both together open every artifact. The key of \`--key\` signs the backup, and \`hub restore\` asks for its
+      public key.
     `,
-    examples: [["Every night", "$0 hub backup --data-dir /var/lib/sealift-hub --to /backup/hub"]],
+    examples: [
+      ["Every night", "$0 hub backup --data-dir /var/lib/sealift-hub --to /backup/hub --key backup.key"],
+      ["On a disk of your own", "$0 hub backup --data-dir /var/lib/sealift-hub --to /backup/hub --unsigned"],
+    ],
   });
 
   override async run(): Promise<number> {
+    const { to, key, skipDamaged } = this.options;
+    const seed = await backupSeed(key);
     const { backupHub } = await import("../../lib/hub/backup/backup.ts");
-    const result = await backupHub(placeOf(this.options), this.options.to);
-    if (this.json) return this.done({ ...result, to: this.options.to });
+    using interruption = interruptible();
+    using progress = await copyProgress(this.surroundings(), "Backing up");
+    const { signal } = interruption;
+    const result = await backupHub(placeOf(this.options), to, { seed, skipDamaged, signal, ...progress });
+    if (this.json) return this.done({ ...result, to });
     this.print.line(`backed up ${summary(result)}`);
     return 0;
   }
@@ -39,12 +51,22 @@ export class HubRestore extends withOptions(hubRestore) {
       come from, and start the hub: keys, projects, versions and reports are as they were; agents open new
       sessions.
     `,
-    examples: [["To a new machine", "$0 hub restore --backup /backup/hub --data-dir /var/lib/sealift-hub"]],
+    examples: [
+      [
+        "To a new machine",
+        "$0 hub restore --backup /backup/hub --public-key backup.pub --data-dir /var/lib/sealift-hub",
+      ],
+    ],
   });
 
   override async run(): Promise<number> {
+    const { backup, skipDamaged } = this.options;
+    const trust = await backupTrust(this.options);
     const { restoreHub } = await import("../../lib/hub/backup/backup.ts");
-    const result = await restoreHub(this.options.from, placeOf(this.options));
+    using interruption = interruptible();
+    using progress = await copyProgress(this.surroundings(), "Restoring");
+    const { signal } = interruption;
+    const result = await restoreHub(backup, placeOf(this.options), { trust, skipDamaged, signal, ...progress });
     if (this.json) return this.done({ ...result });
     this.print.line(`restored ${summary(result)}`);
     this.note("Start the hub with the key-encryption keys that it had.");
@@ -74,7 +96,11 @@ export class HubMove extends withOptions(hubMove) {
     const { moveHub } = await import("../../lib/hub/backup/backup.ts");
     const { toDataDir, toDatabaseUrl, toBlobUrl } = this.options;
     const target = placeOf({ dataDir: toDataDir, databaseUrl: toDatabaseUrl, blobUrl: toBlobUrl });
-    const result = await moveHub(placeOf(this.options), target);
+    using interruption = interruptible();
+    using progress = await copyProgress(this.surroundings(), "Moving");
+    const { signal } = interruption;
+    const { skipDamaged } = this.options;
+    const result = await moveHub(placeOf(this.options), target, { skipDamaged, signal, ...progress });
     if (this.json) return this.done({ ...result });
     this.print.line(`moved ${summary(result)}`);
     return 0;

@@ -1,49 +1,67 @@
 import { Command } from "clipanion";
-import { EXIT } from "../../lib/contract/codes.ts";
-import type { Finding } from "../../lib/hub/backup/verify.ts";
+import { artifactError } from "../../lib/contract/errors.ts";
+import type { Finding, VerifyOptions, VerifyResult } from "../../lib/hub/backup/verify.ts";
 import { hubVerify } from "../../lib/options/hub.ts";
-import { withOptions } from "../shell/base.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
 import { fieldsOf } from "../shell/output/records.ts";
+import { backupTrust, copyProgress } from "./copying.ts";
 import { placeOf } from "./storage.ts";
 
-const FAULTS = {
+const FAULTS: Record<string, string> = {
   missing: "its bytes are gone",
   wrong_size: "its bytes have another length",
   wrong_bytes: "its bytes are not what was published",
-} as const;
+};
 
-const sentenceOf = ({ id, fault, part, name, version }: Finding): string =>
-  `${name} ${version}  ${FAULTS[fault]} (${part} ${id})`;
+const sentenceOf = ({ table, id, fault, part, name, version }: Finding): string =>
+  part === undefined
+    ? `${id} of ${table}  ${FAULTS[fault] ?? fault}`
+    : `${name} ${version}  ${FAULTS[fault] ?? fault} (${part} ${id})`;
 
 export class HubVerify extends withOptions(hubVerify) {
   static override paths = [["hub", "verify"]];
   static override listed = () =>
-    fieldsOf<Finding>({ id: true, fault: true, part: true, project: true, name: true, version: true });
+    fieldsOf<Finding>({ table: true, id: true, fault: true, part: true, project: true, name: true, version: true });
   static override usage = Command.Usage({
     category: "Hub",
-    description: "Check every record of a hub against its stored bytes",
+    description: "Check every record of a hub or backup, and its stored bytes",
     details: `
-      Reads all artifacts beside the running hub and compares them with their records. Exits with 4 when one is gone
-      or is not what was published: publish these versions again, or restore a backup.
+      Reads all records and artifacts beside the running hub and compares them. Exits with 4 when one is gone or is
+      not what was published: publish these versions again, or restore a backup. With \`--backup\` it checks a backup
+      instead, with its signature.
     `,
-    examples: [["Everything", "$0 hub verify --data-dir /var/lib/sealift-hub"]],
+    examples: [
+      ["Everything", "$0 hub verify --data-dir /var/lib/sealift-hub"],
+      ["A backup", "$0 hub verify --backup /backup/hub --public-key backup.pub"],
+    ],
   });
 
   override async run(): Promise<number> {
-    const { verifyHub } = await import("../../lib/hub/backup/verify.ts");
-    const result = await verifyHub(placeOf(this.options), {
-      quick: this.options.quick,
+    const { backup, quick } = this.options;
+    const trust = await backupTrust(this.options);
+    const { verifyBackup, verifyHub } = await import("../../lib/hub/backup/verify.ts");
+    using interruption = interruptible();
+    using progress = await copyProgress(this.surroundings(), "Checking");
+    const options: VerifyOptions = {
+      quick,
+      signal: interruption.signal,
+      onProgress: progress.onProgress,
       onFinding: (finding) => {
         if (this.json) this.print.event({ event: "finding", ...finding });
         else this.print.line(sentenceOf(finding));
       },
-    });
-    const { verificationError } = await import("../../lib/hub/backup/verification-error.ts");
-    if (result.findings > 0)
-      return this.fail(verificationError(`${result.findings} of ${result.checked} stored artifacts are wrong.`), {
-        ...result,
-      });
-    if (!this.json) this.print.line(`${result.checked} stored artifacts are as their records say`);
-    return this.json ? this.done({ ...result }) : EXIT.done;
+    };
+    const result: VerifyResult =
+      backup === undefined
+        ? await verifyHub(placeOf(this.options), options)
+        : await verifyBackup(backup, trust, options);
+    if (result.findings > 0) {
+      const what = `${result.findings} records or artifacts are damaged; ${result.checked} artifacts were checked.`;
+      const hint = "Publish these versions again, or restore a backup.";
+      return this.fail(artifactError("digest_mismatch", what, { hint }), { ...result });
+    }
+    if (this.json) return this.done({ ...result });
+    this.print.line(`${result.checked} stored artifacts are as their records say`);
+    return 0;
   }
 }

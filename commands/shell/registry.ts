@@ -5,7 +5,6 @@ import { TrustFolder } from "../context/trust-folder.ts";
 import { DeployMarketplace } from "../deploying/deploy-marketplace.ts";
 import { DeployProject } from "../deploying/deploy-project.ts";
 import { Fleet } from "../deploying/fleet.ts";
-import { FleetForget } from "../deploying/fleet-forget.ts";
 import { FleetWait } from "../deploying/fleet-wait.ts";
 import { PlanInit, PlanValidate } from "../deploying/plan.ts";
 import { WatchCommand } from "../deploying/watch.ts";
@@ -62,7 +61,6 @@ export const COMMANDS: readonly CommandClass[] = [
   Diff,
   Doctor,
   Fleet,
-  FleetForget,
   FleetWait,
   History,
   AuditList,

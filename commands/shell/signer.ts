@@ -8,26 +8,26 @@ import type { Layer } from "../../lib/options/layers.ts";
 const IS_KEY = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?|-----BEGIN [^]*)$/i;
 
 /**
- * `--signer-public-key`: a file, or the key itself in hex or base64.
+ * A public key of an option: a file, or the key itself in hex or base64.
  *
  * @throws UsageError `credential_unreadable`, `key_file_invalid`
  */
-export async function publicKeyFrom(given: string): Promise<Uint8Array> {
+export async function publicKeyFrom(given: string, option = "--signer-public-key"): Promise<Uint8Array> {
   let isFile = true;
   const content = await readFile(given).catch((error: NodeJS.ErrnoException) => {
     isFile = false;
     if (IS_KEY.test(given.trim())) return Buffer.from(given);
     if (error.code === "ENOENT") {
-      throw usageError("credential_unreadable", `--signer-public-key ${given}: there is no such file.`, {
+      throw usageError("credential_unreadable", `${option} ${given}: there is no such file.`, {
         cause: error,
         hint: "Give the path of signer.pub, or the key itself in hex or base64.",
       });
     }
-    throw usageError("credential_unreadable", `--signer-public-key cannot be read: ${error.message}.`, {
+    throw usageError("credential_unreadable", `${option} cannot be read: ${error.message}.`, {
       cause: error,
     });
   });
-  const key = parsePublicKey(content, "--signer-public-key");
+  const key = parsePublicKey(content, option);
   if (isFile) await refusePrivateAsPublic(key, given);
   return key;
 }

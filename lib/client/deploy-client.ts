@@ -1,18 +1,18 @@
 import type * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import {
+  type ArtifactLocation,
   authAnswer,
   authorizeAnswer,
-  hubLocation,
-  type HubLocation,
   latestAnswer,
+  locationAnswer,
   type ProjectReport,
   projectReportAnswer,
 } from "../contract/surfaces/deploy.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { download, type DownloadOptions } from "./download.ts";
 import type { HttpRequest } from "./http.ts";
-import { hostHeader, type HubConnection } from "./hub-connection.ts";
+import type { HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 
 /**
@@ -115,7 +115,8 @@ export class DeployClient {
 
   /** @throws ArtifactError */
   async latestVersion(): Promise<string> {
-    return (await this.#withSession(this.#latestRequest, latestAnswer)).version;
+    const url = this.#base + paths.latestVersion(this.#projectId);
+    return (await this.#withSession({ operation: "latest", method: "GET", url }, latestAnswer)).version;
   }
 
   /**
@@ -124,21 +125,17 @@ export class DeployClient {
    * @throws ArtifactError
    */
   latestIfChanged(etag: string | undefined): Promise<Conditional<string>> {
-    return this.#inSession(this.#latestRequest, async (request) => {
+    const url = this.#base + paths.latestVersion(this.#projectId);
+    return this.#inSession({ operation: "latest", method: "GET", url }, async (request) => {
       const answer = await callIfChanged(request, etag, latestAnswer, this.#options);
       return answer.changed ? { ...answer, value: answer.value.version } : answer;
     });
   }
 
-  get #latestRequest(): HttpRequest {
-    const url = this.#base + paths.latestVersion(this.#projectId);
-    return { operation: "latest", method: "GET", url, ...hostHeader(this.#options) };
-  }
-
   /** @throws ArtifactError */
-  async locate(version: string): Promise<HubLocation> {
+  async locate(version: string): Promise<ArtifactLocation> {
     const url = this.#base + paths.artifact(this.#projectId, version);
-    return this.#withSession({ operation: "location", method: "GET", url }, hubLocation);
+    return this.#withSession({ operation: "location", method: "GET", url }, locationAnswer);
   }
 
   /**
@@ -168,9 +165,9 @@ export class DeployClient {
    */
   download(
     version: string,
-    location: HubLocation,
+    location: ArtifactLocation,
     options: Pick<DownloadOptions, "maxBytes" | "onReceived" | "onResumed">,
-    at: (location: HubLocation) => string = ({ download_url }) => download_url,
+    at: (location: ArtifactLocation) => string = ({ download_url }) => download_url,
   ): AsyncGenerator<Buffer> {
     return download({
       ...this.#options,

@@ -15,7 +15,7 @@ import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { readJson, statusError } from "./answers.ts";
 import { formBody, wholeFile } from "./file-form.ts";
 import { bodyOf, header, type HttpRequest, operationError, send, transportError } from "./http.ts";
-import { hostHeader, type HubConnection } from "./hub-connection.ts";
+import type { HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { withRetries } from "./retry.ts";
 
@@ -61,7 +61,7 @@ export class MarketplaceClient {
 
   /** @throws ArtifactError */
   detail(): Promise<Detail> {
-    return call(this.#detailRequest, detailAnswer, this.#options);
+    return call(this.#request("detail", "GET", paths.detail(this.#kind, this.#slug)), detailAnswer, this.#options);
   }
 
   /**
@@ -69,12 +69,8 @@ export class MarketplaceClient {
    * ArtifactError
    */
   detailIfChanged(etag: string | undefined): Promise<Conditional<Detail>> {
-    return callIfChanged(this.#detailRequest, etag, detailAnswer, this.#options);
-  }
-
-  get #detailRequest(): HttpRequest {
     const request = this.#request("detail", "GET", paths.detail(this.#kind, this.#slug));
-    return { ...request, ...hostHeader(this.#options) };
+    return callIfChanged(request, etag, detailAnswer, this.#options);
   }
 
   /**
@@ -124,20 +120,8 @@ export class MarketplaceClient {
       ...this.#request("marketplace", "POST", `${this.#path()}/versions`),
       form,
     };
-    try {
-      const response = await send(request, this.#options);
-      return await readJson(response, request, z.looseObject(versionRecord.shape));
-    } catch (error) {
-      throw this.#unknownTarget(error);
-    }
-  }
-
-  /** The hub's 404 with what a first publication needs; any other error as it is. */
-  #unknownTarget(error: unknown): unknown {
-    if (!(error instanceof SealiftError) || error.status !== 404) return error;
-    const { kind, code, message, status, hubCode } = error;
-    const hint = `Create it once: sealift project create "${this.#slug}" --kind ${this.#kind} --slug ${this.#slug}`;
-    return new SealiftError(kind, code, message, { status, hint, ...(hubCode !== undefined && { hubCode }) });
+    const response = await send(request, this.#options);
+    return readJson(response, request, z.looseObject(versionRecord.shape));
   }
 
   /** Has the hub fetch and sign the archive of `owner/repo@tag`. @throws AuthenticationError, PublishError */
@@ -147,7 +131,7 @@ export class MarketplaceClient {
       return await call(request, z.looseObject(versionRecord.shape), this.#options);
     } catch (error) {
       // The other 409 is a version that exists with other bytes.
-      if (!(error instanceof SealiftError) || error.hubCode !== "conflict") throw this.#unknownTarget(error);
+      if (!(error instanceof SealiftError) || error.hubCode !== "conflict") throw error;
       const { kind, message, status, hubCode } = error;
       const hint = "If you have registered no signing secret, do it with: sealift marketplace signing-key";
       throw new SealiftError(kind, "conflict", message, { ...(status !== undefined && { status }), hubCode, hint });

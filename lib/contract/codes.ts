@@ -121,6 +121,9 @@ export const CODES = {
   manifest_invalid: verification("The manifest is not valid."),
   manifest_mismatch: verification("The manifest is that of another project or version."),
   digest_mismatch: verification("The tree's digest is not the manifest's content_sha256."),
+  record_damaged: verification(
+    "A record of a hub's database or backup, or the artifact of one, is not what it should be; the message names it.",
+  ),
   plugin_digest_mismatch: verification("A plugin's digest is not the one in the manifest."),
   plugin_missing: verification("The manifest names a plugin or extension that is not in the artifact."),
   descriptor_mismatch: verification("An archive's plugin.yaml is that of another plugin or version."),

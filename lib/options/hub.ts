@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { LOG_LEVELS } from "./common.ts";
 import { choice, duration, flag, list, parsed, path, size, text, whole } from "./kinds.ts";
-import { group, guarded, required } from "./option.ts";
+import { group, guarded, required, requiredWhen } from "./option.ts";
 
 /** Options of the hub as a service. */
 
@@ -67,15 +67,40 @@ const blobStorage = group("Storage", {
 
 const { dataDir, databaseUrl } = hubStorage;
 
+const skipDamaged = flag({ help: "Leave out what is damaged, list it, and go on" });
+
+/** What a backup must be signed with. */
+const backupTrust = {
+  publicKey: requiredWhen(
+    guarded(path({ metavar: "KEY", help: "The key that signed the backup: a file, hex or base64", orText: true })),
+    ({ unsigned, backup }) => backup !== undefined && unsigned !== true,
+    "Give the signer.pub of the backup's key, or --unsigned if nobody but you could write to the backup.",
+  ),
+  unsigned: guarded(flag({ help: "Take the backup without a check of its signature" })),
+};
+
 /** Options of `hub backup`. */
 export const hubBackup = {
-  ...group("Backup", { to: required(path({ help: "Folder that takes the backup" })) }),
+  ...group("Backup", {
+    to: required(path({ help: "Folder that takes the backup" })),
+    key: requiredWhen(
+      guarded(path({ metavar: "FILE", help: "Private key that signs the backup, made by `sealift keygen`" })),
+      ({ unsigned }) => unsigned !== true,
+      "Make a key pair with `sealift keygen --out keys`, or give --unsigned.",
+    ),
+    unsigned: flag({ help: "Make a backup without a signature" }),
+    skipDamaged,
+  }),
   ...{ dataDir, databaseUrl, ...blobStorage },
 };
 
 /** Options of `hub restore`. */
 export const hubRestore = {
-  ...group("Backup", { from: required(path({ name: "backup", help: "Folder of the backup" })) }),
+  ...group("Backup", {
+    backup: required(path({ help: "Folder of the backup" })),
+    ...backupTrust,
+    skipDamaged,
+  }),
   ...{ dataDir, databaseUrl, ...blobStorage },
 };
 
@@ -89,13 +114,18 @@ export const hubMove = {
     toBlobUrl: guarded(
       text({ metavar: "URL", help: "New place of artifacts", defaultText: "blobs in the new data folder" }),
     ),
+    skipDamaged,
   }),
   ...{ dataDir, databaseUrl, ...blobStorage },
 };
 
 /** Options of `hub verify`. */
 export const hubVerify = {
-  ...group("Check", { quick: flag({ help: "Compare sizes only, without reading the artifacts" }) }),
+  ...group("Check", {
+    quick: flag({ help: "Compare sizes only, without reading the artifacts" }),
+    backup: path({ help: "Check the backup in this folder instead of a hub" }),
+    ...backupTrust,
+  }),
   ...{ dataDir, databaseUrl, ...blobStorage },
 };
 

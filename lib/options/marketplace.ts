@@ -10,8 +10,6 @@ import { deployed } from "./sources.ts";
 
 const signingSecret = secret({ metavar: "SECRET", help: "Your signing secret" });
 
-const visibility = choice(["public", "private"], { help: "Who may see it", defaultText: "as it is; public at first" });
-
 /** Options of `marketplace publish`. */
 export const marketplacePublication = {
   ...group("Publication", {
@@ -25,7 +23,10 @@ export const marketplacePublication = {
     ),
     host: text({ metavar: "HOST", help: "Source host of --import", defaultText: "the hub's first one" }),
     signingSecret: requiredWhen(signingSecret, ({ archive }) => archive !== undefined),
-    visibility,
+    visibility: choice(["public", "private"], {
+      help: "Who may see it",
+      defaultText: "as it is; private for a new one",
+    }),
   }),
   ...connection,
 };
@@ -35,7 +36,10 @@ export const pluginPublication = {
   ...group("Publication", {
     include: packing.include,
     signingSecret: required(signingSecret),
-    visibility,
+    visibility: choice(["public", "private"], {
+      help: "Who may see it",
+      defaultText: "as it is; private for a new one",
+    }),
   }),
   ...connection,
 };

@@ -1,6 +1,6 @@
 import { LOG_LEVELS } from "./common.ts";
 import { parseListen } from "./hub.ts";
-import { choice, flag, list, parsed, path, text } from "./kinds.ts";
+import { choice, list, parsed, path, text } from "./kinds.ts";
 import { group } from "./option.ts";
 
 /** Options of the runtime as a service. */
@@ -64,7 +64,6 @@ export const trial = group("Trial", {
 /** Options of `plugin audit`. */
 export const audit = group("Audit", {
   integration: path({ help: "integration.yaml whose services the plugin gets" }),
-  asRoot: flag({ help: "Run the plugin although you are root" }),
   logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", default: "warn" }),
 });
 

@@ -45,3 +45,23 @@ export class LineCutter {
     return lines;
   }
 }
+
+const NEWLINE = 10;
+
+/**
+ * Passes bytes on as long as no line of them is longer than `maxLineBytes`: what reads NDJSON behind it holds no more
+ * than one line.
+ *
+ * @throws RangeError
+ */
+export const boundLines = (maxLineBytes: number) =>
+  async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+    let lineBytes = 0;
+    for await (const chunk of chunks) {
+      const first = chunk.indexOf(NEWLINE);
+      lineBytes += first === -1 ? chunk.length : first;
+      if (lineBytes > maxLineBytes) throw new RangeError(`a line has more than ${maxLineBytes} bytes`);
+      if (first !== -1) lineBytes = chunk.length - chunk.lastIndexOf(NEWLINE) - 1;
+      yield chunk;
+    }
+  };

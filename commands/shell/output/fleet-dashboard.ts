@@ -7,9 +7,8 @@ import { endWithTerminal } from "./terminal.ts";
 
 /** Shows fleets live until somebody quits or the terminal goes away. */
 export async function fleetDashboard(
-  fleets: readonly { target: Target; title: string }[],
+  targets: readonly Target[],
   connection: HubConnection,
-  staleMs: number,
   terminal: Terminal,
 ): Promise<void> {
   using interrupt = interruptible();
@@ -17,8 +16,7 @@ export async function fleetDashboard(
   using _terminal = endWithTerminal(stop, terminal);
   const picture = showFleets(
     {
-      fleets: new Map(fleets.map(({ target, title }) => [title, { target, connection }])),
-      staleMs,
+      fleets: new Map(targets.map((target) => [`${target.kind}:${target.slug}`, { target, connection }])),
       pictures: new Pictures(),
       quit: () => stop.abort(),
     },

@@ -1,7 +1,7 @@
 import { ChunkTable } from "../tree/chunks.ts";
 import { comparePaths } from "../tree/compare-paths.ts";
 import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
-import { MAX_FILE_PIECES, type Piece } from "./delta-lines.ts";
+import type { Piece } from "./delta-lines.ts";
 
 /** A file of the target that the base does not have as it is, and where its bytes come from. */
 export interface FileChange {
@@ -90,7 +90,7 @@ function piecesOf(entry: FileEntry, before: FileEntry): Piece[] | undefined {
     if (offset === undefined) fresh += length;
     addPiece(pieces, offset, length);
   }
-  return fresh < entry.size * WHOLE_FROM_SHARE && pieces.length <= MAX_FILE_PIECES ? pieces : undefined;
+  return fresh < entry.size * WHOLE_FROM_SHARE ? pieces : undefined;
 }
 
 /** Appends a chunk, joined to the piece in front of it where both are neighbours. */

@@ -8,6 +8,7 @@ import { artifactError, asSealiftError, SealiftError } from "../../contract/erro
 import { FileCopier } from "../delta/file-copier.ts";
 import type { Limits } from "../limits.ts";
 import { plainError } from "../plain-error.ts";
+import { NewFile } from "../tree/new-file.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
 import { readRing, type Ring } from "./ring.ts";
 import { TarReader } from "./tar-reader.ts";
@@ -53,6 +54,15 @@ function unpack(): void {
   }
 }
 
+/** Runs a step and tells its end. */
+function carryOut(step: () => Float64Array | void): void {
+  try {
+    tell({ type: "done", error: null, times: step() ?? null });
+  } catch (thrown) {
+    tell({ type: "done", error: plainError(explain(thrown)) });
+  }
+}
+
 let copier: FileCopier | undefined;
 
 unpack();
@@ -72,12 +82,16 @@ port.on("message", (message: ToWorker) => {
       break;
     }
     case "copy":
-      try {
+      carryOut(() => {
         copier ??= new FileCopier();
-        tell({ type: "done", error: null, times: copier.copy(message.files) });
-      } catch (thrown) {
-        tell({ type: "done", error: plainError(explain(thrown)) });
-      }
+        return copier.copy(message.files);
+      });
+      break;
+    case "write":
+      carryOut(() => {
+        using file = new NewFile(message.path, message.executable);
+        readRing(message.ring, (bytes) => file.write(bytes));
+      });
       break;
   }
 });

@@ -3,19 +3,22 @@ import { constants, createZstdDecompress, type ZstdDecompress } from "node:zlib"
 import { artifactError, asSealiftError, SealiftError } from "../../contract/errors.ts";
 import { freeBuffer } from "../../support/buffer-pacing.ts";
 import { startThread } from "../../support/thread.ts";
-import type { CopyColumns, CopyList } from "../delta/file-copier.ts";
+import type { CopyList } from "../delta/file-copier.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
 import { errorOf, type PlainError } from "../plain-error.ts";
 import type { FileColumns } from "../tree/file-columns.ts";
 import { FileTable } from "../tree/file-table.ts";
 import { exceeded } from "../tree/safe-path.ts";
 import type { TreeListing } from "../tree/tree-listing.ts";
-import { newRing, RingWriter } from "./ring.ts";
+import { newRing, type Ring, RingWriter } from "./ring.ts";
 import type { WorkerData } from "./unpack-worker.ts";
 import { FrameWalker, MAX_WINDOW_LOG } from "./zstd-frame.ts";
 
 /** Messages between the opening thread and `unpack-worker.ts`, once the archive has ended. */
-export type ToWorker = { type: "tree"; except: string; folders: string[] } | { type: "copy"; files: CopyColumns };
+export type ToWorker =
+  | { type: "tree"; except: string; folders: string[] }
+  | { type: "copy"; files: Omit<CopyList, "add"> }
+  | { type: "write"; path: string; executable: boolean; ring: Ring };
 
 interface FromTree extends TreeDigests {
   type: "tree";
@@ -27,7 +30,7 @@ export type FromWorker =
   | { type: "unpacked"; entries: number; files: number; bytes: number }
   | FromTree
   | { type: "done"; error: PlainError }
-  | { type: "done"; error: null; times: Float64Array }
+  | { type: "done"; error: null; times: Float64Array | null }
   | { type: "failed"; error: PlainError };
 
 /** Bytes that the decoder is given, and gives, at once: each time costs a round trip to the thread pool. */
@@ -238,7 +241,21 @@ export class Unpacker implements AsyncDisposable {
    * @throws ArtifactError `delta_base_changed`
    */
   async copy(files: CopyList): Promise<Float64Array> {
-    const done = (await this.#ask({ type: "copy", files })) as FromWorker & { type: "done" };
+    return (await this.#let({ type: "copy", files }))!;
+  }
+
+  /** Has the second thread write what goes into a ring to a new file. The ring is abandoned when that fails. */
+  writeFile(path: string, executable: boolean): { ring: RingWriter; written: Promise<void> } {
+    const ring = newRing();
+    const writer = new RingWriter(ring);
+    const written = this.#let({ type: "write", path, executable, ring }).then(() => {});
+    written.catch(() => writer.abandon());
+    return { ring: writer, written };
+  }
+
+  /** @throws ArtifactError of the second thread */
+  async #let(message: ToWorker): Promise<Float64Array | null> {
+    const done = (await this.#ask(message)) as FromWorker & { type: "done" };
     if (done.error !== null) throw errorOf(done.error);
     return done.times;
   }

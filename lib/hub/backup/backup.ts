@@ -1,105 +1,194 @@
-import { once } from "node:events";
-import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, readFile, rename } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { finished } from "node:stream/promises";
-import { createGunzip, createGzip } from "node:zlib";
-import * as z from "zod";
-import { usageError } from "../../contract/errors.ts";
-import { writeFileAtomic } from "../../support/files.ts";
+import { artifactError, usageError } from "../../contract/errors.ts";
+import { tryLock } from "../../support/process-lock.ts";
 import { openBlobs } from "../blobs/open.ts";
 import type { Blobs } from "../blobs/port.ts";
-import { blobOf, type CopiedRow, isCopiedTable, openSnapshot, replaceRows } from "../records/copy.ts";
+import { totalOfBlobs, versionOfBlob } from "../records/blobs.ts";
+import { blobOf, type CopiedRow, nameOf, openSnapshot, replaceRows } from "../records/copy.ts";
 import { findKeks } from "../records/keks.ts";
+import { SCHEMA_VERSION } from "../records/migrations.ts";
 import { type HubStorage, openHubDatabase, openHubStorage } from "../storage.ts";
-import { type CopiedBlobs, copyBlobs, type ExpectedBlob } from "./copy-blobs.ts";
+import { type BlobFault, type CopiedBlobs, copyBlobs, type ExpectedBlob } from "./copy-blobs.ts";
+import { type BackupTrust, type Manifest, readManifest, writeManifest } from "./manifest.ts";
+import { type Omission, Omissions } from "./omissions.ts";
+import { readRecords, type RecordsFacts, writeRecords } from "./records-file.ts";
 
 export interface BackupResult extends CopiedBlobs {
   records: number;
+  left_out: number;
 }
 
-type Progress = (total: CopiedBlobs) => void;
+/** How far a copy is. */
+export interface CopyProgress {
+  artifacts: number;
+  total_artifacts: number;
+  bytes: number;
+  total_bytes: number;
+}
+
+export interface CopyOptions {
+  /** Goes on without records that are damaged, and without those whose artifact is. */
+  skipDamaged?: boolean | undefined;
+  onOmission?: (omission: Omission) => void;
+  onProgress?: (progress: CopyProgress) => void;
+  signal?: AbortSignal;
+}
 
 const RECORDS_FILE = "records.ndjson.gz";
-const MANIFEST_FILE = "backup.json";
-const manifest = z.object({ format: z.literal(1), created_at: z.string(), records: z.int().nonnegative() });
+const LOCK_FILE = "lock";
 
-async function* blobsOf(rows: AsyncIterable<CopiedRow>): AsyncGenerator<ExpectedBlob> {
+interface RecordedBlob extends ExpectedBlob {
+  table: string;
+}
+
+async function* blobsOf(rows: AsyncIterable<CopiedRow>): AsyncGenerator<RecordedBlob> {
   for await (const row of rows) {
     const blob = blobOf(row);
-    if (blob !== undefined) yield blob;
+    if (blob !== undefined) yield { ...blob, table: row.table };
   }
 }
 
-async function writeRows(path: string, rows: AsyncIterable<CopiedRow>): Promise<number> {
-  const zip = createGzip();
-  const file = createWriteStream(path, { mode: 0o600, flush: true });
-  zip.pipe(file);
-  let count = 0;
-  for await (const { table, row } of rows) {
-    count++;
-    if (!zip.write(`${JSON.stringify([table, row])}\n`)) await once(zip, "drain");
-  }
-  zip.end();
-  await finished(file);
-  return count;
+/** Copies blobs, tells how far it is, and leaves out what cannot be copied. @param isDeleted of a blob's record */
+async function copyKnown(
+  { from, to, rows }: { from: Blobs; to: Blobs; rows: AsyncIterable<CopiedRow> },
+  { omissions, total, isDeleted }: CopyContext,
+  { onProgress, signal }: CopyOptions,
+): Promise<CopiedBlobs> {
+  const done = { artifacts: 0, bytes: 0 };
+  return copyBlobs(from, to, blobsOf(rows), {
+    ...(signal && { signal }),
+    async onFault({ table, id }, fault) {
+      if (fault === "missing" && (await isDeleted(id)))
+        omissions.add({ table, id, reason: "deleted", fault: "deleted meanwhile" });
+      else omissions.damaged({ table, id }, SENTENCES[fault]);
+    },
+    onDone({ size }) {
+      done.artifacts++;
+      done.bytes += size;
+      onProgress?.({ ...done, total_artifacts: total.count, total_bytes: total.bytes });
+    },
+  });
 }
 
-async function* readRows(path: string): AsyncGenerator<CopiedRow> {
-  const file = createReadStream(path);
-  const unzip = createGunzip();
-  file.on("error", (error) => unzip.destroy(error));
-  try {
-    for await (const line of createInterface({ input: file.pipe(unzip), crlfDelay: Number.POSITIVE_INFINITY })) {
-      const [table, row] = JSON.parse(line) as [string, CopiedRow["row"]];
-      // A table of a later version.
-      if (!isCopiedTable(table))
-        throw usageError("usage", `The backup holds a table ${table}, which is not known here.`);
-      yield { table, row };
-    }
-  } finally {
-    file.destroy();
-  }
+const SENTENCES: Record<BlobFault, string> = {
+  missing: "its bytes are gone",
+  wrong_size: "its bytes have another length",
+  wrong_bytes: "its bytes are not what was published",
+};
+
+interface CopyContext {
+  omissions: Omissions;
+  total: { count: number; bytes: number };
+  isDeleted: (id: string) => boolean | Promise<boolean>;
 }
 
 /**
  * Backs a hub up to a folder, beside the running hub: first all records as they are at one moment, then the artifacts
  * that they name. What the folder holds from an earlier backup is not copied again. The KEKs are not in it: they are
  * kept apart.
+ *
+ * @param seed of the key that signs the backup
+ * @throws UsageError `usage` when another backup is being made in the folder
+ * @throws ArtifactError `record_damaged`
  */
-export async function backupHub(storage: HubStorage, folder: string, onProgress?: Progress): Promise<BackupResult> {
+export async function backupHub(
+  storage: HubStorage,
+  folder: string,
+  { seed, ...options }: CopyOptions & { seed?: Uint8Array | undefined } = {},
+): Promise<BackupResult> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const pending = join(folder, `${RECORDS_FILE}.pending`);
-  let records: number;
-  {
-    await using opened = await openHubDatabase(storage);
-    await using snapshot = await openSnapshot(opened.database);
-    records = await writeRows(pending, snapshot.rows());
-  }
-  const from = await openBlobs(storage.dataDir, storage.blobUrl);
+  using lock = tryLock(join(folder, LOCK_FILE));
+  if (lock === undefined) throw usageError("usage", `Another backup is being made in ${folder}.`);
+  await using opened = await openHubStorage(storage);
+  const { database, blobs: from } = opened;
   const to = await openBlobs(folder, undefined);
-  const copied = await copyBlobs(from, to, blobsOf(readRows(pending)), onProgress);
+  // A backup that was killed has left them: under the lock nobody else writes here.
+  await to.clearIncoming(0);
+  const omissions = new Omissions(options.skipDamaged ?? false, options.onOmission);
+  const pending = join(folder, `${RECORDS_FILE}.pending`);
+  const total = { count: 0, bytes: 0 };
+  let facts: RecordsFacts;
+  {
+    await using snapshot = await openSnapshot(database);
+    const counted = async function* (): AsyncGenerator<CopiedRow> {
+      for await (const row of omissions.leave(snapshot.rows(), SCHEMA_VERSION)) {
+        const blob = blobOf(row);
+        if (blob !== undefined) total.count++;
+        total.bytes += blob?.size ?? 0;
+        yield row;
+      }
+    };
+    facts = await writeRecords(pending, counted(), options.signal);
+  }
+  const isDeleted = async (id: string) => (await versionOfBlob(database.kysely, id)) === undefined;
+  const copied = await copyKnown(
+    { from, to, rows: readRecords(pending, omissions) },
+    { omissions, total, isDeleted },
+    options,
+  );
   // The records of this backup take the place of the last one's when everything that they name is there.
   await rename(pending, join(folder, RECORDS_FILE));
-  const facts = { format: 1, created_at: new Date().toISOString(), records };
-  await writeFileAtomic(join(folder, MANIFEST_FILE), `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
-  return { records, ...copied };
+  const left_out = omissions.list;
+  const created_at = new Date().toISOString();
+  const manifest: Manifest = {
+    format: 2,
+    created_at,
+    schema: [...SCHEMA_VERSION],
+    records: facts,
+    artifacts: total,
+    left_out,
+  };
+  await writeManifest(folder, manifest, seed);
+  return { records: sumOf(facts.counts), ...copied, left_out: left_out.length };
 }
+
+const sumOf = (counts: Record<string, number>): number => Object.values(counts).reduce((sum, each) => sum + each, 0);
 
 /**
  * Restores a backup into a new database and blob storage. The hub that is then started on them needs the KEKs that it
  * had.
  *
+ * @param trust the key that must have signed it
  * @throws UsageError `usage` when the folder holds no backup, or the database is in use
+ * @throws ArtifactError `record_damaged`, `digest_mismatch`, and those of {@link readManifest}
  */
-export async function restoreHub(folder: string, storage: HubStorage, onProgress?: Progress): Promise<BackupResult> {
-  const text = await readFile(join(folder, MANIFEST_FILE), "utf8").catch(() => "");
-  const parsed = manifest.safeParse(text === "" ? undefined : JSON.parse(text));
-  if (!parsed.success) throw usageError("usage", `The folder ${folder} holds no complete backup of a hub.`);
-  const path = join(folder, RECORDS_FILE);
-  const from = await openBlobs(folder, undefined);
-  return copyInto(storage, { blobs: from, rows: () => readRows(path), onProgress });
+export async function restoreHub(
+  folder: string,
+  storage: HubStorage,
+  { trust, ...options }: CopyOptions & { trust: BackupTrust },
+): Promise<BackupResult> {
+  const manifest = await readManifest(folder, trust);
+  if (!manifest.schema.every((name) => SCHEMA_VERSION.includes(name)))
+    throw usageError("usage", `The backup in ${folder} was made by a newer version of Sealift.`);
+  const omissions = new Omissions(options.skipDamaged ?? false, options.onOmission);
+  for (const omission of manifest.left_out) omissions.add(omission);
+  return copyInto(storage, options, {
+    from: await openBlobs(folder, undefined),
+    rows: () => recordsOf(folder, { manifest, omissions, isSigned: trust !== "unsigned" }),
+    copyOf: new Set(),
+    context: { omissions, total: manifest.artifacts, isDeleted: () => false },
+  });
+}
+
+/** The records of a backup that are whole, compared with its manifest when they end. */
+export async function* recordsOf(
+  folder: string,
+  { manifest, omissions, isSigned }: { manifest: Manifest; omissions: Omissions; isSigned: boolean },
+): AsyncGenerator<CopiedRow> {
+  let facts: RecordsFacts | undefined;
+  const rows = readRecords(join(folder, RECORDS_FILE), omissions, (read) => (facts = read));
+  yield* omissions.leave(rows, manifest.schema);
+  if (facts === undefined || facts.sha256 === manifest.records.sha256) return;
+  const { counts } = facts;
+  const expected = manifest.records.counts;
+  const other = Object.keys({ ...counts, ...expected }).filter((table) => counts[table] !== expected[table]);
+  const found = other.map((table) => `${counts[table] ?? 0} of ${expected[table] ?? 0} ${table}`).join(", ");
+  const fault = `${RECORDS_FILE} is not the one that the manifest names${found === "" ? "" : `: it holds ${found}`}`;
+  if (!isSigned) return omissions.damaged({ table: "records", id: RECORDS_FILE }, fault);
+  throw artifactError("digest_mismatch", `The backup in ${folder} is not what was signed: ${fault}.`, {
+    hint: "With --unsigned --skip-damaged, what can be read of it is taken. Look at it before you use it.",
+  });
 }
 
 /**
@@ -107,27 +196,42 @@ export async function restoreHub(folder: string, storage: HubStorage, onProgress
  * once with the hub running, and once more when it has been stopped.
  *
  * @throws UsageError `usage` when the target is the database of another hub
+ * @throws ArtifactError `record_damaged`
  */
-export async function moveHub(source: HubStorage, target: HubStorage, onProgress?: Progress): Promise<BackupResult> {
+export async function moveHub(
+  source: HubStorage,
+  target: HubStorage,
+  options: CopyOptions = {},
+): Promise<BackupResult> {
   await using opened = await openHubStorage(source);
   const { database, blobs } = opened;
   await using snapshot = await openSnapshot(database);
-  const keks = await findKeks(database.kysely);
-  return await copyInto(target, { blobs, rows: () => snapshot.rows(), copyOf: keks, onProgress });
+  const omissions = new Omissions(options.skipDamaged ?? false, options.onOmission);
+  return await copyInto(target, options, {
+    from: blobs,
+    rows: () => omissions.leave(snapshot.rows(), SCHEMA_VERSION),
+    copyOf: await findKeks(database.kysely),
+    context: {
+      omissions,
+      total: await totalOfBlobs(database.kysely),
+      isDeleted: async (id) => (await versionOfBlob(database.kysely, id)) === undefined,
+    },
+  });
 }
 
 interface CopySource {
-  blobs: Blobs;
+  from: Blobs;
   rows: () => AsyncIterable<CopiedRow>;
   /** KEKs of the hub that the target may be an earlier copy of. */
-  copyOf?: ReadonlySet<string>;
-  onProgress: Progress | undefined;
+  copyOf: ReadonlySet<string>;
+  context: CopyContext;
 }
 
 /** Artifacts first, then the records that name them: a hub that is started in between finds an empty database. */
 async function copyInto(
   storage: HubStorage,
-  { blobs, rows, copyOf = new Set(), onProgress }: CopySource,
+  options: CopyOptions,
+  { from, rows, copyOf, context }: CopySource,
 ): Promise<BackupResult> {
   await mkdir(storage.dataDir, { recursive: true, mode: 0o700 });
   await using opened = await openHubDatabase(storage, { mustExist: false });
@@ -139,7 +243,12 @@ async function copyInto(
     });
   }
   const to = await openBlobs(storage.dataDir, storage.blobUrl);
-  const copied = await copyBlobs(blobs, to, blobsOf(rows()), onProgress);
-  const records = await replaceRows(database, rows());
-  return { records, ...copied };
+  const copied = await copyKnown({ from, to, rows: rows() }, context, options);
+  const { omissions } = context;
+  options.signal?.throwIfAborted();
+  const records = await replaceRows(database, rows(), {
+    onRefused: (row, why) => omissions.damaged(nameOf(row), why),
+    isWhole: () => omissions.isEmpty,
+  });
+  return { records, ...copied, left_out: omissions.list.length };
 }

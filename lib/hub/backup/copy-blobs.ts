@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import type { Blobs } from "../blobs/port.ts";
+import { missing } from "../../support/files.ts";
+import type { Blobs, IncomingBlob } from "../blobs/port.ts";
 import { countBuffered } from "../buffer-collection.ts";
-import { verificationError } from "./verification-error.ts";
 
 /** A blob with what its record says of it. */
 export interface ExpectedBlob {
@@ -12,11 +12,22 @@ export interface ExpectedBlob {
   sha256: string;
 }
 
+export type BlobFault = "missing" | "wrong_size" | "wrong_bytes";
+
 export interface CopiedBlobs {
   copied: number;
   /** Blobs that were there already, of the right size. */
   present: number;
+  /** Bytes that were copied. */
   bytes: number;
+}
+
+export interface CopyOptions<T extends ExpectedBlob> {
+  /** Hears of a blob that cannot be copied. Rejects to end the copying. */
+  onFault: (blob: T, fault: BlobFault) => void | Promise<void>;
+  /** Hears of each blob that is done. */
+  onDone?: (blob: T) => void;
+  signal?: AbortSignal;
 }
 
 /** Copied at once: the others go on while one waits for the disk. */
@@ -25,27 +36,29 @@ const LANES = 3;
 /**
  * Copies blobs from one storage to another, by the system where both are files of this machine, and checks each copy
  * against its record. What is there already stays.
- *
- * @throws ArtifactError `digest_mismatch` for a blob that is gone or is not what its record says
  */
-export async function copyBlobs(
+export async function copyBlobs<T extends ExpectedBlob>(
   from: Blobs,
   to: Blobs,
-  expected: AsyncIterable<ExpectedBlob>,
-  onCopied?: (total: CopiedBlobs) => void,
+  expected: AsyncIterable<T>,
+  { onFault, onDone, signal }: CopyOptions<T>,
 ): Promise<CopiedBlobs> {
   const total: CopiedBlobs = { copied: 0, present: 0, bytes: 0 };
   const failures: unknown[] = [];
   const blobs = expected[Symbol.asyncIterator]();
   const lane = async (): Promise<void> => {
     while (failures.length === 0) {
+      signal?.throwIfAborted();
       const next = await blobs.next();
       if (next.done === true) return;
-      if (await copyBlob(from, to, next.value)) {
+      const blob = next.value;
+      const outcome = await copyBlob(from, to, blob, signal);
+      if (outcome === "copied") {
         total.copied++;
-        total.bytes += next.value.size;
-        onCopied?.(total);
-      } else total.present++;
+        total.bytes += blob.size;
+      } else if (outcome === "present") total.present++;
+      else await onFault(blob, outcome);
+      onDone?.(blob);
     }
   };
   await Promise.all(Array.from({ length: LANES }, () => lane().catch((error: unknown) => void failures.push(error))));
@@ -54,24 +67,90 @@ export async function copyBlobs(
   return total;
 }
 
-/** @returns false when it is there already, of the right size */
-async function copyBlob(from: Blobs, to: Blobs, { id, size, sha256 }: ExpectedBlob): Promise<boolean> {
-  if ((await to.size(id)) === size) return false;
-  if ((await from.size(id)) === undefined) throw verificationError(`The blob ${id} is gone from ${from.name}.`);
+async function copyBlob(
+  from: Blobs,
+  to: Blobs,
+  { id, size, sha256 }: ExpectedBlob,
+  signal: AbortSignal | undefined,
+): Promise<"copied" | "present" | BlobFault> {
+  if ((await to.size(id)) === size) return "present";
+  const found = await from.size(id);
+  if (found !== undefined && found !== size) return "wrong_size";
   await using incoming = await to.create();
-  const file = from.fileOf?.(id);
-  if (file === undefined) {
-    for await (const chunk of (await from.read(id)) as AsyncIterable<Buffer>) {
-      await incoming.write(chunk);
-      countBuffered(chunk.length);
-    }
-  } else await incoming.copyFrom(file);
+  if (!(await fill(incoming, from, id, signal))) return "missing";
   await incoming.flush();
   // The digest is that of the bytes as they were written.
   const hash = createHash("sha256");
-  for await (const chunk of incoming.readBack()) hash.update(chunk);
-  if (hash.digest("hex") !== sha256)
-    throw verificationError(`The blob ${id} in ${from.name} is not what was published.`);
+  for await (const chunk of incoming.readBack()) {
+    hash.update(chunk);
+    signal?.throwIfAborted();
+  }
+  if (hash.digest("hex") !== sha256) return "wrong_bytes";
   await incoming.commit(id);
-  return true;
+  return "copied";
+}
+
+/** @returns false when the blob is gone, from the trash too */
+async function fill(
+  incoming: IncomingBlob,
+  from: Blobs,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const attempts =
+    from.filesOf === undefined
+      ? [() => fillFromStream(incoming, from, id, signal)]
+      : from.filesOf(id).map((file) => () => incoming.copyFrom(file));
+  for (const attempt of attempts) {
+    try {
+      await attempt();
+      return true;
+    } catch (error) {
+      if (!missing(error)) throw error;
+    }
+  }
+  return false;
+}
+
+async function fillFromStream(
+  incoming: IncomingBlob,
+  from: Blobs,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  for await (const chunk of (await from.read(id)) as AsyncIterable<Buffer>) {
+    signal?.throwIfAborted();
+    await incoming.write(chunk);
+    countBuffered(chunk.length);
+  }
+}
+
+/**
+ * Compares a blob with its record.
+ *
+ * @param isQuick compares sizes only
+ */
+export async function faultOfBlob(
+  blobs: Blobs,
+  { id, size, sha256 }: ExpectedBlob,
+  isQuick: boolean,
+  signal?: AbortSignal,
+): Promise<BlobFault | undefined> {
+  const found = await blobs.size(id);
+  if (found === undefined) return "missing";
+  if (found !== size) return "wrong_size";
+  if (isQuick || size === 0) return undefined;
+  const hash = createHash("sha256");
+  try {
+    for await (const chunk of (await blobs.read(id)) as AsyncIterable<Buffer>) {
+      signal?.throwIfAborted();
+      hash.update(chunk);
+      countBuffered(chunk.length);
+    }
+  } catch (error) {
+    // Somebody has deleted it meanwhile.
+    if (missing(error)) return "missing";
+    throw error;
+  }
+  return hash.digest("hex") === sha256 ? undefined : "wrong_bytes";
 }

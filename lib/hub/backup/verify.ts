@@ -1,63 +1,106 @@
-import { createHash } from "node:crypto";
-import { countBuffered } from "../buffer-collection.ts";
-import { blobRecords, type BlobVersion, knownBlobs, versionOfBlob } from "../records/blobs.ts";
+import { openBlobs } from "../blobs/open.ts";
+import type { Blobs } from "../blobs/port.ts";
+import { type BlobVersion, knownBlobs, totalOfBlobs, versionOfBlob } from "../records/blobs.ts";
+import { allRows, blobOf, type CopiedRow } from "../records/copy.ts";
+import { SCHEMA_VERSION } from "../records/migrations.ts";
 import { type HubStorage, openHubStorage } from "../storage.ts";
+import { type CopyProgress, recordsOf } from "./backup.ts";
+import { type BlobFault, faultOfBlob } from "./copy-blobs.ts";
+import { type BackupTrust, readManifest } from "./manifest.ts";
+import { Omissions } from "./omissions.ts";
 
-/** A fault of a stored artifact, with the version that has to be published again. */
-export interface Finding extends BlobVersion {
+/** A fault of a stored artifact, with the version that has to be published again, or of a record. */
+export interface Finding extends Partial<BlobVersion> {
+  table: string;
   id: string;
-  fault: "missing" | "wrong_size" | "wrong_bytes";
+  /** Of an artifact, or in words that of a record. */
+  fault: BlobFault | (string & {});
 }
 
 export interface VerifyResult {
+  /** Artifacts that were compared. */
   checked: number;
   /** Bytes that were read. */
   bytes: number;
   findings: number;
-  /** Blobs without a record: what a crash left, until the hub moves it to the trash. */
-  unrecorded: number;
 }
 
-/**
- * Checks every record of a hub against its blob, beside the running hub.
- *
- * @param quick compares sizes only, without reading the bytes
- */
+export interface VerifyOptions {
+  /** Compares sizes only, without reading the bytes. */
+  quick: boolean;
+  onFinding: (finding: Finding) => void;
+  onProgress?: (progress: CopyProgress) => void;
+  signal?: AbortSignal;
+}
+
+interface Verified {
+  blobs: Blobs;
+  rows: AsyncIterable<CopiedRow>;
+  total: { count: number; bytes: number };
+  /** Names the version of a blob that is not what it should be; undefined when it was deleted meanwhile. */
+  versionOf: (id: string) => Promise<Partial<BlobVersion> | undefined>;
+}
+
+async function verifyBlobs(
+  { blobs, rows, total, versionOf }: Verified,
+  result: VerifyResult,
+  { quick, onFinding, onProgress, signal }: VerifyOptions,
+): Promise<void> {
+  for await (const row of rows) {
+    const blob = blobOf(row);
+    if (blob === undefined) continue;
+    signal?.throwIfAborted();
+    const fault = await faultOfBlob(blobs, blob, quick, signal);
+    const version = fault === undefined ? undefined : await versionOf(blob.id);
+    if (fault !== undefined && version !== undefined) {
+      result.findings++;
+      onFinding({ table: row.table, id: blob.id, fault, ...version });
+    }
+    result.checked++;
+    if (!quick) result.bytes += blob.size;
+    const done = { artifacts: result.checked, bytes: result.bytes };
+    onProgress?.({ ...done, total_artifacts: total.count, total_bytes: total.bytes });
+  }
+}
+
+/** Hears of damaged records as findings. */
+const findingsOf = (result: VerifyResult, onFinding: VerifyOptions["onFinding"]): Omissions =>
+  new Omissions(true, ({ table, id, reason, fault }) => {
+    if (reason !== "damaged") return;
+    result.findings++;
+    onFinding({ table, id, fault });
+  });
+
+/** Checks every record of a hub against its schema and its blob, beside the running hub. */
 export async function verifyHub(
   storage: HubStorage,
-  { quick, onFinding }: { quick: boolean; onFinding: (finding: Finding) => void },
-): Promise<VerifyResult> {
+  options: VerifyOptions,
+): Promise<VerifyResult & { /** Blobs without a record: what a crash left. */ unrecorded: number }> {
   await using opened = await openHubStorage(storage);
   const { database, blobs } = opened;
-  const result: VerifyResult = { checked: 0, bytes: 0, findings: 0, unrecorded: 0 };
-  const found = async (id: string, fault: Finding["fault"]): Promise<void> => {
-    const version = await versionOfBlob(database.kysely, id);
-    // A version that somebody has deleted meanwhile.
-    if (version === undefined) return;
-    result.findings++;
-    onFinding({ id, fault, ...version });
-  };
-  for await (const { id, size_bytes: expected, sha256 } of blobRecords(database.kysely)) {
-    result.checked++;
-    const size = await blobs.size(id);
-    if (size === undefined) await found(id, "missing");
-    else if (size !== Number(expected)) await found(id, "wrong_size");
-    else if (!quick && size > 0) {
-      const hash = createHash("sha256");
-      for await (const chunk of (await blobs.read(id)) as AsyncIterable<Buffer>) {
-        hash.update(chunk);
-        result.bytes += chunk.length;
-        countBuffered(chunk.length);
-      }
-      if (hash.digest("hex") !== sha256) await found(id, "wrong_bytes");
-    }
-  }
+  const result: VerifyResult = { checked: 0, bytes: 0, findings: 0 };
+  const rows = findingsOf(result, options.onFinding).leave(allRows(database.kysely), SCHEMA_VERSION);
+  const total = await totalOfBlobs(database.kysely);
+  await verifyBlobs({ blobs, rows, total, versionOf: (id) => versionOfBlob(database.kysely, id) }, result, options);
+  let unrecorded = 0;
   let batch: string[] = [];
   const countUnrecorded = async (): Promise<void> => {
-    if (batch.length > 0) result.unrecorded += batch.length - (await knownBlobs(database.kysely, batch)).size;
+    if (batch.length > 0) unrecorded += batch.length - (await knownBlobs(database.kysely, batch)).size;
     batch = [];
   };
   for await (const { id } of blobs.list()) if (batch.push(id) === 500) await countUnrecorded();
   await countUnrecorded();
+  return { ...result, unrecorded };
+}
+
+/** Checks a backup: its manifest, every record and every artifact. @throws as {@link readManifest} */
+export async function verifyBackup(folder: string, trust: BackupTrust, options: VerifyOptions): Promise<VerifyResult> {
+  const manifest = await readManifest(folder, trust);
+  const result: VerifyResult = { checked: 0, bytes: 0, findings: 0 };
+  const omissions = findingsOf(result, options.onFinding);
+  for (const omission of manifest.left_out) omissions.add({ ...omission, reason: "deleted" });
+  const rows = recordsOf(folder, { manifest, omissions, isSigned: trust !== "unsigned" });
+  const blobs = await openBlobs(folder, undefined);
+  await verifyBlobs({ blobs, rows, total: manifest.artifacts, versionOf: () => Promise.resolve({}) }, result, options);
   return result;
 }

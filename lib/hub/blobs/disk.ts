@@ -4,8 +4,9 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { missing, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
 import { countBuffered } from "../buffer-collection.ts";
+import { blobName, isBlobId } from "../ground/identity.ts";
 import { IncomingFolder } from "./incoming-folder.ts";
-import { BLOB_ID, type BlobEntry, type Blobs, type ByteRange, type IncomingBlob } from "./port.ts";
+import type { BlobEntry, Blobs, ByteRange, IncomingBlob } from "./port.ts";
 
 /** Beside the blobs: says which database they belong to. */
 const OWNER_FILE = "sealift-database";
@@ -50,7 +51,11 @@ export class DiskBlobs implements Blobs {
 
   /** The last two digits of an id are random, its first ones the time. */
   #pathOf(id: string): string {
-    return join(this.#folder, id.slice(-2), id);
+    return join(this.#folder, id.slice(-2), blobName(id));
+  }
+
+  #trashOf(id: string): string {
+    return join(this.#trash, blobName(id));
   }
 
   async prepare(): Promise<void> {
@@ -100,12 +105,14 @@ export class DiskBlobs implements Blobs {
     return Readable.from(chunksOf(handle, range), { objectMode: false, highWaterMark: 2 * READ_CHUNK_BYTES });
   }
 
-  fileOf(id: string): string {
-    return this.#pathOf(id);
+  filesOf(id: string): readonly string[] {
+    const path = this.#pathOf(id);
+    return [path, this.#trashOf(id), path];
   }
 
   async size(id: string): Promise<number | undefined> {
-    return (await statsOf(this.#pathOf(id)))?.size;
+    const facts = await statsOf(this.#pathOf(id));
+    return facts?.isFile() === true ? facts.size : undefined;
   }
 
   async remove(id: string): Promise<void> {
@@ -119,7 +126,7 @@ export class DiskBlobs implements Blobs {
   }
 
   async moveToTrash(id: string): Promise<void> {
-    const place = join(this.#trash, id);
+    const place = this.#trashOf(id);
     const now = new Date();
     try {
       await rename(this.#pathOf(id), place);
@@ -132,7 +139,7 @@ export class DiskBlobs implements Blobs {
 
   async takeBack(id: string): Promise<void> {
     try {
-      await this.#adopt(join(this.#trash, id), id);
+      await this.#adopt(this.#trashOf(id), id);
     } catch (error) {
       if (!missing(error)) throw error;
     }
@@ -143,7 +150,7 @@ export class DiskBlobs implements Blobs {
   }
 
   async removeFromTrash(id: string): Promise<void> {
-    await rm(join(this.#trash, id), { force: true });
+    await rm(this.#trashOf(id), { force: true });
   }
 
   clearIncoming(minAgeMs: number): Promise<number> {
@@ -158,7 +165,7 @@ export class DiskBlobs implements Blobs {
 /** The blobs of one folder; other files are left out. */
 async function* entriesOf(folder: string): AsyncGenerator<BlobEntry> {
   for (const id of await readdir(folder)) {
-    if (!BLOB_ID.test(id)) continue;
+    if (!isBlobId(id)) continue;
     const facts = await statsOf(join(folder, id));
     if (facts !== undefined) yield { id, since: facts.mtimeMs };
   }

@@ -1,8 +1,5 @@
 import type { Readable } from "node:stream";
 
-/** Ids of records, under which their blobs are stored. Whatever else lies in a storage is not the hub's. */
-export const BLOB_ID = /^[a-z]{3}_[0-9a-f]{32}$/;
-
 /** Inclusive byte positions, as in a Range header. */
 export interface ByteRange {
   start: number;
@@ -48,8 +45,8 @@ export interface Blobs {
   create(): Promise<IncomingBlob>;
   /** @throws ENOENT when there is no such blob */
   read(id: string, range?: ByteRange): Promise<Readable>;
-  /** The path of a blob, where blobs are files of this machine. */
-  fileOf?(id: string): string;
+  /** The paths at which a blob may lie, where blobs are files of this machine: it may move to the trash and back. */
+  filesOf?(id: string): readonly string[];
   /** Bytes of a blob, or undefined when there is none. */
   size(id: string): Promise<number | undefined>;
   /**

@@ -14,9 +14,10 @@ import { Upload } from "@aws-sdk/lib-storage";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
 import { countBuffered } from "../buffer-collection.ts";
+import { blobName, isBlobId } from "../ground/identity.ts";
 import { StorageError, storageError } from "../storage-error.ts";
 import { IncomingFolder } from "./incoming-folder.ts";
-import { BLOB_ID, type BlobEntry, type Blobs, type ByteRange, type IncomingBlob } from "./port.ts";
+import type { BlobEntry, Blobs, ByteRange, IncomingBlob } from "./port.ts";
 import type { S3Location } from "./s3-location.ts";
 
 /** Beside the blobs: says which database they belong to. */
@@ -95,8 +96,12 @@ export class S3Blobs implements Blobs {
     );
   }
 
-  #object(id: string): { Bucket: string; Key: string } {
-    return { Bucket: this.#location.bucket, Key: this.#location.prefix + id };
+  #object(key: string): { Bucket: string; Key: string } {
+    return { Bucket: this.#location.bucket, Key: this.#location.prefix + key };
+  }
+
+  #blob(id: string): { Bucket: string; Key: string } {
+    return this.#object(blobName(id));
   }
 
   prepare(): Promise<void> {
@@ -156,7 +161,7 @@ export class S3Blobs implements Blobs {
     try {
       const upload = new Upload({
         client: this.#client,
-        params: { ...this.#object(id), Body: body, ContentType: "application/octet-stream" },
+        params: { ...this.#blob(id), Body: body, ContentType: "application/octet-stream" },
         partSize: Math.max(PART_BYTES, Math.ceil(size / MAX_PARTS)),
         queueSize: PARTS_AT_ONCE,
       });
@@ -171,19 +176,20 @@ export class S3Blobs implements Blobs {
   }
 
   async read(id: string, range?: ByteRange): Promise<Readable> {
+    const object = this.#blob(id);
     const part = range === undefined ? {} : { Range: `bytes=${range.start}-${range.end}` };
     try {
-      const { Body } = await this.#client.send(new GetObjectCommand({ ...this.#object(id), ...part }));
+      const { Body } = await this.#client.send(new GetObjectCommand({ ...object, ...part }));
       return Readable.from(counted(Body as Readable), { objectMode: false, highWaterMark: 512 * 1024 });
     } catch (error) {
       if (!isMissing(error)) throw failure("a download", error);
-      throw Object.assign(new Error(`There is no object ${this.#object(id).Key}.`), { code: "ENOENT" });
+      throw Object.assign(new Error(`There is no object ${object.Key}.`), { code: "ENOENT" });
     }
   }
 
   async directUrl(id: string, lifetimeMs: number): Promise<string | undefined> {
     if (!this.#location.direct) return undefined;
-    return getSignedUrl(this.#client, new GetObjectCommand(this.#object(id)), {
+    return getSignedUrl(this.#client, new GetObjectCommand(this.#blob(id)), {
       expiresIn: Math.floor(lifetimeMs / 1000),
       // By the storage's clock, as its last answer told it: the storage decides whether an address has ended.
       signingDate: new Date(Date.now() + this.#client.config.systemClockOffset),
@@ -191,16 +197,21 @@ export class S3Blobs implements Blobs {
   }
 
   async remove(id: string): Promise<void> {
+    await this.#remove(blobName(id));
+  }
+
+  async #remove(key: string): Promise<void> {
     try {
-      await this.#client.send(new DeleteObjectCommand(this.#object(id)));
+      await this.#client.send(new DeleteObjectCommand(this.#object(key)));
     } catch (error) {
       throw failure("a removal", error);
     }
   }
 
   async size(id: string): Promise<number | undefined> {
+    const object = this.#blob(id);
     try {
-      const { ContentLength } = await this.#client.send(new HeadObjectCommand(this.#object(id)));
+      const { ContentLength } = await this.#client.send(new HeadObjectCommand(object));
       return ContentLength;
     } catch (error) {
       if (isMissing(error)) return undefined;
@@ -214,15 +225,16 @@ export class S3Blobs implements Blobs {
 
   /** An object cannot be renamed: a mark of its own says since when it is in the trash. */
   async moveToTrash(id: string): Promise<void> {
+    const mark = this.#object(TRASH + blobName(id));
     try {
-      await this.#client.send(new PutObjectCommand({ ...this.#object(TRASH + id), Body: "", ContentLength: 0 }));
+      await this.#client.send(new PutObjectCommand({ ...mark, Body: "", ContentLength: 0 }));
     } catch (error) {
       throw failure("marking an object", error);
     }
   }
 
-  takeBack(id: string): Promise<void> {
-    return this.remove(TRASH + id);
+  async takeBack(id: string): Promise<void> {
+    await this.#remove(TRASH + blobName(id));
   }
 
   async *listTrash(): AsyncGenerator<BlobEntry> {
@@ -231,7 +243,7 @@ export class S3Blobs implements Blobs {
 
   async removeFromTrash(id: string): Promise<void> {
     await this.remove(id);
-    await this.remove(TRASH + id);
+    await this.#remove(TRASH + blobName(id));
   }
 
   clearIncoming(minAgeMs: number): Promise<number> {
@@ -260,7 +272,7 @@ export class S3Blobs implements Blobs {
       for await (const { Contents = [] } of paginateListObjectsV2({ client: this.#client }, where)) {
         for (const { Key, LastModified } of Contents) {
           const id = Key!.slice(Prefix.length);
-          if (BLOB_ID.test(id)) yield { id, since: LastModified!.getTime() };
+          if (isBlobId(id)) yield { id, since: LastModified!.getTime() };
         }
       }
     } catch (error) {

@@ -46,7 +46,7 @@ export function measuredBlobs(blobs: Blobs, metrics: HubMetrics): Blobs {
     claim: (owner) => blobs.claim(owner),
     create: async () => measuredIncoming(await measured(metrics, "create", () => blobs.create()), metrics),
     read: (id, range) => measured(metrics, "read", () => blobs.read(id, range)),
-    ...(blobs.fileOf && { fileOf: (id) => blobs.fileOf!(id) }),
+    ...(blobs.filesOf && { filesOf: (id) => blobs.filesOf!(id) }),
     size: (id) => measured(metrics, "size", () => blobs.size(id)),
     directUrl: async (id, lifetimeMs) => blobs.directUrl?.(id, lifetimeMs),
     remove: (id) => measured(metrics, "remove", () => blobs.remove(id)),

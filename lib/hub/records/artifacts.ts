@@ -115,7 +115,7 @@ async function setLatest(transaction: Transacted, projectId: string, version: st
 }
 
 /** Recomputes the latest version of a project, after a change that may have taken it away. */
-async function renewLatest(transaction: Transacted, projectId: string): Promise<void> {
+export async function renewLatest(transaction: Transacted, projectId: string): Promise<void> {
   const versions = await transaction
     .selectFrom("artifacts")
     .select(["version", "created_at", "is_yanked"])

@@ -60,6 +60,20 @@ export async function* blobRecords(db: Queries): AsyncGenerator<BlobRecord> {
   }
 }
 
+/** Counts the records of blobs, and the bytes that they name. */
+export async function totalOfBlobs(db: Queries): Promise<{ count: number; bytes: number }> {
+  const total = { count: 0, bytes: 0 };
+  for (const table of ["artifacts", "releases", "deltas", "indexes"] as const) {
+    const { count, bytes } = await db
+      .selectFrom(table)
+      .select((eb) => [eb.fn.countAll().as("count"), eb.fn.coalesce(eb.fn.sum("size_bytes"), eb.lit(0)).as("bytes")])
+      .executeTakeFirstOrThrow();
+    total.count += Number(count);
+    total.bytes += Number(bytes);
+  }
+  return total;
+}
+
 /** The thing that a blob is to its version. */
 export type BlobPart = "artifact" | "archive" | "delta" | "index";
 

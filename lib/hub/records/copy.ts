@@ -1,34 +1,38 @@
 import { Kysely, sql } from "kysely";
-import type { Database, Queries } from "./port.ts";
+import type * as z from "zod";
+import { storageTrouble } from "../storage-error.ts";
+import { renewLatest } from "./artifacts.ts";
+import { SCHEMA_VERSION } from "./migrations.ts";
+import type { Database, Queries, Transacted } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
-import type { Schema } from "./schema.ts";
+import { allProjects } from "./projects.ts";
+import { ROWS, type Schema } from "./schema.ts";
 import { openSqliteReader } from "./sqlite.ts";
+import { renewTarget } from "./targets.ts";
 
-/**
- * Every table that is worth keeping, with its key, in an order in which each row finds what it refers to. Sessions and
- * rate counts are left behind: agents open new ones.
- */
-const TABLES = {
-  projects: ["id"],
-  api_keys: ["id"],
+export type CopiedTable = keyof typeof ROWS;
+export const COPIED_TABLES = Object.keys(ROWS) as CopiedTable[];
+
+/** The columns of each key that is not `id`. */
+const KEYS: Partial<Record<CopiedTable, readonly string[]>> = {
   deployment_credentials: ["hash"],
-  artifacts: ["id"],
-  deltas: ["id"],
-  indexes: ["id"],
-  releases: ["id"],
   deleted_versions: ["project_id", "version"],
   grants: ["target_id", "grantee"],
-  reports: ["id"],
   hosts: ["holder", "target", "host_id"],
   views: ["holder", "target"],
-  keks: ["id"],
   sealed_secrets: ["name"],
   quotas: ["subject"],
-  audit: ["id"],
   hub_state: ["name"],
-} as const satisfies Partial<Record<keyof Schema, readonly string[]>>;
+};
+const keyOf = (table: CopiedTable): readonly string[] => KEYS[table] ?? ["id"];
 
-export type CopiedTable = keyof typeof TABLES;
+/** Columns that name a row of another table. */
+const PARENTS: Record<string, CopiedTable> = {
+  project_id: "projects",
+  target_id: "projects",
+  key_id: "api_keys",
+  artifact_id: "artifacts",
+};
 
 /** Tables whose rows stand for a blob of the same id, with the column that holds its digest. */
 const DIGESTS: Partial<Record<CopiedTable, string>> = {
@@ -46,7 +50,28 @@ export interface CopiedRow {
   row: Record<string, string | number | null>;
 }
 
-export const isCopiedTable = (name: string): name is CopiedTable => Object.hasOwn(TABLES, name);
+export interface RowName {
+  table: string;
+  /** The values of its key, with spaces between them. */
+  id: string;
+}
+
+export const nameOf = ({ table, row }: CopiedRow): RowName => ({
+  table,
+  id: keyOf(table)
+    .map((column) => row[column])
+    .join(" "),
+});
+
+/** Names the rows that a row refers to. */
+export const parentsOf = ({ table, row }: CopiedRow): RowName[] =>
+  // The audit log keeps the ids of keys that are gone.
+  table === "audit"
+    ? []
+    : Object.entries(PARENTS).flatMap(([column, parent]) => {
+        const id = row[column];
+        return id === undefined || id === null ? [] : [{ table: parent, id: String(id) }];
+      });
 
 /** The blob that a row stands for, or undefined. */
 export function blobOf({ table, row }: CopiedRow): { id: string; size: number; sha256: string } | undefined {
@@ -54,6 +79,18 @@ export function blobOf({ table, row }: CopiedRow): { id: string; size: number; s
   return digest === undefined
     ? undefined
     : { id: String(row["id"]), size: Number(row["size_bytes"]), sha256: String(row[digest]) };
+}
+
+/**
+ * Holds a row against the schema of its table.
+ *
+ * @param schemaVersion of the database that it comes from; columns that are newer may be missing
+ * @returns what is wrong with it, or undefined
+ */
+export function faultOf({ table, row }: CopiedRow, schemaVersion: readonly string[]): string | undefined {
+  const schema: z.ZodObject = schemaVersion.length === SCHEMA_VERSION.length ? ROWS[table] : ROWS[table].partial();
+  const issue = schema.safeParse(row).error?.issues[0];
+  return issue && `${issue.path.join(".") || "row"}: ${issue.message}`;
 }
 
 /** A view of a database as it is at one moment, beside whoever writes to it. */
@@ -80,15 +117,18 @@ export async function openSnapshot({ dialect, location }: Pick<Database, "dialec
   const begin = dialect === "postgres" ? "begin isolation level repeatable read read only" : "begin deferred";
   await sql.raw(begin).execute(db);
   return {
-    async *rows() {
-      for (const table of Object.keys(TABLES) as CopiedTable[]) yield* rowsOf(db, table);
-    },
+    rows: () => allRows(db),
     [Symbol.asyncDispose]: () => db.destroy(),
   };
 }
 
+/** Reads all rows that are worth keeping, page by page. Outside of a snapshot each page sees a moment of its own. */
+export async function* allRows(db: Queries): AsyncGenerator<CopiedRow> {
+  for (const table of COPIED_TABLES) yield* rowsOf(db, table);
+}
+
 async function* rowsOf(db: Queries, table: CopiedTable): AsyncGenerator<CopiedRow> {
-  const key: readonly string[] = TABLES[table];
+  const key = keyOf(table);
   const columns = sql.join(key.map((column) => sql.ref(column)));
   for (let last: CopiedRow["row"] | undefined; ;) {
     const after =
@@ -103,29 +143,64 @@ async function* rowsOf(db: Queries, table: CopiedTable): AsyncGenerator<CopiedRo
   }
 }
 
+/** As many as the parameters of one statement allow. */
+const BATCH_ROWS = 100;
+
+export interface Replacement {
+  /** Hears of a row that the database does not take. Throws to end the transaction. */
+  onRefused: (row: CopiedRow, why: string) => void;
+  /** Returns whether every row came; asked at the end. Where some did not, the latest versions are found anew. */
+  isWhole: () => boolean;
+}
+
 /** Puts rows in the place of all that a database holds, in one transaction. @returns how many */
-export function replaceRows({ kysely }: Database, rows: AsyncIterable<CopiedRow>): Promise<number> {
+export function replaceRows(
+  { kysely }: Database,
+  rows: AsyncIterable<CopiedRow>,
+  { onRefused, isWhole }: Replacement,
+): Promise<number> {
   return kysely.transaction().execute(async (transaction) => {
-    for (const table of ["rate_counts", "sessions", ...Object.keys(TABLES).toReversed()]) {
+    for (const table of ["rate_counts", "sessions", ...COPIED_TABLES.toReversed()]) {
       await sql`delete from ${sql.table(table)}`.execute(transaction);
     }
     let count = 0;
-    let batch: CopiedRow[] = [];
-    const flush = async (): Promise<void> => {
-      if (batch.length === 0) return;
-      const values = batch.map(({ row }) => row);
-      await transaction.insertInto(batch[0]!.table).values(values).execute();
-      count += batch.length;
-      batch = [];
+    const store = async (batch: readonly CopiedRow[]): Promise<void> => {
+      const why = await refusalOf(transaction, batch);
+      if (why === undefined) count += batch.length;
+      else if (batch.length > 1) for (const row of batch) await store([row]);
+      else onRefused(batch[0]!, why);
     };
+    let batch: CopiedRow[] = [];
     for await (const row of rows) {
-      if (batch.length === BATCH_ROWS || (batch.length > 0 && batch[0]!.table !== row.table)) await flush();
+      if (batch.length === BATCH_ROWS || (batch.length > 0 && batch[0]!.table !== row.table)) {
+        await store(batch);
+        batch = [];
+      }
       batch.push(row);
     }
-    await flush();
+    if (batch.length > 0) await store(batch);
+    if (!isWhole())
+      for await (const { id, kind } of allProjects(transaction, undefined))
+        await (kind === "project" ? renewLatest : renewTarget)(transaction, id);
     return count;
   });
 }
 
-/** As many as the parameters of one statement allow. */
-const BATCH_ROWS = 100;
+/** Inserts rows of one table. @returns why the database does not take them; then none of them is stored */
+async function refusalOf(transaction: Transacted, batch: readonly CopiedRow[]): Promise<string | undefined> {
+  const values = batch.map(({ row }) => row);
+  await sql`savepoint batch`.execute(transaction);
+  try {
+    await transaction
+      .insertInto(batch[0]!.table)
+      .values(values as never)
+      .execute();
+    return undefined;
+  } catch (error) {
+    if (storageTrouble(error) !== undefined) throw error;
+    await sql`rollback to batch`.execute(transaction);
+    return (error as Error).message;
+  } finally {
+    await sql`release batch`.execute(transaction);
+  }
+}

@@ -283,7 +283,7 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
       },
     },
 
-    "0003-fleets-that-forget": {
+    "0113-fleets-that-forget": {
       async up(db: Kysely<unknown>) {
         await db.schema
           .alterTable("views")
@@ -294,6 +294,9 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
     },
   };
 };
+
+/** The names of all migrations: the version of the schema. */
+export const SCHEMA_VERSION: readonly string[] = Object.keys(migrations("sqlite")).toSorted();
 
 /** Brings the database to the newest schema. Several hubs may start at once: the migrator takes its lock. */
 export async function migrate(db: Kysely<never>, dialect: Dialect): Promise<void> {

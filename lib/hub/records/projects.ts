@@ -62,6 +62,24 @@ export async function listProjects(
   return rows.map(projectRecord);
 }
 
+/** All projects, plugins and services, or the one of an id, page by page. */
+export async function* allProjects(db: Queries, only: string | undefined): AsyncGenerator<Project> {
+  for (let after = ""; ;) {
+    const page = await db
+      .selectFrom("projects")
+      .selectAll()
+      .$if(only !== undefined, (query) => query.where("id", "=", only ?? ""))
+      .where("id", ">", after)
+      .orderBy("id")
+      .limit(200)
+      .execute();
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    after = last.id;
+  }
+}
+
 /**
  * Gives a project of surface B another name. Plugins and services are described, for their detail record has the name
  * too.

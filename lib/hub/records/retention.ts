@@ -56,24 +56,6 @@ export async function neededVersions(db: Queries, dialect: Dialect, project: Pro
   return new Set(rows.flatMap(({ version }) => version ?? []));
 }
 
-/** All projects, plugins and services, or the one of an id, page by page. */
-export async function* allProjects(db: Queries, only: string | undefined): AsyncGenerator<Project> {
-  for (let after = ""; ;) {
-    const page = await db
-      .selectFrom("projects")
-      .selectAll()
-      .$if(only !== undefined, (query) => query.where("id", "=", only ?? ""))
-      .where("id", ">", after)
-      .orderBy("id")
-      .limit(200)
-      .execute();
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined) return;
-    after = last.id;
-  }
-}
-
 /**
  * Deletes versions of which none is the latest. Their labels are never used again.
  *

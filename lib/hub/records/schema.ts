@@ -1,202 +1,222 @@
+import * as z from "zod";
+import { sha256Hex } from "../../contract/identifiers.ts";
+import { BLOB_ID } from "../ground/identity.ts";
+
 /**
- * The tables, as kysely sees them. Everything is text or an integer, so that one schema serves SQLite and PostgreSQL:
- * times are ISO 8601 in UTC with milliseconds (they sort as text), binary values are base64, lists and records are
- * JSON.
+ * The tables, as kysely sees them, and the rule for each column that rows of a backup or of another database are held
+ * against. Everything is text or an integer, so that one schema serves SQLite and PostgreSQL: times are ISO 8601 in UTC
+ * with milliseconds (they sort as text), binary values are base64, lists and records are JSON.
  */
 
-export interface ProjectsTable {
-  id: string;
-  kind: "plugin" | "service" | "project";
-  slug: string;
-  name: string;
-  owner: string;
-  description: string | null;
-  homepage: string | null;
-  repository: string | null;
-  visibility: "public" | "private";
+/** PostgreSQL stores no NUL. */
+const text = z.string().regex(/^[^\0]*$/, "must not hold the character NUL");
+const name = text.min(1);
+const time = z.iso.datetime({ precision: 3 });
+const base64 = z.base64().min(1);
+const count = z.int().nonnegative();
+const yes = z.int().min(0).max(1);
+const json = text.refine((value) => {
+  try {
+    return typeof JSON.parse(value) === "object";
+  } catch {
+    return false;
+  }
+}, "must be JSON");
+const blobId = z.string().regex(BLOB_ID, "must be the id of a blob");
+const projectId = z.string().regex(/^[a-z]{3}_[A-Za-z0-9]{10,40}$/, "must be the id of a project");
+
+const projects = z.strictObject({
+  id: projectId,
+  kind: z.enum(["plugin", "service", "project"]),
+  slug: name,
+  name,
+  owner: name,
+  description: text.nullable(),
+  homepage: text.nullable(),
+  repository: text.nullable(),
+  visibility: z.enum(["public", "private"]),
   /** The one answer to "latest" (contract/versions.ts), recomputed by every transaction that changes the versions. */
-  latest_version: string | null;
-  created_at: string;
+  latest_version: text.nullable(),
+  created_at: time,
   /** Surface A's detail record as JSON, made by the transaction that changed it; null for projects of surface B. */
-  detail: string | null;
-  detail_etag: string | null;
-}
+  detail: json.nullable(),
+  detail_etag: text.nullable(),
+});
+export type ProjectsTable = z.output<typeof projects>;
 
-export interface ApiKeysTable {
-  id: string;
-  name: string;
-  owner: string;
+const apiKeys = z.strictObject({
+  id: name,
+  name,
+  owner: name,
   /** Scope names, separated by spaces. */
-  scopes: string;
-  project_id: string | null;
-  prefix: string;
+  scopes: text,
+  project_id: projectId.nullable(),
+  prefix: text,
   /** SHA-256 of the key, hexadecimal. The key itself is nowhere. */
-  hash: string;
-  expires_at: string | null;
-  revoked_at: string | null;
-  created_at: string;
-}
+  hash: sha256Hex,
+  expires_at: text.nullable(),
+  revoked_at: text.nullable(),
+  created_at: time,
+});
+export type ApiKeysTable = z.output<typeof apiKeys>;
 
-export interface DeploymentCredentialsTable {
-  hash: string;
-  key_id: string;
-  project_id: string;
-  created_at: string;
-}
+const deploymentCredentials = z.strictObject({
+  hash: sha256Hex,
+  key_id: name,
+  project_id: projectId,
+  created_at: time,
+});
 
-export interface SessionsTable {
+interface SessionsTable {
   hash: string;
   key_id: string;
   project_id: string;
   expires_at: string;
 }
 
-export interface ArtifactsTable {
-  id: string;
-  project_id: string;
-  version: string;
-  project_name: string;
-  /** Of the packed tree, as the publisher says. */
-  content_sha256: string;
+/** Bytes that a publisher has signed, with their key under a KEK. */
+const signedBytes = {
   /** Of the stored bytes, as the hub counted them. */
-  artifact_sha256: string;
-  size_bytes: number;
-  /** Base64 in its one canonical form: authorize looks artifacts up by it. */
-  signature: string;
-  signer_public_key: string;
-  kek_id: string;
-  sealed_dek: string;
-  is_yanked: number;
-  yanked_reason: string | null;
-  created_at: string;
-}
+  artifact_sha256: sha256Hex,
+  size_bytes: count,
+  /** Base64 in its one canonical form: authorize looks artifacts and deltas up by it. */
+  signature: base64,
+  signer_public_key: base64,
+  kek_id: name,
+  sealed_dek: base64,
+};
+
+const artifacts = z.strictObject({
+  id: blobId,
+  project_id: projectId,
+  version: name,
+  project_name: name,
+  /** Of the packed tree, as the publisher says. */
+  content_sha256: sha256Hex,
+  ...signedBytes,
+  is_yanked: yes,
+  yanked_reason: text.nullable(),
+  created_at: time,
+});
+export type ArtifactsTable = z.output<typeof artifacts>;
 
 /** The label of a version that somebody has deleted: it never names other bytes. */
-export interface DeletedVersionsTable {
-  project_id: string;
-  version: string;
+const deletedVersions = z.strictObject({
+  project_id: projectId,
+  version: name,
   /** Of the bytes that it named. */
-  sha256: string;
-  reason: string;
-  deleted_at: string;
-}
+  sha256: sha256Hex,
+  reason: text,
+  deleted_at: time,
+});
 
 /** A delta that leads to an artifact's version from an earlier one. */
-export interface DeltasTable {
-  id: string;
-  artifact_id: string;
-  project_id: string;
-  base_version: string;
-  base_content_sha256: string;
-  /** Of the stored bytes. */
-  artifact_sha256: string;
-  size_bytes: number;
-  /** Base64 in its one canonical form, as an artifact's. */
-  signature: string;
-  signer_public_key: string;
-  kek_id: string;
-  sealed_dek: string;
-  created_at: string;
-}
+const deltas = z.strictObject({
+  id: blobId,
+  artifact_id: blobId,
+  project_id: projectId,
+  base_version: name,
+  base_content_sha256: sha256Hex,
+  ...signedBytes,
+  created_at: time,
+});
+export type DeltasTable = z.output<typeof deltas>;
 
 /** The sealed index of an artifact's version. */
-export interface IndexesTable {
-  id: string;
-  artifact_id: string;
+const indexes = z.strictObject({
+  id: blobId,
+  artifact_id: blobId,
   /** Of the stored bytes. */
-  sha256: string;
-  size_bytes: number;
-  created_at: string;
-}
+  sha256: sha256Hex,
+  size_bytes: count,
+  created_at: time,
+});
+export type IndexesTable = z.output<typeof indexes>;
 
 /** A published version of a plugin or service. */
-export interface VersionsTable {
-  id: string;
-  target_id: string;
-  version: string;
-  size_bytes: number;
-  sha256: string;
+const releases = z.strictObject({
+  id: blobId,
+  target_id: projectId,
+  version: name,
+  size_bytes: count,
+  sha256: sha256Hex,
   /** The value of X-Signature. */
-  signature: string;
-  repo: string | null;
-  is_yanked: number;
-  yanked_reason: string | null;
-  created_at: string;
-}
+  signature: name,
+  repo: text.nullable(),
+  is_yanked: yes,
+  yanked_reason: text.nullable(),
+  created_at: time,
+});
+export type VersionsTable = z.output<typeof releases>;
 
-export interface GrantsTable {
-  target_id: string;
+const grants = z.strictObject({
+  target_id: projectId,
   /** The owner whose keys see the private target. */
-  grantee: string;
-  created_at: string;
-}
+  grantee: name,
+  created_at: time,
+});
 
 /** The append-only log of both surfaces. */
-export interface ReportsTable {
-  id: string;
+const reports = z.strictObject({
+  id: name,
   /**
    * The holder of the view that the report belongs to: on surface A the key's owner, on surface B empty (the project is
    * the view).
    */
-  holder: string;
+  holder: text,
   /** `plugin/<slug>`, `service/<slug>` or a project id. */
-  target: string;
-  host_id: string;
-  version: string;
-  status: "success" | "failed" | "rolled_back";
+  target: name,
+  host_id: name,
+  version: text,
+  status: z.enum(["success", "failed", "rolled_back"]),
   /** Surface B only; a second report with the same one changes nothing. */
-  deployment_id: string | null;
+  deployment_id: text.nullable(),
   /** JSON, as the routes answer it. */
-  record: string;
-  created_at: string;
-}
+  record: json,
+  created_at: time,
+});
+export type ReportsTable = z.output<typeof reports>;
 
 /** The newest record of each host, next to the log, so that a fleet view reads one index and nothing else. */
-export interface HostsTable {
-  holder: string;
-  target: string;
-  host_id: string;
+const hosts = z.strictObject({
+  holder: text,
+  target: name,
+  host_id: name,
   /** The view's change number when this host last changed. */
-  change: number;
-  report_id: string;
-  record: string;
+  change: count,
+  report_id: name,
+  record: json,
   /** When it last polled, to the hour; null for one that does not say its name. */
-  seen_at: string | null;
-}
+  seen_at: time.nullable(),
+});
+export type HostsTable = z.output<typeof hosts>;
 
 /** One row per fleet view: its change counter orders reports, and is the view's ETag and cursor. */
-export interface ViewsTable {
-  holder: string;
-  target: string;
-  changes: number;
+const views = z.strictObject({
+  holder: text,
+  target: name,
+  changes: count,
   /** The change with which a host was last forgotten; 0 for never. A cursor from before it says nothing of that host. */
-  forgotten: number;
-}
+  forgotten: count,
+});
 
 /** Key-encryption keys by name only. A retired one seals nothing any more. */
-export interface KeksTable {
-  id: string;
-  retired_at: string | null;
-  created_at: string;
-}
+const keks = z.strictObject({ id: name, retired_at: text.nullable(), created_at: time });
 
 /** Secrets of the hub itself and developers' signing secrets, sealed under a KEK. */
-export interface SealedSecretsTable {
+const sealedSecrets = z.strictObject({
   /** `hub` or `signing-key/<owner>`. */
-  name: string;
-  kek_id: string;
-  sealed: string;
-  created_at: string;
-}
+  name,
+  kek_id: name,
+  sealed: base64,
+  created_at: time,
+});
 
 /** The state that the hubs of one database share. */
-export interface HubStateTable {
-  name: string;
-  value: string;
-}
+const hubState = z.strictObject({ name, value: text });
 
 /** Counts of requests that hubs share, for their limits. */
-export interface RateCountsTable {
+interface RateCountsTable {
   key: string;
   /** Start of the window, in milliseconds since 1970. */
   window_start: number;
@@ -204,48 +224,55 @@ export interface RateCountsTable {
 }
 
 /** The audit log: who did what to what, kept for a time of its own. Never with a secret. */
-export interface AuditTable {
-  id: string;
-  created_at: string;
+const audit = z.strictObject({
+  id: name,
+  created_at: time,
   /** Such as `key.create`, `version.publish`. */
-  action: string;
+  action: name,
   /** The owner and the id of the key that did it. */
-  actor: string;
-  key_id: string;
+  actor: text,
+  key_id: text,
   /** The thing it was done to: a key, project, target, version, grant. */
-  subject: string;
+  subject: text,
   /** JSON object with further facts. */
-  facts: string;
-  address: string;
-  request_id: string;
-}
+  facts: json,
+  address: text,
+  request_id: text,
+});
 
 /** The most that an owner or project may store. */
-export interface QuotasTable {
+const quotas = z.strictObject({
   /** `owner/NAME` or `project/ID`. */
-  subject: string;
-  max_bytes: number | null;
-  max_versions: number | null;
-}
+  subject: name,
+  max_bytes: count.nullable(),
+  max_versions: count.nullable(),
+});
 
-export interface Schema {
-  projects: ProjectsTable;
-  api_keys: ApiKeysTable;
-  deployment_credentials: DeploymentCredentialsTable;
+/**
+ * Every table that is worth keeping, in an order in which each row finds what it refers to. Sessions and rate counts
+ * are left behind: agents open new ones.
+ */
+export const ROWS = {
+  projects,
+  api_keys: apiKeys,
+  deployment_credentials: deploymentCredentials,
+  artifacts,
+  deltas,
+  indexes,
+  releases,
+  deleted_versions: deletedVersions,
+  grants,
+  reports,
+  hosts,
+  views,
+  keks,
+  sealed_secrets: sealedSecrets,
+  quotas,
+  audit,
+  hub_state: hubState,
+} as const;
+
+export type Schema = { [Table in keyof typeof ROWS]: z.output<(typeof ROWS)[Table]> } & {
   sessions: SessionsTable;
-  artifacts: ArtifactsTable;
-  deltas: DeltasTable;
-  indexes: IndexesTable;
-  releases: VersionsTable;
-  deleted_versions: DeletedVersionsTable;
-  grants: GrantsTable;
-  reports: ReportsTable;
-  hosts: HostsTable;
-  views: ViewsTable;
-  keks: KeksTable;
-  sealed_secrets: SealedSecretsTable;
-  hub_state: HubStateTable;
-  audit: AuditTable;
   rate_counts: RateCountsTable;
-  quotas: QuotasTable;
-}
+};

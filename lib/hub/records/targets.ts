@@ -179,6 +179,13 @@ export function setYanked(
   );
 }
 
+/** Recomputes the latest version and the detail record of a target. */
+export const renewTarget = (transaction: Transacted, targetId: string): Promise<void> =>
+  changeTarget(transaction, targetId, async () => ({
+    result: undefined,
+    latest: await latestOfAll(transaction, targetId),
+  }));
+
 /** Deletes a version. @returns the ids of the blobs that nobody needs now; undefined when there is no such version */
 export function deleteVersion(db: Queries, deletion: Deletion): Promise<string[] | undefined> {
   const { projectId } = deletion;

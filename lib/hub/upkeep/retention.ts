@@ -1,13 +1,7 @@
 import { BY_HAND, insertAudit } from "../records/audit.ts";
 import type { Database } from "../records/port.ts";
-import { lockProject, type Project } from "../records/projects.ts";
-import {
-  allProjects,
-  neededVersions,
-  removeVersions,
-  type StoredVersion,
-  storedVersions,
-} from "../records/retention.ts";
+import { allProjects, lockProject, type Project } from "../records/projects.ts";
+import { neededVersions, removeVersions, type StoredVersion, storedVersions } from "../records/retention.ts";
 import { inTransaction } from "../records/transaction.ts";
 import { type HubStorage, openHubStorage } from "../storage.ts";
 

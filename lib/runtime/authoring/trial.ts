@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { statSync } from "node:fs";
-import { chmod, cp, mkdtemp, readFile, rm } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { deploymentError, usageError } from "../../contract/errors.ts";
@@ -14,7 +13,6 @@ import { parseYaml, readYamlFile } from "../../support/yaml-file.ts";
 import type { Auditor } from "../audit.ts";
 import { stackOf } from "../guest/fault.ts";
 import { createRuntime } from "../runtime.ts";
-import { SHARED_READS } from "../sandbox/launch.ts";
 import { writeTypePaths } from "./type-paths.ts";
 
 /**
@@ -84,11 +82,7 @@ async function casesOf({ cases, folder }: TrialOptions): Promise<z.output<typeof
  * work in progress.
  * @param configFile `integration.yaml`
  */
-export async function trialConfiguration(
-  configFile: string | undefined,
-  key: string,
-  changeUser = false,
-): Promise<object> {
+export async function trialConfiguration(configFile: string | undefined, key: string): Promise<object> {
   const given = configFile === undefined ? {} : await readYamlFile(configFile, anyMapping);
   const plugins = (given["plugins"] ?? {}) as Record<string, unknown>;
   const sandbox = (plugins["sandbox"] ?? {}) as Record<string, unknown>;
@@ -99,15 +93,9 @@ export async function trialConfiguration(
       ...plugins,
       directory: "plugins",
       strict_trusted: false,
-      sandbox: { ...sandbox, change_user: changeUser },
+      sandbox: { ...sandbox, change_user: false },
     },
   };
-}
-
-/** Returns whether any user may pass through all folders above a path. */
-function othersReach(path: string): boolean {
-  const parent = dirname(path);
-  return parent === path || ((statSync(parent).mode & 0o001) !== 0 && othersReach(parent));
 }
 
 function judge(entry: z.output<typeof trialCase>, status: number, body: Record<string, unknown>): string | undefined {
@@ -135,10 +123,7 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
   let stack: string | undefined;
   try {
     await cp(folder, join(root, "plugins", basename(folder)), { recursive: true, filter: COPIED });
-    // As root the plugin gets a user of its own, who has to reach the copy and this program.
-    await chmod(root, 0o711);
-    const changeUser = options.auditor === undefined && SHARED_READS.every(othersReach);
-    const configuration = await trialConfiguration(options.configFile, key, changeUser);
+    const configuration = await trialConfiguration(options.configFile, key);
     const runtime = await createRuntime({
       configuration,
       root,

@@ -81,9 +81,7 @@ export class GuestReply implements RouteReply {
     if (isStream(payload)) this.#stream(payload).then(this.#done.resolve, this.#done.reject);
     else {
       try {
-        // The payload decides the content type where the handler did not.
-        const bytes = this.#bytesOf(payload);
-        this.#wire.whole(this.statusCode, this.#fields, bytes);
+        this.#wire.whole(this.statusCode, this.#fields, this.#bytesOf(payload));
         this.complete = true;
       } catch (error) {
         this.#done.reject(error);

@@ -2,11 +2,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, createReadStream, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type BaseTree } from "../../../lib/artifact/delta/plan-tree.ts";
+import { type BaseTree } from "../../../lib/artifact/delta/complete-tree.ts";
 import { openIndex, writeIndex } from "../../../lib/artifact/delta/index-file.ts";
-import { listingDigest } from "../../../lib/artifact/delta/listing-digest.ts";
 import { makeDelta } from "../../../lib/artifact/delta/make-delta.ts";
-import { type ExpectedVersion, openDelta } from "../../../lib/artifact/delta/open-delta.ts";
+import { openDelta } from "../../../lib/artifact/delta/open-delta.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../lib/artifact/limits.ts";
 import { openArtifact } from "../../../lib/artifact/project/open.ts";
 import { readProject } from "../../../lib/artifact/project/project-tree.ts";
@@ -58,7 +57,7 @@ export async function reopenIndex(folder: string, { project, entries }: Version)
   const tree = { projectId: PROJECT, version, contentSha256: content_sha256 };
   const file = join(folder, `index-${version}`);
   await writeIndex(file, tree, entries, SEED);
-  return openIndex(file, `${file}.plain`, SEED, { projectId: PROJECT, version }, DEFAULT_LIMITS);
+  return openIndex(file, `${file}.plain`, SEED, { projectId: PROJECT, version });
 }
 
 /** The delta from one version to another, however large. */
@@ -105,7 +104,7 @@ export async function complete(
   folder: string,
   delta: Pick<SealedArtifact, "path" | "dek" | "signature">,
   base: BaseTree,
-  expected: string | Omit<ExpectedVersion, "projectId">,
+  version: string,
   limits: Limits = DEFAULT_LIMITS,
 ): Promise<string> {
   const staging = join(folder, "staging");
@@ -116,7 +115,7 @@ export async function complete(
     staging,
     output,
     base,
-    expected: { projectId: PROJECT, ...(typeof expected === "string" ? { version: expected } : expected) },
+    expected: { projectId: PROJECT, version },
     limits,
   });
   return output;
@@ -144,15 +143,14 @@ export async function twoVersions(folder: string, before: Tree["files"], after: 
   const from = await writeVersion(join(folder, "a"), "1.0.0", { files: before });
   const to = await writeVersion(join(folder, "b"), "1.1.0", { files: after });
   const tree = await unpackFull(folder, from);
-  return { from, to, tree, base: baseOf(from, tree), header: headerOf(from, to) };
+  return { from, to, tree, base: baseOf(from, tree), header: headerOf(from) };
 }
 
-/** The true first line of a delta from one version to another. */
-export const headerOf = ({ project: { manifest } }: Version, to: Version) => ({
+/** The true first line of a delta from a version to 1.1.0. */
+export const headerOf = ({ project: { manifest } }: Version) => ({
   v: 1,
   project_id: PROJECT,
-  version: to.project.manifest.version,
-  listing_sha256: listingDigest(to.entries),
+  version: "1.1.0",
   base: { version: manifest.version, content_sha256: manifest.content_sha256 },
 });
 

@@ -1,57 +1,16 @@
-import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { renameSync, rmSync } from "node:fs";
+import { copyFile, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import t, { type Test } from "tap";
-import { backupHub, moveHub, restoreHub } from "../../../../lib/hub/backup/backup.ts";
+import { backupHub, type CopyOptions, moveHub, restoreHub } from "../../../../lib/hub/backup/backup.ts";
+import type { Omission } from "../../../../lib/hub/backup/omissions.ts";
 import { type Finding, verifyHub } from "../../../../lib/hub/backup/verify.ts";
 import type { HubStorage } from "../../../../lib/hub/storage.ts";
-import { hmacOf, zipOf } from "../../../support/hub/archives.ts";
-import {
-  createProject,
-  type ProjectAccess,
-  type Publication,
-  publication,
-  type RunningHub,
-  startHub,
-} from "../../../support/hub/harness.ts";
+import { type Filled, filledHub } from "../../../support/hub/filled-hub.ts";
+import { publication, type RunningHub, startHub } from "../../../support/hub/harness.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
 import { startS3 } from "../../../support/hub/s3-server.ts";
-
-interface Filled {
-  hub: RunningHub;
-  project: ProjectAccess;
-  published: Publication[];
-  archive: Buffer;
-}
-
-/** A hub with versions of a project, a private plugin and a deployment report. */
-async function filled(t: Test, dataDir: string): Promise<Filled> {
-  const hub = await startHub(t, { dataDir });
-  const project = await createProject(hub);
-  const published = ["1.0.0", "1.1.0", "1.2.0"].map((version) => publication(version, { size: 200_000 }));
-  for (const what of published) t.equal((await project.publish(what)).status, 201);
-  await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "plugin", slug: "tide" } });
-  const archive = zipOf({ "tide-1.0.0/plugin.yaml": "name: tide\n" });
-  const form = new FormData();
-  for (const [name, value] of Object.entries({
-    version: "1.0.0",
-    signature: hmacOf(archive, "s"),
-    visibility: "private",
-  }))
-    form.set(name, value);
-  form.set("archive", new Blob([new Uint8Array(archive)]), "archive.zip");
-  t.equal((await hub.call("POST", "/app/marketplace/plugins/tide/versions", { form })).status, 201);
-  const report = {
-    kind: "plugin",
-    slug: "tide",
-    version: "1.0.0",
-    status: "success",
-    started_at: "2026-01-01T00:00:00Z",
-    completed_at: "2026-01-01T00:00:00Z",
-    host_id: "alpha",
-  };
-  t.equal((await hub.call("POST", "/app/deployments/deployments/report", { json: report })).status, 201);
-  return { hub, project, published, archive };
-}
 
 /** Everything that a host, a publisher and an administrator get from the original is got from the copy. */
 async function isWhole(t: Test, copy: RunningHub, { hub, project, published, archive }: Filled): Promise<void> {
@@ -72,7 +31,9 @@ async function isWhole(t: Test, copy: RunningHub, { hub, project, published, arc
   }
   t.ok((await copy.call("GET", "/app/marketplace/plugins/tide/install", { key })).bytes.equals(archive));
   const fleet = await copy.call("GET", "/app/deployments/deployments/plugin/tide/hosts", { key });
-  t.strictSame(Object.keys(fleet.body as object), ["alpha"]);
+  const hosts = fleet.body as Record<string, { error_message: string }>;
+  t.strictSame(Object.keys(hosts), ["alpha"]);
+  t.match(hosts["alpha"]!.error_message, "\u2028", "a text with characters that end lines elsewhere");
   const again = await copy.call("POST", `/app/deploy/v1/projects/${project.id}/publish`, {
     key: project.key,
     json: {},
@@ -89,7 +50,7 @@ async function startCopy(t: Test, original: RunningHub, storage: HubStorage): Pr
 
 t.test("restore drill: a hub that lost everything but a backup and its KEKs is as it was", async (t) => {
   const folder = t.testdir();
-  const all = await filled(t, join(folder, "hub"));
+  const all = await filledHub(t, join(folder, "hub"));
   const first = await backupHub({ dataDir: all.hub.dataDir }, join(folder, "backup"));
   t.match(first, { copied: 4, present: 0, bytes: 600_000 + all.archive.length });
   const later = publication("1.3.0", { size: 100_000 });
@@ -103,14 +64,17 @@ t.test("restore drill: a hub that lost everything but a backup and its KEKs is a
 
   await all.hub.hub.close();
   const storage = { dataDir: join(folder, "restored") };
-  await restoreHub(join(folder, "backup"), storage);
-  await t.rejects(restoreHub(join(folder, "backup"), storage), { code: "usage", message: /that of another hub/ });
+  await restoreHub(join(folder, "backup"), storage, { trust: "unsigned" });
+  await t.rejects(restoreHub(join(folder, "backup"), storage, { trust: "unsigned" }), {
+    code: "usage",
+    message: /that of another hub/,
+  });
   await isWhole(t, await startCopy(t, all.hub, storage), all);
 });
 
 t.test("a backup beside a hub that is written to holds what was committed at one moment, whole", async (t) => {
   const folder = t.testdir();
-  const { hub, project } = await filled(t, join(folder, "hub"));
+  const { hub, project } = await filledHub(t, join(folder, "hub"));
   let writing = true;
   const writer = (async () => {
     for (let i = 0; writing; i++)
@@ -119,7 +83,7 @@ t.test("a backup beside a hub that is written to holds what was committed at one
   for (let round = 0; round < 2; round++) {
     await backupHub({ dataDir: hub.dataDir }, join(folder, `backup-${round}`));
     const storage = { dataDir: join(folder, `restored-${round}`) };
-    await restoreHub(join(folder, `backup-${round}`), storage);
+    await restoreHub(join(folder, `backup-${round}`), storage, { trust: "unsigned" });
     const findings: Finding[] = [];
     await verifyHub(storage, { quick: false, onFinding: (finding) => findings.push(finding) });
     t.strictSame(findings, []);
@@ -133,7 +97,7 @@ t.test("a hub moves from SQLite and a folder to PostgreSQL and a bucket, and bac
   if (databaseUrl === undefined) return void t.plan(0, "PostgreSQL is not installed");
   const folder = t.testdir({ objects: {} });
   const s3 = await startS3(t, join(folder, "objects"));
-  const all = await filled(t, join(folder, "hub"));
+  const all = await filledHub(t, join(folder, "hub"));
   const there = { dataDir: join(folder, "there"), databaseUrl, blobUrl: s3.url() };
   await moveHub({ dataDir: all.hub.dataDir }, there);
   const later = publication("1.3.0", { size: 100_000 });
@@ -155,7 +119,7 @@ t.test("a hub moves from SQLite and a folder to PostgreSQL and a bucket, and bac
 
 t.test("verify finds what is gone, cut and changed, and what nobody has recorded", async (t) => {
   const folder = t.testdir();
-  const { hub, project } = await filled(t, join(folder, "hub"));
+  const { hub, project } = await filledHub(t, join(folder, "hub"));
   const ids: string[] = [];
   for (const version of ["3.0.0", "3.1.0", "3.2.0"]) {
     const { artifact_id: id } = (await project.publish(publication(version))).body as { artifact_id: string };
@@ -179,15 +143,66 @@ t.test("verify finds what is gone, cut and changed, and what nobody has recorded
   t.strictSame(
     findings,
     (["missing", "wrong_size", "wrong_bytes"] as const).map((fault, i) => ({
-      ...{ id: ids[i]!, fault, part: "artifact", project: project.id, name: "Demo", version: `3.${i}.0` },
+      ...{
+        table: "artifacts",
+        id: ids[i]!,
+        fault,
+        part: "artifact",
+        project: project.id,
+        name: "Demo",
+        version: `3.${i}.0`,
+      },
     })),
   );
   findings.length = 0;
   await verifyHub({ dataDir: hub.dataDir }, { quick: true, onFinding });
   t.equal(findings.length, 2, "sizes only");
-  await t.rejects(backupHub({ dataDir: hub.dataDir }, join(folder, "backup")), { code: "digest_mismatch" });
-  await t.rejects(restoreHub(join(folder, "backup"), { dataDir: join(folder, "x") }), {
-    message: /no complete backup/,
+  await t.rejects(backupHub({ dataDir: hub.dataDir }, join(folder, "backup")), { code: "record_damaged" });
+  await t.rejects(restoreHub(join(folder, "backup"), { dataDir: join(folder, "x") }, { trust: "unsigned" }), {
+    code: "usage",
   });
   await t.rejects(verifyHub({ dataDir: join(folder, "nowhere") }, { quick: true, onFinding }), { code: "usage" });
+});
+
+t.test("a version that is deleted meanwhile is taken from the trash or left out, and ends no run", async (t) => {
+  const folder = t.testdir();
+  const { hub } = await filledHub(t, join(folder, "hub"));
+  await hub.hub.close();
+  const runs: Record<string, (storage: HubStorage, options: CopyOptions) => Promise<unknown>> = {
+    backup: (storage, options) => backupHub(storage, `${storage.dataDir}-backup`, options),
+    move: (storage, options) => moveHub(storage, { dataDir: `${storage.dataDir}-moved` }, options),
+    verify: (storage, { onProgress = () => {} }) =>
+      verifyHub(storage, { quick: false, onFinding: () => t.fail(), onProgress }),
+  };
+  for (const [name, run] of Object.entries(runs)) {
+    for (const place of ["trash", "nowhere"]) {
+      const dataDir = join(folder, `${name}-${place}`);
+      await cp(hub.dataDir, dataDir, { recursive: true });
+      const database = new DatabaseSync(join(dataDir, "hub.sqlite"));
+      const { id } = database.prepare("select id from releases").get() as { id: string };
+      const blob = join(dataDir, "blobs", id.slice(-2), id);
+      const omissions: Omission[] = [];
+      let isDeleted = false;
+      // The first of more artifacts than are copied at once: the plugin's version comes last.
+      const onProgress = (): void => {
+        if (isDeleted) return;
+        isDeleted = true;
+        database.exec("delete from releases");
+        if (place === "trash") renameSync(blob, join(dataDir, "blobs", "trash", id));
+        else rmSync(blob);
+      };
+      await run({ dataDir }, { onProgress, onOmission: (omission) => omissions.push(omission) });
+      database.close();
+      t.ok(isDeleted);
+      const isLeftOut = place === "nowhere" && name !== "verify";
+      t.match(omissions, isLeftOut ? [{ table: "releases", id, reason: "deleted" }] : []);
+      if (name !== "move") continue;
+      const moved = new DatabaseSync(join(`${dataDir}-moved`, "hub.sqlite"));
+      const { latest_version: latest } = moved
+        .prepare("select latest_version from projects where kind = 'plugin'")
+        .get()!;
+      t.equal(latest, isLeftOut ? null : "1.0.0", "no project names a version that is left out");
+      moved.close();
+    }
+  }
 });

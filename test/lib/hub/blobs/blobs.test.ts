@@ -49,6 +49,19 @@ for (const [name, open] of Object.entries(storages)) {
     await blobs.check(AbortSignal.timeout(5000));
   });
 
+  t.test(`${name}: an id that would leave the storage is no blob's`, async (t) => {
+    const { blobs } = await open(t);
+    for (const id of ["../../../etc/passwd", "trash/x", "..", "sealift-database", `art_${"0".repeat(31)}/`, ""]) {
+      const uses: Promise<unknown>[] = [blobs.size(id), blobs.read(id), blobs.remove(id), blobs.moveToTrash(id)];
+      for (const use of uses) await t.rejects(use as Promise<void>, { code: "ENOENT" }, id);
+      const incoming = await blobs.create();
+      await incoming.write(Buffer.from("x"));
+      await incoming.flush();
+      await t.rejects(incoming.commit(id), id);
+      await incoming[Symbol.asyncDispose]();
+    }
+  });
+
   t.test(`${name}: before its commit a blob is not there; discarded, it never is`, async (t) => {
     const { blobs, incoming } = await open(t);
     const blob = await blobs.create();

@@ -1,0 +1,64 @@
+import { readFile } from "node:fs/promises";
+import { usageError } from "../../lib/contract/errors.ts";
+import type { BackupTrust } from "../../lib/hub/backup/manifest.ts";
+import type { CopyProgress } from "../../lib/hub/backup/backup.ts";
+import type { Omission } from "../../lib/hub/backup/omissions.ts";
+import type { Print } from "../shell/base.ts";
+import { openProgress } from "../shell/output/progress.ts";
+
+/** Milliseconds between two events, and between two lines where there is no terminal. */
+const EVENT_INTERVAL_MS = 1000;
+const LINE_INTERVAL_MS = 10_000;
+
+interface Output {
+  json: boolean;
+  print: Print;
+  stderr: NodeJS.WriteStream;
+}
+
+/** Tells how far a copy of a hub is: a bar on a terminal, lines or events at intervals elsewhere. */
+export async function copyProgress({ json, print, stderr }: Output, doing: string) {
+  const bar = await openProgress(stderr);
+  const everyMs = json ? EVENT_INTERVAL_MS : LINE_INTERVAL_MS;
+  let told = performance.now();
+  return {
+    onProgress(progress: CopyProgress): void {
+      const { artifacts, total_artifacts: all, bytes, total_bytes: allBytes } = progress;
+      if (!json && stderr.isTTY) return bar.update(doing, bytes, allBytes);
+      if (performance.now() - told < everyMs) return;
+      told = performance.now();
+      if (json) print.event({ event: "progress", ...progress });
+      else bar.line(`${doing}: ${artifacts} of ${all} artifacts, ${bytes} of ${allBytes} bytes`);
+    },
+    onOmission(omission: Omission): void {
+      if (json) print.event({ event: "left_out", ...omission });
+      else bar.line(`left out: ${omission.id} of ${omission.table}, ${omission.reason}: ${omission.fault}`);
+    },
+    [Symbol.dispose]: () => bar.stop(),
+  };
+}
+
+/** The key that a backup must be signed with. @throws UsageError as {@link publicKeyFrom} */
+export async function backupTrust({
+  publicKey,
+  unsigned,
+}: {
+  publicKey: string | undefined;
+  unsigned: boolean;
+}): Promise<BackupTrust> {
+  if (publicKey === undefined || unsigned) return "unsigned";
+  const { publicKeyFrom } = await import("../shell/signer.ts");
+  return publicKeyFrom(publicKey, "--public-key");
+}
+
+/** The seed of the key that signs a backup. @throws UsageError `credential_unreadable`, `key_file_invalid` */
+export async function backupSeed(file: string | undefined): Promise<Uint8Array | undefined> {
+  if (file === undefined) return undefined;
+  const { parsePrivateKey } = await import("../../lib/artifact/signatures/key-files.ts");
+  const content = await readFile(file).catch((error: unknown) => {
+    throw usageError("credential_unreadable", `--key ${file} cannot be read: ${(error as Error).message}.`, {
+      cause: error,
+    });
+  });
+  return parsePrivateKey(content, "--key");
+}

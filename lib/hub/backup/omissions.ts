@@ -1,0 +1,67 @@
+import { artifactError, type SealiftError } from "../../contract/errors.ts";
+import { type CopiedRow, faultOf, nameOf, parentsOf, type RowName } from "../records/copy.ts";
+
+/** A record that a copy of a hub does without. */
+export interface Omission extends RowName {
+  /** It was deleted while the copy was made, it is damaged, or it belongs to a record that is left out. */
+  reason: "deleted" | "damaged" | "orphaned";
+  fault: string;
+}
+
+const damagedRecord = ({ table, id }: RowName, fault: string): SealiftError =>
+  artifactError("record_damaged", `The record ${id} of ${table} is damaged: ${fault}.`, {
+    hint: "With --skip-damaged the others are taken, and those that are left out are listed.",
+  });
+
+const key = ({ table, id }: RowName): string => `${table} ${id}`;
+
+/** The records that are left out of a copy, with all that belongs to them. */
+export class Omissions {
+  readonly #skipDamaged: boolean;
+  readonly #onOmission: (omission: Omission) => void;
+  readonly #omitted = new Map<string, Omission>();
+
+  /** @param skipDamaged whether to go on without what is damaged */
+  constructor(skipDamaged: boolean, onOmission: (omission: Omission) => void = () => {}) {
+    this.#skipDamaged = skipDamaged;
+    this.#onOmission = onOmission;
+  }
+
+  get list(): Omission[] {
+    return [...this.#omitted.values()];
+  }
+
+  get isEmpty(): boolean {
+    return this.#omitted.size === 0;
+  }
+
+  add(omission: Omission): void {
+    if (this.#omitted.has(key(omission))) return;
+    this.#omitted.set(key(omission), omission);
+    this.#onOmission(omission);
+  }
+
+  /** @throws ArtifactError `record_damaged` unless damaged records are skipped */
+  damaged(name: RowName, fault: string): void {
+    if (!this.#skipDamaged) throw damagedRecord(name, fault);
+    this.add({ ...name, reason: "damaged", fault });
+  }
+
+  /**
+   * Passes on the rows that are whole and not left out.
+   *
+   * @param schemaVersion of the database that they come from
+   */
+  async *leave(rows: AsyncIterable<CopiedRow>, schemaVersion: readonly string[]): AsyncGenerator<CopiedRow> {
+    for await (const row of rows) {
+      const name = nameOf(row);
+      if (this.#omitted.has(key(name))) continue;
+      const fault = faultOf(row, schemaVersion);
+      const parent = fault === undefined ? parentsOf(row).find((each) => this.#omitted.has(key(each))) : undefined;
+      if (fault !== undefined) this.damaged(name, fault);
+      else if (parent !== undefined)
+        this.add({ ...name, reason: "orphaned", fault: `it belongs to ${parent.id} of ${parent.table}` });
+      else yield row;
+    }
+  }
+}

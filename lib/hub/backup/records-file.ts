@@ -1,0 +1,120 @@
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { pipeline as streams } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { crc32, createGunzip, createGzip } from "node:zlib";
+import parser from "stream-json/jsonl/parser.js";
+import * as z from "zod";
+import { boundLines } from "../../support/lines.ts";
+import { COPIED_TABLES, type CopiedRow, nameOf } from "../records/copy.ts";
+import type { Omissions } from "./omissions.ts";
+
+/** Bytes of one record: a report may name 10,000 plugins. */
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
+/** Lines that are compressed together. */
+const BATCH_CHARACTERS = 64 * 1024;
+
+/** The facts that a backup's manifest tells about its records. */
+export interface RecordsFacts {
+  /** Of the file, hexadecimal. */
+  sha256: string;
+  /** Records of each table. */
+  counts: Record<string, number>;
+}
+
+/** A line of the file: table, row, and the CRC-32 of both, which finds the record that a fault of a disk has hit. */
+const line = z.tuple([z.enum(COPIED_TABLES), z.record(z.string(), z.json()), z.number()]);
+const checkOf = (table: string, row: unknown): number => crc32(JSON.stringify([table, row]));
+
+class Facts {
+  readonly #hash = createHash("sha256");
+  readonly #counts: Record<string, number> = {};
+
+  /** Counts the bytes of the file on their way. */
+  readonly tap = async function* (this: Facts, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+    for await (const chunk of chunks) {
+      this.#hash.update(chunk);
+      yield chunk;
+    }
+  }.bind(this);
+
+  add(table: string): void {
+    this.#counts[table] = (this.#counts[table] ?? 0) + 1;
+  }
+
+  end(): RecordsFacts {
+    return { sha256: this.#hash.digest("hex"), counts: this.#counts };
+  }
+}
+
+async function* linesOf(rows: AsyncIterable<CopiedRow>, facts: Facts): AsyncGenerator<string> {
+  let lines = "";
+  for await (const { table, row } of rows) {
+    facts.add(table);
+    lines += `${JSON.stringify([table, row, checkOf(table, row)])}\n`;
+    if (lines.length < BATCH_CHARACTERS) continue;
+    yield lines;
+    lines = "";
+  }
+  yield lines;
+}
+
+/** Writes records to a file, one a line, compressed and on the disk when this resolves. */
+export async function writeRecords(
+  path: string,
+  rows: AsyncIterable<CopiedRow>,
+  signal?: AbortSignal,
+): Promise<RecordsFacts> {
+  const facts = new Facts();
+  const file = createWriteStream(path, { mode: 0o600, flush: true });
+  await pipeline(linesOf(rows, facts), createGzip(), facts.tap, file, { signal });
+  return facts.end();
+}
+
+class Unreadable {}
+
+/**
+ * Reads the records of a file. A line that is damaged is given to `omissions`.
+ *
+ * @param onEnd hears the facts of the file as it was read
+ * @throws ArtifactError `record_damaged`
+ */
+export async function* readRecords(
+  path: string,
+  omissions: Omissions,
+  onEnd: (facts: RecordsFacts) => void = () => {},
+): AsyncGenerator<CopiedRow, void> {
+  const facts = new Facts();
+  const items = streams(
+    createReadStream(path),
+    facts.tap,
+    createGunzip(),
+    boundLines(MAX_LINE_BYTES),
+    parser.asStream({ errorIndicator: () => new Unreadable() }),
+    () => {},
+  ) as AsyncIterable<{ key: number; value: unknown }>;
+  let last = "";
+  const damaged = (fault: string): void =>
+    omissions.damaged({ table: "records", id: last === "" ? "first" : `after ${last}` }, fault);
+  try {
+    for await (const { value } of items) {
+      const parsed = line.safeParse(value);
+      if (!parsed.success) {
+        damaged("its line is no record");
+        continue;
+      }
+      const [table, fields, check] = parsed.data;
+      const row = { table, row: fields as CopiedRow["row"] };
+      const name = nameOf(row);
+      last = `${name.id} of ${table}`;
+      facts.add(table);
+      if (checkOf(table, fields) === check) yield row;
+      else omissions.damaged(name, "its check sum is another");
+    }
+  } catch (error) {
+    // The decompressor's own errors, and a line without end.
+    if (!/^(Z_|ERR_)/.test((error as NodeJS.ErrnoException).code ?? "") && !(error instanceof RangeError)) throw error;
+    damaged(`the rest of the file cannot be read: ${(error as Error).message}`);
+  }
+  onEnd(facts.end());
+}
