@@ -47,10 +47,10 @@ const FILES_ADVICE =
 function sandboxAdvice(error: unknown): string | undefined {
   let cause = error;
   for (let depth = 0; depth < 5 && cause instanceof Error; depth++) {
-    const { code, permission } = cause as NodeJS.ErrnoException & { permission?: string };
+    const { code, permission, syscall } = cause as NodeJS.ErrnoException & { permission?: string };
     if (code === "ERR_ACCESS_DENIED") {
       if (permission?.startsWith("FileSystem") === true) return FILES_ADVICE;
-      if (permission === "Net") return NETWORK_ADVICE;
+      if (permission === "Net" || syscall === "connect" || syscall === "getaddrinfo") return NETWORK_ADVICE;
     }
     // The proxy of a network that is granted by name.
     if (/Proxy response \(403\)/.test(cause.message)) return NETWORK_ADVICE;
