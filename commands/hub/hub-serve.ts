@@ -1,7 +1,6 @@
 import { Command } from "clipanion";
 import { hub as hubOptions } from "../../lib/options/hub.ts";
 import type { Logger } from "../../lib/support/logging.ts";
-import { keepYoungHeapSmall } from "../../lib/support/young-heap.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { serve } from "../shell/serve.ts";
 import { storageOf } from "./storage.ts";
@@ -57,8 +56,6 @@ export class HubServe extends withOptions(hubOptions) {
       ...(keepAuditMs > 0 && { keepAuditMs }),
       logger,
     });
-    // Buffers of uploads and downloads would otherwise pile up to a hundred megabytes before anyone looks.
-    keepYoungHeapSmall();
     await serve(hub, {
       signal: interruption.signal,
       notifier,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { comparePaths } from "../artifact/tree/compare-paths.ts";
 import { readLineBatches } from "../artifact/tree/read-lines.ts";
-import type { FileEntry } from "../artifact/tree/tree-index.ts";
+import type { FileEntry } from "../artifact/tree/file-table.ts";
 import type { TargetName } from "../contract/target.ts";
 import { missing, statsOf } from "../support/files.ts";
 import type { Layout } from "./layout.ts";

@@ -7,7 +7,6 @@ import { readTreeList } from "../artifact/tree/tree-list.ts";
 import type { TreeListing } from "../artifact/tree/tree-listing.ts";
 import { artifactError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
-import { collectAfter } from "../support/buffer-pacing.ts";
 import { missing } from "../support/files.ts";
 import { CONTENTS_FILE, readContentsInBatches } from "./contents.ts";
 import type { Layout, Section } from "./layout.ts";
@@ -60,7 +59,6 @@ function checkList({ files }: TreeListing, release: Release): void {
 type ListedTree = Pick<BaseTree, "files" | "emptyFolders" | "pathOf">;
 
 async function listedInContents(folder: string, release: Release): Promise<ListedTree> {
-  collectAfter(release.files ?? 0);
   const files = FileTable.empty();
   const emptyFolders: string[] = [];
   const folders = new SourceFolders(release.source_folders!);
@@ -79,7 +77,6 @@ async function listedInContents(folder: string, release: Release): Promise<Liste
       }
     }
   emptyFolders.sort(comparePaths);
-  collectAfter(files.length);
   return { files, emptyFolders, pathOf: (file) => `${folder}/${folders.placeIn(origins[file]!, files.pathAt(file))}` };
 }
 

@@ -1,6 +1,5 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { smallYoungHeap } from "./young-heap.ts";
 
 const MIB = 1024 * 1024;
 
@@ -56,36 +55,6 @@ function collection(): Collect {
  */
 export function collectGarbage(type: "minor" | "major"): void {
   collection()(type === "minor" ? { type } : { type, flavor: "last-resort" });
-}
-
-/** Items whose garbage is worth a full collection. */
-const MANY = 25_000;
-
-/**
- * Frees what a step over all items of a long list has left, before the next step begins. The young heap has grown with
- * such a step, and would stay large for nothing.
- *
- * @param items in the list: for few of them the collection would take longer than it is worth
- */
-export function collectAfter(items: number): void {
-  if (items > MANY) collectGarbage("major");
-}
-
-/**
- * Begins a step over all items of a long list, which leaves no more behind than it needs: the young heap does not grow
- * with it. No module should be loaded in such a step but with `loadAsUsual`.
- *
- * @param items in the list: for few of them nothing is done
- */
-export function overMany(items: number): Disposable {
-  if (items <= MANY) return { [Symbol.dispose]() {} };
-  const heap = smallYoungHeap();
-  return {
-    [Symbol.dispose]() {
-      heap[Symbol.dispose]();
-      collectGarbage("major");
-    },
-  };
 }
 
 /**

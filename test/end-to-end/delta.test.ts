@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import type { TreeEntry } from "../../lib/artifact/tree/tree-index.ts";
+import type { TreeEntry } from "../../lib/artifact/tree/tree-listing.ts";
 import { lineOf } from "../../lib/artifact/tree/tree-list.ts";
 import { readContents } from "../../lib/releases/contents.ts";
 import { baseTree, deltaBases } from "../../lib/releases/source-tree.ts";

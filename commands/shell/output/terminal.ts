@@ -1,5 +1,4 @@
 import type { BaseContext } from "clipanion";
-import { keepYoungHeapSmall } from "../../../lib/support/young-heap.ts";
 
 interface Streams {
   stdin: NodeJS.ReadStream;
@@ -15,10 +14,9 @@ export function terminalOf({ stdin, stdout }: BaseContext): Streams | undefined 
 
 /**
  * Loads a dashboard as it is cheap (docs/decisions/0009-dashboard.md): with React's production build, which is chosen
- * by a variable that programs started by this one must not find, and with a young heap that does not grow for pictures.
+ * by a variable that programs started by this one must not find.
  */
 export async function loadForProduction<T>(load: () => Promise<T>): Promise<T> {
-  keepYoungHeapSmall();
   const before = process.env.NODE_ENV;
   process.env.NODE_ENV = "production";
   try {

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { unzip } from "../../artifact/zip/unzip.ts";
-import { UnzipThread } from "../../artifact/zip/unzip-thread.ts";
+import { ArtifactThread } from "../../artifact/thread/artifact-thread.ts";
+import { unzipOn } from "../../artifact/zip/unzip.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
 import { tellWaits } from "../../client/wait-event.ts";
@@ -119,23 +119,20 @@ async function fetchArchive(
   const { staging, emit, signal, limits } = context;
   const archive = join(staging, "artifact.zip");
   const client = new MarketplaceClient(kind, slug, { ...options, signal, ...tellWaits(emit) });
-  // Whatever happens before the archive is unpacked, the thread ends.
-  await using started = new AsyncDisposableStack();
-  let thread: UnzipThread | undefined;
+  // It starts while the archive comes.
+  await using thread = new ArtifactThread();
   const { repo, ...spooled } = await client.install(version, async (headers, body) => {
     checkNamed(headers.named, version, names);
-    thread ??= started.use(UnzipThread.for(headers.size));
     const hmac = { secret: options.signingSecret, expected: headers.hmac };
     return { repo: headers.repo ?? null, ...(await spool(archive, body, { size: headers.size, hmac }, context)) };
   });
   emit({ event: "verify.ok", check: "hmac" });
   const tree = join(staging, "tree");
   await mkdir(tree, { mode: 0o700 });
-  const unpacked = await unzip(archive, tree, {
+  const unpacked = await unzipOn(thread, archive, tree, {
     limits,
     symlinks: options.symlinks,
     signal,
-    ...(thread !== undefined && { thread }),
     onScanned({ skippedLinks }) {
       emit({ event: "verify.ok", check: "archive" });
       for (const link of skippedLinks)

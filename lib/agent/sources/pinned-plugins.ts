@@ -1,7 +1,8 @@
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { ArtifactThread } from "../../artifact/thread/artifact-thread.ts";
 import { safePath } from "../../artifact/tree/safe-path.ts";
-import { unzip } from "../../artifact/zip/unzip.ts";
+import { unzipOn } from "../../artifact/zip/unzip.ts";
 import { fetchGitArchive } from "../../client/git-archive.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
@@ -136,7 +137,8 @@ async function unpackEntry(
 ): Promise<void> {
   const unpacked = join(staging, "source");
   await mkdir(unpacked, { mode: 0o700 });
-  const { files } = await unzip(file, unpacked, { limits, symlinks: "refuse", signal });
+  await using thread = new ArtifactThread();
+  const { files } = await unzipOn(thread, file, unpacked, { limits, symlinks: "refuse", signal });
   const subdirectory = entry.source.subdirectory === null ? "" : safePath(entry.source.subdirectory, limits);
   const digest = subdirectory === "" ? files.digest() : files.digestOfFolder(subdirectory);
   if (digest !== entry.sha256) {

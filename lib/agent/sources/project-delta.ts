@@ -9,7 +9,6 @@ import type { Manifest } from "../../contract/files/manifest.ts";
 import type { ArtifactLocation, DeltaLocation } from "../../contract/surfaces/deploy.ts";
 import type { Release } from "../../releases/release.ts";
 import { baseTree, deltaBases } from "../../releases/source-tree.ts";
-import { overMany } from "../../support/buffer-pacing.ts";
 import type { FetchContext } from "./source.ts";
 
 /** A delta that the hub offers, and the release of this host that it completes. */
@@ -75,8 +74,6 @@ export async function fetchDelta(
   context: FetchContext,
 ): Promise<VerifiedTree> {
   const { layout, target, staging, limits, signal } = context;
-  // From before the second thread starts, whose heap is to stay small, too.
-  using _heap = overMany(base.files ?? 0);
   // The list of the base is read while the hub answers and the delta's bytes come.
   const whole = baseTree(layout, target, base).then((found) => {
     if (found === undefined) throw new Error(`the release of ${base.version} is gone`);

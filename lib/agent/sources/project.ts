@@ -12,7 +12,6 @@ import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
-import { loadAsUsual } from "../../support/young-heap.ts";
 import type { Emit } from "../deployment/events.ts";
 import { throttled } from "../deployment/progress.ts";
 import type { PinnedPluginOptions } from "./pinned-plugins.ts";
@@ -139,7 +138,7 @@ const loadPlanParser = () => import("../deployment/plan-file.ts");
  * Has the parser of YAML loaded before it is needed. This thread has time for it while the answers before a full
  * artifact are awaited, and none before a delta: there both threads share the copying, which makes up for it.
  */
-const loadPlanParserAhead = (): void => void loadAsUsual(loadPlanParser).catch(() => undefined);
+const loadPlanParserAhead = (): void => void loadPlanParser().catch(() => undefined);
 
 interface Fetching {
   options: ProjectSourceOptions;

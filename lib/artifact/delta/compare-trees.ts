@@ -1,6 +1,7 @@
 import { ChunkTable } from "../tree/chunks.ts";
 import { comparePaths } from "../tree/compare-paths.ts";
-import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
+import type { FileEntry } from "../tree/file-table.ts";
+import type { TreeEntry } from "../tree/tree-listing.ts";
 import type { Piece } from "./delta-lines.ts";
 
 /** A file of the target that the base does not have as it is, and where its bytes come from. */

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { overMany } from "../../support/buffer-pacing.ts";
+import type { ArtifactThread } from "../thread/artifact-thread.ts";
 import type { Limits } from "../limits.ts";
 import { comparePaths } from "../tree/compare-paths.ts";
 import { quoted } from "../tree/safe-path.ts";
-import type { FileEntry } from "../tree/tree-index.ts";
+import type { FileEntry } from "../tree/file-table.ts";
 import { type Listed, listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
 import { type ClaimedFile, TreeWriter } from "../tree/tree-writer.ts";
 import {
@@ -18,7 +18,7 @@ import {
   readDeltaLines,
 } from "./delta-lines.ts";
 import { otherSize } from "./file-copier.ts";
-import { FileMaker, type PlacedSpan, type SecondThread, type Span } from "./file-maker.ts";
+import { FileMaker, type PlacedSpan, type Span } from "./file-maker.ts";
 import { RegularFile } from "./regular-file.ts";
 
 /** The tree that a delta is applied to: what was verified when it was installed, and where its files are now. */
@@ -42,7 +42,7 @@ export interface CompleteOptions {
   output: string;
   limits: Limits;
   signal?: AbortSignal;
-  thread: SecondThread;
+  thread: ArtifactThread;
 }
 
 /**
@@ -55,7 +55,6 @@ export interface CompleteOptions {
  */
 export async function completeTree(options: CompleteOptions): Promise<TreeWriter> {
   const { base, delta, deltaFiles, expected, signal } = options;
-  using _heap = overMany(base.files.length);
   const completion = new Completion(options);
   const lines = readDeltaLines(delta);
   try {

@@ -1,7 +1,9 @@
 import { createHash, hash } from "node:crypto";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
-import { writeNewFile } from "../tree/new-file.ts";
+import type { Job } from "../thread/artifact-thread.ts";
+import { readRing, type Ring } from "../thread/ring.ts";
+import { NewFile, writeNewFile } from "../tree/new-file.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { Reflinks } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
@@ -127,4 +129,30 @@ export class FileCopier {
     if (bytes !== size) throw otherSize(path);
     return this.#buffer.subarray(0, size);
   }
+}
+
+export interface CopyJob extends Job {
+  loop: "copy";
+  files: Readonly<Omit<CopyList, "add">>;
+}
+
+let copier: FileCopier | undefined;
+
+/** Copies files on another thread, as {@link FileCopier.copy} does. */
+export function copyFiles({ files }: CopyJob): Float64Array {
+  copier ??= new FileCopier();
+  return copier.copy(files);
+}
+
+export interface WriteJob extends Job {
+  loop: "write";
+  path: string;
+  executable: boolean;
+  ring: Ring;
+}
+
+/** Writes what goes into a ring to a new file. */
+export function writeFromRing({ path, executable, ring }: WriteJob): void {
+  using file = new NewFile(path, executable);
+  readRing(ring, (bytes) => file.write(bytes));
 }

@@ -1,18 +1,21 @@
 import { createHash, type Hash } from "node:crypto";
 import { Turns } from "../../support/turns.ts";
-import type { RingWriter } from "../project/ring.ts";
+import type { ArtifactThread } from "../thread/artifact-thread.ts";
+import { newRing, RingWriter } from "../thread/ring.ts";
 import type { FileTable } from "../tree/file-table.ts";
 import { NewFile } from "../tree/new-file.ts";
-import { checkCopied, CopyList, FileCopier, type FileCopy, LARGE_FILE_BYTES, otherSize } from "./file-copier.ts";
+import {
+  checkCopied,
+  type CopyJob,
+  CopyList,
+  FileCopier,
+  type FileCopy,
+  LARGE_FILE_BYTES,
+  otherSize,
+  type WriteJob,
+} from "./file-copier.ts";
 import { patchClone, Reflinks } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
-
-/** The thread that writes beside this one: of the artifact's unpacker. */
-export interface SecondThread {
-  /** @returns the time of modification of each new file, in milliseconds */
-  copy(files: CopyList): Promise<Float64Array>;
-  writeFile(path: string, executable: boolean): { ring: RingWriter; written: Promise<void> };
-}
 
 /** Bytes of an open file that belong into a new one. */
 export interface Span {
@@ -57,7 +60,7 @@ class Batch {
  * reads and hashes a large file while the other one writes it. All of it is done only when {@link end} has returned.
  */
 export class FileMaker {
-  readonly #thread: SecondThread;
+  readonly #thread: ArtifactThread;
   readonly #files: FileTable;
   readonly #copier = new FileCopier();
   readonly #turns: Turns;
@@ -69,7 +72,7 @@ export class FileMaker {
   #failure: Error | undefined;
 
   /** @param files of the tree: they get their times of modification */
-  constructor(thread: SecondThread, files: FileTable, signal?: AbortSignal) {
+  constructor(thread: ArtifactThread, files: FileTable, signal?: AbortSignal) {
     this.#thread = thread;
     this.#files = files;
     this.#turns = new Turns(signal);
@@ -103,7 +106,8 @@ export class FileMaker {
 
   #send(batch: Batch): void {
     this.#ahead++;
-    const done = this.#thread.copy(batch.files).then(
+    const job: CopyJob = { loop: "copy", files: { ...batch.files } };
+    const done = this.#thread.ask<Float64Array>(job).then(
       (times) => {
         this.#ahead--;
         batch.date(this.#files, times);
@@ -170,7 +174,11 @@ export class FileMaker {
 
   /** Reads and hashes here, and has the other thread write the same memory. */
   async #writeLarge(to: string, executable: boolean, spans: Iterable<Span>): Promise<string> {
-    const { ring, written } = this.#thread.writeFile(to, executable);
+    const shared = newRing();
+    const ring = new RingWriter(shared);
+    const job: WriteJob = { loop: "write", path: to, executable, ring: shared };
+    const written = this.#thread.ask<void>(job);
+    written.catch(() => ring.abandon());
     const digest = createHash("sha256");
     try {
       for (const span of spans) await this.#passOn(span, ring, digest);

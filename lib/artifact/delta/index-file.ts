@@ -13,7 +13,8 @@ import { sealed } from "../project/cipher.ts";
 import { ChunkList } from "../tree/chunks.ts";
 import { comparePaths } from "../tree/compare-paths.ts";
 import { readLineBatches, readLines } from "../tree/read-lines.ts";
-import type { FileEntry, TreeEntry } from "../tree/tree-index.ts";
+import type { FileEntry } from "../tree/file-table.ts";
+import type { TreeEntry } from "../tree/tree-listing.ts";
 import { lineOf, listedEntry } from "../tree/tree-list.ts";
 
 /** Chunks in one line of an index: a file of many GiB takes many lines, none of them long. */

@@ -1,6 +1,5 @@
 import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { overMany } from "../../support/buffer-pacing.ts";
 import { Turns } from "../../support/turns.ts";
 import type { Limits } from "../limits.ts";
 import type { Project } from "../project/project-tree.ts";
@@ -9,7 +8,7 @@ import { isUnchanged } from "../tree/member-list.ts";
 import { sourceChanged } from "../tree/member-reader.ts";
 import { NewFile } from "../tree/new-file.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
-import { type Change, compareTrees, type FileChange, type TreeChanges } from "./compare-trees.ts";
+import { type Change, compareTrees, type FileChange } from "./compare-trees.ts";
 import { DELTA_FILE, type DeltaHeader, memberPath, type PutLine } from "./delta-lines.ts";
 import type { OpenIndex } from "./index-file.ts";
 import { RegularFile } from "./regular-file.ts";
@@ -47,7 +46,7 @@ export interface DeltaOptions {
 export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact | undefined> {
   const { project, base, work, output, artifactBytes, seed, level, limits, signal } = options;
   const maxShare = options.maxShare ?? MAX_SHARE;
-  const { changes, newBytes } = await compare(base, project);
+  const { changes, newBytes } = await compareTrees(base.entries, project.entries);
   if (newBytes > project.tree.members.bytes * maxShare) return undefined;
   try {
     await mkdir(join(work, "bytes"), { recursive: true, mode: 0o700 });
@@ -60,11 +59,6 @@ export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact |
   } finally {
     await rm(work, { recursive: true, force: true });
   }
-}
-
-async function compare(base: OpenIndex, { entries, tree }: Project): Promise<TreeChanges> {
-  using _heap = overMany(tree.members.length);
-  return await compareTrees(base.entries, entries);
 }
 
 /** Writes `delta.ndjson` and the files of new bytes. */

@@ -2,7 +2,7 @@ import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { Manifest } from "../../contract/files/manifest.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
-import { checkDigests, embeddedFolders, type OpenOptions, unpackVerified } from "../project/open.ts";
+import { checkDigests, type OpenOptions, unpackVerified } from "../project/open.ts";
 import { Unpacker } from "../project/unpacker.ts";
 import type { TreeListing } from "../tree/tree-listing.ts";
 import { type BaseTree, completeTree } from "./complete-tree.ts";
@@ -48,16 +48,9 @@ export async function openDelta(source: AsyncIterable<Buffer>, options: OpenDelt
     output,
     limits,
     ...(options.signal && { signal: options.signal }),
-    thread: unpacker,
+    thread: unpacker.thread,
   });
-  const folders = embeddedFolders(opened.manifest);
-  checkDigests(
-    {
-      content: tree.files.digest(),
-      folders: Object.fromEntries(folders.map((folder) => [folder, tree.files.digestOfFolder(folder) ?? null])),
-    },
-    opened.manifest,
-  );
+  checkDigests(tree.files, opened.manifest);
   const listing = { files: tree.files, emptyFolders: tree.emptyFolders() };
   await rename(join(staging, MANIFEST_FILE), join(output, MANIFEST_FILE));
   return { manifest: opened.manifest, entries: tree.entries, files: tree.files.length + 1, bytes: tree.bytes, listing };

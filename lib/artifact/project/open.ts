@@ -1,16 +1,16 @@
 import { join } from "node:path";
 import { artifactError } from "../../contract/errors.ts";
 import { type Manifest, manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
-import { collectAfter, collectGarbage, freeBuffer, paceBuffers } from "../../support/buffer-pacing.ts";
+import { collectGarbage, freeBuffer, paceBuffers } from "../../support/buffer-pacing.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import { parseJson } from "../../support/documents/json.ts";
 import { JSON_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
 import type { Limits } from "../limits.ts";
 import { Ed25519Verifier } from "../signatures/ed25519.ts";
-import type { TreeListing } from "../tree/tree-listing.ts";
+import type { FileTable } from "../tree/file-table.ts";
 import { OpeningCipher } from "./cipher.ts";
-import { type TreeDigests, type Unpacked, Unpacker } from "./unpacker.ts";
+import { type Unpacked, Unpacker } from "./unpacker.ts";
 
 export interface OpenOptions {
   /** It may still be awaited from the hub while the thread that unpacks starts. */
@@ -31,14 +31,9 @@ export interface OpenOptions {
 /** Bytes of an artifact from which it is worth while to free what the program's start has left. */
 const LARGE_BYTES = 64 * 1024 * 1024;
 
-/** An artifact whose signature, tag and manifest hold. */
-export interface UnpackedArtifact extends Unpacked {
+/** An artifact whose signature, tag and manifest hold. Once its digests do, its listing is without the manifest. */
+export interface OpenedArtifact extends Unpacked {
   manifest: Manifest;
-}
-
-export interface OpenedArtifact extends UnpackedArtifact {
-  /** The tree without its manifest. */
-  listing: TreeListing;
 }
 
 /**
@@ -51,10 +46,10 @@ export interface OpenedArtifact extends UnpackedArtifact {
 export async function openArtifact(source: AsyncIterable<Buffer>, options: OpenOptions): Promise<OpenedArtifact> {
   await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);
   const opened = await unpackVerified(source, unpacker, options);
-  const { digests, ...listing } = await unpacker.tree(MANIFEST_FILE, embeddedFolders(opened.manifest));
-  checkDigests(digests, opened.manifest);
-  collectAfter(listing.files.length);
-  return { ...opened, listing };
+  const { files } = opened.listing;
+  files.remove(MANIFEST_FILE);
+  checkDigests(files, opened.manifest);
+  return opened;
 }
 
 /**
@@ -65,7 +60,7 @@ export async function unpackVerified(
   source: AsyncIterable<Buffer>,
   unpacker: Unpacker,
   options: OpenOptions,
-): Promise<UnpackedArtifact> {
+): Promise<OpenedArtifact> {
   const cipher = new OpeningCipher(await options.dek, new Ed25519Verifier(options.signerPublicKey, options.signature));
   const pace = paceBuffers();
   let untilLarge = LARGE_BYTES;
@@ -131,23 +126,25 @@ const embeddedItems = (found: Manifest): Embedded[] => [
     .map(({ id, sha256 }) => ({ id, sha256, folder: `extensions/${id}`, what: "extension" as const })),
 ];
 
-/** Folders of the plugins and extensions that are in the artifact itself. */
-export const embeddedFolders = (found: Manifest): string[] => embeddedItems(found).map(({ folder }) => folder);
-
-/** @throws ArtifactError `digest_mismatch`, `plugin_digest_mismatch`, `plugin_missing` */
-export function checkDigests(digests: TreeDigests, found: Manifest): void {
-  if (digests.content !== found.content_sha256) {
+/**
+ * Compares the digests of a tree, without its manifest, with those in the manifest.
+ *
+ * @throws ArtifactError `digest_mismatch`, `plugin_digest_mismatch`, `plugin_missing`
+ */
+export function checkDigests(files: FileTable, found: Manifest): void {
+  const content = files.digest();
+  if (content !== found.content_sha256) {
     throw artifactError(
       "digest_mismatch",
-      `The tree's digest is ${digests.content}, its manifest says ${found.content_sha256}.`,
+      `The tree's digest is ${content}, its manifest says ${found.content_sha256}.`,
       {
         hint: "Ask the publisher to publish a new version.",
       },
     );
   }
   for (const { folder, id, sha256, what } of embeddedItems(found)) {
-    const digest = digests.folders[folder];
-    if (digest === null)
+    const digest = files.digestOfFolder(folder);
+    if (digest === undefined)
       throw artifactError("plugin_missing", `The manifest names the ${what} ${id}, but ${folder}/ holds no file.`);
     if (sha256 !== null && digest !== sha256) {
       throw artifactError(

@@ -13,14 +13,13 @@ import {
   projectSources,
   SOURCES_FILE,
 } from "../../contract/files/manifest.ts";
-import { collectAfter } from "../../support/buffer-pacing.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import { parseYaml } from "../../support/yaml-file.ts";
 import type { Limits } from "../limits.ts";
 import type { MemberList } from "../tree/member-list.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
-import type { TreeEntries } from "../tree/tree-entries.ts";
+import type { TreeEntries } from "../tree/tree-listing.ts";
 import { indexTree } from "../tree/tree-index.ts";
 
 export interface ProjectOptions {
@@ -94,7 +93,6 @@ export function listProject(
 ): ListedProject {
   const tree = listSourceTree(root, { limits: options.limits, ...(options.include && { include: options.include }) });
   const { members } = tree;
-  collectAfter(members.length);
   const pluginsFolder = pluginsDirname(root, members);
   checkPlan(root, members, options.projectId);
   const sources = readSources(root, members);
@@ -149,7 +147,6 @@ export function listProject(
     manifestBytes: Buffer.byteLength(JSON.stringify(expected)),
     describe(entries) {
       const found = manifestWith(digestsOf(entries));
-      collectAfter(members.length);
       return { tree, entries, manifest: found, manifestBytes: Buffer.from(JSON.stringify(found)), mtime };
     },
   };

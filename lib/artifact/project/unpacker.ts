@@ -1,52 +1,24 @@
-import type { Worker } from "node:worker_threads";
 import { constants, createZstdDecompress, type ZstdDecompress } from "node:zlib";
 import { artifactError, asSealiftError, SealiftError } from "../../contract/errors.ts";
 import { freeBuffer } from "../../support/buffer-pacing.ts";
-import { startThread } from "../../support/thread.ts";
-import type { CopyList } from "../delta/file-copier.ts";
+import { ArtifactThread } from "../thread/artifact-thread.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
-import { errorOf, type PlainError } from "../plain-error.ts";
-import type { FileColumns } from "../tree/file-columns.ts";
 import { FileTable } from "../tree/file-table.ts";
 import { exceeded } from "../tree/safe-path.ts";
 import type { TreeListing } from "../tree/tree-listing.ts";
-import { newRing, type Ring, RingWriter } from "./ring.ts";
-import type { WorkerData } from "./unpack-worker.ts";
+import { newRing, RingWriter } from "../thread/ring.ts";
+import type { UnpackedTree, UnpackJob } from "./unpack-loop.ts";
 import { FrameWalker, MAX_WINDOW_LOG } from "./zstd-frame.ts";
-
-/** Messages between the opening thread and `unpack-worker.ts`, once the archive has ended. */
-export type ToWorker =
-  | { type: "tree"; except: string; folders: string[] }
-  | { type: "copy"; files: Omit<CopyList, "add"> }
-  | { type: "write"; path: string; executable: boolean; ring: Ring };
-
-interface FromTree extends TreeDigests {
-  type: "tree";
-  files: { columns: FileColumns; length: number };
-  emptyFolders: string[];
-}
-
-export type FromWorker =
-  | { type: "unpacked"; entries: number; files: number; bytes: number }
-  | FromTree
-  | { type: "done"; error: PlainError }
-  | { type: "done"; error: null; times: Float64Array | null }
-  | { type: "failed"; error: PlainError };
 
 /** Bytes that the decoder is given, and gives, at once: each time costs a round trip to the thread pool. */
 const BATCH_BYTES = 512 * 1024;
-
-/** Digests of an unpacked tree: of all of it but its manifest, and of each embedded folder (null: no file in it). */
-export interface TreeDigests {
-  content: string;
-  folders: Record<string, string | null>;
-}
 
 export interface Unpacked {
   entries: number;
   files: number;
   /** Of all files. */
   bytes: number;
+  listing: TreeListing;
 }
 
 /**
@@ -59,10 +31,9 @@ export interface Unpacked {
  */
 export class Unpacker implements AsyncDisposable {
   readonly #limits: Limits;
-  readonly #onUnpacked: ((bytes: number) => void) | undefined;
-  readonly #worker: Worker;
+  /** It unpacks, and has nothing to do when {@link end} has resolved. */
+  readonly thread = new ArtifactThread();
   readonly #ring: RingWriter;
-  readonly #progress: BigInt64Array;
   readonly #decoder: ZstdDecompress;
   readonly #walker = new FrameWalker();
   /** The batch that is gathered; the other one is with the decoder. */
@@ -80,9 +51,8 @@ export class Unpacker implements AsyncDisposable {
   #failure: SealiftError | undefined;
   #workerFailure: SealiftError | undefined;
   #outcome: Unpacked | undefined;
-  readonly #ended = Promise.withResolvers<void>();
-  /** Answers that are awaited, in the order of the questions. */
-  readonly #asked: PromiseWithResolvers<FromWorker>[] = [];
+  /** The thread reads no more. */
+  readonly #ended: Promise<void>;
 
   /**
    * @param folder an empty folder of mode 0700
@@ -90,50 +60,29 @@ export class Unpacker implements AsyncDisposable {
    */
   constructor(folder: string, limits: Limits, onUnpacked?: (bytes: number) => void) {
     this.#limits = limits;
-    this.#onUnpacked = onUnpacked;
     const ring = newRing();
-    const progress = new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
     this.#ring = new RingWriter(ring);
-    this.#progress = new BigInt64Array(progress);
-    const data: WorkerData = { folder, limits, ring, progress };
-    this.#worker = startThread(import.meta.url, "unpack-worker", data);
-    this.#worker.on("message", (message: FromWorker) => this.#receive(message));
-    this.#worker.on("error", (error: Error) => this.#end(asSealiftError(error, "ArtifactError")));
-    this.#worker.on("exit", () => {
-      if (this.#outcome === undefined || this.#asked.length > 0)
-        this.#end(artifactError("internal", "The unpacking thread ended early."));
-    });
     this.#decoder = createZstdDecompress({
       chunkSize: BATCH_BYTES,
       params: { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG },
     });
     // A decoder that is destroyed calls nobody back.
     this.#decoder.once("close", () => this.#take());
+    const job: UnpackJob = { loop: "unpack", folder, limits, ring };
+    this.#ended = this.thread
+      .ask<UnpackedTree, number>(job, { ...(onUnpacked && { onTold: onUnpacked }) })
+      .then(
+        ({ entries, bytes, files: sent, emptyFolders }) => {
+          const files = FileTable.received(sent);
+          this.#outcome = { entries, files: files.length, bytes, listing: { files, emptyFolders } };
+        },
+        (error: SealiftError) => {
+          this.#workerFailure = error;
+          this.#decoder.destroy();
+        },
+      )
+      .finally(() => this.#ring.abandon());
     this.#delivered = this.#deliver();
-  }
-
-  #receive(message: FromWorker): void {
-    switch (message.type) {
-      case "unpacked":
-        this.#outcome = { entries: message.entries, files: message.files, bytes: message.bytes };
-        this.#end();
-        break;
-      case "failed":
-        this.#end(errorOf(message.error));
-        break;
-      case "tree":
-      case "done":
-        this.#asked.shift()?.resolve(message);
-    }
-  }
-
-  /** The worker reads no more. */
-  #end(error?: SealiftError): void {
-    this.#workerFailure ??= error;
-    if (error !== undefined) for (const { reject } of this.#asked.splice(0)) reject(error);
-    this.#ring.abandon();
-    if (error !== undefined) this.#decoder.destroy();
-    this.#ended.resolve();
   }
 
   get #failed(): boolean {
@@ -160,7 +109,6 @@ export class Unpacker implements AsyncDisposable {
     if (this.#failed || batch.length === 0) return;
     if (!this.#walked(() => this.#walker.push(batch))) return;
     this.#compressed += batch.length;
-    this.#onUnpacked?.(Number(Atomics.load(this.#progress, 0)));
     const taken = Promise.withResolvers<void>();
     this.#take = taken.resolve;
     this.#taken = taken.promise;
@@ -216,8 +164,7 @@ export class Unpacker implements AsyncDisposable {
     if (!this.#failed && this.#walked(() => this.#walker.end())) this.#decoder.end();
     await this.#delivered;
     this.#ring.end(this.#failure === undefined);
-    await this.#ended.promise;
-    this.#onUnpacked?.(this.#outcome?.bytes ?? 0);
+    await this.#ended;
   }
 
   /** Returns the unpacked tree, once {@link end} has resolved. @throws ArtifactError what stopped the unpacking */
@@ -228,51 +175,11 @@ export class Unpacker implements AsyncDisposable {
     return this.#outcome!;
   }
 
-  /** The files and digests of the unpacked tree: of all of it `except` one path, and of each of `folders`. */
-  async tree(except: string, folders: string[]): Promise<TreeListing & { digests: TreeDigests }> {
-    const { files, emptyFolders, ...digests } = (await this.#ask({ type: "tree", except, folders })) as FromTree;
-    return { digests, files: new FileTable(files.columns, files.length), emptyFolders };
-  }
-
-  /**
-   * Has the second thread copy files of a base.
-   *
-   * @returns the time of modification of each new file, in milliseconds
-   * @throws ArtifactError `delta_base_changed`
-   */
-  async copy(files: CopyList): Promise<Float64Array> {
-    return (await this.#let({ type: "copy", files }))!;
-  }
-
-  /** Has the second thread write what goes into a ring to a new file. The ring is abandoned when that fails. */
-  writeFile(path: string, executable: boolean): { ring: RingWriter; written: Promise<void> } {
-    const ring = newRing();
-    const writer = new RingWriter(ring);
-    const written = this.#let({ type: "write", path, executable, ring }).then(() => {});
-    written.catch(() => writer.abandon());
-    return { ring: writer, written };
-  }
-
-  /** @throws ArtifactError of the second thread */
-  async #let(message: ToWorker): Promise<Float64Array | null> {
-    const done = (await this.#ask(message)) as FromWorker & { type: "done" };
-    if (done.error !== null) throw errorOf(done.error);
-    return done.times;
-  }
-
-  #ask(message: ToWorker): Promise<FromWorker> {
-    const answer = Promise.withResolvers<FromWorker>();
-    this.#asked.push(answer);
-    this.#worker.postMessage(message);
-    return answer.promise;
-  }
-
   /** Ends the thread; safe at any time. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#outcome ??= { entries: 0, files: 0, bytes: 0 };
     this.#ring.abandon();
     this.#decoder.destroy();
-    await this.#worker.terminate();
+    await this.thread[Symbol.asyncDispose]();
   }
 }
 

@@ -1,12 +1,38 @@
-import { once } from "node:events";
-import type { Worker } from "node:worker_threads";
-import { startThread } from "../../support/thread.ts";
-import { newRing, RingWriter } from "../project/ring.ts";
-import type { ChunkWorkerData } from "./chunk-worker.ts";
-import { ChunkList } from "./chunks.ts";
+import { ArtifactThread, type Job } from "../thread/artifact-thread.ts";
+import { newRing, readRing, type Ring, RingWriter } from "../thread/ring.ts";
+import { Chunker, ChunkList } from "./chunks.ts";
 
 /** Free slots that one piece of a tar needs: it is as long as a slot, and may begin in the middle of one. */
 const SLOTS_AHEAD = 2;
+
+interface ChunksJob extends Job {
+  loop: "chunks";
+  /** The sizes of the files whose bytes come, one behind the other. None is empty. */
+  sizes: readonly number[];
+  ring: Ring;
+}
+
+/** Cuts the files whose bytes come through a ring. @returns the chunks of each, as {@link ChunkList} packs them */
+export function cutChunks({ sizes, ring }: ChunksJob): Uint8Array[] {
+  const lists: Uint8Array[] = [];
+  let list = new ChunkList();
+  let left = sizes[0]!;
+  const chunker = new Chunker((length, digest) => list.push(length, digest));
+  readRing(ring, (bytes) => {
+    for (let at = 0; at < bytes.length;) {
+      const piece = bytes.subarray(at, at + left);
+      chunker.update(piece);
+      at += piece.length;
+      left -= piece.length;
+      if (left > 0) continue;
+      chunker.end();
+      lists.push(Uint8Array.from(list.toBuffer()));
+      list = new ChunkList();
+      left = sizes[lists.length] ?? 0;
+    }
+  });
+  return lists;
+}
 
 /**
  * Cuts files into chunks on a thread of its own. Their bytes are written one file behind the other, and a piece of at
@@ -14,27 +40,17 @@ const SLOTS_AHEAD = 2;
  */
 export class ChunkThread implements AsyncDisposable {
   readonly #ring: RingWriter;
-  readonly #worker: Worker;
-  readonly #lists: Promise<ChunkList[]>;
+  readonly #thread = new ArtifactThread();
+  readonly #records: Promise<Uint8Array[]>;
 
   /** @param sizes of the files in bytes; none is empty, and there is at least one */
   constructor(sizes: readonly number[]) {
     const ring = newRing();
     this.#ring = new RingWriter(ring);
-    const data: ChunkWorkerData = { sizes, ring };
-    this.#worker = startThread(import.meta.url, "chunk-worker", data);
-    this.#worker.once("exit", () => this.#ring.abandon());
-    this.#lists = this.#answer();
+    const job: ChunksJob = { loop: "chunks", sizes, ring };
+    this.#records = this.#thread.ask<Uint8Array[]>(job);
     // A publication that fails for another reason never asks for the lists.
-    this.#lists.catch(() => {});
-  }
-
-  async #answer(): Promise<ChunkList[]> {
-    const ended = once(this.#worker, "exit").then(() => {
-      throw new Error("The thread that cuts files into chunks ended early.");
-    });
-    const [records] = (await Promise.race([once(this.#worker, "message"), ended])) as [Uint8Array[]];
-    return records.map((found) => ChunkList.of(found));
+    this.#records.catch(() => this.#ring.abandon());
   }
 
   /** Resolves when the next piece may be written, or when the thread has ended. */
@@ -50,10 +66,10 @@ export class ChunkThread implements AsyncDisposable {
   /** Ends the bytes. @returns the chunks of each file */
   async lists(): Promise<ChunkList[]> {
     this.#ring.end(true);
-    return await this.#lists;
+    return (await this.#records).map((found) => ChunkList.of(found));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#worker.terminate();
+    await this.#thread[Symbol.asyncDispose]();
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { SHA256_BYTES } from "./file-columns.ts";
 
+export const SHA256_BYTES = 32;
 const NEWLINE = 0x0a;
 const COLON = 0x3a;
 const HEX = Buffer.from("0123456789abcdef");

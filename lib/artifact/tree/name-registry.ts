@@ -1,5 +1,4 @@
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
-import { NameTable } from "./name-table.ts";
 import { quoted } from "./safe-path.ts";
 
 const ASCII = /^[\u0000-\u007f]*$/;
@@ -8,73 +7,55 @@ const ASCII = /^[\u0000-\u007f]*$/;
 const fold = (path: string): string =>
   ASCII.test(path) ? path.toLowerCase() : path.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");
 
-/** A folder that only its children name. */
-const IMPLIED = 0;
-const FOLDER = 1;
-const FILE = 2;
-type Kind = typeof IMPLIED | typeof FOLDER | typeof FILE;
+/** `implied` is a folder that only its children name. */
+type Kind = "implied" | "folder" | "file";
 
 /**
  * Remembers every path of one archive and refuses what would land on another member: duplicates, names equal but for
  * case or Unicode normalisation, a file where a folder must be.
  */
-export class NameRegistry implements Disposable {
-  readonly #seen: NameTable;
-  /** Names that are in no list of the caller's: the number of the first is -1. */
-  readonly #own: string[] = [];
-
+export class NameRegistry {
+  /** Of folded names. V8 seeds the hash of a string, so nobody can make names that fall together. */
+  readonly #kinds = new Map<string, Kind>();
+  /** Names as spelled, by the folded ones, where they differ. */
+  readonly #spelled = new Map<string, string>();
   /** Folders that something lies in, as spelled: all of theirs above are here, too. */
   readonly #parents = new Set<string>([""]);
 
   /**
-   * @param memberAt gives the path of a member by its number in a list of the caller's
-   * @param expected members; there may be more
-   */
-  constructor(memberAt: (member: number) => string, expected?: number) {
-    const nameOf = (entry: number): string => (entry < 0 ? this.#own[-1 - entry]! : memberAt(entry));
-    this.#seen = new NameTable(nameOf, fold, expected);
-  }
-
-  /** Frees its memory; it is of no use any more. */
-  [Symbol.dispose](): void {
-    this.#seen[Symbol.dispose]();
-  }
-
-  /**
    * @param path as `safe-path.ts` gives it
-   * @param member the number that it gets in the caller's list, if it comes there
    * @throws ArtifactError `member_duplicate`
    */
-  add(path: string, type: "file" | "folder", member?: number): void {
+  add(path: string, kind: "file" | "folder"): void {
     this.#addParents(path);
-    if (path !== "") this.#claim(path, type === "file" ? FILE : FOLDER, member);
+    if (path !== "") this.#claim(path, kind);
   }
 
   #addParents(path: string): void {
     const parent = path.slice(0, Math.max(0, path.lastIndexOf("/")));
     if (this.#parents.has(parent)) return;
     this.#addParents(parent);
-    this.#claim(parent, IMPLIED);
+    this.#claim(parent, "implied");
     this.#parents.add(parent);
   }
 
-  #claim(path: string, kind: Kind, member?: number): void {
-    const seen = this.#seen;
-    const { index, isNew } = seen.add(path, member ?? -1 - this.#own.length, kind);
-    if (isNew) {
-      if (member === undefined) this.#own.push(path);
+  #claim(path: string, kind: Kind): void {
+    const folded = fold(path);
+    const earlier = this.#kinds.get(folded);
+    if (earlier === undefined) {
+      this.#kinds.set(folded, kind);
+      if (folded !== path) this.#spelled.set(folded, path);
       return;
     }
-    const spelled = seen.nameAt(index);
-    const earlier = seen.kindAt(index) as Kind;
+    const spelled = this.#spelled.get(folded) ?? folded;
     if (spelled !== path) {
       throw duplicate(
         `The members ${quoted(spelled)} and ${quoted(path)} have names that some file systems hold equal.`,
       );
     }
-    if (kind === IMPLIED) {
-      if (earlier === FILE) throw duplicate(`The member ${quoted(path)} is a file and a folder at once.`);
-    } else if (earlier === IMPLIED && kind === FOLDER) seen.setKind(index, FOLDER);
+    if (kind === "implied") {
+      if (earlier === "file") throw duplicate(`The member ${quoted(path)} is a file and a folder at once.`);
+    } else if (earlier === "implied" && kind === "folder") this.#kinds.set(folded, "folder");
     else throw duplicate(`The archive has the member ${quoted(path)} twice, or as a file and a folder.`);
   }
 }

@@ -66,8 +66,7 @@ export function listSourceTree(root: string, options: { include?: readonly strin
   const tree: SourceTree = { root, members: new MemberList(), leftOut: [], broughtBack: [] };
   const excluding = matcherOf(NEVER_PACKED);
   const included = (options.include ?? []).map((pattern) => ({ pattern, matches: picomatch(pattern, { dot: true }) }));
-  using registry = new NameRegistry((member) => tree.members.pathAt(member));
-  const names = { registry, safe: new SafeNames(options.limits) };
+  const names = { registry: new NameRegistry(), safe: new SafeNames(options.limits) };
   const faults: Fault[] = [];
 
   const visit = (folder: string): void => {
@@ -92,7 +91,7 @@ export function listSourceTree(root: string, options: { include?: readonly strin
         continue;
       }
       const stats = lstatSync(`${root}/${path}`);
-      const fault = checkMember(path, stats, tree.members.length, names);
+      const fault = checkMember(path, stats, names);
       if (fault !== undefined) {
         faults.push(fault);
         continue;
@@ -121,7 +120,6 @@ export function listSourceTree(root: string, options: { include?: readonly strin
 function checkMember(
   path: string,
   stats: Stats,
-  member: number,
   { registry, safe }: { registry: NameRegistry; safe: SafeNames },
 ): Fault | undefined {
   if (stats.isSymbolicLink()) {
@@ -133,7 +131,7 @@ function checkMember(
     return usageError("source_special", `${quoted(path)} is neither a regular file nor a folder.`);
   }
   try {
-    registry.add(safe.path(path), stats.isDirectory() ? "folder" : "file", member);
+    registry.add(safe.path(path), stats.isDirectory() ? "folder" : "file");
   } catch (error) {
     if (error instanceof SealiftError) return usageError("source_unsafe", error.message, { hint: RENAME });
     throw error;

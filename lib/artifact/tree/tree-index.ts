@@ -6,34 +6,10 @@ import { FileTable } from "./file-table.ts";
 import type { SourceMember } from "./member-list.ts";
 import { MemberReader } from "./member-reader.ts";
 import type { SourceTree } from "./source-tree.ts";
-import { TreeEntries } from "./tree-entries.ts";
+import { TreeEntries } from "./tree-listing.ts";
 
 /** Files larger than this are cut into chunks; smaller ones travel whole when they change. Bytes. */
 export const CHUNKED_FROM_BYTES = MAX_CHUNK_BYTES;
-
-/** One regular file of a tree. */
-export interface FileEntry {
-  type: "file";
-  /** POSIX, relative to the tree's root. */
-  path: string;
-  executable: boolean;
-  /** Bytes. */
-  size: number;
-  /** Lower-case hex of the file's bytes. */
-  sha256: string;
-  /** Chunks of a file larger than {@link CHUNKED_FROM_BYTES}. */
-  chunks?: ChunkList;
-  /** When the file was written, in milliseconds: of one that was unpacked just now. */
-  mtimeMs?: number;
-}
-
-/** A folder that holds nothing: others follow from the files in them. */
-export interface FolderEntry {
-  type: "folder";
-  path: string;
-}
-
-export type TreeEntry = FileEntry | FolderEntry;
 
 const READ_BYTES = 1024 * 1024;
 /** Bytes that are read before the event loop has its turn. */

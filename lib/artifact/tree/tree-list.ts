@@ -1,7 +1,7 @@
 import { artifactError } from "../../contract/errors.ts";
 import { FileTable } from "./file-table.ts";
 import { readLines } from "./read-lines.ts";
-import type { TreeEntry } from "./tree-index.ts";
+import type { TreeEntry } from "./tree-listing.ts";
 import type { TreeListing } from "./tree-listing.ts";
 
 const MAX_LINE_BYTES = 64 * 1024;

@@ -1,5 +1,14 @@
+import type { ChunkList } from "./chunks.ts";
 import { comparePaths } from "./compare-paths.ts";
-import type { FileTable } from "./file-table.ts";
+import type { FileEntry, FileTable } from "./file-table.ts";
+
+/** A folder that holds nothing: others follow from the files in them. */
+export interface FolderEntry {
+  type: "folder";
+  path: string;
+}
+
+export type TreeEntry = FileEntry | FolderEntry;
 
 /** The files of a tree, and its folders that hold nothing. */
 export interface TreeListing {
@@ -21,4 +30,31 @@ export function* listedInOrder({ files, emptyFolders }: TreeListing): Generator<
     yield { file, path };
   }
   while (next < emptyFolders.length) yield { file: undefined, path: emptyFolders[next++]! };
+}
+
+/** Files of a tree with their digests and chunks, and its empty folders, in canonical order. */
+export class TreeEntries implements Iterable<TreeEntry>, TreeListing {
+  readonly files: FileTable;
+  readonly emptyFolders: readonly string[];
+  readonly #chunks: ReadonlyMap<number, ChunkList>;
+
+  /** @param chunks by the index of their file */
+  constructor({ files, emptyFolders }: TreeListing, chunks: ReadonlyMap<number, ChunkList>) {
+    this.files = files;
+    this.emptyFolders = emptyFolders;
+    this.#chunks = chunks;
+  }
+
+  *[Symbol.iterator](): Generator<TreeEntry> {
+    for (const { file, path } of listedInOrder(this)) {
+      if (file === undefined) {
+        yield { type: "folder", path };
+        continue;
+      }
+      const entry = this.files.at(file);
+      const chunks = this.#chunks.get(file);
+      if (chunks !== undefined) entry.chunks = chunks;
+      yield entry;
+    }
+  }
 }

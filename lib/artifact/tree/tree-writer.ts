@@ -45,7 +45,7 @@ export class TreeWriter {
   readonly #root: string;
   readonly #limits: Limits;
   readonly #safe: SafeNames;
-  readonly #names = new NameRegistry((file) => this.files.pathAt(file));
+  readonly #names = new NameRegistry();
   readonly #folders = new Set<string>();
   /** Folders that a file lies in. */
   readonly #filled = new Set<string>();
@@ -116,7 +116,7 @@ export class TreeWriter {
       throw artifactError("member_unsafe", `The archive's file ${quoted(name)} is named as a folder.`);
     if (size > this.#limits.maxEntryBytes) throw this.#entryTooLarge(name);
     if (this.bytes + size > this.#limits.maxTotalBytes) throw this.#totalTooLarge();
-    this.#names.add(path, "file", this.files.length);
+    this.#names.add(path, "file");
     const index = this.files.push({ path, executable, size });
     const slash = path.lastIndexOf("/");
     if (slash > 0) this.#fillFolder(path.slice(0, slash));
@@ -156,7 +156,6 @@ export class TreeWriter {
 
   /** Ends the tree. Releases an open file after an error; the staging folder itself is its owner's to remove. */
   close(): void {
-    this.#names[Symbol.dispose]();
     this.#file?.stream?.file[Symbol.dispose]();
     this.#file = undefined;
   }

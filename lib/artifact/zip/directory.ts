@@ -48,9 +48,9 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
   const end = directoryOffset + directorySize;
   if (entries > limits.maxEntries)
     throw exceeded(`The archive has more than ${limits.maxEntries} entries.`, "--max-entries");
-  const files = MemberTable.empty(entries, directorySize);
+  const files = new MemberTable(entries, directorySize);
   const index: ZipIndex = { files, folders: [], skippedLinks: [], topFolder: undefined, bytes: 0 };
-  using names = new NameRegistry((member) => files.pathAt(member), entries + 1);
+  const names = new NameRegistry();
   const top = new TopFolder();
   const folders = new Set<string>();
   const overlaps = new OverlapCheck(entries);
@@ -75,7 +75,7 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
     }
     if (type === "file" && path === "")
       throw artifactError("member_unsafe", `The archive's entry ${quoted(name)} is a file that is named as the root.`);
-    names.add(path, type, type === "file" ? files.length : undefined);
+    names.add(path, type);
     top.add(path, type);
     addFolder(folders, type === "folder" ? path : parentOf(path));
     if (type === "folder") continue;

@@ -1,4 +1,4 @@
-import type { FileColumns } from "../tree/file-columns.ts";
+import { bytes, numbers } from "../tree/columns.ts";
 import { FileTable } from "../tree/file-table.ts";
 import { DEFLATED, STORED } from "./central-header.ts";
 
@@ -15,43 +15,31 @@ export interface ZipMember {
   dataOffset: number;
 }
 
-/** Columns of a {@link MemberTable}: an item for each member. */
-export interface MemberColumns {
-  files: FileColumns;
+/** Facts of members that a file on disk has not. */
+interface MemberFacts {
   dataOffset: Float64Array;
   compressedSize: Float64Array;
-  crc32: Uint32Array;
+  crc32: Float64Array;
   deflated: Uint8Array;
 }
 
-const float64 = (length: number) => new Float64Array(new SharedArrayBuffer(length * 8));
-
-/** The regular files of a checked archive: where their bytes are, and what became of them. Two threads share it. */
+/** The regular files of a checked archive under the names that it gives them: where their bytes are. */
 export class MemberTable {
-  readonly columns: MemberColumns;
-  /** The members under the names that the archive gives them. */
   readonly #named: FileTable;
-
-  /** @param length of a table that another thread has filled */
-  constructor(columns: MemberColumns, length = 0) {
-    this.columns = columns;
-    this.#named = new FileTable(columns.files, length);
-  }
+  readonly #facts: MemberFacts;
 
   /**
-   * Makes an empty table. Pages that nothing is written to cost no memory.
-   *
    * @param members at most
    * @param nameBytes of all names together, at most
    */
-  static empty(members: number, nameBytes: number): MemberTable {
-    return new MemberTable({
-      files: FileTable.empty(members, nameBytes).columns,
-      dataOffset: float64(members),
-      compressedSize: float64(members),
-      crc32: new Uint32Array(new SharedArrayBuffer(members * 4)),
-      deflated: new Uint8Array(new SharedArrayBuffer(members)),
-    });
+  constructor(members: number, nameBytes: number) {
+    this.#named = FileTable.empty(members, nameBytes);
+    this.#facts = {
+      dataOffset: numbers(members),
+      compressedSize: numbers(members),
+      crc32: numbers(members),
+      deflated: bytes(members),
+    };
   }
 
   get length(): number {
@@ -61,35 +49,25 @@ export class MemberTable {
   /** The members as files on disk: without the folder that all of them are in, where there is one. */
   filesWithin(folder: string | undefined): FileTable {
     const cut = folder === undefined ? 0 : Buffer.byteLength(folder) + 1;
-    return new FileTable(this.columns.files, this.length, cut);
+    return new FileTable(this.#named.columns, this.length, cut);
   }
 
   push({ path, executable, method, compressedSize, uncompressedSize, crc32, dataOffset }: ZipMember): void {
-    const { columns } = this;
     const index = this.#named.push({ path, executable, size: uncompressedSize });
-    columns.dataOffset[index] = dataOffset;
-    columns.compressedSize[index] = compressedSize;
-    columns.crc32[index] = crc32;
-    columns.deflated[index] = method === DEFLATED ? 1 : 0;
-  }
-
-  /** The bytes of a member: packed and unpacked. */
-  sizesOf(index: number): Pick<ZipMember, "compressedSize" | "uncompressedSize"> {
-    const { compressedSize, files } = this.columns;
-    return { compressedSize: compressedSize[index]!, uncompressedSize: files.size[index]! };
-  }
-
-  pathAt(index: number): string {
-    return this.#named.pathAt(index);
+    this.#facts.dataOffset[index] = dataOffset;
+    this.#facts.compressedSize[index] = compressedSize;
+    this.#facts.crc32[index] = crc32;
+    this.#facts.deflated[index] = method === DEFLATED ? 1 : 0;
   }
 
   at(index: number): ZipMember {
-    const { deflated, crc32, dataOffset } = this.columns;
+    const { deflated, crc32, dataOffset, compressedSize } = this.#facts;
     return {
-      path: this.pathAt(index),
+      path: this.#named.pathAt(index),
       executable: this.#named.isExecutable(index),
       method: deflated[index] === 1 ? DEFLATED : STORED,
-      ...this.sizesOf(index),
+      compressedSize: compressedSize[index]!,
+      uncompressedSize: this.#named.sizeAt(index),
       crc32: crc32[index]!,
       dataOffset: dataOffset[index]!,
     };

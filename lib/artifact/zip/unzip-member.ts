@@ -64,12 +64,7 @@ function inflated(packed: Buffer, member: ZipMember): Buffer {
  *
  * @throws ArtifactError `zip_invalid`
  */
-export async function largeContent(
-  path: string,
-  member: ZipMember,
-  write: (chunk: Buffer) => void,
-  signal?: AbortSignal,
-): Promise<void> {
+export async function largeContent(path: string, member: ZipMember, write: (chunk: Buffer) => void): Promise<void> {
   if (member.compressedSize === 0) throw lies(member, "cannot be decompressed");
   let checksum = 0;
   let received = 0;
@@ -93,11 +88,10 @@ export async function largeContent(
     end: member.dataOffset + member.compressedSize - 1,
     highWaterMark: 256 * 1024,
   });
-  const options = signal === undefined ? {} : { signal };
   const inflate = member.method === 0 ? undefined : createInflateRaw({ chunkSize: 256 * 1024 });
   try {
-    if (inflate === undefined) await pipeline(source, sink, options);
-    else await pipeline(source, inflate, sink, options);
+    if (inflate === undefined) await pipeline(source, sink);
+    else await pipeline(source, inflate, sink);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code?.startsWith("Z_") === true)
       throw lies(member, "cannot be decompressed", error);

@@ -1,24 +1,22 @@
-import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, openSync, statSync } from "node:fs";
-import { availableParallelism } from "node:os";
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { artifactError } from "../../contract/errors.ts";
-import { collectAfter, overMany } from "../../support/buffer-pacing.ts";
-import type { FileTable } from "../tree/file-table.ts";
-import { NewFile } from "../tree/new-file.ts";
+import { createHash, hash } from "node:crypto";
+import { closeSync, mkdirSync, openSync } from "node:fs";
+import { paceBuffers } from "../../support/buffer-pacing.ts";
+import type { ArtifactThread, Job } from "../thread/artifact-thread.ts";
+import { type FileColumns, FileTable, type Written } from "../tree/file-table.ts";
+import { NewFile, writeNewFile } from "../tree/new-file.ts";
 import { type ScanOptions, scanZip, type ZipIndex } from "./directory.ts";
+import { FileWindow } from "./file-window.ts";
 import type { ZipMember } from "./member-table.ts";
-import { batchesOf, BatchQueue, unpackBatches } from "./unzip-batches.ts";
-import { isSmall, largeContent } from "./unzip-member.ts";
-import { UnzipThread } from "./unzip-thread.ts";
+import { isSmall, largeContent, smallContent } from "./unzip-member.ts";
 
-/** With fewer batches the start of a thread takes longer than what it would do. */
-const HELPED_BATCHES = 16;
+/** Bytes that are read from the archive at a time. */
+const WINDOW_BYTES = 256 * 1024;
+/** Bytes that hang on an inflater besides its output. */
+const INFLATER_BYTES = 4096;
+/** Bytes of files after which it is told how many there are. */
+const TELL_BYTES = 1024 * 1024;
 
 export interface UnzipOptions extends ScanOptions {
-  /** A thread that was started while the archive came: it is ended here. Default: one for a large archive. */
-  thread?: UnzipThread;
-  signal?: AbortSignal;
   /** Called when every check of the archive as a whole has passed, before the first byte is unpacked. */
   onScanned?: (index: ZipIndex) => void;
   /** Called now and then with the bytes of files written so far. */
@@ -33,70 +31,107 @@ export interface Unzipped {
 
 /**
  * Checks an archive as a whole (`scanZip`) and unpacks it into an empty, private folder; a single top folder is
- * flattened. Sizes and CRCs are checked on what comes out. Small files are unpacked in batches, many of them by two
- * threads.
+ * flattened. Sizes and CRCs are checked on what comes out. A plain loop that blocks its thread but for large files.
  *
  * @throws ArtifactError what `scanZip` throws, and `zip_invalid` for bytes that are not what the archive says
  */
 export async function unzip(path: string, folder: string, options: UnzipOptions): Promise<Unzipped> {
-  const { signal, onUnpacked } = options;
-  await using thread = options.thread ?? UnzipThread.for(statSync(path).size);
-  const index = await (thread === undefined ? scanZip(path, options) : thread.scan(path, options, signal));
-  signal?.throwIfAborted();
-  options.onScanned?.(index);
-  const { files: members, topFolder } = index;
-  collectAfter(members.length);
-  using _heap = overMany(members.length);
+  const { onScanned, onUnpacked } = options;
+  const scanned = await scanZip(path, options);
+  onScanned?.(scanned);
+  const { files: members, folders, topFolder, bytes } = scanned;
   const strip = topFolder === undefined ? 0 : topFolder.length + 1;
-  for (const name of index.folders)
-    if (name.length > strip) mkdirSync(`${folder}/${name.slice(strip)}`, { mode: 0o755 });
+  for (const name of folders) if (name.length > strip) mkdirSync(`${folder}/${name.slice(strip)}`, { mode: 0o755 });
 
   const files = members.filesWithin(topFolder);
-  const batches = batchesOf(members);
-  const queue = new BatchQueue(batches);
-  const job = { path, folder, members, files, batches };
-  const helper = batches.length >= HELPED_BATCHES && availableParallelism() > 1 ? thread : undefined;
-  let written = 0;
-  helper?.help(job, queue);
-  const turn = async (bytes: number): Promise<void> => {
-    written += bytes;
-    onUnpacked?.(written + queue.helperBytes);
-    await nextTurn();
-    signal?.throwIfAborted();
-    helper?.check();
-  };
+  const pace = paceBuffers("inflated");
   const descriptor = openSync(path, "r");
   try {
-    for (let at = 0; at < members.length; at++) {
-      if (isSmall(members.sizesOf(at))) continue;
-      const member = members.at(at);
-      files.wrote(at, await unpackLarge(path, `${folder}/${files.pathAt(at)}`, member, signal));
-      await turn(member.uncompressedSize);
+    const archive = new FileWindow(descriptor, WINDOW_BYTES);
+    let written = 0;
+    let told = 0;
+    for (let index = 0; index < members.length; index++) {
+      const member = members.at(index);
+      const target = `${folder}/${files.pathAt(index)}`;
+      if (isSmall(member)) {
+        files.wrote(index, unpackSmall(archive, target, member));
+        // Stored bytes stay in the window.
+        if (member.method !== 0) pace(member.uncompressedSize + INFLATER_BYTES);
+      } else files.wrote(index, await unpackLarge(path, target, member));
+      written += member.uncompressedSize;
+      if (written - told < TELL_BYTES) continue;
+      told = written;
+      onUnpacked?.(written);
     }
-    // Writing is synchronous: signals and progress come through now and then.
-    for (const bytes of unpackBatches(descriptor, job, queue)) await turn(bytes);
-    await helper?.end();
   } finally {
     closeSync(descriptor);
   }
-  if (queue.closed) throw artifactError("internal", "Unpacking ended before its last file.");
-  const bytes = written + queue.helperBytes;
   onUnpacked?.(bytes);
   return { files, bytes };
 }
 
-async function unpackLarge(
-  archive: string,
-  path: string,
-  member: ZipMember,
-  signal?: AbortSignal,
-): Promise<{ sha256: Buffer }> {
-  const hash = createHash("sha256");
+function unpackSmall(archive: FileWindow, path: string, member: ZipMember): Written {
+  const content = smallContent(archive, member);
+  const mtimeMs = writeNewFile(path, content, member.executable);
+  return { sha256: hash("sha256", content, "buffer"), mtimeMs };
+}
+
+async function unpackLarge(archive: string, path: string, member: ZipMember): Promise<Written> {
+  const digest = createHash("sha256");
   using file = new NewFile(path, member.executable);
-  const write = (chunk: Buffer): void => {
-    hash.update(chunk);
+  await largeContent(archive, member, (chunk) => {
+    digest.update(chunk);
     file.write(chunk);
+  });
+  return { sha256: digest.digest() };
+}
+
+interface UnzipJob extends Job {
+  loop: "unzip";
+  path: string;
+  folder: string;
+  options: ScanOptions;
+}
+
+type Scanned = Pick<ZipIndex, "skippedLinks">;
+
+interface UnzipAnswer {
+  files: FileColumns;
+  bytes: number;
+}
+
+/** Does the job of {@link unzipOn}. */
+export async function unzipJob(
+  { path, folder, options }: UnzipJob,
+  tell: (told: Scanned | number) => void,
+): Promise<UnzipAnswer> {
+  const onScanned = ({ skippedLinks }: ZipIndex): void => tell({ skippedLinks });
+  const { files, bytes } = await unzip(path, folder, { ...options, onScanned, onUnpacked: tell });
+  return { files: files.sent(), bytes };
+}
+
+export interface UnzipOnOptions extends Omit<UnzipOptions, "onScanned"> {
+  onScanned?: (scanned: Scanned) => void;
+  signal?: AbortSignal;
+}
+
+/**
+ * Unpacks an archive as {@link unzip} does, on another thread. After an error that thread is to be disposed of before
+ * the folder is removed.
+ *
+ * @throws what {@link unzip} throws, and the reason of an abort
+ */
+export async function unzipOn(
+  thread: ArtifactThread,
+  path: string,
+  folder: string,
+  { limits, symlinks, signal, onScanned, onUnpacked }: UnzipOnOptions,
+): Promise<Unzipped> {
+  const job: UnzipJob = { loop: "unzip", path, folder, options: { limits, symlinks } };
+  const onTold = (told: Scanned | number): void => {
+    if (typeof told === "number") onUnpacked?.(told);
+    else onScanned?.(told);
   };
-  await largeContent(archive, member, write, signal);
-  return { sha256: hash.digest() };
+  const { files, bytes } = await thread.ask<UnzipAnswer, Scanned | number>(job, { onTold, signal });
+  return { files: FileTable.received(files), bytes };
 }

@@ -2,7 +2,6 @@ import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
 import { artifactError, SealiftError } from "../../contract/errors.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import { loadAsUsual } from "../../support/young-heap.ts";
 import { HubError } from "../http/errors.ts";
 
 /**
@@ -19,9 +18,8 @@ export type CheckArchive = (path: string, kind: MarketplaceKind) => Promise<void
  * do ship them. A plugin has its descriptor at the root, or in the one folder that holds everything.
  */
 export const checkArchive: CheckArchive = async (path, kind) => {
-  const [{ scanZip }, { checkContents }] = await loadAsUsual(() =>
-    Promise.all([import("../../artifact/zip/directory.ts"), import("../../artifact/zip/check-contents.ts")]),
-  );
+  const { scanZip } = await import("../../artifact/zip/directory.ts");
+  const { checkContents } = await import("../../artifact/zip/check-contents.ts");
   const index = await scanZip(path, { limits: DEFAULT_LIMITS, symlinks: "skip" });
   const descriptor = index.topFolder === undefined ? DESCRIPTOR_FILE : `${index.topFolder}/${DESCRIPTOR_FILE}`;
   if (kind === "plugin" && !Iterator.from(index.files).some(({ path }) => path === descriptor))

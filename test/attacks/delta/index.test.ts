@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { openIndex, writeIndex } from "../../../lib/artifact/delta/index-file.ts";
-import type { TreeEntry } from "../../../lib/artifact/tree/tree-index.ts";
+import type { TreeEntry } from "../../../lib/artifact/tree/tree-listing.ts";
 import { PROJECT, SEED } from "../../support/forged/delta-trees.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 

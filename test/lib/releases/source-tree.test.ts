@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import t from "tap";
 import { FileTable } from "../../../lib/artifact/tree/file-table.ts";
-import type { FileEntry } from "../../../lib/artifact/tree/tree-index.ts";
+import type { FileEntry } from "../../../lib/artifact/tree/file-table.ts";
 import { listedInOrder } from "../../../lib/artifact/tree/tree-listing.ts";
 import { CONTENTS_FILE, damageOf, readContents, writeContents } from "../../../lib/releases/contents.ts";
 import { readRelease, writeRelease } from "../../../lib/releases/release.ts";

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
 import { followRedirects } from "../../../support/redirects.ts";
-import { loadAsUsual } from "../../../support/young-heap.ts";
 import type { HubContext } from "../../context.ts";
 import { HubError, notFound, tooLarge } from "../../http/errors.ts";
 import type { SourceHost } from "./sources.ts";
@@ -18,7 +17,7 @@ async function ask(
   url: URL,
 ): Promise<{ response: IncomingMessage; body: AsyncIterable<Buffer> & { destroy(): void } }> {
   // Loaded by the first import only: most hubs never need it.
-  const { default: got } = await loadAsUsual(() => import("got"));
+  const { default: got } = await import("got");
   const stream = got.stream(url, {
     followRedirect: false,
     decompress: false,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import t from "tap";
 import { compareTrees } from "../../../../lib/artifact/delta/compare-trees.ts";
-import type { FileEntry } from "../../../../lib/artifact/tree/tree-index.ts";
+import type { FileEntry } from "../../../../lib/artifact/tree/file-table.ts";
 import {
   baseOf,
   complete,

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import t from "tap";
 import { comparePaths } from "../../../../lib/artifact/tree/compare-paths.ts";
 import { FileTable } from "../../../../lib/artifact/tree/file-table.ts";
-import type { FileEntry } from "../../../../lib/artifact/tree/tree-index.ts";
+import type { FileEntry } from "../../../../lib/artifact/tree/file-table.ts";
 import { listedInOrder } from "../../../../lib/artifact/tree/tree-listing.ts";
 
 const fileOf = (path: string, index: number): FileEntry => ({

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import t from "tap";
-import { newRing, readRing, type Ring, RingWriter } from "../../../../lib/artifact/project/ring.ts";
+import { newRing, readRing, type Ring, RingWriter } from "../../../../lib/artifact/thread/ring.ts";
 
 const SLOT = 512 * 1024;
 
@@ -69,7 +69,7 @@ t.test("another thread reads many times what the ring holds, byte for byte, and 
       });
       parentPort.postMessage({ whole, digest: hash.digest("hex") });
     });`;
-  const module = new URL("../../../../lib/artifact/project/ring.ts", import.meta.url).href;
+  const module = new URL("../../../../lib/artifact/thread/ring.ts", import.meta.url).href;
   const worker = new Worker(code, { eval: true, workerData: { ring, module } });
   const answer = once(worker, "message");
   const writer = new RingWriter(ring);

@@ -1,0 +1,45 @@
+import type { Job } from "../thread/artifact-thread.ts";
+import type { Limits } from "../limits.ts";
+import type { FileColumns } from "../tree/file-table.ts";
+import { TreeWriter } from "../tree/tree-writer.ts";
+import { readRing, type Ring } from "../thread/ring.ts";
+import { TarReader } from "./tar-reader.ts";
+
+export interface UnpackJob extends Job {
+  loop: "unpack";
+  /** An empty folder of mode 0700. */
+  folder: string;
+  limits: Limits;
+  ring: Ring;
+}
+
+export interface UnpackedTree {
+  entries: number;
+  /** Of all files. */
+  bytes: number;
+  files: FileColumns;
+  /** In canonical order. */
+  emptyFolders: string[];
+}
+
+/**
+ * Unpacks the tar that comes through a ring: files with their digests. It is unauthenticated plaintext, and written to
+ * the staging folder only.
+ *
+ * @param tell gets the bytes of files written so far
+ * @throws ArtifactError what the tar, its names or its sizes have wrong
+ */
+export function unpackTar({ folder, limits, ring }: UnpackJob, tell: (bytes: number) => void): UnpackedTree {
+  const tree = new TreeWriter(folder, limits);
+  const archive = new TarReader(tree);
+  try {
+    const whole = readRing(ring, (bytes) => {
+      archive.push(bytes);
+      tell(tree.bytes);
+    });
+    if (whole) archive.end();
+  } finally {
+    tree.close();
+  }
+  return { entries: tree.entries, bytes: tree.bytes, files: tree.files.sent(), emptyFolders: tree.emptyFolders() };
+}

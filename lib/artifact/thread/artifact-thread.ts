@@ -1,0 +1,90 @@
+import type { Worker } from "node:worker_threads";
+import type { Code } from "../../contract/codes.ts";
+import { artifactError, asSealiftError, type ErrorKind, SealiftError } from "../../contract/errors.ts";
+import { startThread } from "../../support/thread.ts";
+
+/** Work for the thread: the name of a loop of `artifact-worker.ts`, and what that takes. */
+export interface Job {
+  loop: "unpack" | "unzip" | "chunks" | "copy" | "write";
+}
+
+/** Messages of the thread: how far its job is, and the end of it. */
+export type FromThread = { told: unknown } | { done: unknown } | { failed: PlainError };
+
+/** A {@link SealiftError} on its way from one thread to the other. */
+interface PlainError {
+  kind: ErrorKind;
+  code: Code;
+  message: string;
+  hint: string | undefined;
+}
+
+export const plainError = ({ kind, code, message, hint }: SealiftError): PlainError => ({ kind, code, message, hint });
+
+const errorOf = ({ kind, code, message, hint }: PlainError): SealiftError =>
+  new SealiftError(kind, code, message, hint === undefined ? {} : { hint });
+
+interface Asked {
+  answer: PromiseWithResolvers<unknown>;
+  onTold: ((told: never) => void) | undefined;
+}
+
+/**
+ * The second thread of whatever packs or unpacks: it does one job after the other, each a plain loop that writes files
+ * or hashes bytes. Its heap is its own, and gone with it.
+ */
+export class ArtifactThread implements AsyncDisposable {
+  readonly #worker: Worker;
+  /** In the order of the jobs. */
+  readonly #asked: Asked[] = [];
+  #failure: SealiftError | undefined;
+
+  /** Starts the thread, which takes a moment: best while its first bytes still come. */
+  constructor() {
+    this.#worker = startThread(import.meta.url, "artifact-worker", undefined);
+    this.#worker.on("message", (message: FromThread) => this.#receive(message));
+    this.#worker.on("error", (error: Error) => this.#fail(asSealiftError(error, "ArtifactError")));
+    this.#worker.on("exit", () => this.#fail(artifactError("internal", "The unpacking thread ended early.")));
+  }
+
+  #receive(message: FromThread): void {
+    if ("told" in message) this.#asked[0]?.onTold?.(message.told as never);
+    else if ("done" in message) this.#asked.shift()?.answer.resolve(message.done);
+    else this.#asked.shift()?.answer.reject(errorOf(message.failed));
+  }
+
+  #fail(error: SealiftError): void {
+    this.#failure ??= error;
+    for (const { answer } of this.#asked.splice(0)) answer.reject(this.#failure);
+  }
+
+  /**
+   * Has the thread do a job.
+   *
+   * @param onTold hears how far it is
+   * @param signal gives the job up; the thread goes on with it until it is disposed of
+   * @throws the SealiftError of the job; `internal` when the thread has ended; the reason of an abort
+   */
+  async ask<Answer, Told = never>(
+    job: Job,
+    { onTold, signal }: { onTold?: (told: Told) => void; signal?: AbortSignal | undefined } = {},
+  ): Promise<Answer> {
+    if (this.#failure !== undefined) throw this.#failure;
+    signal?.throwIfAborted();
+    const answer = Promise.withResolvers<unknown>();
+    const stop = (): void => answer.reject(signal!.reason);
+    signal?.addEventListener("abort", stop, { once: true });
+    this.#asked.push({ answer, onTold });
+    this.#worker.postMessage(job);
+    try {
+      return (await answer.promise) as Answer;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  /** Ends the thread, whatever it does. When this resolves, it writes nothing any more. Safe at any time. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker.terminate();
+  }
+}

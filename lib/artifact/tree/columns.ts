@@ -1,0 +1,228 @@
+/** A column in memory that threads share: a number, or the same number of bytes, for each item of a list. */
+type Column = Float64Array | Uint8Array;
+
+/** Paths as bytes, one behind the other, and the end of each. */
+interface PathColumns {
+  names: Uint8Array;
+  nameEnd: Float64Array;
+}
+
+const SLASH = 0x2f;
+/** Bytes that a unit of a string takes as UTF-8, at most. */
+const BYTES_PER_UNIT = 3;
+/** Items, and bytes of their names, that there is room for at first. Pages that nothing is written to cost no memory. */
+const ITEMS = 128 * 1024;
+const NAME_BYTES = 8 * 1024 * 1024;
+
+/** Makes a column of numbers. */
+export const numbers = (items = ITEMS): Float64Array => new Float64Array(new SharedArrayBuffer(items * 8));
+
+/** Makes a column of bytes, so many for each item. */
+export const bytes = (items = ITEMS, width = 1): Buffer => Buffer.from(new SharedArrayBuffer(items * width));
+
+/** Makes columns of paths. A list of `items` paths of `nameBytes` together does not grow. */
+export const paths = (items = ITEMS, nameBytes = NAME_BYTES): PathColumns => ({
+  names: bytes(nameBytes),
+  nameEnd: numbers(items),
+});
+
+/**
+ * A list of paths with facts of each, as columns in memory that threads share: the one store of lists of files. As
+ * objects, 200,000 files would take 100 MB, and again as much in another thread. The list grows with a copy of what is
+ * in it, so another thread may hold its columns only when nothing more is added.
+ */
+export class Columns<Facts extends Record<keyof Facts, Column>> {
+  readonly columns: Facts & PathColumns;
+  #length: number;
+  /** Bytes that are left away at the start of each path. */
+  protected readonly cut: number;
+  /** Indices in the order of the paths; undefined while nobody has searched, or where that is their own order. */
+  #order: Uint32Array | undefined;
+  #isOrdered = false;
+  #wanted = Buffer.alloc(0);
+  /** The place in the order behind the item that was found last. */
+  #next = 0;
+
+  /**
+   * @param columns of one length each, but for the names; those of another thread are used as they are
+   * @param length of a list that was filled before
+   * @param cut bytes that are left away at the start of each path
+   */
+  constructor(columns: Facts & PathColumns, length = 0, cut = 0) {
+    this.columns = columns;
+    this.#length = length;
+    this.cut = cut;
+    // A buffer that comes from another thread is a plain array.
+    for (const [name, column] of this.#all())
+      if (column instanceof Uint8Array) this.#set(name, Buffer.from(column.buffer, column.byteOffset, column.length));
+  }
+
+  #all(): [string, Column][] {
+    return Object.entries<Column>(this.columns);
+  }
+
+  #set(name: string, column: Column): void {
+    (this.columns as Record<string, Column>)[name] = column;
+  }
+
+  get #names(): Buffer {
+    return this.columns.names as Buffer;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Adds a path, whose facts the caller writes into the columns. @returns its index */
+  protected append(path: string): number {
+    const { nameEnd, names } = this.columns;
+    const index = this.#length;
+    const start = this.#nameStart(index);
+    if (index === nameEnd.length) for (const [name, column] of this.#all()) if (column !== names) this.#grow(name);
+    if (start + path.length * BYTES_PER_UNIT > names.length) {
+      const end = start + Buffer.byteLength(path);
+      while (end > this.columns.names.length) this.#grow("names");
+    }
+    this.columns.nameEnd[index] = start + this.#names.write(path, start);
+    this.#length++;
+    this.#isOrdered = false;
+    this.#order = undefined;
+    return index;
+  }
+
+  #grow(name: string): void {
+    const old = (this.columns as Record<string, Column>)[name]!;
+    const room = new SharedArrayBuffer(old.byteLength * 2);
+    const grown = old instanceof Float64Array ? new Float64Array(room) : Buffer.from(room);
+    grown.set(old);
+    this.#set(name, grown);
+  }
+
+  /** Takes a path out, if it is there. */
+  remove(path: string): void {
+    const index = this.indexOf(path);
+    if (index === undefined) return;
+    const { names, nameEnd } = this.columns;
+    const start = this.#nameStart(index);
+    const nameBytes = nameEnd[index]! - start;
+    names.copyWithin(start, start + nameBytes, this.#nameStart(this.#length));
+    for (const [, column] of this.#all()) {
+      const width = column.length / nameEnd.length;
+      if (column !== names) column.copyWithin(index * width, (index + 1) * width, this.#length * width);
+    }
+    this.#length--;
+    for (let later = index; later < this.#length; later++) nameEnd[later]! -= nameBytes;
+    this.#isOrdered = false;
+    this.#order = undefined;
+    this.#next = 0;
+  }
+
+  #nameStart(index: number): number {
+    return index === 0 ? 0 : this.columns.nameEnd[index - 1]!;
+  }
+
+  /** The place of a path's bytes in the column of names, from its start to its end. */
+  protected nameRange(index: number): [start: number, end: number] {
+    return [this.#nameStart(index) + this.cut, this.columns.nameEnd[index]!];
+  }
+
+  pathAt(index: number): string {
+    return this.#names.toString("utf8", this.#nameStart(index) + this.cut, this.columns.nameEnd[index]);
+  }
+
+  /** Finds an item by its path, at once where it follows the one that was found last. @returns its index */
+  indexOf(path: string): number | undefined {
+    this.#sort();
+    const length = this.#write(path);
+    if (!this.#isAt(this.#next, length)) {
+      const place = this.#placeOf(length);
+      if (!this.#isAt(place, length)) return undefined;
+      this.#next = place;
+    }
+    return this.#at(this.#next++);
+  }
+
+  /** The indices of all items in canonical order of their paths. */
+  *inOrder(): Generator<number> {
+    this.#sort();
+    for (let place = 0; place < this.#length; place++) yield this.#at(place);
+  }
+
+  /** The indices of what lies in a folder and in the folders in it, in canonical order. */
+  *within(folder: string): Generator<number> {
+    this.#sort();
+    const prefix = this.#write(`${folder}/`);
+    for (let place = this.#placeOf(prefix); place < this.#length; place++) {
+      // Others may have searched meanwhile.
+      this.#write(`${folder}/`);
+      if (!this.#begins(this.#at(place), prefix)) return;
+      yield this.#at(place);
+    }
+  }
+
+  /** Writes a path that is looked for to a place of its own: a buffer for each would be more work than the search. */
+  #write(path: string): number {
+    const most = path.length * BYTES_PER_UNIT;
+    if (this.#wanted.length < most) this.#wanted = Buffer.allocUnsafeSlow(most * 2);
+    return this.#wanted.write(path);
+  }
+
+  /** @param length of the path that is looked for, in bytes */
+  #isAt(place: number, length: number): boolean {
+    return place < this.#length && this.#compare(this.#at(place), this.#wanted, 0, length) === 0;
+  }
+
+  /** The place that the path that is looked for has in the order, or would have. */
+  #placeOf(length: number): number {
+    let low = 0;
+    let high = this.#length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#compare(this.#at(middle), this.#wanted, 0, length) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Whether a path begins with so many bytes of the one that is looked for. */
+  #begins(index: number, length: number): boolean {
+    const [start, end] = this.nameRange(index);
+    return start + length <= end && this.#names.compare(this.#wanted, 0, length, start, start + length) === 0;
+  }
+
+  /** The index at a place in the order of the paths. */
+  #at(place: number): number {
+    return this.#order === undefined ? place : this.#order[place]!;
+  }
+
+  #sort(): void {
+    if (this.#isOrdered) return;
+    this.#isOrdered = true;
+    const compare = (index: number, other: number): number =>
+      this.#compare(index, this.#names, ...this.nameRange(other));
+    let index = 1;
+    while (index < this.#length && compare(index - 1, index) < 0) index++;
+    if (index >= this.#length) return;
+    this.#order = Uint32Array.from({ length: this.#length }, (_, place) => place);
+    this.#order.sort(compare);
+  }
+
+  /** Compares a path with the one between two places as `comparePaths` does, without making strings of them. */
+  #compare(index: number, other: Buffer, otherStart: number, otherEnd: number): number {
+    const names = this.#names;
+    const start = this.#nameStart(index) + this.cut;
+    const length = this.columns.nameEnd[index]! - start;
+    const otherLength = otherEnd - otherStart;
+    const common = Math.min(length, otherLength);
+    for (let i = 0; i < common; i++) {
+      const x = names[start + i]!;
+      const y = other[otherStart + i]!;
+      if (x === y) continue;
+      // A component that ends here comes before one that goes on.
+      if (x === SLASH) return -1;
+      if (y === SLASH) return 1;
+      return x - y;
+    }
+    return length - otherLength;
+  }
+}
