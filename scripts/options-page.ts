@@ -92,9 +92,17 @@ export async function optionsPage(): Promise<string> {
     "",
   ]);
   const commands = factsOf(COMMANDS).map(({ paths, options }) => {
-    const words = paths.map((path) => path.join(" ")).join(", ");
-    return `| \`sealift ${words}\` | ${options.map(({ name }) => `\`${name}\``).join(" ")} |`;
+    const words = paths.map((path) => `\`sealift ${path.join(" ")}\``).join(", ");
+    const own = options.filter(({ heading }) => heading !== "General").map(({ name }) => `\`${name}\``);
+    return `- ${words}${own.length === 0 ? "" : `: ${own.join(" ")}`}`;
   });
-  const text = [INTRODUCTION, ...sections, "## Commands\n", "| command | options |\n| --- | --- |", ...commands, ""];
+  const text = [
+    INTRODUCTION,
+    ...sections,
+    "## Commands\n",
+    `Each takes the options of [General](#general), too.\n`,
+    ...commands,
+    "",
+  ];
   return format(text.join("\n"), { parser: "markdown", printWidth: 120 });
 }

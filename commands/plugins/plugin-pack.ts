@@ -1,5 +1,6 @@
 import { Command, Option } from "clipanion";
 import { packing } from "../../lib/options/runtime.ts";
+import type { PackedPlugin } from "../../lib/runtime/authoring/pack.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class PluginPack extends withOptions(packing) {
@@ -9,24 +10,32 @@ export class PluginPack extends withOptions(packing) {
     description: "Pack a plugin into a ZIP for the marketplace",
     details: `
       Checks the descriptor and the entry point, and packs the folder without \`data/\`, secrets and what is built or
-      installed. The same files
-      make the same bytes. Dependencies are bundled into the entry point, or brought along with \`--include
-      node_modules\`.
+      installed. The same files make the same bytes. With \`--with-dependencies\` the npm packages that the lock file
+      has for production come along as \`npm ci\` has installed them, with a list of their licences. Or bundle them into
+      the entry point.
     `,
     examples: [
       ["NAME-VERSION.zip in this folder", "$0 plugin pack ./greeter"],
-      ["With its dependencies", "$0 plugin pack ./greeter --include node_modules"],
+      ["With its npm packages", "$0 plugin pack ./greeter --with-dependencies"],
     ],
   });
 
   folder = Option.String({ required: false, name: "FOLDER" });
 
   override async run(): Promise<number> {
-    const { output, include } = this.options;
+    const { output, include, withDependencies } = this.options;
     const { packPlugin } = await import("../../lib/runtime/authoring/pack.ts");
-    const packed = await packPlugin({ folder: this.folder ?? ".", include, ...(output !== undefined && { output }) });
-    for (const path of packed.leftOut) this.note(`left out: ${path}`);
+    const shared = { folder: this.folder ?? ".", include, withDependencies };
+    const packed = await packPlugin({ ...shared, ...(output !== undefined && { output }) });
+    for (const line of packingNotes(packed)) this.note(line);
     if (!this.json) this.print.line(`${packed.file} (${packed.files} files, ${packed.sizeBytes} bytes)`);
     return this.done({ packed });
   }
+}
+
+/** Tells what an archive lacks. */
+export function* packingNotes({ leftOut, missingDependencies: missing }: PackedPlugin): Generator<string> {
+  for (const path of leftOut) yield `left out: ${path}`;
+  if (missing.length > 0)
+    yield `warning: The plugin imports ${missing.join(", ")}, and the archive has no such package. Give --with-dependencies, or bundle the plugin (docs/sdk.md).`;
 }

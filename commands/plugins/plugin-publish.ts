@@ -5,6 +5,7 @@ import { Command, Option } from "clipanion";
 import { pluginPublication } from "../../lib/options/marketplace.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
+import { packingNotes } from "./plugin-pack.ts";
 
 export class PluginPublish extends withOptions(pluginPublication) {
   static override paths = [["plugin", "publish"]];
@@ -13,8 +14,8 @@ export class PluginPublish extends withOptions(pluginPublication) {
     description: "Pack a plugin and publish it on a hub's marketplace",
     details: `
       Packs the folder as \`plugin pack\` does, signs the archive with your signing secret on this machine, and
-      publishes it under the name and
-      version of its descriptor.
+      publishes it under the name and version of its descriptor. The plugin has to exist on the hub: \`sealift project
+      create NAME --kind plugin --slug SLUG\` makes it.
     `,
     examples: [
       ["The plugin in this folder", "SEALIFT_SIGNING_SECRET=… $0 plugin publish . --hub-url https://hub.example"],
@@ -24,7 +25,7 @@ export class PluginPublish extends withOptions(pluginPublication) {
   folder = Option.String({ required: false, name: "FOLDER" });
 
   override async run(): Promise<number> {
-    const { include, signingSecret, visibility } = this.options;
+    const { include, withDependencies, signingSecret, visibility } = this.options;
     const [{ packPlugin }, { MarketplaceClient }, { signArchive }] = await Promise.all([
       import("../../lib/runtime/authoring/pack.ts"),
       import("../../lib/client/marketplace-client.ts"),
@@ -34,7 +35,9 @@ export class PluginPublish extends withOptions(pluginPublication) {
     const folder = await mkdtemp(join(tmpdir(), "sealift-pack-"));
     try {
       const output = join(folder, "plugin.zip");
-      const { name, version } = await packPlugin({ folder: this.folder ?? ".", include, output });
+      const packed = await packPlugin({ folder: this.folder ?? ".", include, withDependencies, output });
+      for (const line of packingNotes(packed)) this.note(line);
+      const { name, version } = packed;
       const client = new MarketplaceClient("plugin", name, {
         ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS),
         signal: interrupt.signal,

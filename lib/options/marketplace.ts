@@ -35,6 +35,7 @@ export const marketplacePublication = {
 export const pluginPublication = {
   ...group("Publication", {
     include: packing.include,
+    withDependencies: packing.withDependencies,
     signingSecret: required(signingSecret),
     visibility: choice(["public", "private"], {
       help: "Who may see it",

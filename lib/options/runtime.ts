@@ -1,6 +1,6 @@
 import { LOG_LEVELS } from "./common.ts";
 import { parseListen } from "./hub.ts";
-import { choice, list, parsed, path, text } from "./kinds.ts";
+import { choice, flag, list, parsed, path, text } from "./kinds.ts";
 import { group } from "./option.ts";
 
 /** Options of the runtime as a service. */
@@ -40,6 +40,7 @@ export const scaffold = group("Plugin", {
 export const packing = group("Archive", {
   output: path({ metavar: "FILE.zip", help: "Archive to write", defaultText: "NAME-VERSION.zip" }),
   include: list({ metavar: "NAME", help: "Bring back what is never packed; may be repeated" }, (name) => name),
+  withDependencies: flag({ help: "Pack the installed npm packages of the lock file" }),
 });
 
 /** Options of `plugin dev`. */

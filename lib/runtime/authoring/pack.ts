@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from "node:fs";
-import { rm, stat } from "node:fs/promises";
+import { readFile, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import yazl from "yazl";
@@ -9,6 +9,10 @@ import { usageError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { readYamlFile } from "../../support/yaml-file.ts";
+import { declaredDependencies, type InstalledPackage, installedPackages, licenceNotice } from "./dependencies.ts";
+
+/** The list of the licences of packed dependencies. */
+const NOTICE = "THIRD-PARTY-LICENCES.txt";
 
 /** The folder in which a plugin keeps what it writes: never part of a release. */
 const DATA = "data";
@@ -21,6 +25,8 @@ export interface PackOptions {
   output?: string;
   /** Names to pack although they are left out as a rule, such as `node_modules`. */
   include?: readonly string[];
+  /** Packs the packages that the lock file has for production, as they are installed, and a list of their licences. */
+  withDependencies?: boolean;
 }
 
 export interface PackedPlugin {
@@ -31,6 +37,8 @@ export interface PackedPlugin {
   files: number;
   /** Rules for the paths that were left out. */
   leftOut: string[];
+  /** Packages that the code names and package.json declares, and that are not in the archive. */
+  missingDependencies: string[];
 }
 
 /** Reads and checks the descriptor of a plugin's folder. @throws UsageError `descriptor_invalid` with every fault */
@@ -56,9 +64,11 @@ export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
   }
   const file = resolve(options.output ?? `${name}-${version}.zip`);
   const { members, leftOut } = listSourceTree(folder, { include: options.include ?? [], limits: DEFAULT_LIMITS });
-  const packed = [...members].filter(
+  const own = [...members].filter(
     ({ path, type }) => type === "file" && path.split("/")[0] !== DATA && join(folder, path) !== file,
   );
+  const packages = options.withDependencies === true ? await installedPackages(folder) : [];
+  const packed = [...own, ...packages.flatMap((found) => filesOf(folder, found))];
   if (!packed.some(({ path }) => path === entry_point)) {
     throw usageError("usage", `The entry point ${entry_point} is left out of the archive.`, {
       hint: "Bring it back with --include.",
@@ -69,6 +79,7 @@ export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
     const options = { mtime: TIME, mode: executable ? 0o100755 : 0o100644, size, forceDosTimestamp: true };
     zip.addReadStreamLazy(`${name}/${path}`, options, (done) => done(null, createReadStream(join(folder, path))));
   }
+  if (packages.length > 0) zip.addBuffer(Buffer.from(licenceNotice(packages)), `${name}/${NOTICE}`, { mtime: TIME });
   zip.end();
   try {
     await pipeline(zip.outputStream, createWriteStream(file));
@@ -77,5 +88,43 @@ export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
     throw usageError("usage", `${file} cannot be written: ${(error as Error).message}.`);
   }
   const { size } = await stat(file);
-  return { name, version, file, sizeBytes: size, files: packed.length, leftOut: leftOut.map(({ path }) => path) };
+  return {
+    ...{ name, version, file, sizeBytes: size, files: packed.length },
+    leftOut: leftOut.map(({ path }) => path).filter((path) => packages.length === 0 || path !== "node_modules"),
+    missingDependencies: await missingFrom(folder, packed),
+  };
+}
+
+interface PackedFile {
+  path: string;
+  executable: boolean;
+  size: number;
+}
+
+/** The files of an installed package. Those that it has installed for itself are packages of the lock file. */
+function filesOf(folder: string, { path: prefix }: InstalledPackage): PackedFile[] {
+  const { members } = listSourceTree(join(folder, prefix), { limits: DEFAULT_LIMITS });
+  return [...members]
+    .filter(({ type }) => type === "file")
+    .map(({ path, executable, size }) => ({ path: `${prefix}/${path}`, executable, size }));
+}
+
+/** Sources that are read for the names of packages, up to this size each: a bundle is one, and names none. Bytes. */
+const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
+
+/** The declared dependencies that the code of the archive names between quotes, and that are not in it. */
+async function missingFrom(folder: string, packed: readonly PackedFile[]): Promise<string[]> {
+  const declared = await declaredDependencies(folder);
+  const absent = declared.filter((name) => !packed.some(({ path }) => path.startsWith(`node_modules/${name}/`)));
+  const named = new Set<string>();
+  for (const { path, size } of packed) {
+    if (named.size === absent.length) break;
+    if (size > MAX_SOURCE_BYTES || !/\.[cm]?[jt]s$/.test(path) || path.startsWith("node_modules/")) continue;
+    const text = await readFile(join(folder, path), "utf8");
+    for (const name of absent)
+      if ([`"${name}"`, `'${name}'`, `"${name}/`, `'${name}/`].some((word) => text.includes(word))) named.add(name);
+  }
+  // The runtime resolves zod for plugins that bring none of their own.
+  named.delete("zod");
+  return [...named].toSorted();
 }

@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import t, { type Test } from "tap";
 import { open } from "yauzl-promise";
 import { packPlugin } from "../../../../lib/runtime/authoring/pack.ts";
@@ -34,6 +35,76 @@ t.test("a plugin is packed under its name, without its data, secrets and what is
   t.notOk((await namesIn(zip)).some((name) => /data|node_modules|\.env|\.key/.test(name)));
   await packPlugin({ folder, output: zip, include: ["node_modules"] });
   t.ok((await namesIn(zip)).includes("greeter/node_modules/x/index.js"));
+});
+
+/** A plugin that imports a package, which needs another one, and is built with a third. */
+async function withPackages(t: Test) {
+  const { folder, zip } = await scaffold(t);
+  const install = (path: string, content: object, code = "") => {
+    mkdirSync(join(folder, path), { recursive: true });
+    writeFileSync(join(folder, path, "package.json"), JSON.stringify(content));
+    writeFileSync(join(folder, path, "index.js"), code);
+  };
+  install("node_modules/tide", { version: "1.2.0", license: "MIT", type: "module" }, 'export { default } from "moon";');
+  install("node_modules/tide/node_modules/moon", { version: "2.0.0", license: { type: "ISC" } }, "module.exports = 5;");
+  install("node_modules/tool", { version: "3.0.0", license: "MIT" });
+  mkdirSync(join(folder, "node_modules/.bin"));
+  symlinkSync("../tool/index.js", join(folder, "node_modules/.bin/tool"));
+  const packages: Record<string, object> = {
+    "": { dependencies: { tide: "^1.0.0" }, devDependencies: { tool: "*" } },
+    "node_modules/tide": { version: "1.2.0", license: "MIT" },
+    "node_modules/tide/node_modules/moon": { version: "2.0.0" },
+    "node_modules/tool": { version: "3.0.0", dev: true },
+    "node_modules/for-another-system": { version: "1.0.0", optional: true },
+  };
+  const writeLock = () =>
+    writeFileSync(join(folder, "package-lock.json"), JSON.stringify({ lockfileVersion: 3, packages }));
+  writeLock();
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ dependencies: { tide: "^1.0.0", zod: "^4.0.0" } }));
+  const entry = join(folder, "src/main.ts");
+  writeFileSync(entry, `import tide from "tide";\n${readFileSync(entry, "utf8")}`);
+  return { folder, zip, packages, writeLock };
+}
+
+t.test("packages that the code imports are packed by the lock file, without those for development", async (t) => {
+  const { folder, zip } = await withPackages(t);
+  t.same((await packPlugin({ folder, output: zip })).missingDependencies, ["tide"]);
+  const packed = await packPlugin({ folder, output: zip, withDependencies: true });
+  t.same(packed.missingDependencies, []);
+  t.notMatch(packed.leftOut, ["node_modules"]);
+  const brought = (await namesIn(zip)).filter((name) => /node_modules|LICENCES/.test(name));
+  t.same(brought, [
+    "greeter/node_modules/tide/index.js",
+    "greeter/node_modules/tide/package.json",
+    "greeter/node_modules/tide/node_modules/moon/index.js",
+    "greeter/node_modules/tide/node_modules/moon/package.json",
+    "greeter/THIRD-PARTY-LICENCES.txt",
+  ]);
+  const archive = await open(zip);
+  for await (const entry of archive)
+    if (entry.filename.endsWith(".txt"))
+      t.match(await text(await entry.openReadStream()), /tide 1\.2\.0: MIT .*\nmoon 2\.0\.0: ISC /);
+  await archive.close();
+});
+
+t.test("a bundle, which imports no package, is packed without a word", async (t) => {
+  const { folder, zip } = await withPackages(t);
+  writeFileSync(join(folder, "src/main.ts"), "export default {};");
+  t.same((await packPlugin({ folder, output: zip })).missingDependencies, []);
+});
+
+t.test("packages that are not those of the lock file are not packed", async (t) => {
+  const { folder, zip, packages, writeLock } = await withPackages(t);
+  const pack = () => packPlugin({ folder, output: zip, withDependencies: true });
+  Object.assign(packages, {
+    "node_modules/tide": { version: "1.3.0" },
+    "node_modules/gone": { version: "1.0.0" },
+    "node_modules/linked": { link: true },
+  });
+  writeLock();
+  await t.rejects(pack(), { code: "usage", faults: { length: 3 } });
+  rmSync(join(folder, "package-lock.json"));
+  await t.rejects(pack(), { code: "usage", hint: /npm install/ });
 });
 
 t.test("the same files make the same archive", async (t) => {
