@@ -36,10 +36,10 @@ export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind,
   override async run(): Promise<number> {
     const { marketplaceTarget } = await import("./deploy-targets.ts");
     const { kind, version } = this.options;
-    const target = await marketplaceTarget(this.options, kind, this.slug);
+    const target = await marketplaceTarget(this.options, kind, this.slug, this.layers);
     if (this.options.dryRun) {
-      const { showPreview } = await import("../shell/output/preview.ts");
-      return showPreview(target.source(version), target.options, this.surroundings());
+      const { showDeploymentPreview } = await import("../shell/output/preview.ts");
+      return showDeploymentPreview(target.source(version), target.options, this.surroundings());
     }
     return showDeployment(target.source(version), target.options, this.surroundings());
   }

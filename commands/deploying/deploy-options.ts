@@ -1,7 +1,9 @@
 import type { DeployOptions } from "../../lib/agent/deployment/run.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../lib/artifact/limits.ts";
 import type { agent } from "../../lib/options/agent.ts";
+import type { Layer } from "../../lib/options/layers.ts";
 import type { Values } from "../../lib/options/option.ts";
+import { settingsOf } from "./last-deployment.ts";
 
 type AgentValues = Values<typeof agent>;
 
@@ -17,8 +19,13 @@ type SupervisorValues = Pick<
   | "timeoutMs"
 >;
 
-/** The agent's options as a deployment takes them. @throws UsageError when a file that they name is not valid */
-export async function deployOptions(options: AgentValues): Promise<DeployOptions> {
+/**
+ * The agent's options as a deployment takes them.
+ *
+ * @param layers where they were given
+ * @throws UsageError when a file that they name is not valid
+ */
+export async function deployOptions(options: AgentValues, layers: readonly Layer[]): Promise<DeployOptions> {
   const { projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs } = options;
   const { acceptRights, durability, allowForeignRoot, pluginSecretKey, templateEnv } = options;
   return {
@@ -37,6 +44,7 @@ export async function deployOptions(options: AgentValues): Promise<DeployOptions
     ...(pluginSecretKey !== undefined && { pluginSecretKey }),
     ...(templateEnv !== undefined && templateEnv.length > 0 && { templateEnvironment: templateEnv }),
     supervisor: await supervisorFrom(options),
+    settings: settingsOf(options, layers),
     ...(await operatorCommands(options)),
     limits: limitsOf(options),
   };
@@ -49,7 +57,10 @@ export function limitsOf(options: Partial<Limits>): Limits {
   return limits;
 }
 
-async function operatorCommands(options: AgentValues): Promise<Pick<DeployOptions, "provisioners" | "notifiers">> {
+/** The operator's programs. @throws UsageError when a file of them is not valid */
+export async function operatorCommands(
+  options: Partial<Pick<AgentValues, "provisionersConfig" | "notifiersConfig">>,
+): Promise<Pick<DeployOptions, "provisioners" | "notifiers">> {
   const { provisionersConfig, notifiersConfig } = options;
   if (provisionersConfig === undefined && notifiersConfig === undefined) return {};
   const [{ readYamlFile }, { provisioners, notifiers }] = await Promise.all([
@@ -98,7 +109,8 @@ export async function supervisorFrom(options: SupervisorValues): Promise<DeployO
       const { runtimeUrl, pluginKey, timeoutMs = RUNTIME_TIMEOUT_MS } = options;
       return {
         name,
-        make: (installed) => runtimeSupervisor({ runtimeUrl, pluginKey: pluginKey!, timeoutMs }, installed),
+        make: (installed, isCurrent) =>
+          runtimeSupervisor({ runtimeUrl, pluginKey: pluginKey!, timeoutMs }, installed, isCurrent),
       };
     }
   }

@@ -32,10 +32,10 @@ export class DeployProject extends withOptions({ projectId, version, ...projectS
   override async run(): Promise<number> {
     const { projectTarget } = await import("./deploy-targets.ts");
     const { projectId, version } = this.options;
-    const target = await projectTarget(this.options, projectId);
+    const target = await projectTarget(this.options, projectId, this.layers);
     if (this.options.dryRun) {
-      const { showPreview } = await import("../shell/output/preview.ts");
-      return showPreview(target.source(version), target.options, this.surroundings());
+      const { showDeploymentPreview } = await import("../shell/output/preview.ts");
+      return showDeploymentPreview(target.source(version), target.options, this.surroundings());
     }
     return showDeployment(target.source(version), target.options, this.surroundings());
   }

@@ -5,6 +5,7 @@ import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { projectId, slug as slugForm, versionLabel } from "../../lib/contract/identifiers.ts";
 import type { MarketplaceKind } from "../../lib/contract/surfaces/paths.ts";
+import type { Layer } from "../../lib/options/layers.ts";
 import type { Values } from "../../lib/options/option.ts";
 import type { targetOptions } from "../../lib/options/watch.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
@@ -22,7 +23,11 @@ type ProjectValues = Omit<Values<typeof targetOptions.project>, "intervalMs">;
 type MarketplaceValues = Omit<Values<typeof targetOptions.marketplace>, "intervalMs">;
 
 /** A project of surface B. @throws UsageError, before anything is requested */
-export async function projectTarget(options: ProjectValues, id: string): Promise<DeployTarget> {
+export async function projectTarget(
+  options: ProjectValues,
+  id: string,
+  layers: readonly Layer[],
+): Promise<DeployTarget> {
   const { projectSource } = await import("../../lib/agent/sources/project.ts");
   const parsed = projectId.safeParse(id);
   if (!parsed.success) throw usageError("usage", `The project's id ${parsed.error.issues[0]!.message}.`);
@@ -38,7 +43,7 @@ export async function projectTarget(options: ProjectValues, id: string): Promise
   };
   return {
     connection,
-    options: await deployOptions(options),
+    options: await deployOptions(options, layers),
     source: (version) => projectSource({ ...shared, version: checkedVersion(version) }),
   };
 }
@@ -48,6 +53,7 @@ export async function marketplaceTarget(
   options: MarketplaceValues,
   kind: MarketplaceKind,
   slug: string,
+  layers: readonly Layer[],
 ): Promise<DeployTarget> {
   const { marketplaceSource } = await import("../../lib/agent/sources/marketplace.ts");
   const parsed = slugForm.safeParse(slug);
@@ -57,7 +63,7 @@ export async function marketplaceTarget(
   const shared = { ...connection, kind, slug: parsed.data, signingSecret, installPlan, symlinks, allowVersionMismatch };
   return {
     connection,
-    options: await deployOptions(options),
+    options: await deployOptions(options, layers),
     source: (version) => marketplaceSource({ ...shared, version: checkedVersion(version) }),
   };
 }

@@ -46,7 +46,7 @@ export class PlanValidate extends withOptions(planCheck) {
   file = Option.String({ name: "FILE", required: true });
 
   override async run(): Promise<number> {
-    const [{ readFile }, { orderPlan }, { parsePlan }, { scopeOf }] = await Promise.all([
+    const [{ readFile }, { orderPlan, unnoticed }, { parsePlan }, { scopeOf }] = await Promise.all([
       import("node:fs/promises"),
       import("../../lib/agent/deployment/plan.ts"),
       import("../../lib/agent/deployment/plan-file.ts"),
@@ -65,7 +65,14 @@ export class PlanValidate extends withOptions(planCheck) {
           this.print.line(`${phase}: ${steps.map(({ id, action }) => `${id} (${action})`).join(", ")}`);
       }
     }
+    const warning = unnoticed(ordered);
+    if (warning !== undefined) this.warn(warning);
     const ids = (steps: readonly { id: string }[]): string[] => steps.map(({ id }) => id);
-    return this.done({ fill: ids(ordered.fill), stop: ids(ordered.stop), after: ids(ordered.after) });
+    return this.done({
+      fill: ids(ordered.fill),
+      stop: ids(ordered.stop),
+      after: ids(ordered.after),
+      warning: warning ?? null,
+    });
   }
 }

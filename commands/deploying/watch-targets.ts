@@ -69,13 +69,13 @@ async function watchTarget(name: string, target: Target, layers: readonly Layer[
   });
   if (kind === "project") {
     const values = await resolveOptions(targetOptions.project, layers);
-    const { source, options, connection } = await projectTarget(values, slug);
+    const { source, options, connection } = await projectTarget(values, slug, layers);
     await source("latest").precheck?.(options.supervisor.name);
     const poll = projectPoll(slug, connection);
     return { ...common(connection, values), intervalMs: values.intervalMs, source, options, poll };
   }
   const values = await resolveOptions(targetOptions.marketplace, layers);
-  const { source, options, connection } = await marketplaceTarget(values, kind, slug);
+  const { source, options, connection } = await marketplaceTarget(values, kind, slug, layers);
   await source("latest").precheck?.(options.supervisor.name);
   const poll = marketplacePoll(kind, slug, connection);
   return { ...common(connection, values), intervalMs: values.intervalMs, source, options, poll };

@@ -3,6 +3,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import type { TargetName } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import type { Layout } from "../../lib/releases/layout.ts";
+import type { Release } from "../../lib/releases/release.ts";
 import { withOptions } from "../shell/base.ts";
 import { DIFFERENCE_FIELDS, differenceLine } from "../shell/output/differences.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
@@ -32,24 +33,24 @@ export class Diff extends withOptions(host) {
   override async run(): Promise<number> {
     const layout = projectRootAt(this.options.projectRoot);
     const [target] = await targetsAt(layout, [this.target]);
-    const [{ currentRelease, listReleases }, { chosen }, { releaseDifferences }, { sizeText }] = await Promise.all([
-      import("../../lib/releases/release.ts"),
-      import("../../lib/agent/deployment/rollback.ts"),
-      import("../../lib/agent/release-diff.ts"),
-      import("../../lib/agent/deployment/sentences.ts"),
-    ]);
+    const [{ currentRelease, listReleases }, { keptRelease }, { releaseDifferences }, { sizeText }] = await Promise.all(
+      [
+        import("../../lib/releases/release.ts"),
+        import("../../lib/agent/deployment/rollback.ts"),
+        import("../../lib/agent/release-diff.ts"),
+        import("../../lib/agent/deployment/sentences.ts"),
+      ],
+    );
     const releases = await listReleases(layout, target!);
     const running = await currentRelease(layout, target!);
     if (this.to === undefined && running === undefined)
       throw usageError("usage", `Nothing of ${this.target} runs here.`);
     if (await this.#held(layout, target!, running?.name)) return this.done({});
-    const pair = [chosen(releases, running, this.from), chosen(releases, running, this.to ?? running!.name)] as const;
+    const kept = (name: string): Release => keptRelease(releases, running, name);
+    const pair = [kept(this.from), kept(this.to ?? running!.name)] as const;
     const differences = await releaseDifferences(layout, target!, pair);
     if (differences === undefined)
-      throw usageError(
-        "usage",
-        "One of the releases has no list of its files: it was adopted, or is of an older Sealift.",
-      );
+      throw usageError("usage", "One of the releases has no list of its files: it was adopted.");
     if (this.json) {
       for (const difference of differences) this.print.event({ event: "difference", ...difference });
       return this.done({ from: pair[0].version, to: pair[1].version, differences: differences.length });

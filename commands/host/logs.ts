@@ -1,5 +1,6 @@
 import { Command, Option } from "clipanion";
 import { logs } from "../../lib/options/inspection.ts";
+import { lastDeployment } from "../deploying/last-deployment.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
@@ -26,6 +27,10 @@ export class Logs extends withOptions(logs) {
   plugins = Option.Rest({ name: "PLUGIN" });
   /** As `journalctl -f` and `docker logs -f` have it. */
   short = Option.Boolean("-f", false, { hidden: true });
+
+  protected override keptLayers() {
+    return lastDeployment(this.target, this.layers);
+  }
 
   override async run(): Promise<number> {
     const { projectRoot, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext } = this.options;

@@ -2,6 +2,7 @@ import { Command, Option } from "clipanion";
 import { parseTarget } from "../../lib/contract/target.ts";
 import { removal } from "../../lib/options/inspection.ts";
 import { supervisorFrom } from "../deploying/deploy-options.ts";
+import { lastDeployment } from "../deploying/last-deployment.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
@@ -24,6 +25,10 @@ export class Remove extends withOptions(removal) {
   });
 
   target = Option.String({ name: "TARGET", required: true });
+
+  protected override keptLayers() {
+    return lastDeployment(this.target, this.layers);
+  }
 
   override async run(): Promise<number> {
     const { projectRoot, hostId, lockWaitMs, deadlineMs, allowForeignRoot, purge } = this.options;

@@ -2,7 +2,8 @@ import { Command, Option } from "clipanion";
 import type { DeployResult } from "../../lib/agent/deployment/run.ts";
 import { parseTarget } from "../../lib/contract/target.ts";
 import { rollback } from "../../lib/options/inspection.ts";
-import { supervisorFrom } from "../deploying/deploy-options.ts";
+import { operatorCommands, supervisorFrom } from "../deploying/deploy-options.ts";
+import { lastDeployment, settingsOf } from "../deploying/last-deployment.ts";
 import { withOptions } from "../shell/base.ts";
 import { showRun } from "../shell/output/deployment.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
@@ -13,35 +14,47 @@ export class Rollback extends withOptions(rollback) {
     category: "Operating",
     description: "Go back to a release that is kept on this host",
     details: `
-      One switch to a kept release, with restarts, health checks and a report, and without any hub. When the kept
-      release does not work, what ran
-      before is brought back. A watch, also one that runs, leaves the version alone that was left, until there is a
-      newer one, or until
+      Goes to the newest kept release of an earlier version without asking a hub: its plan's steps run, whatever else
+      differs is restarted, and health checks end it. If it does not work, what ran before is brought back.
+
+      The supervisor and the host's name are those of the target's last deployment; \`sealift status\` shows them, and
+      flags override them. A watch leaves the version alone that was left, until there is a newer one, or until
       \`sealift watch resume\` or \`retry\`. \`sealift releases\` lists what is kept.
     `,
     examples: [
-      ["To the release before", "$0 rollback plugin:tide-table --project-root /srv/app"],
-      ["To a version", "$0 rollback project:prj_… --to 1.4.0 --supervisor systemd"],
+      ["To the version before", "$0 rollback plugin:tide-table --project-root /srv/app"],
+      ["Look first", "$0 rollback project:prj_… --to 1.4.0 --dry-run"],
     ],
   });
 
   target = Option.String({ name: "TARGET", required: true });
 
+  protected override keptLayers() {
+    return lastDeployment(this.target, this.layers);
+  }
+
   override async run(): Promise<number> {
     const { projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot, to } = this.options;
-    const { kind, slug } = parseTarget(this.target);
-    const layout = projectRootAt(projectRoot);
-    await targetsAt(layout, [this.target]);
-    const supervisor = await supervisorFrom(this.options);
-    // Nothing new comes, so nothing old has to go.
-    const kept = { keepReports, keepReleases: Infinity };
-    const options = { projectRoot, hostId, supervisor, lockWaitMs, deadlineMs, allowForeignRoot, ...kept };
+    const kept = { ...parseTarget(this.target), to };
+    await targetsAt(projectRootAt(projectRoot), [this.target]);
+    const options = {
+      ...{ projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot },
+      supervisor: await supervisorFrom(this.options),
+      settings: settingsOf(this.options, this.layers),
+      ...(await operatorCommands(this.options)),
+    };
+    if (this.options.dryRun) {
+      const [{ previewRollback }, { showPreview }] = await Promise.all([
+        import("../../lib/agent/deployment/preview-rollback.ts"),
+        import("../shell/output/preview.ts"),
+      ]);
+      const perform = (signal: AbortSignal, emit: Parameters<typeof previewRollback>[2]) =>
+        previewRollback(kept, { ...options, signal }, emit);
+      const words: [string, string] = ["would go back to", "from"];
+      return showPreview({ perform, supervisor: options.supervisor.name, words }, this.surroundings());
+    }
     const { rollback } = await import("../../lib/agent/deployment/rollback.ts");
-    return showRun(
-      (signal, emit) => rollback({ kind, slug, to }, { ...options, signal }, emit),
-      sentence,
-      this.surroundings(),
-    );
+    return showRun((signal, emit) => rollback(kept, { ...options, signal }, emit), sentence, this.surroundings());
   }
 }
 

@@ -23,6 +23,7 @@ export class Status extends withOptions(host) {
       held_rights: true,
       unsent_reports: true,
       last_report: true,
+      settings: true,
     });
   static override usage = Command.Usage({
     category: "Operating",
@@ -60,16 +61,28 @@ export class Status extends withOptions(host) {
 }
 
 function factsOf(status: TargetStatus) {
-  const { releases, disk, quarantine, paused, pin, heldRights, latest, lastReport, unsentReports } = status;
+  const {
+    runningSince,
+    settings,
+    releases,
+    disk,
+    quarantine,
+    paused,
+    pin,
+    heldRights,
+    latest,
+    lastReport,
+    unsentReports,
+  } = status;
   const running = releases.find((release) => release.running);
   return {
     running_version: running?.version ?? null,
-    running_since: running?.created_at ?? null,
+    running_since: runningSince,
     latest_version: latest,
     releases: releases.map(({ name, version, created_at, bytes, running }) => ({
       ...{ name, version, created_at, bytes, running },
     })),
-    ...{ disk, quarantine, paused, pin, held_rights: heldRights, unsent_reports: unsentReports },
+    ...{ disk, quarantine, paused, pin, held_rights: heldRights, unsent_reports: unsentReports, settings },
     last_report: lastReport ?? null,
   };
 }
@@ -82,15 +95,17 @@ interface Words {
 
 function linesOf(status: TargetStatus, target: string, words: Words): string[] {
   const { counted, timeText } = words;
-  const { releases, disk, quarantine, paused, pin, heldRights, latest, lastReport, unsentReports } = status;
+  const { runningSince, settings, releases, disk, quarantine, paused, pin, heldRights } = status;
+  const { latest, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);
   const others = releases.filter((release) => !release.running);
   const lines = [
-    `${target}  ${running === undefined ? "nothing runs" : `${running.version} runs since ${timeText(running.created_at)}`}`,
+    `${target}  ${running === undefined ? "nothing runs" : `${running.version} runs since ${timeText(runningSince!)}`}`,
   ];
   const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(11)} ${text}`);
   if (latest !== null && latest !== running?.version) say("latest", latest);
   if (others.length > 0) say("kept", others.map(({ version }) => version).join(", "));
+  if (settings["host_id"] !== undefined) say("deployed", settingsText(settings));
   if (releases.length > 0) say("disk", diskText(releases, disk, words));
   if (pin !== null) say("pinned", `to ${pin.version} since ${timeText(pin.at)}${pin.reason ? `: ${pin.reason}` : ""}`);
   if (paused) say("paused", "a watch deploys nothing here until `sealift watch resume`");
@@ -106,6 +121,12 @@ function linesOf(status: TargetStatus, target: string, words: Words): string[] {
   }
   if (unsentReports > 0) say("unsent", `${counted(unsentReports, "report")} for the hub`);
   return lines;
+}
+
+/** The settings that a rollback takes over, in words. */
+function settingsText({ host_id: host, supervisor, ...others }: TargetStatus["settings"]): string {
+  const more = Object.entries(others).map(([key, value]) => `${key.replaceAll("_", "-")} ${value}`);
+  return [`as ${host}`, `supervisor ${supervisor}`, ...more].join(", ");
 }
 
 function diskText(

@@ -173,6 +173,7 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
       ...(file === undefined ? [] : [file]),
     ];
     if ("hubUrl" in this.#table) await this.#addContext();
+    this.layers = [...this.layers, ...(await this.keptLayers())];
     try {
       this.options = (await resolveOptions(this.#table, this.layers, this.hubArgument)) as Values<T & typeof common>;
     } catch (thrown) {
@@ -189,6 +190,11 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     const { guarded, withheld } = this.#file;
     const told = [...withheld].map((key) => `${key}: ${withoutPassword(String(guarded.get(key)))}`).join(", ");
     return `The sealift.yaml of this folder gives ${told}. That does not count before you have read the file and run \`sealift trust-folder\`.`;
+  }
+
+  /** Layers below everything that was given: what is kept with the command's target. */
+  protected keptLayers(): Promise<readonly Layer[]> {
+    return Promise.resolve([]);
   }
 
   /** Adds the hub that a person has logged in to, below everything that was given. */

@@ -1,5 +1,6 @@
 import type { LocalReport } from "../contract/surfaces/reports.ts";
 import type { TargetName } from "../contract/target.ts";
+import { readDeployed, type Settings } from "../releases/deployed.ts";
 import { type DiskUse, diskUse, filesBelow } from "../releases/disk-use.ts";
 import { type HeldRights, readHeldRights } from "../releases/held-rights.ts";
 import type { Layout } from "../releases/layout.ts";
@@ -19,6 +20,10 @@ export interface KeptRelease extends Release {
 /** A target of this host as it stands. Reading it changes nothing and asks nobody. */
 export interface TargetStatus {
   target: TargetName;
+  /** When the running release was switched to. */
+  runningSince: string | null;
+  /** Options of the last deployment, which a rollback takes over. */
+  settings: Settings;
   /** Newest first. */
   releases: KeptRelease[];
   /** Of all kept releases. */
@@ -36,7 +41,8 @@ export interface TargetStatus {
 }
 
 export async function inspectTarget(layout: Layout, target: TargetName): Promise<TargetStatus> {
-  const [releases, quarantine, pin, watch, [lastReport], unsent] = await Promise.all([
+  const [deployed, releases, quarantine, pin, watch, [lastReport], unsent] = await Promise.all([
+    readDeployed(layout, target),
     keptReleases(layout, target),
     readQuarantine(layout, target),
     readPin(layout, target),
@@ -45,10 +51,14 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
     unsentNames(layout, target),
   ]);
   const { paused, latest } = watch;
-  const heldRights = (await readHeldRights(layout, target, releases.find(({ running }) => running)?.name)) ?? null;
+  const running = releases.find((release) => release.running);
+  const switched = deployed?.ran.findLast(({ release }) => release === running?.name);
+  const heldRights = (await readHeldRights(layout, target, running?.name)) ?? null;
   const disk = await diskUse(releases.map(({ name }) => layout.release(target, name)));
   return {
     ...{ target, releases, disk, quarantine, paused, pin, heldRights, lastReport },
+    runningSince: switched?.at ?? running?.created_at ?? null,
+    settings: deployed?.settings ?? {},
     latest: latest?.version ?? null,
     unsentReports: unsent.length,
   };

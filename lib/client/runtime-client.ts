@@ -14,6 +14,7 @@ const acknowledged = z.looseObject({ status: z.string() });
 const pluginStatus = z.looseObject({
   name: z.string(),
   state: z.enum(["loaded", "idle", "error"]),
+  release: z.string().nullish(),
   error: z.string().nullish(),
 });
 const statusAnswer = z.looseObject({ plugins: z.array(pluginStatus) });

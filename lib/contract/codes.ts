@@ -139,6 +139,7 @@ export const CODES = {
   no_version: failed("No version has been published yet."),
   fleet_behind: tryAgain("Too few hosts run the version within the time that was given."),
   no_release: failed("The release to go back to is not kept on this host."),
+  release_damaged: failed("Files of the release to go back to are missing or were changed; nothing was switched."),
   plan_missing: verification("The artifact has no deployment/install.yaml."),
   plan_invalid: verification("The install plan has an unknown key, a wrong value, a cycle or an unknown plugin."),
   plan_mismatch: verification("The install plan belongs to another project."),
@@ -167,6 +168,9 @@ export const CODES = {
     "The supervisor itself cannot work: no systemd, a stopped docker daemon, a runtime that does not listen.",
   ),
   unhealthy: failed("The healthcheck failed."),
+  old_release_runs: failed(
+    "What runs comes from another release than the one that was switched to: the plan restarts it too late or not at all.",
+  ),
   rolled_back: { exit: EXIT.rolledBack, meaning: "The new release failed after the switch; the previous one is back." },
   deadline_exceeded: tryAgain("The deployment took longer than --deadline and was undone."),
   disk_full: tryAgain("The disk is full."),

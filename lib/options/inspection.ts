@@ -11,16 +11,17 @@ export const history = {
 };
 
 const { hubUrl: _hubUrl, apiKey: _apiKey, ...local } = agent;
-const { hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs } = local;
+const { hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig } = local;
 const { supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl, pluginKey } = local;
 
 /** Options of `rollback`: it asks no hub. */
 export const rollback = {
   ...group("Rollback", {
-    to: text({ metavar: "RELEASE", help: "A kept release or its version", defaultText: "the one before" }),
+    to: text({ metavar: "RELEASE", help: "A kept release or its version", defaultText: "an earlier version" }),
+    dryRun: flag({ help: "Tell what would change, and change nothing" }),
   }),
   ...hostChange,
-  ...{ hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs },
+  ...{ hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig },
   ...{ supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl, pluginKey },
 };
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { createReadStream, lstatSync, readdirSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -130,9 +130,8 @@ async function digestOf(file: string): Promise<string> {
 }
 
 /**
- * Finds out whether a release is as it was made: every link and every file is there, with its size and time of
- * modification, which is cheap; with `digests` every byte is read, too. Nothing is known of a release that an older
- * version of Sealift made, or of an adopted one.
+ * Finds out whether the running release is as it was made: every link is there, and its files are whole
+ * ({@link damagedFile}).
  *
  * @returns the first fault that was found, as the end of a sentence
  */
@@ -144,8 +143,22 @@ export async function damageOf(
 ): Promise<string | undefined> {
   for (const item of release.items)
     if ((await standing(layout, target, item)) !== "ours") return `${layout.link(item)} is not its link`;
-  const folder = layout.release(target, release.name);
-  if (release.files === undefined) return undefined;
+  return damagedFile(layout.release(target, release.name), release, digests);
+}
+
+/**
+ * Finds out whether the files of a release are as they were made: each is there, with its size and time of modification,
+ * which is cheap; with `digests` every byte is read, too. Nothing is known of the files of adopted folders.
+ *
+ * @param folder of the release
+ * @returns the first fault that was found, as the end of a sentence
+ */
+export async function damagedFile(
+  folder: string,
+  { files }: Pick<Release, "files">,
+  digests: boolean,
+): Promise<string | undefined> {
+  if (files === undefined) return undefined;
   let found = 0;
   try {
     for await (const line of readContents(folder)) {
@@ -156,7 +169,33 @@ export async function damageOf(
   } catch (error) {
     if (!missing(error)) throw error;
   }
-  return found === release.files ? undefined : `its list of files has ${found} of ${release.files} lines`;
+  return found === files ? undefined : `its list of files has ${found} of ${files} lines`;
+}
+
+/**
+ * Digests what each item of a release holds: paths, bytes and whether they are executable.
+ *
+ * @param folder of the release
+ * @returns `<section>/<id>` → digest; none where the release has no whole list of its files
+ */
+export async function itemDigests(folder: string, { files }: Pick<Release, "files">): Promise<Map<string, string>> {
+  const digests = new Map<string, Hash>();
+  let found = 0;
+  try {
+    for await (const line of readContents(folder)) {
+      if (line === undefined) return new Map();
+      found++;
+      if ("folder" in line) continue;
+      const [section, id] = line.path.split("/", 2);
+      if (section !== "plugins" && section !== "extensions") continue;
+      const key = `${section}/${id}`;
+      const digest = digests.get(key) ?? createHash("sha256");
+      digests.set(key, digest.update(JSON.stringify([line.path, line.sha256, line.executable])));
+    }
+  } catch (error) {
+    if (!missing(error)) throw error;
+  }
+  return new Map(found === files ? [...digests].map(([key, digest]) => [key, digest.digest("hex")]) : []);
 }
 
 async function faultOf(folder: string, listed: ListedLine | undefined, digests: boolean): Promise<string | undefined> {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdir, readlink, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod";
+import { installStep, unitOf } from "../contract/files/install-plan.ts";
 import type { TargetName } from "../contract/target.ts";
 import { missing, statsOf } from "../support/files.ts";
 import { syncNames } from "./durability.ts";
@@ -16,16 +17,13 @@ export const releaseRecord = z.object({
   /** Tells two artifacts of one version apart: a signature or a digest. Null for an adopted folder. */
   identity: z.string().nullable(),
   items: z.array(item),
-  /**
-   * Units that its plan starts, restarts or checks; null is the project's own. Absent in releases that older versions
-   * made.
-   */
-  units: z.array(z.string().nullable()).optional(),
+  /** The plan's steps around the switch, which a rollback to it repeats. Left out of adopted folders. */
+  steps: z.object({ stop: z.array(installStep), after: z.array(installStep) }).optional(),
   content_sha256: z.string().nullable(),
   /** `<section>/<id>` → its folder in the tree that the release was made of. Of projects only. */
   source_folders: z.record(z.string(), z.string()).optional(),
   created_at: z.string(),
-  /** Plugin id → SHA-256 of its `plugin.yaml` as it was installed. Absent in releases that older versions made. */
+  /** Plugin id → SHA-256 of its `plugin.yaml` as it was installed. Left out of adopted folders. */
   descriptors: z.record(z.string(), z.string()).optional(),
   /** Files in the list of its contents; left out where there is none: in adopted folders. */
   files: z.int().nonnegative().optional(),
@@ -35,6 +33,17 @@ export type ReleaseRecord = z.infer<typeof releaseRecord>;
 export interface Release extends ReleaseRecord {
   name: string;
 }
+
+/** The version of a release that was made of folders installed by hand. */
+export const ADOPTED = "adopted";
+
+/** True for a release of folders that were installed by hand. */
+export const isAdopted = ({ version, identity }: Pick<Release, "version" | "identity">): boolean =>
+  version === ADOPTED && identity === null;
+
+/** Every unit that a release's plan starts, stops, restarts or checks; null is the project's own. */
+export const namedUnits = ({ steps }: Pick<Release, "steps">): Set<string | null> =>
+  new Set([...(steps?.stop ?? []), ...(steps?.after ?? [])].map(unitOf).filter((unit) => unit !== undefined));
 
 const recordFile = (layout: Layout, target: TargetName, name: string): string =>
   join(layout.release(target, name), "release.json");
@@ -113,15 +122,34 @@ export async function nextMoment(layout: Layout, target: TargetName): Promise<st
 }
 
 /**
- * Removes old releases of a target, but never the running one. Reports and data are not releases and stay.
+ * Chooses the releases to remove when `keep` versions stay, the running one included. Of each version its newest release
+ * stays, so that a version that is deployed again pushes no older one out; of the running version an earlier release
+ * stays, too, unless it is all that is kept.
  *
- * @param keep releases to keep, the running one included; at least 1
+ * @param releases newest first
+ * @param running name of the running release
+ * @param keep Infinity keeps all of them
+ */
+export function outdatedReleases(releases: readonly Release[], running: string | undefined, keep: number): Release[] {
+  if (keep === Infinity) return [];
+  const current = releases.find(({ name }) => name === running);
+  const others = releases.filter((release) => release !== current);
+  const newest = others.filter((release, index) => others.findIndex((o) => o.version === release.version) === index);
+  const versions = newest.map(({ version }) => version).filter((version) => version !== current?.version);
+  const kept = new Set(versions.slice(0, Math.max(0, current === undefined ? keep : keep - 1)));
+  if (current !== undefined && keep > 1) kept.add(current.version);
+  return others.filter((release) => !newest.includes(release) || !kept.has(release.version));
+}
+
+/**
+ * Removes old releases of a target ({@link outdatedReleases}). Reports and data are not releases and stay.
+ *
+ * @param keep versions to keep, the running one included; at least 1
  * @returns the names of the removed ones
  */
 export async function collectReleases(layout: Layout, target: TargetName, keep: number): Promise<string[]> {
-  const current = await currentName(layout, target);
-  const others = (await listReleases(layout, target)).filter(({ name }) => name !== current);
-  const old = others.slice(Math.max(0, keep - 1)).map(({ name }) => name);
+  const releases = await listReleases(layout, target);
+  const old = outdatedReleases(releases, await currentName(layout, target), keep).map(({ name }) => name);
   for (const name of old) await removeRelease(layout, target, name);
   return old;
 }

@@ -1,11 +1,12 @@
 import { execFile } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { markUnsent, reportNames } from "../../lib/agent/reports/files.ts";
 import { writePin } from "../../lib/agent/watch/pin.ts";
+import { deployedFile } from "../../lib/releases/deployed.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { quarantine } from "../../lib/releases/quarantine.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
@@ -121,7 +122,29 @@ t.test("rollback goes back in one command, and says so", async (t) => {
   });
   t.match((await events("rollback", TARGET, "--to", "2.0.0")).at(-1), { outcome: "deployed", version: "2.0.0" });
   t.match(await run("rollback", TARGET, "--to", "9.0.0"), { code: 1, stderr: /no_release.*\n.*Kept are 2\.0\.0/ });
+  t.match((await events("rollback", TARGET, "--dry-run")).at(-1), { dry_run: true, version: "1.0.0" });
+  t.match((await events("status"))[0], { running_version: "2.0.0", settings: { supervisor: "none" } });
   t.match(await run("rollback", "plugin:nope"), { code: 2, stderr: /plugin:nope was never deployed/ });
+});
+
+t.test("rollback takes over how the target was deployed last, and flags beat that", async (t) => {
+  const { root, layout, run, events } = await host(t, ["1.0.0"]);
+  const settings = { host_id: "harbour-1", supervisor: "docker", supervisor_name: "app-<id>" };
+  const options = { projectRoot: root, hostId: "harbour-1", supervisor: { name: "none" as const }, settings };
+  for (const version of ["2.0.0", "3.0.0"]) await deploy(sourceOf(version, INSTALL), options, () => undefined);
+  t.match((await run("status")).stdout, /deployed +as harbour-1, supervisor docker, supervisor-name app-<id>$/m);
+
+  const refused = await run({ PATH: "/nowhere" }, "rollback", TARGET);
+  t.match(refused, { code: 75, stderr: /supervisor_unavailable.*docker/ }, "the supervisor is the kept one");
+  t.match(await run("rollback", TARGET, "--supervisor", "none"), { code: 0, stdout: /went back to 2\.0\.0/ });
+  const [status] = await events("status");
+  t.match(status, { last_report: { host_id: "harbour-1" }, settings: { host_id: "harbour-1", supervisor: "none" } });
+  t.notOk("supervisor_name" in (status!["settings"] as object), "what described the other supervisor is gone");
+
+  const file = deployedFile(layout, GIVEN_TARGET);
+  if (process.getuid?.() !== 0) return;
+  await chown(file, 61_234, 61_234);
+  t.match((await events("status"))[0], { settings: {} }, "a file of another user says nothing");
 });
 
 t.test("pin keeps what runs, or a version, until unpin", async (t) => {

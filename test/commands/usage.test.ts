@@ -164,5 +164,15 @@ t.test("plan validate says in which line a fault is", async (t) => {
   const { code, stderr } = await sealift("plan validate install.yaml", { cwd });
   t.equal(code, 2);
   t.match(stderr, /steps\[one\].*\(line [45]\)/);
-  t.notMatch(stderr, /--install-plan/);
+  t.notMatch(stderr, /--install-plan|plan validate/);
+});
+
+t.test("plan validate warns of a check that would see the version before", async (t) => {
+  const steps =
+    "  - {id: put, action: install_plugin, plugin: tides}\n  - {id: ok, action: healthcheck, plugin: tides}\n";
+  const plan = `format_version: "1"\nproject_id: tides\nversion: "1"\nsteps:\n${steps}`;
+  const cwd = t.testdir({ "install.yaml": plan });
+  const { code, stderr } = await sealift("plan validate install.yaml", { cwd });
+  t.equal(code, 0);
+  t.match(stderr, /warning: The step ok checks tides/);
 });

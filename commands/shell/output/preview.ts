@@ -1,4 +1,5 @@
 import type { Preview, PreviewedChanges } from "../../../lib/agent/deployment/preview.ts";
+import type { Emit } from "../../../lib/agent/deployment/events.ts";
 import type { DeployOptions } from "../../../lib/agent/deployment/run.ts";
 import type { Source } from "../../../lib/agent/sources/source.ts";
 import { interruptible } from "../base.ts";
@@ -13,24 +14,43 @@ const MAX_DIFFERENCES = 1000;
 
 type Sizes = (bytes: number) => string;
 
-/** Tells what a deployment would do. @returns the exit code that it would have, as far as that can be known */
-export async function showPreview(
+/** Tells what a deployment would do. @returns the exit code */
+export async function showDeploymentPreview(
   source: Source,
   options: DeployOptions,
+  surroundings: Surroundings,
+): Promise<number> {
+  const { preview } = await import("../../../lib/agent/deployment/preview.ts");
+  const perform = (signal: AbortSignal, emit: Emit) => preview(source, { ...options, signal }, emit);
+  return showPreview({ perform, supervisor: options.supervisor.name }, surroundings);
+}
+
+/** How a preview is made and told. */
+interface Previewed {
+  perform: (signal: AbortSignal, emit: Emit) => Promise<Preview>;
+  supervisor: string;
+  /** The words before the version, and those between it and the one that runs. */
+  words?: [string, string];
+}
+
+/**
+ * Tells what a deployment or a rollback would do.
+ *
+ * @returns the exit code that it would have, as far as that can be known
+ */
+export async function showPreview(
+  { perform, supervisor, words = ["would deploy", "over"] }: Previewed,
   { json, print, stderr, fail, done }: Surroundings,
 ): Promise<number> {
-  const [{ preview }, { sizeText }] = await Promise.all([
-    import("../../../lib/agent/deployment/preview.ts"),
-    import("../../../lib/agent/deployment/sentences.ts"),
-  ]);
+  const { sizeText } = await import("../../../lib/agent/deployment/sentences.ts");
   using interrupt = interruptible();
   const lines = await deployLines(stderr);
   const emit = json ? () => undefined : lines.emit;
-  const { changes, error, ...facts } = await preview(source, { ...options, signal: interrupt.signal }, emit);
+  const { changes, error, ...facts } = await perform(interrupt.signal, emit);
   lines.close();
   if (error !== undefined) return fail(error, { dry_run: true, ...facts });
-  if (!json) for (const line of previewLines(facts, changes, options.supervisor.name, sizeText)) print.line(line);
-  return done({ dry_run: true, ...facts, ...(changes !== undefined && recordOf(changes, options.supervisor.name)) });
+  if (!json) for (const line of previewLines(facts, changes, { supervisor, words, sizeText })) print.line(line);
+  return done({ dry_run: true, ...facts, ...(changes !== undefined && recordOf(changes, supervisor)) });
 }
 
 function recordOf({ differences, ...changes }: PreviewedChanges, supervisor: string): Record<string, unknown> {
@@ -52,18 +72,19 @@ function filesIn(differences: NonNullable<PreviewedChanges["differences"]>) {
 function* previewLines(
   { version, previous_version: previous }: Pick<Preview, "version" | "previous_version">,
   changes: PreviewedChanges | undefined,
-  supervisor: string,
-  sizeText: Sizes,
+  { supervisor, words: [would, over], sizeText }: Required<Omit<Previewed, "perform">> & { sizeText: Sizes },
 ): Generator<string, undefined> {
   if (changes === undefined) {
     yield `unchanged: ${version} is already running`;
     return;
   }
   const { fetched, installed, adopted, removed, env_files, differences, steps, collected } = changes;
-  yield `would deploy ${version}${previous === null ? "" : ` over ${previous}`}`;
-  const whole = fetched.full_bytes === null ? "" : ` instead of ${sizeText(fetched.full_bytes)}`;
-  const delta = fetched.delta_from === null ? "" : ` as a delta from ${fetched.delta_from}${whole}`;
-  yield `  fetch     ${sizeText(fetched.bytes)}${delta}`;
+  yield `${would} ${version}${previous === null ? "" : ` ${over} ${previous}`}`;
+  if (fetched !== null) {
+    const whole = fetched.full_bytes === null ? "" : ` instead of ${sizeText(fetched.full_bytes)}`;
+    const delta = fetched.delta_from === null ? "" : ` as a delta from ${fetched.delta_from}${whole}`;
+    yield `  fetch     ${sizeText(fetched.bytes)}${delta}`;
+  }
   const listed: [string, string[]][] = [
     ["install", installed],
     ["adopt", adopted],
@@ -76,7 +97,7 @@ function* previewLines(
   for (const { id, action, plugin, after_switch: after } of steps)
     yield `    ${action}${plugin === null ? "" : ` ${plugin}`} (${id})${after ? ", after the switch" : ""}`;
   if (differences === null) {
-    yield "  files     unknown: the running release has no list of its files";
+    yield "  files     unknown: one of the releases has no list of its files";
     return;
   }
   const { added, changed, removed: gone } = filesIn(differences);

@@ -7,22 +7,17 @@ import type { Attempt, Journal } from "../../releases/journal.ts";
 import { ATTEMPT_FILE } from "../../releases/layout.ts";
 import { nextMoment, type Release, writeRelease } from "../../releases/release.ts";
 import { REST_FOLDER, SourceFolders } from "../../releases/source-folders.ts";
-import { type NewRelease, planSwitch } from "../../releases/switch.ts";
+import { planSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
 import type { Fetched } from "../sources/source.ts";
 import { noSupervisor } from "../supervisors/none.ts";
+import { type Filling, runFillStep } from "./fill-steps.ts";
+import type { Ready } from "./pipeline.ts";
 import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps, unnoticed } from "./plan.ts";
 import { type Arriving, checkRights, descriptorDigests } from "./rights.ts";
 import type { Run } from "./run.ts";
 import type { Staged } from "./stage.ts";
-import { runSteps, type StepContext } from "./steps.ts";
-
-/** A finished release that nothing points to yet, and the steps that are left. */
-export interface Installed extends NewRelease {
-  plan: Pick<OrderedPlan, "stop" | "after">;
-  /** Carries out the steps that are left. */
-  steps: StepContext;
-}
+import { runSteps } from "./steps.ts";
 
 /** Checks the plan of a verified tree against the project root, before anything of it is carried out. */
 export async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promise<OrderedPlan> {
@@ -36,7 +31,7 @@ export async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promi
   await planSwitch(run.layout, attempt.target, plannedItems(plan));
   run.emit({ event: "verify.ok", check: "plan" });
   run.emit({ event: "steps.planned", steps: plannedSteps(plan) });
-  const warning = unnoticed(plan, run.options.supervisor.name);
+  const warning = run.options.supervisor.name === "none" ? undefined : unnoticed(plan);
   if (warning !== undefined) run.emit({ event: "warning", message: warning });
   return plan;
 }
@@ -47,12 +42,10 @@ export async function install(
   staged: Staged,
   journal: Journal,
   previous: Release | undefined,
-): Promise<Installed> {
+): Promise<Ready> {
   const plan = await checkedPlan(run, staged);
-  const filled = await fillRelease(run, staged, plan, { journal, previous });
-  const plugins = filled.items.filter(({ section }) => section === "plugins").map(({ id }) => id);
-  const supervisor = run.options.supervisor.make?.(plugins) ?? noSupervisor();
-  return { items: filled.items, envFiles: filled.envFiles, plan, steps: { ...filled, supervisor } };
+  const { items, envFiles } = await fillRelease(run, staged, plan, { journal, previous });
+  return { items, envFiles, plan };
 }
 
 /**
@@ -65,8 +58,8 @@ export async function fillRelease(
   run: Run,
   staged: Staged,
   plan: OrderedPlan,
-  { journal, previous }: { journal: StepContext["journal"]; previous: Release | undefined },
-): Promise<StepContext> {
+  { journal, previous }: { journal: Filling["journal"]; previous: Release | undefined },
+): Promise<Filling> {
   const { layout, options } = run;
   const { target, release: name } = staged.attempt;
   const asked = { version: staged.attempt.resolved_version!, identity: staged.fetched.identity };
@@ -77,7 +70,7 @@ export async function fillRelease(
   const release = layout.release(target, name);
   await rename(staged.folder, release);
   await rm(join(release, ATTEMPT_FILE));
-  const filling: StepContext = {
+  const filling: Filling = {
     layout,
     journal,
     release,
@@ -94,12 +87,12 @@ export async function fillRelease(
     emit: run.emit,
     signal: run.signal,
   };
-  await runSteps(plan.fill, filling);
+  await runSteps(plan.fill, filling, runFillStep);
   // A provisioner may have made another descriptor of it: this one is what the runtime loads.
   const installed = filling.items.map((item) => ({ ...item, folder: join(release, item.section, item.id) }));
   if (filling.provisioned.size > 0)
     await checkRights(run, asked, previous, { arriving: installed, tree: tree && filling.fetched.tree });
-  await finishRelease(run, filling, staged.attempt, unitsOf(plan));
+  await finishRelease(run, filling, staged.attempt, plan);
   return filling;
 }
 
@@ -118,23 +111,15 @@ function arrivingFrom({ fill }: OrderedPlan, { tree, plugins, extensions }: Fetc
   });
 }
 
-/** The units that the plan starts, restarts or checks: what a rollback to this release brings up again. */
-function unitsOf({ after }: OrderedPlan): (string | null)[] {
-  const supervised = after.flatMap((step) =>
-    step.action === "start" || step.action === "restart" || step.action === "healthcheck" ? [step.plugin ?? null] : [],
-  );
-  return [...new Set(supervised)];
-}
-
 /**
  * The files that people may want to read stay with the release, and so does the rest of a project's tree, as a base for
  * deltas; `release.json` makes it whole.
  */
 async function finishRelease(
   run: Run,
-  context: StepContext,
+  context: Filling,
   { target, release: name, resolved_version: version }: Attempt,
-  units: (string | null)[],
+  { stop, after }: OrderedPlan,
 ): Promise<void> {
   const { fetched, release, items, sourceFolders } = context;
   for (const file of fetched.keep) {
@@ -155,7 +140,7 @@ async function finishRelease(
     version: version!,
     identity: fetched.identity,
     items,
-    units,
+    steps: { stop, after },
     content_sha256: fetched.contentSha256,
     descriptors: await descriptorDigests(release, items),
     ...(isBase && { source_folders: Object.fromEntries(sourceFolders) }),
@@ -168,7 +153,7 @@ async function finishRelease(
  * Collects what unpacking has found about the files of a release. A plugin that was provisioned may have changed, and
  * so may the files that are set apart as its data.
  */
-function contentsOf({ fetched, sourceFolders, provisioned }: StepContext): ContentsOptions {
+function contentsOf({ fetched, sourceFolders, provisioned }: Filling): ContentsOptions {
   const { keep, contentSha256, listing } = fetched;
   const { files, emptyFolders } = listing;
   const folders = new SourceFolders(Object.fromEntries(sourceFolders));

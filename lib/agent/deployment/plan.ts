@@ -23,7 +23,6 @@ export interface PlanScope {
 
 const SUPERVISED = new Set<InstallStep["action"]>(["start", "stop", "restart", "healthcheck"]);
 const AFTER_SWITCH = new Set<InstallStep["action"]>(["start", "restart", "healthcheck"]);
-const CHANGES_WHAT_RUNS = new Set<InstallStep["action"]>(["start", "stop", "restart"]);
 const FILLS_STAGING = new Set<InstallStep["action"]>([
   "prepare",
   "download",
@@ -60,7 +59,7 @@ export const planError =
       faults,
       hint:
         origin === "local"
-          ? "Correct the plan; `sealift plan validate` checks it."
+          ? "Correct the plan and try again."
           : "Ask the publisher to correct deployment/install.yaml.",
     };
     return origin === "local"
@@ -171,7 +170,7 @@ function lateSteps(sorted: readonly InstallStep[], byId: ReadonlyMap<string, Ins
  *
  * @throws `needs_supervisor`
  */
-export function checkSupervised(plan: InstallPlan, supervisor: string, origin: PlanOrigin): void {
+export function checkSupervised(plan: Pick<InstallPlan, "steps">, supervisor: string, origin: PlanOrigin): void {
   const step = plan.steps.find(({ action }) => SUPERVISED.has(action));
   if (supervisor !== "none" || step === undefined) return;
   const message = `The install plan's step ${step.id} (${step.action}) needs a supervisor, and --supervisor is none.`;
@@ -182,16 +181,27 @@ export function checkSupervised(plan: InstallPlan, supervisor: string, origin: P
 }
 
 /**
- * Returns a warning when a plan installs something and has no step by which the supervisor would hear of it.
+ * Returns a warning when a plan installs something that its supervisor does not hear of, or checks what no step before
+ * has started again: the check would look at the version before.
  *
  * @param plan an ordered plan
- * @param supervisor the name of the one that was chosen
  */
-export function unnoticed({ fill, stop, after }: OrderedPlan, supervisor: string): string | undefined {
-  if (supervisor === "none" || plannedItems({ fill }).length === 0) return undefined;
-  if (stop.length > 0 || after.some(({ action }) => CHANGES_WHAT_RUNS.has(action))) return undefined;
+export function unnoticed({ fill, stop, after }: OrderedPlan): string | undefined {
+  if (plannedItems({ fill }).length === 0) return undefined;
+  const restarted = new Set<string | null>();
+  for (const step of after) {
+    if (step.action === "start" || step.action === "restart") restarted.add(step.plugin ?? null);
+    if (step.action !== "healthcheck" || restarted.has(null)) continue;
+    const { plugin } = step;
+    if (plugin === undefined ? restarted.size > 0 : restarted.has(plugin)) continue;
+    return (
+      `The step ${step.id} checks ${plugin ?? "the project"}, and no step before it starts or restarts that: ` +
+      "what still runs is the version before. Add a restart step before it."
+    );
+  }
+  if (restarted.size > 0 || stop.length > 0 || after.some(({ action }) => action === "stop")) return undefined;
   return (
-    `The plan has no start or restart step, so the supervisor (${supervisor}) is not told of this release: ` +
+    "The plan has no start or restart step, so its supervisor is not told of this release: " +
     "what runs goes on unchanged until something else restarts it. Add a restart step to the plan."
   );
 }

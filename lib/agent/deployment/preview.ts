@@ -9,17 +9,18 @@ import { readJournal } from "../../releases/journal.ts";
 import { type Layout, sameItem } from "../../releases/layout.ts";
 import { standing } from "../../releases/links.ts";
 import { isForeignRoot } from "../../releases/project-root.ts";
-import { currentRelease, listReleases, readRelease, type Release } from "../../releases/release.ts";
+import { currentRelease, listReleases, outdatedReleases, readRelease, type Release } from "../../releases/release.ts";
 import { statsOf } from "../../support/files.ts";
 import { type Difference, releaseDifferences } from "../release-diff.ts";
 import type { Source } from "../sources/source.ts";
 import { admit, alreadyRuns } from "./admit.ts";
 import type { AgentEvent, Emit } from "./events.ts";
+import { provisionerOf } from "./fill-steps.ts";
 import { checkedPlan, fillRelease } from "./install.ts";
 import type { OrderedPlan } from "./plan.ts";
-import { beginRun, type DeployOptions, errorOf, type Run } from "./run.ts";
+import { beginRun, type Deployed, type DeployOptions, errorOf, type Run } from "./run.ts";
 import { stage, type Staged } from "./stage.ts";
-import { pluginOf, provisionerOf } from "./steps.ts";
+import { pluginOf } from "./steps.ts";
 import { checkSupervisor } from "./supervision.ts";
 
 /** The bytes that were fetched, and so would be. */
@@ -33,7 +34,8 @@ export interface PreviewedFetch {
 
 /** The changes that a deployment would make. */
 export interface PreviewedChanges {
-  fetched: PreviewedFetch;
+  /** Null of a rollback, which fetches nothing. */
+  fetched: PreviewedFetch | null;
   /** Paths below the project root, as are those of the next three. */
   installed: string[];
   /** Real folders that would become the first release. */
@@ -90,10 +92,7 @@ export async function preview(source: Source, options: DeployOptions, listener: 
     await checkSupervisor(begun);
     await isForeignRoot(begun.layout, begun.options);
     await checkWritable(begun.layout.root);
-    if ((await readJournal(begun.layout)) !== undefined) {
-      const message = "A deployment in this project root is under way or was interrupted; a real run ends it first.";
-      begun.emit({ event: "warning", message });
-    }
+    await warnOfJournal(begun);
     previous = await currentRelease(begun.layout, source.target);
     const kept = await listReleases(begun.layout, source.target);
     folder = await mkdtemp(join(tmpdir(), "sealift-dry-run-"));
@@ -108,6 +107,13 @@ export async function preview(source: Source, options: DeployOptions, listener: 
   } finally {
     if (folder !== tmpdir()) await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Warns where a journal says that something else is going on in the project root. */
+export async function warnOfJournal({ layout, emit }: Run<Deployed>): Promise<void> {
+  if ((await readJournal(layout)) === undefined) return;
+  const message = "A deployment in this project root is under way or was interrupted; a real run ends it first.";
+  emit({ event: "warning", message });
 }
 
 const versions = ({ draft }: Run, previous: Release | undefined) => ({
@@ -142,8 +148,6 @@ async function carryOut(
   for (const item of items)
     if ((await standing(layout, target, item)) === "folder") adopted.push(`${item.section}/${item.id}`);
   const dropped = (previous?.items ?? []).filter((old) => !items.some((item) => sameItem(item, old)));
-  const steps = (of: readonly InstallStep[], afterSwitch: boolean): PreviewedChanges["steps"] =>
-    of.map((step) => ({ id: step.id, action: step.action, plugin: pluginOf(step), after_switch: afterSwitch }));
   return {
     fetched,
     installed: items.map(({ section, id }) => `${section}/${id}`),
@@ -152,9 +156,13 @@ async function carryOut(
     env_files: [...envFiles.keys()].map((id) => `plugins/${id}.env`),
     differences: (await releaseDifferences(layout, target, [previous, release], { onlySent: true })) ?? null,
     steps: [...steps([...plan.fill, ...plan.stop], false), ...steps(plan.after, true)],
-    collected: kept.slice(Math.max(0, options.keepReleases - 1)).map(({ version }) => version),
+    collected: outdatedReleases([release, ...kept], release.name, options.keepReleases).map(({ version }) => version),
   };
 }
+
+/** The steps of a plan as a preview tells them. */
+export const steps = (of: readonly InstallStep[], afterSwitch: boolean): PreviewedChanges["steps"] =>
+  of.map((step) => ({ id: step.id, action: step.action, plugin: pluginOf(step), after_switch: afterSwitch }));
 
 /**
  * The first steps of a plan without the operator's programs, which only have to be there, and without steps that need

@@ -5,13 +5,12 @@ import { targetName } from "../../contract/target.ts";
 import type { Item } from "../../releases/layout.ts";
 import { removeOwnLink, syncLinks } from "../../releases/links.ts";
 import { removeTree } from "../../releases/open-folder.ts";
-import { currentRelease, listReleases, removeRelease } from "../../releases/release.ts";
+import { currentRelease, listReleases, namedUnits, removeRelease } from "../../releases/release.ts";
 import { ifThere } from "../../support/files.ts";
-import { noSupervisor } from "../supervisors/none.ts";
 import type { Emit } from "./events.ts";
 import { endInterrupted, recover } from "./interrupted.ts";
 import { beginRun, type DeployOptions, lockRoot, lockTarget, openRoot } from "./run.ts";
-import { checkSupervisor } from "./supervision.ts";
+import { checkSupervisor, pluginsAmong, supervisorOf } from "./supervision.ts";
 
 /** A target that is to leave this host. */
 export interface RemovedTarget {
@@ -53,10 +52,11 @@ export async function removeTarget(
   const running = await currentRelease(layout, target);
   const releases = await listReleases(layout, target);
   const items = [running, ...releases].flatMap((release): readonly Item[] => release?.items ?? []);
-  const plugins = [...new Set(items.flatMap(({ section, id }) => (section === "plugins" ? id : [])))];
-  if (running !== undefined && run.options.supervisor.name !== "none") {
-    const supervisor = run.options.supervisor.make?.(plugins) ?? noSupervisor();
-    for (const unit of running.units ?? plugins) await supervisor.stop(unit, signal);
+  const plugins = [...new Set(pluginsAmong(items))];
+  const { supervisor } = run.options;
+  if (running !== undefined && supervisor.name !== "none") {
+    const units = supervisor.name === "runtime" || running.steps === undefined ? plugins : namedUnits(running);
+    for (const unit of units) await supervisorOf(supervisor, items).stop(unit, signal);
   }
   for (const item of items) await removeOwnLink(layout, target, item);
   await rm(layout.current(target), { force: true });
@@ -67,7 +67,7 @@ export async function removeTarget(
   if (purge) {
     for (const item of items) await removeTree(layout.data(item));
     for (const id of plugins) await rm(layout.envFile(id), { force: true });
-    await rm(layout.trust(target), { force: true });
+    for (const end of [".pub", ".proof"]) await rm(layout.trust(target).replace(/\.pub$/, end), { force: true });
     for (const folder of [layout.reports(target), layout.outbox(target)])
       await rm(folder, { recursive: true, force: true });
   }
@@ -79,6 +79,7 @@ async function removeState(sealift: string, target: string): Promise<void> {
   const folder = join(sealift, "state");
   const own = [
     `${target}.json`,
+    `deployed-${target}.json`,
     `pin-${target}.json`,
     `watch-${target}.json`,
     `rights-${target}.json`,

@@ -1,120 +1,57 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
+import { damagedFile, itemDigests } from "../../releases/contents.ts";
 import { Journal } from "../../releases/journal.ts";
-import { OPERATOR, quarantine } from "../../releases/quarantine.ts";
-import { currentRelease, listReleases, type Release, runningVersion } from "../../releases/release.ts";
-import { switchRelease } from "../../releases/switch.ts";
-import { reportOf } from "../reports/draft.ts";
-import { recordReport } from "../reports/report.ts";
-import { noSupervisor } from "../supervisors/none.ts";
+import { heldBack, OPERATOR, quarantine, type QuarantineEntry, readQuarantine } from "../../releases/quarantine.ts";
+import { listReleases, type Release } from "../../releases/release.ts";
+import { planSwitch } from "../../releases/switch.ts";
 import type { Emit } from "./events.ts";
-import { endInterrupted, recover } from "./interrupted.ts";
-import {
-  beginRun,
-  type DeployOptions,
-  type DeployResult,
-  errorOf,
-  lockRoot,
-  lockTarget,
-  openRoot,
-  refused,
-  type Run,
-} from "./run.ts";
-import { settle } from "./settle.ts";
-import { healthcheck, tellStep } from "./steps.ts";
-import { undo } from "./undo.ts";
+import { endInterrupted } from "./interrupted.ts";
+import { type Ending, perform, type Ready, switchOver, unchanged } from "./pipeline.ts";
+import { checkSupervised, plannedSteps } from "./plan.ts";
+import { rollbackSteps, stepsOf } from "./rollback-steps.ts";
+import { type Deployed, type DeployOptions, type DeployResult, lockRoot, type Run } from "./run.ts";
 
-/** The target of a rollback: nothing is resolved or fetched, and no hub is asked. */
+/** The target of a rollback: nothing is fetched, and no hub is asked. */
 export interface KeptTarget {
   kind: LocalReport["kind"];
   slug: string;
-  /** A kept release or its version; without one, the release that ran before. */
+  /** A kept release or its version; without one, the newest kept release of an earlier version. */
   to?: string | undefined;
 }
 
-type KeptRun = Run<{
-  kind: LocalReport["kind"];
-  slug: string;
-  target: `${LocalReport["kind"]}-${string}`;
-  requestedVersion: string;
-}>;
+type KeptRun = Run<Deployed & { to: string | undefined }>;
 
-/** Seconds that one check of a unit may take after a rollback, and how often a failed one is tried again. */
-const CHECK_SECONDS = 30;
-const CHECK_RETRIES = 3;
+/** The subject of a rollback as a run takes it. */
+export const keptSource = ({ kind, slug, to }: KeptTarget): KeptRun["source"] => ({
+  ...{ kind, slug, target: targetName({ kind, slug }), requestedVersion: to ?? "previous", isRollback: true, to },
+});
 
 /**
- * Goes back to a release that is kept on this host: one switch, restarts, health checks, and a report that the next run
- * sends. When the kept release does not work, what ran before is brought back. It never throws. The version that was
- * left is held back, so that a watch waits for a newer one, for `retry` or for `resume`.
+ * A deployment backwards: goes to a release that is kept on this host, with the steps of that release, completed for
+ * all that the two differ in, and with health checks. When it does not work, what ran before is brought back. The hub
+ * gets the report from the next run. It never throws. The version that was left is held back, so that a watch waits for
+ * a newer one, for `retry` or for `resume`.
  */
-export async function rollback(
-  { kind, slug, to }: KeptTarget,
-  options: DeployOptions,
-  listener: Emit,
-): Promise<DeployResult> {
-  const run = beginRun(
-    { kind, slug, target: targetName({ kind, slug }), requestedVersion: to ?? "previous", isRollback: true },
-    options,
-    listener,
-  );
-  const { previous, ...result } = await inRoot(run, to).catch((thrown: unknown) => refused(run, thrown));
-  return {
-    status: result.outcome === "failed" || result.outcome === "rolled_back" ? result.outcome : "success",
-    version: run.draft.version,
-    previous_version: previous?.version ?? null,
-    deployment_id: run.id,
-    ...result,
-  };
+export function rollback(kept: KeptTarget, options: DeployOptions, listener: Emit): Promise<DeployResult> {
+  // Nothing new comes, so nothing old has to go.
+  return perform(keptSource(kept), { ...options, keepReleases: Infinity }, listener, {
+    name: "rollback",
+    // A mistyped release is refused at once, whatever else is going on.
+    precheck: async (run) => void (await chooseRelease(run, undefined)),
+    follow,
+  });
 }
 
-type Ending = Pick<DeployResult, "outcome" | "release" | "report" | "error"> & { previous: Release | undefined };
-
-/** @throws DeploymentError `root_foreign`, `root_unusable`, and the file system's errors */
-async function inRoot(begun: KeptRun, to: string | undefined): Promise<Ending> {
-  await using run = await openRoot(begun);
-  return await goBack(run, to).catch(async (thrown: unknown) => failed(run, errorOf(run, thrown), undefined));
-}
-
-/** @throws what goes wrong before it is known what runs */
-async function goBack(run: KeptRun, to: string | undefined): Promise<Ending> {
+async function follow(run: KeptRun, previous: Release | undefined): Promise<Ending> {
   const { source, layout, options, emit } = run;
-  await using _turn = await lockTarget(run);
-  await recover(run);
-  const previous = await currentRelease(layout, source.target);
-  try {
-    const release = chosen(await listReleases(layout, source.target), previous, to);
-    emit({ event: "resolve.ok", version: release.version, running_version: previous?.version ?? null });
-    if (release.name === previous?.name) {
-      const report = await recordReport(run, reportOf(run, { status: "success", running: release.version }), true);
-      return { outcome: "unchanged", release: release.name, report, previous };
-    }
-    await using _root = await lockRoot(run);
-    await endInterrupted(layout, options.supervisor, emit);
-    return await switchTo(run, release, previous);
-  } catch (thrown) {
-    return await failed(run, errorOf(run, thrown), previous);
-  }
-}
-
-/** The release to go back to. @throws DeploymentError `no_release` */
-export function chosen(releases: readonly Release[], running: Release | undefined, to: string | undefined): Release {
-  const kept = releases.map(({ name, version }) => `${name} (${version})`).join(", ");
-  const found =
-    to === undefined
-      ? releases.find(({ created_at: at }) => running === undefined || at < running.created_at)
-      : (releases.find(({ name }) => name === to) ?? releases.find(({ version }) => version === to));
-  if (found !== undefined) return found;
-  throw deploymentError(
-    "no_release",
-    to === undefined ? "No release from before the running one is kept." : `No release ${to} is kept.`,
-    { hint: kept === "" ? "Nothing is kept on this host." : `Kept are ${kept}.` },
-  );
-}
-
-async function switchTo(run: KeptRun, release: Release, previous: Release | undefined): Promise<Ending> {
-  const { source, layout, options, emit, signal } = run;
+  const release = await chooseRelease(run, previous);
+  emit({ event: "resolve.ok", version: release.version, running_version: previous?.version ?? null });
+  if (release.name === previous?.name) return await unchanged(run, release);
+  const ready = await readyToGoBack(run, previous, release);
+  await using _root = await lockRoot(run);
+  await endInterrupted(layout, options.supervisor, emit);
   const attempt = {
     v: 1 as const,
     ...{ deployment_id: run.id, target: source.target, kind: source.kind, slug: source.slug },
@@ -122,62 +59,92 @@ async function switchTo(run: KeptRun, release: Release, previous: Release | unde
     ...{ started_at: run.startedAt, release: release.name },
   };
   const journal = await Journal.begin(layout, attempt, previous?.name ?? null, { keepsRelease: true });
-  try {
-    signal.throwIfAborted();
-    emit({ event: "switch.started", release: release.name, previous: previous?.name ?? null });
-    await switchRelease(journal, { items: release.items, envFiles: new Map() });
-    emit({ event: "switch.done", release: release.name });
-    await bringUp(run, journal, release, previous);
-    signal.throwIfAborted();
-  } catch (thrown) {
-    throw await undo(run, journal, errorOf(run, thrown));
-  }
-  const report = await settle(run, journal);
+  const ending = await switchOver(run, journal, previous, { prepare: async () => ready });
   await holdBack(run, release, previous);
-  return { outcome: "deployed", release: release.name, report, previous };
+  return ending;
 }
 
-const pluginsOf = ({ items }: Release): string[] =>
-  items.filter(({ section }) => section === "plugins").map(({ id }) => id);
+/** The release to go to. @throws DeploymentError `no_release` */
+export async function chooseRelease({ layout, source }: KeptRun, running: Release | undefined): Promise<Release> {
+  const { target, to } = source;
+  const releases = await listReleases(layout, target);
+  if (to !== undefined) return keptRelease(releases, running, to);
+  const found = earlierRelease(releases, running, await readQuarantine(layout, target));
+  if (found === undefined) throw noRelease("No release of an earlier version is kept.", releases);
+  return found;
+}
 
 /**
- * Restarts and checks the units that the release's plan had restarted, and stops those that only the release before
- * had.
+ * Finds a kept release by its name or its version: the running one, if it is of that version, else the newest.
+ *
+ * @throws DeploymentError `no_release`
  */
-async function bringUp(
-  { options, emit, signal }: KeptRun,
-  journal: Journal,
-  release: Release,
+export function keptRelease(releases: readonly Release[], running: Release | undefined, wanted: string): Release {
+  const ofVersion = running?.version === wanted ? running : releases.find(({ version }) => version === wanted);
+  const found = releases.find(({ name }) => name === wanted) ?? ofVersion;
+  if (found === undefined) throw noRelease(`No release ${wanted} is kept.`, releases);
+  return found;
+}
+
+function noRelease(message: string, releases: readonly Release[]): SealiftError {
+  const kept = releases.map(({ name, version }) => `${name} (${version})`).join(", ");
+  return deploymentError("no_release", message, {
+    hint: kept === "" ? "Nothing is kept on this host." : `Kept are ${kept}. Name one with --to.`,
+  });
+}
+
+/** The newest release from before the running one that is of another version, and of none that is held back. */
+export const earlierRelease = (
+  releases: readonly Release[],
+  running: Release | undefined,
+  held: readonly QuarantineEntry[],
+): Release | undefined =>
+  releases.find(
+    ({ version, identity, created_at: at }) =>
+      (running === undefined || (at < running.created_at && version !== running.version)) &&
+      heldBack(held, version, identity) === undefined,
+  );
+
+/**
+ * Checks that a rollback can be carried out, before anything is changed.
+ *
+ * @throws DeploymentError `release_damaged`, `needs_supervisor`, `id_taken`
+ */
+export async function readyToGoBack(
+  { source, layout, options, emit, signal }: KeptRun,
   previous: Release | undefined,
-): Promise<void> {
-  if (options.supervisor.name === "none") return;
-  const supervisor = options.supervisor.make?.(pluginsOf(release)) ?? noSupervisor();
-  const unitsOf = (of: Release): readonly (string | null)[] => of.units ?? pluginsOf(of);
-  const units = unitsOf(release);
-  const act = async (action: "stop" | "restart", unit: string | null): Promise<void> => {
-    const step = { id: `${action}-${unit ?? "project"}`, action, ...(unit !== null && { plugin: unit }) };
-    await tellStep({ ...step, depends_on: [], snapshot: false }, emit, async () => {
-      await journal.touch(unit);
-      await supervisor[action](unit, signal);
+  release: Release,
+): Promise<Ready> {
+  const { target } = source;
+  const supervisor = options.supervisor.name;
+  const folder = layout.release(target, release.name);
+  const damage = await damagedFile(folder, release, false);
+  if (damage !== undefined) {
+    const message = `The kept release ${release.name} cannot be gone back to: ${damage}.`;
+    throw deploymentError("release_damaged", message, {
+      hint: "Nothing was switched. Name another kept release with --to, or deploy the version again.",
     });
-  };
-  const left = previous === undefined ? [] : unitsOf(previous).filter((unit) => !units.includes(unit));
-  for (const unit of left) await act("stop", unit);
-  for (const unit of units) await act("restart", unit);
-  for (const unit of units) {
-    const step = {
-      id: `check-${unit ?? "project"}`,
-      ...{
-        action: "healthcheck" as const,
-        timeout: CHECK_SECONDS,
-        retries: CHECK_RETRIES,
-        depends_on: [],
-        snapshot: false,
-      },
-      ...(unit !== null && { plugin: unit }),
-    };
-    await tellStep(step, emit, () => healthcheck(step, { supervisor, emit, signal }));
   }
+  const { stop, after } = stepsOf(release);
+  checkSupervised({ steps: [...stop, ...after] }, supervisor, "local");
+  await planSwitch(layout, target, release.items);
+  const [before, now] = await Promise.all([
+    previous && itemDigests(layout.release(target, previous.name), previous),
+    itemDigests(folder, release),
+  ]);
+  const changed = (plugin: string): boolean => {
+    const digest = now.get(`plugins/${plugin}`);
+    return digest === undefined || digest !== before?.get(`plugins/${plugin}`);
+  };
+  const idle = new Set(await options.supervisor.make?.([]).idle?.(signal));
+  const plan = rollbackSteps(previous, release, { changed, idle }, supervisor);
+  emit({ event: "steps.planned", steps: plannedSteps({ fill: [], ...plan }) });
+  if (supervisor === "none") {
+    const left = previous === undefined ? "what ran before" : previous.version;
+    const message = `No supervisor is chosen, so nothing is restarted: ${left} runs on until something restarts it.`;
+    emit({ event: "warning", message });
+  }
+  return { items: release.items, envFiles: new Map(), plan };
 }
 
 /** A watch must not take back at once what a person has left. */
@@ -185,22 +152,10 @@ async function holdBack({ layout, source, emit }: KeptRun, to: Release, left: Re
   if (left === undefined || left.version === to.version || left.created_at < to.created_at) return;
   const reason = `A person went back from it to ${to.version}.`;
   const { version, identity } = left;
+  const at = new Date().toISOString();
   try {
-    await quarantine(layout, source.target, {
-      version,
-      identity,
-      code: OPERATOR,
-      reason,
-      at: new Date().toISOString(),
-    });
+    await quarantine(layout, source.target, { version, identity, code: OPERATOR, reason, at });
   } catch (error) {
     emit({ event: "warning", message: `${version} is not held back: ${(error as Error).message}.` });
   }
-}
-
-async function failed(run: KeptRun, error: SealiftError, previous: Release | undefined): Promise<Ending> {
-  const outcome = error.code === "rolled_back" ? "rolled_back" : "failed";
-  const running = await runningVersion(run.layout, run.source.target);
-  const report = await recordReport(run, reportOf(run, { status: outcome, error, running }), false);
-  return { outcome, release: previous?.name ?? null, report, previous, error };
 }

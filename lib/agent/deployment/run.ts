@@ -6,6 +6,7 @@ import { DEPLOYMENT_DEFAULTS, type Durability } from "../../contract/deployment-
 import { asSealiftError, deploymentError, SealiftError } from "../../contract/errors.ts";
 import type { Notifiers, Provisioners } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import type { Settings } from "../../releases/deployed.ts";
 import { type Layout, layoutOf } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
 import { openProjectRoot } from "../../releases/project-root.ts";
@@ -19,6 +20,8 @@ export interface DeployOptions {
   projectRoot: string;
   hostId: string;
   supervisor: SupervisorChoice;
+  /** Options to keep with the target, for a rollback: by their keys, and never a secret. */
+  settings?: Settings;
   provisioners?: Provisioners;
   notifiers?: Notifiers;
   /**
@@ -50,6 +53,7 @@ export interface DeployOptions {
 }
 
 export const DEPLOY_DEFAULTS = {
+  settings: {},
   provisioners: {},
   notifiers: {},
   limits: DEFAULT_LIMITS,

@@ -1,3 +1,4 @@
+import { rememberDeployed } from "../../releases/deployed.ts";
 import { forgetRights } from "../../releases/held-rights.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { releaseFromQuarantine } from "../../releases/quarantine.ts";
@@ -16,6 +17,11 @@ export async function settle(run: Run<Deployed>, journal: Journal): Promise<stri
   const { layout, options, emit } = run;
   const { release, target, resolved_version: version } = journal.entry;
   const report = reportOf(run, { status: "success", running: version });
+  try {
+    await rememberDeployed(layout, target, { version: version!, release, settings: options.settings });
+  } catch (error) {
+    emit({ event: "warning", message: `The settings of this deployment are not kept: ${(error as Error).message}.` });
+  }
   await journal.note({ phase: "committed", report });
   emit({ event: "commit.done", release });
   await finishSwitch(journal);

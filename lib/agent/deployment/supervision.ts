@@ -1,6 +1,40 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
+import { itemDigests } from "../../releases/contents.ts";
+import type { Item } from "../../releases/layout.ts";
+import { releaseName } from "../../releases/names.ts";
 import { saysOfTheRelease } from "../../releases/quarantine.ts";
+import { readRelease } from "../../releases/release.ts";
+import { noSupervisor } from "../supervisors/none.ts";
+import type { Supervisor, SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Deployed, Run } from "./run.ts";
+
+/** Returns the ids of the plugins among items. */
+export const pluginsAmong = (items: readonly Item[]): string[] =>
+  items.filter(({ section }) => section === "plugins").map(({ id }) => id);
+
+/** Makes a supervisor for the units of these items. */
+export const supervisorOf = (choice: SupervisorChoice, items: readonly Item[]): Supervisor =>
+  choice.make?.(pluginsAmong(items)) ?? noSupervisor();
+
+/** Makes a supervisor for a release that is switched to: its checks refuse a plugin that runs from another one. */
+export function supervisorOfRelease(
+  { layout, source, options }: Run<Deployed>,
+  name: string,
+  items: readonly Item[],
+): Supervisor {
+  const digestOf = async (release: string, plugin: string): Promise<string | undefined> => {
+    const record = await readRelease(layout, source.target, release);
+    const digests = record && (await itemDigests(layout.release(source.target, release), record));
+    return digests?.get(`plugins/${plugin}`);
+  };
+  const isCurrent = async (plugin: string, release: string): Promise<boolean> => {
+    if (release === name) return true;
+    if (!releaseName.safeParse(release).success) return false;
+    const digest = await digestOf(name, plugin);
+    return digest !== undefined && digest === (await digestOf(release, plugin));
+  };
+  return options.supervisor.make?.(pluginsAmong(items), isCurrent) ?? noSupervisor();
+}
 
 /** Asks the chosen supervisor whether it can work. @returns the error that tells why it cannot */
 async function trouble({ options, signal }: Run<Deployed>, cause?: SealiftError): Promise<SealiftError | undefined> {
@@ -14,7 +48,7 @@ async function trouble({ options, signal }: Run<Deployed>, cause?: SealiftError)
 }
 
 /**
- * Refuses a deployment before anything is fetched when its supervisor cannot work.
+ * Refuses a run before anything is changed when its supervisor cannot work.
  *
  * @throws DeploymentError `supervisor_unavailable`
  */
@@ -24,6 +58,6 @@ export async function checkSupervisor(run: Run<Deployed>): Promise<void> {
 }
 
 /** Returns the error to blame for a failed step: that of the host when its supervisor has stopped working meanwhile. */
-export async function blamed(run: Run, error: SealiftError): Promise<SealiftError> {
+export async function blamed(run: Run<Deployed>, error: SealiftError): Promise<SealiftError> {
   return saysOfTheRelease(error) ? ((await trouble(run, error)) ?? error) : error;
 }

@@ -1,18 +1,15 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import type { Journal, JournalEntry } from "../../releases/journal.ts";
-import type { Item, Layout } from "../../releases/layout.ts";
+import type { Layout } from "../../releases/layout.ts";
 import { currentName, currentRelease } from "../../releases/release.ts";
 import { undoSwitch } from "../../releases/switch.ts";
-import { noSupervisor } from "../supervisors/none.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Emit } from "./events.ts";
 import type { Deployed, Run } from "./run.ts";
+import { pluginsAmong, supervisorOf } from "./supervision.ts";
 
 /** Milliseconds that an undo may take to bring units back; nothing interrupts it. */
 const UNDO_LIMIT_MS = 300_000;
-
-const pluginsAmong = (items: readonly Item[]): string[] =>
-  items.filter(({ section }) => section === "plugins").map(({ id }) => id);
 
 /**
  * Restarts the units that an undone deployment touched, so that they run what the links name now. Failures are
@@ -27,8 +24,8 @@ export async function bringBack(
   if (entry.touched.length === 0 || supervisor.name === "none") return;
   const switched = entry.phase === "switching";
   const previous = pluginsAmong(entry.previous_items);
-  const installed = switched ? previous : pluginsAmong((await currentRelease(layout, entry.target))?.items ?? []);
-  const units = supervisor.make?.(installed) ?? noSupervisor();
+  const running = switched ? entry.previous_items : ((await currentRelease(layout, entry.target))?.items ?? []);
+  const units = supervisorOf(supervisor, running);
   const signal = AbortSignal.timeout(UNDO_LIMIT_MS);
   for (const unit of entry.touched) {
     const remains = !switched || (unit === null ? previous.length > 0 : previous.includes(unit));

@@ -2,7 +2,7 @@ import { isTransient } from "../../client/retry.ts";
 import { RuntimeClient, type RuntimeClientOptions } from "../../client/runtime-client.ts";
 import { deploymentError, SealiftError } from "../../contract/errors.ts";
 import type { RUNTIME_CODES } from "../../contract/surfaces/runtime.ts";
-import { READY_TIMEOUT_MS, type Supervisor } from "./supervisor.ts";
+import { type IsCurrent, READY_TIMEOUT_MS, type Supervisor } from "./supervisor.ts";
 
 /** Answers of a runtime that works, and cannot run this version of the plugin: the version is to blame. */
 const OF_THE_VERSION = new Set<string>([
@@ -23,7 +23,11 @@ const OF_THE_VERSION = new Set<string>([
  * A Sealift runtime, through surface C: start is load, stop is unload, restart is reload (load for a plugin that is new
  * to it). The project's own unit is every plugin that it has installed.
  */
-export function runtimeSupervisor(options: RuntimeClientOptions, installed: readonly string[]): Supervisor {
+export function runtimeSupervisor(
+  options: RuntimeClientOptions,
+  installed: readonly string[],
+  isCurrent?: IsCurrent,
+): Supervisor {
   const client = (signal?: AbortSignal): RuntimeClient => new RuntimeClient({ ...options, ...(signal && { signal }) });
   const each = (plugin: string | null): readonly string[] => (plugin === null ? installed : [plugin]);
   const failed = (doing: string, plugin: string, error: unknown): unknown => {
@@ -43,6 +47,10 @@ export function runtimeSupervisor(options: RuntimeClientOptions, installed: read
         signal?.throwIfAborted();
         return (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
       }
+    },
+    async idle(signal) {
+      const { plugins } = await client(signal).status();
+      return plugins.filter(({ state }) => state === "idle").map(({ name }) => name);
     },
     async start(plugin, signal) {
       for (const id of each(plugin)) {
@@ -89,6 +97,8 @@ export function runtimeSupervisor(options: RuntimeClientOptions, installed: read
           if (found === undefined) return `the runtime does not know the plugin ${id}`;
           if (found.state !== "loaded")
             return `the plugin ${id} is ${found.state}${found.error ? `: ${found.error}` : ""}`;
+          if (found.release && installed.includes(id) && (await isCurrent?.(id, found.release)) === false)
+            throw oldReleaseRuns(id, found.release);
           const health = checks[id] ?? checks[`plugin:${id}`];
           if (health !== undefined && health.status === "unhealthy")
             return `the plugin ${id} is unhealthy: ${health.message ?? "no reason given"}`;
@@ -96,8 +106,14 @@ export function runtimeSupervisor(options: RuntimeClientOptions, installed: read
         return undefined;
       } catch (error) {
         signal?.throwIfAborted();
+        if (error instanceof SealiftError && error.code === "old_release_runs") throw error;
         return error instanceof Error ? error.message : String(error);
       }
     },
   };
 }
+
+const oldReleaseRuns = (plugin: string, release: string): SealiftError =>
+  deploymentError("old_release_runs", `The runtime still runs ${plugin} from the release ${release}.`, {
+    hint: "Restart it before the healthcheck: add a restart step to the plan. If it has one, --runtime-url may name the runtime of another project root.",
+  });

@@ -16,22 +16,31 @@ export interface Supervisor {
   start(plugin: string | null, signal?: AbortSignal): Promise<void>;
   stop(plugin: string | null, signal?: AbortSignal): Promise<void>;
   restart(plugin: string | null, signal?: AbortSignal): Promise<void>;
+  /** Lists the plugins that are stopped on purpose, where the supervisor knows plugins of no plan, too. */
+  idle?(signal?: AbortSignal): Promise<string[]>;
   /**
    * One check.
    *
    * @param timeoutMs how long it may take
    * @returns undefined when healthy, else what is wrong
+   * @throws DeploymentError `old_release_runs` where the supervisor knows that another release runs
    */
   check(plugin: string | null, timeoutMs: number, signal?: AbortSignal): Promise<string | undefined>;
 }
 
 export type SupervisorName = "none" | "runtime" | "systemd" | "docker" | "kubernetes";
 
+/** Tells whether a plugin of another release is the one that was switched to, file by file. */
+export type IsCurrent = (plugin: string, release: string) => Promise<boolean>;
+
 /** The supervisor of a host's plugins, as an operator chose it. */
 export interface SupervisorChoice {
   name: SupervisorName;
-  /** @param installed the plugins that the project's own unit stands for, where a supervisor knows plugins only */
-  make?: (installed: readonly string[]) => Supervisor;
+  /**
+   * @param installed the plugins that the project's own unit stands for, where a supervisor knows plugins only
+   * @param isCurrent lets a check refuse a plugin that runs from an earlier release
+   */
+  make?: (installed: readonly string[], isCurrent?: IsCurrent) => Supervisor;
 }
 
 /** Milliseconds that a supervisor's program may take to start, stop or restart a unit. */

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import { deploymentError, usageError } from "../../contract/errors.ts";
 import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
-import { currentRelease } from "../../releases/release.ts";
+import { currentRelease, namedUnits } from "../../releases/release.ts";
 import { LineCutter } from "../../support/lines.ts";
 import { childEnvironment } from "../deployment/child-program.ts";
 import { type LogCommand, logCommands, type LogRequest } from "./log-commands.ts";
@@ -38,7 +38,7 @@ export async function targetLogCommands(
       hint: `It has ${installed.join(", ")}.`,
     });
   }
-  const units = [plugins, release.units ?? [], installed].find((found) => found.length > 0) ?? [];
+  const units = [plugins, [...namedUnits(release)], installed].find((found) => found.length > 0) ?? [];
   return logCommands({ ...request, units });
 }
 

@@ -20,9 +20,7 @@ export async function goBack(
   await deployments.alone(resolve(options.projectRoot), async () => {
     signal.throwIfAborted();
     const started = performance.now();
-    // Nothing new comes, so nothing old has to go.
-    const own = { ...options, keepReleases: Infinity, signal };
-    const result = await rollback({ kind, slug }, own, (event) => emit({ ...event, target: name }));
+    const result = await rollback({ kind, slug }, { ...options, signal }, (event) => emit({ ...event, target: name }));
     emit(doneEvent(name, result, started));
   });
 }

@@ -73,6 +73,19 @@ const operatorCommand = (timeout: number) =>
     timeout: z.number().positive().max(86_400).default(timeout),
   });
 
+/** Returns the unit of a step that a supervisor carries out: a plugin, or null for the project's own. */
+export function unitOf(step: InstallStep): string | null | undefined {
+  switch (step.action) {
+    case "start":
+    case "stop":
+    case "restart":
+    case "healthcheck":
+      return step.plugin ?? null;
+    default:
+      return undefined;
+  }
+}
+
 /** `provisioners.yaml`: plugin id → the operator's command for it. */
 export const provisioners = z.record(pluginId, operatorCommand(300));
 /** `notifiers.yaml`: event → the operator's command for it. */

@@ -100,6 +100,8 @@ export const pluginStatus = z.object({
   version: z.string().nullable(),
   mode: executionMode.nullable(),
   state: pluginState,
+  /** The agent's release that a loaded plugin was loaded from. Absent where no agent has deployed it. */
+  release: z.string().optional(),
   uptime_seconds: z.number().nonnegative(),
   pid: z.int().optional(),
   restarts: z.int().optional(),

@@ -12,3 +12,8 @@ export interface PluginLocation {
    */
   hostData: string | undefined;
 }
+
+/** Returns the release that a plugin stands in: none where no agent has deployed it. */
+export function releaseOf({ folder }: PluginLocation): string | undefined {
+  return /\/\.sealift\/releases\/[^/]+\/([^/]+)\/plugins\/[^/]+$/.exec(folder)?.[1];
+}

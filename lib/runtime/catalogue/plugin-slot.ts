@@ -4,7 +4,7 @@ import { RateLimit } from "../calls/rate-limit.ts";
 import type { RuntimeFault } from "../guest/fault.ts";
 import type { PluginInstance } from "../lifecycle/instance.ts";
 import { ModuleLoader } from "../trusted/module-loader.ts";
-import type { PluginLocation } from "./plugin-location.ts";
+import { type PluginLocation, releaseOf } from "./plugin-location.ts";
 
 export type Retry = Descriptor["runtime"]["retry"];
 
@@ -67,6 +67,7 @@ export class PluginSlot {
       version: this.descriptor?.version ?? null,
       mode: this.instance?.mode ?? this.descriptor?.execution_mode ?? null,
       state: this.state,
+      ...(this.instance && { release: releaseOf(this.location) }),
       uptime_seconds: Math.round(uptime * 1000) / 1000,
       ...this.instance?.facts(),
       ...(this.fault && { error: this.fault.message, error_code: this.fault.code }),

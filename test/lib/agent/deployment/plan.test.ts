@@ -82,14 +82,31 @@ t.test("without a supervisor a supervised step is refused, whatever its place", 
 
 t.test("a supervisor that no step tells of a new release is a warning", async (t) => {
   const install = "\n  - {id: a, action: install_plugin, plugin: a}";
-  const warning = (steps: string, supervisor = "runtime") =>
-    unnoticed(orderPlan(parsePlan(plan(steps), "f", "artifact"), scope, "artifact"), supervisor);
-  t.match(warning(install), /no start or restart step, so the supervisor \(runtime\) is not told of this release/);
-  t.match(warning(`${install}\n  - {id: b, action: healthcheck}`, "systemd"), /\(systemd\) is not told/);
+  const warning = (steps: string) => unnoticed(orderPlan(parsePlan(plan(steps), "f", "artifact"), scope, "artifact"));
+  t.match(warning(install), /no start or restart step, so its supervisor is not told of this release/);
   for (const action of ["start", "stop", "restart"])
     t.equal(warning(`${install}\n  - {id: b, action: ${action}}`), undefined, action);
-  t.equal(warning(install, "none"), undefined, "there is nobody to tell");
   t.equal(warning("\n  - {id: a, action: notify, event: done}"), undefined, "nothing is installed");
+});
+
+t.test("a health check that would see the version before is a warning", async (t) => {
+  const install = "\n  - {id: a, action: install_plugin, plugin: a}";
+  const warning = (...steps: string[]) =>
+    unnoticed(
+      orderPlan(
+        parsePlan(plan(`${install}${steps.map((step, n) => `\n  - {id: s${n}, ${step}}`).join("")}`), "f", "artifact"),
+        scope,
+        "artifact",
+      ),
+    );
+  const seesOld = /The step s\d checks .*, and no step before it starts or restarts that/;
+  t.match(warning("action: healthcheck"), seesOld);
+  t.match(warning("action: healthcheck, plugin: a"), seesOld);
+  t.match(warning("action: healthcheck, plugin: a", "action: restart, plugin: a"), seesOld, "it comes too late");
+  t.match(warning("action: restart, plugin: b", "action: healthcheck, plugin: a"), seesOld, "another plugin");
+  t.equal(warning("action: restart, plugin: a", "action: healthcheck, plugin: a"), undefined);
+  t.equal(warning("action: restart", "action: healthcheck, plugin: a"), undefined, "the project restarts all");
+  t.equal(warning("action: start, plugin: a", "action: healthcheck"), undefined);
 });
 
 t.test("any acyclic plan keeps its dependencies in order", async () => {

@@ -1,0 +1,87 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { parseTarget, targetName } from "../../lib/contract/target.ts";
+import { fileLayer, type Layer } from "../../lib/options/layers.ts";
+import { keyOf } from "../../lib/options/option.ts";
+import type { Settings } from "../../lib/releases/deployed.ts";
+
+/** The options of a deployment that say how its target is run here. They are kept with it, for a rollback. */
+interface RunValues {
+  hostId: string;
+  supervisor: string;
+  supervisorName?: string | undefined;
+  systemdScope: string;
+  k8sNamespace?: string | undefined;
+  k8sContext?: string | undefined;
+  runtimeUrl: string;
+  notifiersConfig?: string | undefined;
+}
+
+const HOW_UNITS_RUN = [
+  "supervisor",
+  "supervisor-name",
+  "systemd-scope",
+  "k8s-namespace",
+  "k8s-context",
+  "runtime-url",
+  "plugin-key",
+  "plugin-key-file",
+];
+
+/**
+ * The settings that a target keeps of a deployment. Of a secret that is the file that it was read from, if it was one
+ * that stays.
+ *
+ * @param layers where the options were given
+ */
+export function settingsOf(options: RunValues, layers: readonly Layer[]): Settings {
+  const { hostId, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl } = options;
+  const { notifiersConfig } = options;
+  const own: Record<string, Record<string, string | undefined>> = {
+    runtime: { runtime_url: runtimeUrl, plugin_key_file: secretFile("plugin-key", layers) },
+    systemd: { systemd_scope: systemdScope },
+    kubernetes: { k8s_namespace: k8sNamespace, k8s_context: k8sContext },
+  };
+  const settings = {
+    host_id: hostId,
+    supervisor,
+    supervisor_name: supervisorName,
+    ...own[supervisor],
+    notifiers_config: notifiersConfig && resolve(notifiersConfig),
+  };
+  return Object.fromEntries(Object.entries(settings).filter((entry) => entry[1] !== undefined)) as Settings;
+}
+
+/** Returns the path of the file that a secret is read from, unless it is gone when this program ends. */
+function secretFile(name: string, layers: readonly Layer[]): string | undefined {
+  const layer = layers.find((layer) => layer.get(name) !== undefined || layer.get(`${name}-file`) !== undefined);
+  if (layer === undefined || layer.get(name) !== undefined) return undefined;
+  const path = resolve(String(layer.get(`${name}-file`)));
+  const folder = process.env.CREDENTIALS_DIRECTORY;
+  const stays = statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  return stays && !(folder && path.startsWith(`${resolve(folder)}/`)) ? path : undefined;
+}
+
+/**
+ * The settings of the last deployment of a target, as a layer below all others. Where another supervisor is chosen,
+ * nothing counts that describes the kept one.
+ *
+ * @param text `KIND:NAME`, as it was typed
+ * @param layers where options are given
+ */
+export async function lastDeployment(text: string, layers: readonly Layer[]): Promise<Layer[]> {
+  const [{ layoutOf }, { deployedFile, readDeployed }] = await Promise.all([
+    import("../../lib/releases/layout.ts"),
+    import("../../lib/releases/deployed.ts"),
+  ]);
+  const given = (name: string): string | undefined =>
+    layers.map((layer) => layer.get(name)).find((value) => value !== undefined) as string | undefined;
+  const layout = layoutOf(resolve(given("project-root") ?? "."));
+  const target = targetName(parseTarget(text));
+  const settings = (await readDeployed(layout, target))?.settings;
+  if (settings === undefined) return [];
+  const layer = fileLayer(settings, deployedFile(layout, target));
+  const chosen = given("supervisor");
+  const isOther = chosen !== undefined && chosen !== settings[keyOf("supervisor")];
+  return [{ ...layer, get: (name) => (isOther && HOW_UNITS_RUN.includes(name) ? undefined : layer.get(name)) }];
+}

@@ -1,0 +1,129 @@
+import { chmod, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { deploymentError } from "../../contract/errors.ts";
+import type { InstallStep, Provisioners } from "../../contract/files/install-plan.ts";
+import type { Item, Layout } from "../../releases/layout.ts";
+import { makeFolder, statsOf } from "../../support/files.ts";
+import type { Fetched } from "../sources/source.ts";
+import { childEnvironment, describeFailure, runProgram } from "./child-program.ts";
+import { prepareEnvFile } from "./env-file.ts";
+import { runStep, type StepContext } from "./steps.ts";
+
+/** What steps work with that fill a release of a verified tree. */
+export interface Filling extends StepContext {
+  layout: Layout;
+  /** The release's folder, not yet visible to anyone. */
+  release: string;
+  fetched: Fetched;
+  provisioners: Provisioners;
+  /** Names that templates may take from this process's environment; every declared one when it is undefined. */
+  templateEnvironment?: readonly string[] | undefined;
+  /** The installed items, filled by `install_plugin` and `install_extension`. */
+  items: Item[];
+  /** `<section>/<id>` → the item's folder in the verified tree. */
+  sourceFolders: Map<string, string>;
+  /** Plugins that a provisioner has worked on. */
+  provisioned: Set<string>;
+  /** Plugin id → prepared `.env` file, filled by `write_env`. */
+  envFiles: Map<string, string>;
+}
+
+/** Carries out one step before the switch. */
+export async function runFillStep(step: InstallStep, context: Filling): Promise<void> {
+  const { plugins, extensions } = context.fetched;
+  switch (step.action) {
+    case "install_plugin": {
+      const source = step.source ?? plugins.get(step.plugin)!.folder;
+      return install({ section: "plugins", id: step.plugin }, source, context);
+    }
+    case "install_extension": {
+      const source = step.source ?? extensions.get(step.extension)!.folder;
+      return install({ section: "extensions", id: step.extension }, source, context);
+    }
+    case "provision":
+      return provision(step.plugin, context);
+    case "write_env":
+      return writeEnv(step.plugin, step.from, context);
+    default:
+      return runStep(step, context);
+  }
+}
+
+/** Moves an item from the verified tree to its place in the release. */
+async function install(item: Item, source: string, { fetched, release, items, sourceFolders }: Filling): Promise<void> {
+  const from = join(fetched.tree, source);
+  if ((await statsOf(from))?.isDirectory() !== true) {
+    throw deploymentError(
+      "plan_invalid",
+      `The plan installs ${item.id} from ${source}, which is no folder of the artifact.`,
+      {
+        hint: "Correct the step's source.",
+      },
+    );
+  }
+  const to = join(release, item.section, item.id);
+  await makeFolder(dirname(to));
+  await rename(from, to);
+  // The root of an archive was a private folder until now; the runtime's user has to read it.
+  await chmod(to, 0o755);
+  items.push(item);
+  sourceFolders.set(`${item.section}/${item.id}`, source);
+}
+
+/** Returns the operator's program for a plugin. @throws DeploymentError `provisioner_missing` */
+export function provisionerOf(plugin: string, provisioners: Provisioners): Provisioners[string] {
+  const entry = provisioners[plugin];
+  if (entry !== undefined) return entry;
+  throw deploymentError(
+    "provisioner_missing",
+    `The plan provisions ${plugin}, and --provisioners-config has no entry for it.`,
+    { hint: `Add ${plugin} with its command to provisioners.yaml.` },
+  );
+}
+
+async function provision(plugin: string, context: Filling): Promise<void> {
+  const entry = provisionerOf(plugin, context.provisioners);
+  const installed = join(context.release, "plugins", plugin);
+  const unpacked = join(context.fetched.tree, context.fetched.plugins.get(plugin)!.folder);
+  const cwd = (await statsOf(installed)) === undefined ? unpacked : installed;
+  const timeoutMs = entry.timeout * 1000;
+  context.provisioned.add(plugin);
+  const result = await runProgram({
+    command: entry.command as [string, ...string[]],
+    cwd,
+    env: childEnvironment({ ...entry.env, PROVISION_PLUGIN_ID: plugin }),
+    timeoutMs,
+    signal: context.signal,
+    onLine: (line) => context.emit({ event: "output", source: `provision ${plugin}`, line }),
+  });
+  context.signal.throwIfAborted();
+  if (result.code !== 0) {
+    throw deploymentError("provision_failed", `Provisioning ${plugin} failed: ${describeFailure(result, timeoutMs)}.`, {
+      hint: "Run the provisioner's command by hand to see why.",
+    });
+  }
+}
+
+async function writeEnv(plugin: string, from: string, context: Filling): Promise<void> {
+  const { layout, fetched, release } = context;
+  const installed = join(release, "plugins", plugin, from);
+  const template = (await statsOf(installed)) === undefined ? await templateInTree(plugin, from, fetched) : installed;
+  const prepared = join(release, `${plugin}.env`);
+  const isNew = await prepareEnvFile({
+    plugin,
+    template,
+    existing: layout.envFile(plugin),
+    prepared,
+    required: fetched.plugins.get(plugin)!.requiredEnvironment,
+    optional: fetched.plugins.get(plugin)!.optionalEnvironment,
+    ...(context.templateEnvironment !== undefined && { allowed: context.templateEnvironment }),
+    environment: process.env,
+  });
+  if (isNew) context.envFiles.set(plugin, prepared);
+}
+
+/** `from` is relative to the plugin's folder, or to the artifact's root. */
+async function templateInTree(plugin: string, from: string, fetched: Fetched): Promise<string> {
+  const own = join(fetched.tree, fetched.plugins.get(plugin)!.folder, from);
+  return (await statsOf(own)) === undefined ? join(fetched.tree, from) : own;
+}

@@ -1,0 +1,166 @@
+import { EXIT } from "../../contract/codes.ts";
+import type { SealiftError } from "../../contract/errors.ts";
+import type { Journal } from "../../releases/journal.ts";
+import { currentRelease, type Release, runningVersion } from "../../releases/release.ts";
+import { type NewRelease, switchRelease } from "../../releases/switch.ts";
+import { traced } from "../../support/tracing/tracing.ts";
+import { reportOf } from "../reports/draft.ts";
+import { recordReport } from "../reports/report.ts";
+import type { Emit } from "./events.ts";
+import { recover } from "./interrupted.ts";
+import type { OrderedPlan } from "./plan.ts";
+import {
+  beginRun,
+  type Deployed,
+  type DeployOptions,
+  type DeployResult,
+  errorOf,
+  lockTarget,
+  type OpenedRun,
+  openRoot,
+  refused,
+  type Run,
+} from "./run.ts";
+import { settle } from "./settle.ts";
+import { runSteps } from "./steps.ts";
+import { blamed, checkSupervisor, supervisorOfRelease } from "./supervision.ts";
+import { undo } from "./undo.ts";
+
+/** The end of a run: what runs now, what ran before, and where the report is. */
+export type Ending = Pick<DeployResult, "outcome" | "release" | "report" | "error"> & { previous: Release | undefined };
+
+/** A whole release that nothing points to yet, and the steps around the switch to it. */
+export interface Ready extends NewRelease {
+  plan: Pick<OrderedPlan, "stop" | "after">;
+}
+
+/** The parts of a run that differ between a deployment and a rollback. */
+export interface Course<S extends Deployed> {
+  name: "deploy" | "rollback";
+  /** Refuses what can be refused before anything is locked. */
+  precheck(run: Run<S>): Promise<void>;
+  /** Finds what to switch to, and switches. Both locks are taken in here or held. */
+  follow(run: Run<S>, previous: Release | undefined): Promise<Ending>;
+  /** Work that is left when the target is free again. */
+  afterwards?(run: Run<S>): Promise<void>;
+}
+
+/**
+ * One run, end to end. It never throws and leaves no half-done switch: whatever goes wrong is in the result and in the
+ * reports.
+ */
+export function perform<S extends Deployed>(
+  source: S,
+  options: DeployOptions,
+  listener: Emit,
+  course: Course<S>,
+): Promise<DeployResult> {
+  return traced(course.name, { "sealift.target": source.target }, async (span) => {
+    const run = beginRun(source, options, listener);
+    const ended = await inRoot(run, course).catch((thrown: unknown) => refused(run, thrown));
+    const { previous, error, ...ending } = ended as Ending;
+    const { version } = run.draft;
+    span.set({ "sealift.deployment_id": run.id, "sealift.outcome": ending.outcome, "sealift.version": version ?? "" });
+    if (error !== undefined) span.fail(error.code);
+    return {
+      status: ending.outcome === "deployed" || ending.outcome === "unchanged" ? "success" : ending.outcome,
+      version,
+      previous_version: previous?.version ?? null,
+      deployment_id: run.id,
+      ...ending,
+      ...(error !== undefined && { error }),
+    };
+  });
+}
+
+/** @throws DeploymentError `root_foreign`, `root_unusable`, and the file system's errors */
+async function inRoot<S extends Deployed>(begun: Run<S>, course: Course<S>): Promise<Ending> {
+  await using run: OpenedRun<S> = await openRoot(begun);
+  const ending = await carryOut(run, course).catch((thrown: unknown) =>
+    failed(run, thrown, { previous: undefined, locked: false }),
+  );
+  await course.afterwards?.(run);
+  return ending;
+}
+
+/** @throws what goes wrong before it is known what runs */
+async function carryOut<S extends Deployed>(run: Run<S>, course: Course<S>): Promise<Ending> {
+  await course.precheck(run);
+  await checkSupervisor(run);
+  await using _turn = await lockTarget(run);
+  await recover(run);
+  const previous = await currentRelease(run.layout, run.source.target);
+  try {
+    return await course.follow(run, previous);
+  } catch (thrown) {
+    return await failed(run, thrown, { previous, locked: true });
+  }
+}
+
+/** The end of a run whose version runs already. */
+export async function unchanged(run: Run<Deployed>, previous: Release): Promise<Ending> {
+  const report = await recordReport(run, reportOf(run, { status: "success", running: previous.version }), true);
+  return { outcome: "unchanged", release: previous.name, report, previous };
+}
+
+async function failed(
+  run: Run<Deployed>,
+  thrown: unknown,
+  { previous, locked }: { previous: Release | undefined; locked: boolean },
+): Promise<Ending> {
+  const error = errorOf(run, thrown);
+  const outcome = error.code === "rolled_back" ? "rolled_back" : "failed";
+  const ending = { outcome, release: previous?.name ?? null, previous, error } as const;
+  if (wasNeverBegun(run, error)) return { ...ending, report: null };
+  const running = await runningVersion(run.layout, run.source.target);
+  const report = await recordReport(run, reportOf(run, { status: outcome, error, running }), locked);
+  return { ...ending, report };
+}
+
+/** True for a rollback that was mistyped: the hub need not hear of it. */
+const wasNeverBegun = ({ source }: Run<Deployed>, { code, exitCode }: SealiftError): boolean =>
+  source.isRollback === true && (code === "no_release" || exitCode === EXIT.usage);
+
+/**
+ * Switches to a release, carries out the steps around the switch, and ends it for good. Whatever fails is undone. Both
+ * locks are held.
+ *
+ * @param prepare makes the release ready
+ * @param condemn judges the version by what went wrong. `switched`: whether the release was current then
+ * @throws the error to tell about
+ */
+export async function switchOver(
+  run: Run<Deployed>,
+  journal: Journal,
+  previous: Release | undefined,
+  {
+    prepare,
+    condemn,
+  }: { prepare: () => Promise<Ready>; condemn?: (error: SealiftError, switched: boolean) => Promise<void> },
+): Promise<Ending> {
+  try {
+    await replace(run, journal, await prepare());
+  } catch (thrown) {
+    const error = await blamed(run, errorOf(run, thrown));
+    const told = await traced("undo", {}, () => undo(run, journal, error));
+    await condemn?.(error, journal.entry.phase === "switching");
+    throw told;
+  }
+  const report = await traced("settle", {}, () => settle(run, journal));
+  return { outcome: "deployed", release: journal.entry.release, report, previous };
+}
+
+async function replace(run: Run<Deployed>, journal: Journal, ready: Ready): Promise<void> {
+  const { emit, signal, options } = run;
+  const { release, previous } = journal.entry;
+  const supervisor = supervisorOfRelease(run, release, ready.items);
+  const context = { journal, supervisor, notifiers: options.notifiers, emit, signal };
+  await runSteps(ready.plan.stop, context);
+  signal.throwIfAborted();
+  emit({ event: "switch.started", release, previous });
+  for (const path of await traced("switch", {}, () => switchRelease(journal, ready)))
+    emit({ event: "warning", message: `${path} was left out: a file of the plugin stands in its place.` });
+  emit({ event: "switch.done", release });
+  await runSteps(ready.plan.after, context);
+  signal.throwIfAborted();
+}
