@@ -37,7 +37,7 @@ async function follow(run: Run, previous: Release | undefined): Promise<Ending> 
     await condemn(run, resolved, errorOf(run, thrown), false);
     throw thrown;
   });
-  await staged.fetched.rememberSigner?.();
+  await staged.fetched.remember?.();
   // Some hubs name no identity before the download.
   const same = await alreadyRuns(run, previous, { version: resolved.version, identity: staged.fetched.identity });
   if (same !== undefined) return await unchanged(run, same);
@@ -57,7 +57,7 @@ async function condemn(
   error: SealiftError,
   switched: boolean,
 ): Promise<void> {
-  if (!condemns(error, switched)) return;
+  if (error.ofTheHost === true || !condemns(error, switched)) return;
   const { code, message: reason } = error;
   const at = new Date().toISOString();
   await quarantine(run.layout, run.source.target, { version, identity, code, reason, at });

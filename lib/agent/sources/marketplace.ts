@@ -14,6 +14,7 @@ import { targetName } from "../../contract/target.ts";
 import { readDescriptor } from "../deployment/descriptor-file.ts";
 import { checkSupervised, orderPlan } from "../deployment/plan.ts";
 import { parsePlan } from "../deployment/plan-file.ts";
+import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { spool } from "./spool.ts";
 
@@ -170,6 +171,7 @@ async function fetchArchive(
     artifactSha256: spooled.sha256,
     repo,
     reported: [],
+    remember: () => rememberProven(context.layout, context.target, options.signingSecret),
   };
 }
 

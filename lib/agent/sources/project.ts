@@ -16,6 +16,7 @@ import type { Emit } from "../deployment/events.ts";
 import { throttled } from "../deployment/progress.ts";
 import type { PinnedPluginOptions } from "./pinned-plugins.ts";
 import type { VerifiedTree } from "./project-delta.ts";
+import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { type SignerTrust, trustedSigner } from "./trust.ts";
 
@@ -98,6 +99,10 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   const { manifest, listing } = (await tryDelta(fetching)) ?? (await fetchFull(fetching));
   checkManifest(manifest, projectId, version);
   emit({ event: "verify.ok", check: "manifest" });
+  const isFetched = [...manifest.plugins, ...manifest.extensions].some(
+    ({ source }) => source?.marketplace_slug != null,
+  );
+  const { signingSecret } = options.sources ?? {};
   if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {
     // Most projects embed all of their plugins: what fetches others is loaded for those that do not.
     const { fetchPinnedPlugins } = await import("./pinned-plugins.ts");
@@ -128,7 +133,10 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
     artifactSha256: location.artifact_sha256 ?? null,
     repo: null,
     reported: manifest.plugins,
-    ...(signer.remember !== undefined && { rememberSigner: signer.remember }),
+    remember: async () => {
+      await signer.remember?.();
+      if (isFetched && signingSecret !== undefined) await rememberProven(layout, target, signingSecret);
+    },
   };
 }
 

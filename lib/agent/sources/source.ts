@@ -42,8 +42,8 @@ export interface Fetched {
   repo: string | null;
   /** The manifest's plugin entries, for the hub's report. */
   reported: readonly Record<string, unknown>[];
-  /** Remembers a signer that was trusted on first use. */
-  rememberSigner?: () => Promise<void>;
+  /** Remembers what has proved right: a signer that was trusted on first use, a signing secret. */
+  remember?: () => Promise<void>;
 }
 
 export interface FetchContext {

@@ -7,8 +7,10 @@ import { MAX_PLAINTEXT_BYTES } from "../../artifact/limits.ts";
 import { ArchiveVerifier } from "../../artifact/signatures/archive-hmac.ts";
 import { installError } from "../../client/marketplace-client.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
+import { SealiftError } from "../../contract/errors.ts";
 import type { AgentEvent } from "../deployment/events.ts";
 import { throttled } from "../deployment/progress.ts";
+import { isProven } from "./proven-secret.ts";
 import type { FetchContext } from "./source.ts";
 
 /** Bytes that may wait for the disk: with less, the connection stands still while a piece is written. */
@@ -26,6 +28,16 @@ export interface Spooled {
   sha256: string;
 }
 
+/** The error of a secret that has verified nothing here yet, which may be mistyped: it says nothing of the version. */
+function unproven(error: unknown): unknown {
+  if (!(error instanceof SealiftError)) return error;
+  return new SealiftError(error.kind, error.code, error.message, {
+    ofTheHost: true,
+    cause: error,
+    hint: "Nothing was installed. --signing-secret has verified nothing of this target on this host yet: compare it with the developer's. If it is the same, these are not the developer's bytes.",
+  });
+}
+
 /**
  * Writes an archive to disk while its SHA-256 and, where it has one, its HMAC run: a ZIP needs its end before its
  * start can be read.
@@ -36,7 +48,7 @@ export async function spool(
   file: string,
   body: Readable,
   { size, hmac }: SpoolOptions,
-  { emit, signal, limits }: Pick<FetchContext, "emit" | "signal" | "limits">,
+  { layout, target, emit, signal, limits }: Omit<FetchContext, "staging">,
 ): Promise<Spooled> {
   const maxBytes = Math.min(limits.maxTotalBytes, MAX_PLAINTEXT_BYTES);
   const verifier = hmac && new ArchiveVerifier(hmac.secret, hmac.expected);
@@ -68,6 +80,10 @@ export async function spool(
   await pipeline(body, measure, createWriteStream(file, { mode: 0o600, highWaterMark: WAITING_BYTES }), { signal });
   if (size !== undefined && bytes !== size)
     throw installError("download_incomplete", `it ended after ${bytes} of ${size} bytes.`);
-  verifier?.verify();
+  try {
+    verifier?.verify();
+  } catch (error) {
+    throw (await isProven(layout, target, hmac!.secret)) ? error : unproven(error);
+  }
   return { bytes, sha256: sha256.digest("hex") };
 }

@@ -1,0 +1,34 @@
+import { createHmac, randomBytes } from "node:crypto";
+import { dirname } from "node:path";
+import * as z from "zod";
+import type { TargetName } from "../../contract/target.ts";
+import { makeDurableFolder } from "../../releases/durability.ts";
+import { readJsonFile } from "../../releases/json-file.ts";
+import type { Layout } from "../../releases/layout.ts";
+import { writeFileAtomic } from "../../support/files.ts";
+
+/** Secrets that are remembered of a target: the last ones, after changes of the developer's secret. */
+const MAX_SECRETS = 8;
+
+const proof = z.object({ salt: z.string(), digests: z.array(z.string()) });
+
+const fileOf = (layout: Layout, target: TargetName): string => layout.trust(target).replace(/\.pub$/, ".proof");
+
+const digestOf = (secret: string, salt: string): string => createHmac("sha256", secret).update(salt).digest("hex");
+
+/** Whether a signing secret has verified an archive of this target on this host before. */
+export async function isProven(layout: Layout, target: TargetName, secret: string): Promise<boolean> {
+  const found = await readJsonFile(fileOf(layout, target), proof);
+  return found?.digests.includes(digestOf(secret, found.salt)) ?? false;
+}
+
+/** Remembers that a signing secret has verified an archive, by a salted digest that nobody else may read. */
+export async function rememberProven(layout: Layout, target: TargetName, secret: string): Promise<void> {
+  const file = fileOf(layout, target);
+  const { salt, digests } = (await readJsonFile(file, proof)) ?? { salt: randomBytes(16).toString("hex"), digests: [] };
+  const digest = digestOf(secret, salt);
+  if (digests.includes(digest)) return;
+  await makeDurableFolder(layout, dirname(file));
+  const kept = { salt, digests: [...digests, digest].slice(-MAX_SECRETS) };
+  await writeFileAtomic(file, `${JSON.stringify(kept)}\n`, { mode: 0o600, durable: layout.durability !== "none" });
+}
