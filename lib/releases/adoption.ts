@@ -8,7 +8,7 @@ import { exchange, exchangesEnded } from "./exchange.ts";
 import type { JournalEntry } from "./journal.ts";
 import type { Item, Layout } from "./layout.ts";
 import { addLink, replaceLink } from "./links.ts";
-import { currentName, readRelease, writeRelease } from "./release.ts";
+import { ADOPTED, currentName, readRelease, writeRelease } from "./release.ts";
 
 /**
  * Makes the real folders of a journal's entry part of its previous release (docs/contract/host.md). At every instant
@@ -22,7 +22,7 @@ export async function adoptFolders(layout: Layout, entry: JournalEntry): Promise
   const record = await readRelease(layout, target, previous);
   await makeDurableFolder(layout, layout.release(target, previous));
   await writeRelease(layout, target, previous, {
-    version: record?.version ?? "adopted",
+    version: record?.version ?? ADOPTED,
     identity: record?.identity ?? null,
     content_sha256: record?.content_sha256 ?? null,
     created_at: record?.created_at ?? entry.started_at,

@@ -8,7 +8,7 @@ import { barrier, makeDurableFolder, syncBytes, syncNames } from "./durability.t
 import type { Journal } from "./journal.ts";
 import { type Item, type Layout, sameItem } from "./layout.ts";
 import { addLink, removeOwnLink, replaceLink, standing, syncLinks } from "./links.ts";
-import { currentName, newReleaseName, readRelease, removeRelease } from "./release.ts";
+import { ADOPTED, currentName, newReleaseName, readRelease, removeRelease } from "./release.ts";
 
 /** A finished release, and what the host gets with it. */
 export interface NewRelease {
@@ -56,7 +56,7 @@ export async function switchRelease(journal: Journal, { items, envFiles }: NewRe
     phase: "switching",
     items: [...items],
     adopted,
-    previous: running ?? (adopted.length > 0 ? newReleaseName("adopted") : null),
+    previous: running ?? (adopted.length > 0 ? newReleaseName(ADOPTED) : null),
     previous_items: [...before, ...adopted.filter((item) => !before.some((other) => sameItem(other, item)))],
   });
 

@@ -5,7 +5,7 @@ import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { targetOfName, targetText } from "../../contract/target.ts";
 import { withoutConsent, writeHeldRights } from "../../releases/held-rights.ts";
 import type { Item } from "../../releases/layout.ts";
-import type { Release } from "../../releases/release.ts";
+import { isAdopted, type Release } from "../../releases/release.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile, statsOf } from "../../support/files.ts";
 import type { Run } from "./run.ts";
@@ -33,7 +33,8 @@ export async function descriptorDigests(release: string, items: readonly Item[])
 
 /**
  * Holds an upgrade that asks for more than the running release (docs/contract/host.md#rights), unless a person has
- * agreed to exactly that. A first installation asks for what it likes: whoever installs it has chosen it.
+ * agreed to exactly that. A first installation asks for what it likes: the person who installs it has chosen it. It is
+ * still the first one when folders that were installed by hand have been adopted by a run that failed.
  *
  * @throws DeploymentError `rights_held`
  */
@@ -43,7 +44,7 @@ export async function checkRights(
   previous: Release | undefined,
   { arriving, tree }: { arriving: Arriving; tree: string | undefined },
 ): Promise<void> {
-  if (previous === undefined) return;
+  if (previous === undefined || isAdopted(previous)) return;
   const { layout, source, options, emit } = run;
   const { moreThan } = await import("./compare-rights.ts");
   const rights = await moreThan(previous, layout.release(source.target, previous.name), arriving, tree);

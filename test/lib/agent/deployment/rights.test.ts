@@ -7,6 +7,7 @@ import { rollback } from "../../../../lib/agent/deployment/rollback.ts";
 import type { DeployOptions } from "../../../../lib/agent/deployment/run.ts";
 import { inspectTarget } from "../../../../lib/agent/inspection.ts";
 import { readReports } from "../../../../lib/agent/reports/report.ts";
+import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { HELD_RIGHTS } from "../../../../lib/contract/surfaces/host-record.ts";
 import { consentTo, readHeldRights } from "../../../../lib/releases/held-rights.ts";
 import { readJournal } from "../../../../lib/releases/journal.ts";
@@ -14,7 +15,9 @@ import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
 import { currentName, listReleases } from "../../../../lib/releases/release.ts";
 import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../../support/host/given-source.ts";
+import { plant } from "../../../support/host/project-root.ts";
 import { givenTarget, watching } from "../../../support/host/watching.ts";
+import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
 /** Parts of a `plugin.yaml` beside name and version. */
@@ -170,3 +173,20 @@ t.test("an integration.yaml that a project ships is held when it grants more, or
   t.match(await deployWith("1.4.0", "plugins: [\n"), { error: { faults: [/integration.yaml: cannot be read/] } });
   t.match(await deployWith("1.5.0", undefined), { error: { code: "rights_held" } }, "nor may it drop the wall with it");
 });
+
+t.test(
+  "a first installation onto folders installed by hand needs no consent, also after one that failed late",
+  async (t) => {
+    const h = host(t);
+    await plant(h.root, filesOf("by hand", ASKING.nothing));
+    const failing = `${INSTALL}\n  - {id: late, action: restart, plugin: a}`;
+    await recordingProgram(t, "systemctl", "case $* in *restart*) exit 1;; esac");
+    const supervisor = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system" }) };
+    const options = { projectRoot: h.root, hostId: "host", supervisor };
+    const first = await deploy(sourceOf("1.0.0", failing, { files: filesOf("1.0.0", ASKING.more) }), options, () => {});
+    t.match(first, { outcome: "rolled_back" });
+    t.equal(await h.running(), "by hand");
+    t.match(await currentName(h.layout, TARGET), /^adopted-/, "the folder is a release by now");
+    t.match(await h.deploy("1.0.1", ASKING.more), { outcome: "deployed" });
+  },
+);
