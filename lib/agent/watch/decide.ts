@@ -27,6 +27,8 @@ export interface Facts {
   /** The version that asks for more rights than the running one, while nobody has consented. */
   rights?: HeldRights | undefined;
   allowDowngrade: boolean;
+  /** Versions that this host has run: only to them it goes down by itself. */
+  ran: ReadonlySet<string>;
   /** The request of a person: it goes past quarantine and pause. */
   asked?: "redeploy" | "retry" | undefined;
 }
@@ -46,7 +48,9 @@ export const HELD: Record<
   quarantined: (message) =>
     deploymentError("quarantined", message, { hint: "Publish a newer version, or run `sealift watch retry TARGET`." }),
   downgrade: (message) =>
-    deploymentError("downgrade_refused", message, { hint: "Yank the running version, or give --allow-downgrade." }),
+    deploymentError("downgrade_refused", message, {
+      hint: "Publish a higher version, deploy that one by hand, or give --allow-downgrade.",
+    }),
   rights: (message, { target, version }) =>
     deploymentError("rights_held", message, { hint: consentHint(target, version) }),
 };
@@ -56,11 +60,11 @@ const sameBytes = (a: string | null, b: string | null): boolean => a === null ||
 
 /**
  * Decides about the latest version (docs/contract/host.md), or the pinned one, which a person has chosen: follow every
- * change, but a lower one only when the running one is yanked or `allowDowngrade` says so, and none that is in
- * quarantine unless a person asks.
+ * change, but a lower one only when the running one is yanked and this host has run the lower one before, or when
+ * `allowDowngrade` says so, and none that is in quarantine unless a person asks.
  */
 export function decide(facts: Facts): Decision {
-  const { running, latest, quarantine, paused, pin = null, damaged, rights, allowDowngrade, asked } = facts;
+  const { running, latest, quarantine, paused, pin = null, damaged, rights, allowDowngrade, ran, asked } = facts;
   const version = pin ?? latest.version;
   if (version === null) return { do: "nothing" };
   const identity = pin === null ? latest.identity : null;
@@ -69,15 +73,11 @@ export function decide(facts: Facts): Decision {
     const anew = asked === "redeploy" || (damaged && !paused && before === undefined);
     return anew ? { do: "deploy", version, reinstall: true } : { do: "nothing" };
   }
-  if (
-    pin === null &&
-    running !== null &&
-    isDowngrade(running, version) &&
-    !allowDowngrade &&
-    !latest.yanked.includes(running)
-  ) {
-    const message = `The latest version is ${version}, lower than the running ${running}, which is not yanked.`;
-    return { do: "hold", version, reason: "downgrade", message };
+  if (pin === null && running !== null && isDowngrade(running, version) && !allowDowngrade) {
+    const isYanked = latest.yanked.includes(running);
+    const why = isYanked ? `which was yanked, and this host has never run ${version}` : "which is not yanked";
+    const message = `The latest version is ${version}, lower than the running ${running}, ${why}.`;
+    if (!isYanked || !ran.has(version)) return { do: "hold", version, reason: "downgrade", message };
   }
   if (before !== undefined && asked === undefined) {
     return { do: "hold", version, reason: "quarantined", message: before.reason };

@@ -1,9 +1,10 @@
 /** A watched target as it stands on this host, read from its project root. */
 import type { TargetName } from "../../contract/target.ts";
 import { damageOf } from "../../releases/contents.ts";
+import { readDeployed } from "../../releases/deployed.ts";
 import { type HeldRights, readHeldRights, withoutConsent } from "../../releases/held-rights.ts";
 import type { Layout } from "../../releases/layout.ts";
-import { currentName, currentRelease } from "../../releases/release.ts";
+import { currentName, currentRelease, listReleases } from "../../releases/release.ts";
 import type { Source } from "../sources/source.ts";
 import type { WatchedTarget } from "./events.ts";
 import type { WatchMemory } from "./state.ts";
@@ -13,6 +14,12 @@ import { titleOf } from "./title.ts";
 /** The version of the running release; null when there is none. */
 export async function runningVersion(layout: Layout, target: TargetName): Promise<string | null> {
   return (await currentRelease(layout, target))?.version ?? null;
+}
+
+/** The versions that a target has run on this host, kept or not. */
+export async function versionsRun(layout: Layout, target: TargetName): Promise<Set<string>> {
+  const runs = (await readDeployed(layout, target))?.ran ?? [];
+  return new Set([...runs, ...(await listReleases(layout, target))].map(({ version }) => version));
 }
 
 /** True when files of the running release are missing or have changed, as after a power cut. */

@@ -17,7 +17,7 @@ import { onRequests, takeRequests } from "./operator-requests.ts";
 import { readPin } from "./pin.ts";
 import { recoverTarget } from "./recovery.ts";
 import { nextDelay } from "./schedule.ts";
-import { awaitingConsent, describeTarget, isDamaged, runningVersion } from "./standing.ts";
+import { awaitingConsent, describeTarget, isDamaged, runningVersion, versionsRun } from "./standing.ts";
 import { WatchMemory } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
 import { titleOf } from "./title.ts";
@@ -237,6 +237,7 @@ export class TargetLoop implements AsyncDisposable {
       pin: (await readPin(this.#layout, this.#source.target))?.version ?? null,
       damaged: (this.#damaged ??= await isDamaged(this.#layout, this.#source.target)),
       allowDowngrade: this.#target.options.allowDowngrade ?? false,
+      ran: await versionsRun(this.#layout, this.#source.target),
       rights: this.#target.options.acceptRights ? undefined : await awaitingConsent(this.#layout, this.#source.target),
       asked: this.#asked,
     });

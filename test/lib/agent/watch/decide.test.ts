@@ -6,7 +6,8 @@ import { isDowngrade } from "../../../../lib/contract/versions.ts";
 const facts = (given: Partial<Facts> & { version?: string | null; identity?: string; yanked?: string[] }): Facts => {
   const { version = "2.0.0", identity = "bytes", yanked = [], ...rest } = given;
   const latest = { version, identity, yanked };
-  return { running: "1.0.0", latest, quarantine: [], paused: false, damaged: false, allowDowngrade: false, ...rest };
+  const own = { running: "1.0.0", latest, quarantine: [], paused: false, damaged: false, allowDowngrade: false };
+  return { ...own, ran: new Set(), ...rest };
 };
 const bad = (version: string, identity: string | null = "bytes") => ({
   version,
@@ -25,6 +26,7 @@ const anyFacts: fc.Arbitrary<Facts> = fc.record({
   paused: fc.boolean(),
   damaged: fc.boolean(),
   allowDowngrade: fc.boolean(),
+  ran: fc.uniqueArray(version).map((versions) => new Set(versions)),
   asked: fc.constantFrom(undefined, "redeploy", "retry"),
 });
 
@@ -78,19 +80,23 @@ t.test("what is in quarantine stays out until its bytes are others or a person a
   t.end();
 });
 
-t.test("a lower version is taken only when the running one is yanked or it is allowed, whoever asks", (t) => {
+t.test("a lower version is taken only if it ran here and the running one is yanked, or if that is allowed", (t) => {
   const lower = { running: "2.0.0", version: "1.0.0" };
   t.match(decide(facts(lower)), { do: "hold", version: "1.0.0", reason: "downgrade" });
   t.match(decide(facts({ ...lower, asked: "redeploy" })), { do: "hold", reason: "downgrade" });
-  t.match(decide(facts({ ...lower, yanked: ["2.0.0"] })), { do: "deploy", version: "1.0.0" });
-  t.match(decide(facts({ ...lower, yanked: ["3.0.0"] })), { do: "hold" }, "it is the running one that counts");
+  const ran = new Set(["1.0.0"]);
+  t.match(decide(facts({ ...lower, ran, yanked: ["2.0.0"] })), { do: "deploy", version: "1.0.0" });
+  t.match(decide(facts({ ...lower, ran, yanked: ["3.0.0"] })), { do: "hold" }, "it is the running one that counts");
+  const unknown = { do: "hold", reason: "downgrade", message: /has never run 1\.0\.0/ };
+  t.match(decide(facts({ ...lower, yanked: ["2.0.0"] })), unknown);
+  t.match(decide(facts({ ...lower, yanked: ["2.0.0"], asked: "retry" })), unknown, "whoever asks");
   t.match(decide(facts({ ...lower, allowDowngrade: true })), { do: "deploy", version: "1.0.0" });
   fc.assert(
     fc.property(anyFacts, (given) => {
-      const { running, latest, allowDowngrade } = given;
+      const { running, latest, allowDowngrade, ran } = given;
       const decision = decide(given);
       const lowered = decision.do === "deploy" && running !== null && isDowngrade(running, decision.version);
-      return !lowered || allowDowngrade || latest.yanked.includes(running);
+      return !lowered || allowDowngrade || (latest.yanked.includes(running) && ran.has(decision.version));
     }),
   );
   t.end();

@@ -178,11 +178,16 @@ t.test("a version that is rolled back is held, a retry gives it another chance, 
   t.equal(w.all("deploy.done").length, 5);
 });
 
-t.test("a lower latest is held unless the running version is yanked", async (t) => {
+t.test("a lower latest is held unless it ran here and the running version is yanked", async (t) => {
   const { root, target } = host(t);
-  target.publish("2.0.0");
+  target.publish("1.0.0");
   const w = watching(t, [target]);
-  await w.until("deploy.done", { outcome: "deployed" });
+  await w.until("deploy.done", { outcome: "deployed", version: "1.0.0" });
+  target.publish("2.0.0");
+  await w.until("deploy.done", { outcome: "deployed", version: "2.0.0" });
+  target.publish("0.9.0", { yanked: ["2.0.0", "1.0.0"] });
+  await w.until("target.held", { version: "0.9.0", reason: "downgrade" });
+  t.equal(await running(root), "2.0.0", "a yank brings no host to a version that it never ran");
   target.publish("1.0.0");
   await w.until("target.held", { version: "1.0.0", reason: "downgrade" });
   await w.until("check.scheduled");
