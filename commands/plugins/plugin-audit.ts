@@ -22,13 +22,14 @@ export class PluginAudit extends withOptions(audit) {
   folder = Option.String({ required: false, name: "FOLDER" });
 
   override async run(): Promise<number> {
-    const { integration, logLevel } = this.options;
+    const { integration, asRoot, logLevel } = this.options;
     const [{ auditPlugin }, { createLogger }] = await Promise.all([
       import("../../lib/runtime/authoring/plugin-audit.ts"),
       import("../../lib/support/logging.ts"),
     ]);
     const report = await auditPlugin({
       folder: this.folder ?? ".",
+      asRoot,
       logger: createLogger({ name: "plugin-audit", level: this.json ? "silent" : logLevel }),
       ...(integration !== undefined && { configFile: integration }),
     });

@@ -1,4 +1,4 @@
-import type { Descriptor } from "./files/descriptor.ts";
+import { DEFAULT_RATE_LIMIT, type Descriptor } from "./files/descriptor.ts";
 import type { HostRule } from "./files/host-rule.ts";
 
 /** The rights of a plugin, as lines that people read and that two releases can be compared by. */
@@ -7,9 +7,17 @@ export function hostText({ host, wildcard, port }: HostRule): string {
   return `${wildcard ? "*." : ""}${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
+/** The rate that a plugin may be called at; a trusted one that states none has no limit. */
+const rateLimitOf = ({ resources, execution_mode }: Descriptor) =>
+  resources.rate_limit ?? (execution_mode === "trusted" ? undefined : DEFAULT_RATE_LIMIT);
+
+const rateText = ({ calls, period_seconds }: { calls: number; period_seconds: number }): string =>
+  `${calls} in ${period_seconds} s`;
+
 /** Returns the rights that a descriptor asks for, one line each. */
 export function rightsOf(descriptor: Descriptor): string[] {
   const { execution_mode, permissions, network, environment, filesystem, resources } = descriptor;
+  const limit = rateLimitOf(descriptor);
   const hosts = network === true ? ["all"] : network === false ? [] : network.map(hostText);
   return [
     ...(execution_mode === "trusted" ? ["trusted: runs in the runtime's process and can do whatever it can"] : []),
@@ -22,6 +30,7 @@ export function rightsOf(descriptor: Descriptor): string[] {
     `memory: ${resources.max_memory_mb} MB`,
     `disk: ${resources.max_disk_mb} MB`,
     `time of a call: ${resources.timeout_seconds} s`,
+    ...(limit === undefined ? [] : [`calls: ${rateText(limit)}`]),
     ...(resources.cpu_percent === undefined ? [] : [`processor: ${resources.cpu_percent} % of one core`]),
   ];
 }
@@ -33,7 +42,7 @@ const denialsOf = ({ permissions }: Descriptor): string[] =>
     .flatMap(({ resource, actions }) => actions.map((action) => `${resource}: ${action}`));
 
 const LIMITS = ["max_memory_mb", "max_disk_mb", "timeout_seconds"] as const;
-const LIMIT_LINES = /^(memory|disk|time of a call|processor): /;
+const LIMIT_LINES = /^(memory|disk|time of a call|calls|processor): /;
 
 /**
  * Returns the rights that `after` asks for and `before` does not, one line each. A rule that is written in another way
@@ -52,8 +61,17 @@ export function moreRights(before: Descriptor, after: Descriptor): string[] {
     ...LIMITS.filter((name) => after.resources[name] > before.resources[name]).map(
       (name) => `${name}: ${after.resources[name]} instead of ${before.resources[name]}`,
     ),
+    ...moreCalls(before, after),
     ...moreProcessor(before.resources.cpu_percent, after.resources.cpu_percent),
   ];
+}
+
+/** More calls at once, or more in the long run. A trusted plugin without a limit can do whatever it can, anyway. */
+function moreCalls(before: Descriptor, after: Descriptor): string[] {
+  const [had, asked] = [rateLimitOf(before), rateLimitOf(after)];
+  if (had === undefined || asked === undefined) return [];
+  const isMore = asked.calls > had.calls || asked.calls / asked.period_seconds > had.calls / had.period_seconds;
+  return isMore ? [`rate_limit: ${rateText(asked)} instead of ${rateText(had)}`] : [];
 }
 
 /** A plugin that states none has what the operator's limit leaves it. */

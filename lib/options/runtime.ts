@@ -65,6 +65,7 @@ export const trial = group("Trial", {
 /** Options of `plugin audit`. */
 export const audit = group("Audit", {
   integration: path({ help: "integration.yaml whose services the plugin gets" }),
+  asRoot: flag({ help: "Run the plugin although you are root" }),
   logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", default: "warn" }),
 });
 

@@ -40,7 +40,16 @@ t.test("plugin audit prints the least that the plugin's own tests need", (t) => 
     spy: { "plugin.yaml": DESCRIPTOR, "main.mjs": SPY, "plugin.test.yaml": "[{ action: run, result: done }]" },
     "i.yaml": '{ services: { databases: { local: { type: sqlite, url: ":memory:" } } } }',
   });
-  const { status, stdout, stderr } = run(cwd, "plugin", "audit", "spy", "--integration", "i.yaml", "--json");
+  const { status, stdout, stderr } = run(
+    cwd,
+    "plugin",
+    "audit",
+    "--as-root",
+    "spy",
+    "--integration",
+    "i.yaml",
+    "--json",
+  );
   t.equal(status, 1, stderr);
   t.match(JSON.parse(stdout), {
     event: "result",
@@ -69,12 +78,12 @@ t.test("a plugin that asks for enough is told so, in text that can be copied", (
   const cwd = t.testdir({
     spy: { "plugin.yaml": DESCRIPTOR, "main.mjs": SPY, "plugin.test.yaml": "[{ action: careful, result: null }]" },
   });
-  const { status, stdout, stderr } = run(cwd, "plugin", "audit", "spy");
+  const { status, stdout, stderr } = run(cwd, "plugin", "audit", "--as-root", "spy");
   t.equal(status, 0, stderr + stdout);
   t.notMatch(stderr, /does not grant|second wall/);
   t.match(stdout, 'permissions:\n  - { resource: "cache", actions: [get] }\nnetwork: false');
   t.match(stdout, "# asked for, and not used: cache: set");
-  t.equal(run(cwd, "plugin", "audit", "nowhere").status, 2);
+  t.equal(run(cwd, "plugin", "audit", "--as-root", "nowhere").status, 2);
   t.end();
 });
 

@@ -23,6 +23,8 @@ const server = z.strictObject({
         .max(7 * 1024 * 1024),
     )
     .default(4 * 1024 * 1024),
+  /** Seconds in which a whole request, its body included, has to arrive; then it is answered with 408. */
+  request_seconds: amount.pipe(z.number().min(1).max(86_400)).default(300),
   /** Seconds that a closing runtime waits for calls in flight. */
   drain_seconds: amount.pipe(z.number().min(0).max(600)).default(10),
 });

@@ -28,12 +28,19 @@ export interface AuditReport extends TrialResult {
 export const readRights = (folder: string): Promise<Descriptor> =>
   readYamlFile(join(folder, DESCRIPTOR_FILE), schema, (message, faults) => usageError("usage", message, { faults }));
 
+export interface AuditOptions extends TrialOptions {
+  /** Goes on although this process is root's. */
+  asRoot: boolean;
+}
+
 /**
  * Runs a plugin's trial with nothing refused, and returns what it used.
- * @throws UsageError for a folder without a valid descriptor; DeploymentError `unhealthy` for a plugin that does not
+ * @throws UsageError for a folder without a valid descriptor, and for root who has not said so; DeploymentError `unhealthy` for a plugin that does not
  *   load
  */
-export async function auditPlugin(options: TrialOptions): Promise<AuditReport> {
+export async function auditPlugin({ asRoot, ...options }: AuditOptions): Promise<AuditReport> {
+  if (process.getuid?.() === 0 && !asRoot)
+    throw usageError("usage", "An audit lets the plugin do all that you can, and you are root: see --as-root.");
   const folder = resolve(options.folder);
   const descriptor = await readRights(folder);
   const uses: Use[] = [];

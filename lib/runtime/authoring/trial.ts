@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
+import { statSync } from "node:fs";
+import { chmod, cp, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { deploymentError, usageError } from "../../contract/errors.ts";
@@ -13,6 +14,7 @@ import { parseYaml, readYamlFile } from "../../support/yaml-file.ts";
 import type { Auditor } from "../audit.ts";
 import { stackOf } from "../guest/fault.ts";
 import { createRuntime } from "../runtime.ts";
+import { SHARED_READS } from "../sandbox/launch.ts";
 import { writeTypePaths } from "./type-paths.ts";
 
 /**
@@ -82,7 +84,11 @@ async function casesOf({ cases, folder }: TrialOptions): Promise<z.output<typeof
  * work in progress.
  * @param configFile `integration.yaml`
  */
-export async function trialConfiguration(configFile: string | undefined, key: string): Promise<object> {
+export async function trialConfiguration(
+  configFile: string | undefined,
+  key: string,
+  changeUser = false,
+): Promise<object> {
   const given = configFile === undefined ? {} : await readYamlFile(configFile, anyMapping);
   const plugins = (given["plugins"] ?? {}) as Record<string, unknown>;
   const sandbox = (plugins["sandbox"] ?? {}) as Record<string, unknown>;
@@ -93,9 +99,15 @@ export async function trialConfiguration(configFile: string | undefined, key: st
       ...plugins,
       directory: "plugins",
       strict_trusted: false,
-      sandbox: { ...sandbox, change_user: false },
+      sandbox: { ...sandbox, change_user: changeUser },
     },
   };
+}
+
+/** Returns whether any user may pass through all folders above a path. */
+function othersReach(path: string): boolean {
+  const parent = dirname(path);
+  return parent === path || ((statSync(parent).mode & 0o001) !== 0 && othersReach(parent));
 }
 
 function judge(entry: z.output<typeof trialCase>, status: number, body: Record<string, unknown>): string | undefined {
@@ -123,7 +135,10 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
   let stack: string | undefined;
   try {
     await cp(folder, join(root, "plugins", basename(folder)), { recursive: true, filter: COPIED });
-    const configuration = await trialConfiguration(options.configFile, key);
+    // As root the plugin gets a user of its own, who has to reach the copy and this program.
+    await chmod(root, 0o711);
+    const changeUser = options.auditor === undefined && SHARED_READS.every(othersReach);
+    const configuration = await trialConfiguration(options.configFile, key, changeUser);
     const runtime = await createRuntime({
       configuration,
       root,

@@ -81,7 +81,9 @@ export class GuestReply implements RouteReply {
     if (isStream(payload)) this.#stream(payload).then(this.#done.resolve, this.#done.reject);
     else {
       try {
-        this.#wire.whole(this.statusCode, this.#fields, this.#bytesOf(payload));
+        // The payload decides the content type where the handler did not.
+        const bytes = this.#bytesOf(payload);
+        this.#wire.whole(this.statusCode, this.#fields, bytes);
         this.complete = true;
       } catch (error) {
         this.#done.reject(error);

@@ -13,6 +13,8 @@ const PRIVATE = [
     "224.0.0.0/4",
     "240.0.0.0/4",
   ],
+  // Azure's host of metadata, health probes and name service.
+  "168.63.129.16/32",
   // IPv6, with those that carry an IPv4 address for somebody else to unpack: NAT64, 6to4, Teredo.
   ...["::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2001:db8::/32", "2002::/16"],
   ...["fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],

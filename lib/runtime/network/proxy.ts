@@ -1,5 +1,5 @@
-import { chownSync } from "node:fs";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chownSync, existsSync } from "node:fs";
+import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
 import {
   Agent,
   type ClientRequest,
@@ -42,6 +42,18 @@ const IDLE_MS = 5 * 60_000;
 /** Headers that are between two neighbours only (RFC 9110, section 7.6.1), and the host, which is written anew. */
 const BETWEEN_NEIGHBOURS = new Set("connection host keep-alive te trailer transfer-encoding upgrade".split(" "));
 
+const FOLDER = "sealift-net-";
+
+/** Removes the folders of runtimes that were killed: each has the id of its process in its name. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of await readdir(tmpdir()).catch(() => [])) {
+    const [pid = ""] = name.startsWith(FOLDER) ? name.slice(FOLDER.length).split("-") : [];
+    if (!/^\d+$/.test(pid) || existsSync(`/proc/${pid}`)) continue;
+    // Those of another user stay.
+    await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
 export class NetworkProxy implements AsyncDisposable {
   readonly socket: string;
   readonly #folder: string;
@@ -66,7 +78,8 @@ export class NetworkProxy implements AsyncDisposable {
 
   /** Opens the proxy of one plugin. @throws Error when the socket cannot be made */
   static async open(options: ProxyOptions): Promise<NetworkProxy> {
-    const folder = await mkdtemp(join(tmpdir(), "sealift-net-"));
+    await removeLeftovers();
+    const folder = await mkdtemp(join(tmpdir(), `${FOLDER}${process.pid}-`));
     const proxy = new NetworkProxy(folder, options);
     try {
       await new Promise<void>((resolve, reject) => {
@@ -147,8 +160,18 @@ export class NetworkProxy implements AsyncDisposable {
     outgoing.once("timeout", () => outgoing.destroy(new Error("nothing came")));
     outgoing.once("response", (response) => {
       response.on("error", fail);
-      answer.writeHead(response.statusCode ?? 502, endToEnd(response));
+      try {
+        answer.writeHead(response.statusCode ?? 502, endToEnd(response));
+      } catch (error) {
+        // Node reads answers, such as one with the status 000, that it does not write.
+        outgoing.destroy();
+        return fail(error);
+      }
       response.pipe(answer);
+    });
+    outgoing.once("upgrade", (_response, socket) => {
+      socket.destroy();
+      fail(new Error("the host switched to another protocol, which nobody had asked for"));
     });
     answer.once("close", () => outgoing.destroy());
     // An answer may come before the whole request has been read.

@@ -3,7 +3,7 @@ import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
 import { traceRequests } from "../../support/tracing/http-server.ts";
 import { DOCS_POLICY, docsPage } from "./docs-page.ts";
-import { answerErrors, sendFault } from "./error-answer.ts";
+import { answerClientError, answerErrors, asFault, sendFault } from "./error-answer.ts";
 import { addIpcRoutes, type IpcOptions } from "./ipc.ts";
 import { pluginKeyCheck } from "./plugin-key.ts";
 import { addPluginRoutes } from "./plugin-routes.ts";
@@ -21,10 +21,13 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { app: appSettings, observability } = settings;
   // By its wider type, so that the app has Fastify's own.
   const requestLogger: FastifyBaseLogger = options.logger;
+  const { plugin_prefix: prefix, server } = appSettings;
+  const requestTimeout = server.request_seconds * 1000;
+  const checkKey = pluginKeyCheck(appSettings.secret_key);
   const app = fastify({
     loggerInstance: requestLogger,
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: appSettings.server.body_limit,
+    bodyLimit: server.body_limit,
     genReqId: nextRequestId,
     // A logger for each request costs more than a call; records that concern a request carry its id themselves.
     childLoggerFactory: (parent) => parent,
@@ -32,10 +35,21 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     // Requests on connections that stay open meanwhile are still answered: a drain fails no call.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 256 },
+    requestTimeout,
+    // Node.js compares both with the clock at each check.
+    http: {
+      headersTimeout: Math.min(60_000, requestTimeout),
+      connectionsCheckingInterval: Math.min(10_000, requestTimeout / 2),
+    },
+    clientErrorHandler: answerClientError,
+    // A URL that cannot be decoded reaches no route, and so no hook either.
+    frameworkErrors: (error, request, reply) => {
+      const isSystems = request.url.startsWith(`${prefix}/${IPC_SEGMENT}/`);
+      sendFault(reply, (isSystems ? checkKey(request) : undefined) ?? asFault(error));
+    },
   });
   answerErrors(app);
 
-  const checkKey = pluginKeyCheck(appSettings.secret_key);
   app.get("/healthz", (_request, reply) =>
     reply.code(isClosing() ? 503 : 200).send({ status: isClosing() ? "closing" : "ok" }),
   );
@@ -45,7 +59,6 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     const { contentType, text } = await options.prometheus();
     return reply.header("content-type", contentType).send(text);
   });
-  const prefix = appSettings.plugin_prefix;
   app.get("/docs", (_request, reply) =>
     reply
       .headers({ "content-type": "text/html; charset=utf-8", "content-security-policy": DOCS_POLICY })

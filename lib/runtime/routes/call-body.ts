@@ -9,9 +9,14 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 /** Reads a body as JSON whatever its content type says, and an empty one as absent: 415 is no status of surface C. */
 export function readCallBodies(app: FastifyInstance): void {
+  // Fastify refuses a type that it cannot parse before it looks for a parser.
+  app.addHook("onRequest", ({ raw }, _reply, done) => {
+    raw.headers["content-type"] = "application/json";
+    done();
+  });
   app.removeAllContentTypeParsers();
   const parseWithCare = app.getDefaultJsonParser("error", "remove");
-  app.addContentTypeParser(["application/json", "*"], { parseAs: "string" }, (request, body, done) => {
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     const text = body as string;
     if (text === "") return done(null, undefined);
     if (mayPollute(text)) return void parseWithCare(request, text, done);

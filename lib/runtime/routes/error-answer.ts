@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { RUNTIME_CODES, type RuntimeErrorBody } from "../../contract/surfaces/runtime.ts";
@@ -28,6 +29,20 @@ export function asFault(error: FastifyError | RuntimeFault | Error): RuntimeFaul
 export function sendFault(reply: FastifyReply, fault: RuntimeFault): FastifyReply {
   reply.header(HEADERS.requestId, reply.request.id);
   return reply.code(RUNTIME_CODES[fault.code].status).send(errorBody(fault));
+}
+
+/** Answers what Node.js's parser refuses, which never becomes a request, and closes the connection. */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy();
+  const [status, message] =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? ["431 Request Header Fields Too Large", "The request's headers are larger than 16 KiB."]
+      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? ["408 Request Timeout", "The request did not arrive in time."]
+        : ["400 Bad Request", "The request is not valid HTTP/1.1."];
+  const body = JSON.stringify(errorBody(new RuntimeFault("bad_request", message)));
+  const head = `Connection: close\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}`;
+  socket.end(`HTTP/1.1 ${status}\r\n${head}\r\n\r\n${body}`);
 }
 
 /** Gives an app the contract's error bodies for unknown routes and for whatever is thrown. */

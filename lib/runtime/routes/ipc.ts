@@ -54,6 +54,11 @@ export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void
   });
   readCallBodies(parent);
   addSystemRoutes(parent, options);
+  // With the key, as every route below `/ipc`. Else the wildcard route of plugins would answer, which asks for none.
+  for (const path of ["/", "/*"])
+    parent.all(path, ({ method, url }, reply) =>
+      sendFault(reply, new RuntimeFault("not_found", `There is no route ${method} ${url}.`)),
+    );
 
   const answer = callAnswerer(isClosing);
   const refuse = (request: FastifyRequest, reply: FastifyReply, error: unknown): void => {

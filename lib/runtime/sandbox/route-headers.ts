@@ -13,6 +13,7 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const KEPT_BACK: ReadonlySet<string> = new Set([
   ...["connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer", "transfer-encoding"],
   ...["upgrade", "content-length", "date", "x-request-id", "service-worker-allowed", "clear-site-data"],
+  "x-content-type-options",
   ...["strict-transport-security", "alt-svc", "public-key-pins", "nel", "report-to", "reporting-endpoints"],
 ]);
 

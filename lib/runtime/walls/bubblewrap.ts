@@ -54,11 +54,10 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
     ...["--as-pid-1", "--die-with-parent", "--cap-drop", "ALL", "--info-fd", String(INFO_FD)],
     ...(proc ? ["--proc", "/proc"] : []),
     ...DEVICES.flatMap((path) => ["--dev-bind", path, path]),
-    ...shared.flatMap((path) => bind(path, realpathSync(path))),
     ...bindIfThere(LOADER_CACHE),
     ...timeZone(),
-    ...bind(nodeFile()),
   ];
+  const node = [...shared.flatMap((path) => bind(path, realpathSync(path))), ...bind(nodeFile())];
   return {
     name: `bubblewrap ${version}`,
     parts: [
@@ -81,6 +80,7 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
           ...(hasSize && limits.scratchMb > 0
             ? ["--perms", "0700", "--size", String(limits.scratchMb * MEGABYTE), "--tmpfs", "/tmp"]
             : ["--dir", "/tmp"]),
+          ...node,
           ...reads.flatMap((path) => bind(path)),
           ...writes.flatMap((path) => ["--bind", path, path]),
           ...["--remount-ro", "/", "--chdir", cwd],

@@ -1,7 +1,8 @@
-import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import t, { type Test } from "tap";
@@ -265,7 +266,7 @@ t.test("addresses are public or not", (t) => {
     "2002:a00:1::",
     "::10.0.0.1",
   ];
-  for (const address of [...no, ...six, "169.254.169.254", "fd00:ec2::254", "", "x"])
+  for (const address of [...no, ...six, "169.254.169.254", "168.63.129.16", "fd00:ec2::254", "", "x"])
     t.notOk(isPublic(address), address);
   for (const address of ["93.184.216.34", "2606:2800:220:1::1", "::ffff:93.184.216.34"])
     t.ok(isPublic(address), address);
@@ -313,6 +314,28 @@ t.test("a request that could be read as two is refused, and one that is passed o
   t.match(await raw(`GET http://u:p@${authority}/ HTTP/1.1\r\nHost: x\r\n\r\n`), /^HTTP\/1\.1 400 /);
 });
 
+t.test("a granted host that answers what cannot be passed on gets a 502, and the proxy goes on", async (t) => {
+  const answers = [
+    "HTTP/1.1 000 X\r\nContent-Length: 0\r\n\r\n",
+    "HTTP/1.1 1000 X\r\nContent-Length: 0\r\n\r\n",
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nraw",
+    "HTTP/1.1 200 OK\r\nX-Odd: \u0001\r\nContent-Length: 0\r\n\r\n",
+    "nonsense\r\n\r\n",
+  ];
+  let asked = 0;
+  const server = createTcpServer((socket) => {
+    socket.on("error", () => undefined).once("data", () => socket.end(answers[asked++] ?? "", "latin1"));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => server.close());
+  const authority = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { raw } = await startProxy(t, [authority], { network: [authority] });
+  const head = `GET http://${authority}/ HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`;
+  const plain = `GET http://${authority}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+  for (const answer of answers) t.match(await raw(plain), /^HTTP\/1\.1 502 /, answer);
+  t.match(await raw(head), /^HTTP\/1\.1 501 /, "a plugin cannot ask for another protocol");
+});
+
 t.test("names that are not granted are never looked up, and those that are only so often", async (t) => {
   const asked: string[] = [];
   const { raw } = await startProxy(t, ["*.example.org:80"], { network: true }, async (host) => {
@@ -355,3 +378,16 @@ t.test("nobody but the sandbox's user gets to the socket", async (t) => {
   t.equal(statSync(dirname(proxy.socket)).mode & 0o077, 0);
   t.equal(statSync(proxy.socket).mode & 0o077, 0);
 });
+
+t.test(
+  "the folder that a killed runtime left behind goes with the next one",
+  { skip: !existsSync("/proc/1") },
+  async (t) => {
+    const left = join(tmpdir(), `sealift-net-${2 ** 22 + 1}-left`);
+    mkdirSync(left);
+    t.teardown(() => rmSync(left, { recursive: true, force: true }));
+    const { proxy } = await startProxy(t, ["a.example:1"], { network: true });
+    t.notOk(existsSync(left));
+    t.ok(existsSync(proxy.socket));
+  },
+);

@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import t from "tap";
 import { healthAnswer, metricsAnswer, statusAnswer } from "../../../../lib/contract/surfaces/runtime.ts";
 import { actions, KEY, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
@@ -27,6 +28,9 @@ const ROUTES = [
   ["GET", "/plugin/ipc/metrics"],
   ["GET", "/metrics"],
   ["POST", "/plugin/ipc/no/such"],
+  ["GET", "/plugin/ipc"],
+  ["GET", "/plugin/ipc/zz"],
+  ["POST", "/plugin/ipc/w/%zz"],
 ] as const;
 
 t.test("every IPC route and /metrics answer 401 without the key and with a wrong one", async (t) => {
@@ -264,4 +268,30 @@ t.test("the prefix is configurable", async (t) => {
   });
   t.equal((await host.system("GET", "/addons/ipc/status")).status, 200);
   t.equal((await host.system("GET", "/plugin/ipc/status")).status, 404);
+});
+
+t.test("requests that no route gets have the contract's body too", async (t) => {
+  const configuration = { app: { server: { port: 0, request_seconds: 1 } } };
+  const host = await startHost(t, { plugins: { echo: trusted("echo", ECHO) }, configuration });
+  /** Sends bytes, and returns status and body of the answer once the runtime has closed the connection. */
+  const raw = async (text: string): Promise<[number, unknown]> => {
+    const { hostname, port } = new URL(host.url);
+    let answer = "";
+    const socket = connect(Number(port), hostname, () => socket.write(text));
+    for await (const chunk of socket) answer += String(chunk);
+    const [head = "", body = ""] = answer.split("\r\n\r\n");
+    return [Number(head.split(" ")[1]), JSON.parse(body)];
+  };
+  const refused = { status: "error", code: "bad_request" };
+  t.match(await host.system("POST", "/plugin/ipc/w/%zz"), { status: 400, body: refused });
+  t.match(await host.request("GET", "/plugin/x/%"), { status: 400, body: refused });
+  t.match(await host.system("GET", "/plugin/ipc/zz"), { status: 404, body: { code: "not_found" } });
+  const wide = `GET / HTTP/1.1\r\nHost: a\r\nX-Wide: ${"x".repeat(20_000)}\r\n\r\n`;
+  t.match(await raw(wide), [431, refused]);
+  t.match(await raw("NONSENSE\r\n\r\n"), [400, refused]);
+  const stopped = `POST /plugin/ipc/echo/echo HTTP/1.1\r\nHost: a\r\nX-Plugin-Key: ${KEY}\r\nContent-Length: 9\r\n\r\n{`;
+  t.match(await raw(stopped), [408, refused], "a body that stops ends the request");
+  const headers = { "x-plugin-key": KEY, "content-type": ";;;" };
+  const odd = await host.request("POST", "/plugin/ipc/echo/echo", { headers, body: '{"payload":1}' });
+  t.match(odd, { status: 200, body: { result: 1 } }, "whatever the content type says");
 });

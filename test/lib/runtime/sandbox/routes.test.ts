@@ -28,7 +28,7 @@ export default {
     { method: "POST", path: "/items", handler: (request, reply) => reply.code(201).header("x-own", ["a", "b"]).send(request.body) },
     { method: "GET", path: "/mine", permissions: ["items:read"], handler: show },
     { method: "GET", path: "/text", handler: () => "plain" },
-    { method: "GET", path: "/html", handler: (_, reply) => reply.type("text/html").header("set-cookie", ["a=1; Path=/", "b=2; Domain=example.org"]).send("<p>") },
+    { method: "GET", path: "/html", handler: (_, reply) => reply.type("text/html").header("X-Content-Type-Options", "x").header("set-cookie", ["a=1; Path=/", "b=2; Domain=example.org"]).send("<p>") },
     { method: "GET", path: "/nothing", handler: (_, reply) => { reply.code(204).send(); } },
     { method: "GET", path: "/away", handler: (_, reply) => reply.redirect("https://example.org/") },
     { method: "GET", path: "/fail", handler: () => { throw new Error("secret detail"); } },
@@ -74,7 +74,10 @@ t.test("a sandboxed plugin serves routes as a trusted one does", async (t) => {
     const posted = await host.request("POST", "/plugin/box/items", { headers: json, body: '{"a":"é"}' });
     t.match(posted, { status: 201, body: { a: "é" } });
     t.equal(posted.headers.get("x-own"), "a, b");
-    t.match(await host.request("GET", "/plugin/box/text"), { status: 200, text: "plain" });
+    t.equal(got.headers.get("content-type"), "application/json; charset=utf-8");
+    const text = await host.request("GET", "/plugin/box/text");
+    t.match(text, { status: 200, text: "plain" });
+    t.equal(text.headers.get("content-type"), "text/plain; charset=utf-8");
     t.match(await host.request("GET", "/plugin/box/nothing"), { status: 204, text: "" });
     t.match(await host.request("HEAD", "/plugin/box/text"), { status: 200, text: "" });
     const away = await fetch(`${host.url}/plugin/box/away`, { redirect: "manual" });
@@ -92,6 +95,7 @@ t.test("a sandboxed plugin serves routes as a trusted one does", async (t) => {
     t.match(await host.request("GET", "/plugin/box/nope"), { status: 404, body: { code: "not_found" } });
     const page = await host.request("GET", "/plugin/box/html");
     t.match(page.headers.get("content-security-policy"), /^sandbox /, "its pages have an origin of their own");
+    t.equal(page.headers.get("x-content-type-options"), "nosniff");
     t.equal(page.headers.get("set-cookie"), "a=1; Path=/; Path=/plugin/box");
   });
 
