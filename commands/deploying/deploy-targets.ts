@@ -31,7 +31,7 @@ export async function projectTarget(
   const { projectSource } = await import("../../lib/agent/sources/project.ts");
   const parsed = projectId.safeParse(id);
   if (!parsed.success) throw usageError("usage", `The project's id ${parsed.error.issues[0]!.message}.`);
-  const connection = hubConnection(options, DEPLOY_TIMEOUT_MS);
+  const connection = { ...hubConnection(options, DEPLOY_TIMEOUT_MS), hostId: options.hostId };
   const { signingSecret, deploymentCredential } = options;
   const shared = {
     ...connection,
@@ -58,7 +58,7 @@ export async function marketplaceTarget(
   const { marketplaceSource } = await import("../../lib/agent/sources/marketplace.ts");
   const parsed = slugForm.safeParse(slug);
   if (!parsed.success) throw usageError("usage", `SLUG ${parsed.error.issues[0]!.message}.`);
-  const connection = hubConnection(options, MARKETPLACE_TIMEOUT_MS);
+  const connection = { ...hubConnection(options, MARKETPLACE_TIMEOUT_MS), hostId: options.hostId };
   const { signingSecret, installPlan, symlinks, allowVersionMismatch } = options;
   const shared = { ...connection, kind, slug: parsed.data, signingSecret, installPlan, symlinks, allowVersionMismatch };
   return {

@@ -1,20 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command, Option } from "clipanion";
-import type { FleetHost, FleetMark } from "../../lib/client/fleet.ts";
+import type { FleetMark } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
-import { runningVersion } from "../../lib/contract/surfaces/host-record.ts";
+import { isStale, runningVersion } from "../../lib/contract/surfaces/host-record.ts";
 import { parseTarget, type Target } from "../../lib/contract/target.ts";
 import { fleetWait } from "../../lib/options/watch.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 
-/** Of the hosts of a target, how many run a version. */
+/** Of the hosts of a target that live, how many run a version. */
 interface Progress {
   hosts: number;
   running: number;
   failing: number;
+  /** Hosts that were silent for so long that they do not count. */
+  stale: number;
 }
+
+/** Hosts that are named among those left out. */
+const NAMED = 20;
 
 export class FleetWait extends withOptions(fleetWait) {
   static override paths = [["fleet", "wait"]];
@@ -23,7 +28,8 @@ export class FleetWait extends withOptions(fleetWait) {
     description: "Wait until the hosts of a target run a version",
     details: `
       For CI: ends with 0 as soon as enough of the hosts that report run the version, and with 75 when they have not
-      within \`--timeout\`. \`--min\` is a share such as 95%, or a number of hosts.
+      within \`--timeout\`. \`--min\` is a share such as 95%, or a number of hosts. Hosts that were silent for \`--stale\`
+      do not count; the end names them.
     `,
     examples: [["After a release", "$0 fleet wait plugin:tide-table --version 1.4.0 --min 95% --timeout 30m"]],
   });
@@ -32,7 +38,7 @@ export class FleetWait extends withOptions(fleetWait) {
 
   override async run(): Promise<number> {
     const target = parseTarget(this.target);
-    const { version, min, withinMs, intervalMs } = this.options;
+    const { version, min, withinMs, intervalMs, staleMs } = this.options;
     using interrupt = interruptible();
     const connection = {
       ...hubConnection({ ...this.options, timeoutMs: undefined }, MARKETPLACE_TIMEOUT_MS),
@@ -40,20 +46,26 @@ export class FleetWait extends withOptions(fleetWait) {
     };
     const end = performance.now() + withinMs;
     let mark: FleetMark = {};
-    let seen: Progress = { hosts: 0, running: 0, failing: 0 };
+    let seen: Progress = { hosts: 0, running: 0, failing: 0, stale: 0 };
+    let leftOut: readonly string[] = [];
     for (;;) {
-      const found = await progressOf(target, connection, version, mark);
+      const found = await progressOf(target, connection, { version, staleMs }, mark);
       if (found !== undefined) {
         mark = found.mark;
-        if (found.running !== seen.running || found.hosts !== seen.hosts || found.failing !== seen.failing)
-          this.#tell(version, found);
-        seen = { hosts: found.hosts, running: found.running, failing: found.failing };
+        leftOut = found.leftOut;
+        const { progress } = found;
+        if ((Object.keys(seen) as (keyof Progress)[]).some((key) => seen[key] !== progress[key]))
+          this.#tell(version, progress);
+        seen = progress;
       }
       const needed = min.share ? Math.ceil((seen.hosts * min.value) / 100) : min.value;
-      if (seen.hosts > 0 && seen.running >= needed) return this.done({ target: this.target, version, ...seen });
+      if (seen.hosts > 0 && seen.running >= needed) {
+        if (seen.stale > 0) this.note(leftOutText(seen.stale, leftOut));
+        return this.done({ target: this.target, version, ...seen, left_out: leftOut });
+      }
       if (performance.now() >= end)
         throw deploymentError("fleet_behind", `${sentence(version, seen)} after ${withinMs / 1000} s.`, {
-          hint: `\`sealift fleet ${this.target}\` shows which hosts lag behind, and why.`,
+          hint: `\`sealift fleet ${this.target}\` shows which hosts lag behind; \`sealift fleet forget\` removes those that are gone.`,
         });
       await sleep(Math.min(intervalMs, Math.max(end - performance.now(), 0)), undefined, { signal: interrupt.signal });
     }
@@ -65,26 +77,35 @@ export class FleetWait extends withOptions(fleetWait) {
   }
 }
 
-const sentence = (version: string, { hosts, running, failing }: Progress): string =>
-  `${running} of ${hosts} host${hosts === 1 ? "" : "s"} run ${version}${failing === 0 ? "" : `, ${failing} failing`}`;
+const sentence = (version: string, { hosts, running, failing, stale }: Progress): string =>
+  `${running} of ${hosts} host${hosts === 1 ? "" : "s"} run ${version}${failing === 0 ? "" : `, ${failing} failing`}${stale === 0 ? "" : `, ${stale} stale left out`}`;
+
+const leftOutText = (count: number, hosts: readonly string[]): string =>
+  `left out as stale: ${hosts.join(", ")}${count > hosts.length ? ` and ${count - hosts.length} more` : ""}`;
 
 /** Counts the hosts; undefined when nothing has changed since the mark. */
 async function progressOf(
   target: Target,
   connection: HubConnection,
-  version: string,
+  { version, staleMs }: { version: string; staleMs: number },
   mark: FleetMark,
-): Promise<(Progress & { mark: FleetMark }) | undefined> {
+): Promise<{ progress: Progress; leftOut: string[]; mark: FleetMark } | undefined> {
   const { readFleet } = await import("../../lib/client/fleet.ts");
   // Without the cursor: all hosts are counted.
   const view = await readFleet(target, connection, mark.etag === undefined ? {} : { etag: mark.etag });
   if (!view.changed) return undefined;
-  const progress = { hosts: 0, running: 0, failing: 0 };
-  const runs = (host: FleetHost): boolean => runningVersion(host) === version;
+  const progress: Progress = { hosts: 0, running: 0, failing: 0, stale: 0 };
+  const leftOut: string[] = [];
+  const now = Date.now();
   for await (const host of view.hosts) {
+    if (isStale(host, staleMs, now)) {
+      progress.stale++;
+      if (leftOut.length < NAMED) leftOut.push(host.host_id);
+      continue;
+    }
     progress.hosts++;
-    if (runs(host)) progress.running++;
+    if (runningVersion(host) === version) progress.running++;
     else if (host.status !== "success") progress.failing++;
   }
-  return { ...progress, mark: view.mark };
+  return { progress, leftOut, mark: view.mark };
 }

@@ -1,9 +1,10 @@
 import { Command, Option } from "clipanion";
 import type { FleetHost } from "../../lib/client/fleet.ts";
+import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
-import { isHeld, runningVersion } from "../../lib/contract/surfaces/host-record.ts";
-import { parseTarget } from "../../lib/contract/target.ts";
+import { isHeld, isStale, lastHeard, runningVersion } from "../../lib/contract/surfaces/host-record.ts";
+import { parseTarget, type Target, targetText } from "../../lib/contract/target.ts";
 import { shownVersion, triedVersion, troubleOf } from "../../lib/models/fleet.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { fleet } from "../../lib/options/watch.ts";
@@ -12,91 +13,142 @@ import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 
+/** A fleet to show, with its name for people. */
+interface Named {
+  target: Target;
+  title: string;
+}
+
+/** Versions that the sum names; a fleet may run thousands. */
+const SUMMED = 5;
+
 export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
   static override listed = () => [
     ...["target", "host_id", "version", "status", "running_version", "completed_at", "error_message"],
+    ...["created_at", "seen_at", "stale"],
   ];
   static override usage = Command.Usage({
     category: "Deploying",
     description: "Show who runs what",
     details: `
-      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`. On a terminal the fleet is shown live: versions
-      as bars, failing hosts first, with
-      search and filter (\`?\` lists the keys). Elsewhere, and with \`--no-tui\`, hosts are rows of a table as they
-      arrive, so that a fleet may be as
-      large as it likes; the versions are summed up at the end. With \`--json\` each host is a line and the result
-      carries the cursor for
-      \`--since\`.
+      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`; without one, every fleet that the key may see. On
+      a terminal fleets are shown live (\`?\` lists the keys); elsewhere, and with \`--no-tui\`, hosts are rows as they
+      arrive, so that a fleet may be as large as it likes, and a sum ends them. A host that has neither reported nor
+      asked for the latest version for \`--stale\` is told apart and counts for nothing;
+      \`sealift fleet forget\` removes it. With \`--json\` the result carries the cursor for \`--since\`.
     `,
     examples: [
-      ["A plugin's hosts", "$0 fleet plugin:tide-table"],
+      ["Every fleet", "$0 fleet"],
+      ["A plugin's hosts, as lines", "$0 fleet plugin:tide-table --no-tui"],
       ["Only what has changed", "$0 fleet project:prj_… --since 1042 --json"],
     ],
   });
 
-  targets = Option.Rest({ name: "TARGET", required: 1 });
+  targets = Option.Rest({ name: "TARGET" });
+
   override async run(): Promise<number> {
-    const { since, tui, screenReader } = this.options;
-    const targets = this.targets.map(parseTarget);
-    if (since !== undefined && targets.length > 1)
+    const { since, tui, screenReader, staleMs } = this.options;
+    if (since !== undefined && this.targets.length !== 1)
       throw usageError("usage", "--since goes with one target: each has a cursor of its own.");
-    const hub = hubConnection(this.options, MARKETPLACE_TIMEOUT_MS);
+    const given = this.targets.map(parseTarget);
+    using interrupt = interruptible();
+    const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
+    const fleets = given.length > 0 ? given.map((target) => ({ target, title: targetText(target) })) : await named(hub);
+    if (fleets.length === 0) {
+      this.note("No fleet yet: hosts appear with their first report.");
+      return this.done({ fleets: [] });
+    }
     // Rows of a table are what a screen reader can read.
     const terminal = terminalOf(this.context);
     if (terminal !== undefined && !this.json && since === undefined && tui && !screenReader) {
       const { fleetDashboard } = await loadForProduction(() => import("../shell/output/fleet-dashboard.ts"));
-      await fleetDashboard(targets, hub, { ...terminal, screenReader: false });
+      await fleetDashboard(fleets, hub, staleMs, { ...terminal, screenReader: false });
       return EXIT.done;
     }
-    const { readFleet } = await import("../../lib/client/fleet.ts");
-    using interrupt = interruptible();
-    const connection = { ...hub, signal: interrupt.signal };
     const summaries: Record<string, unknown>[] = [];
-    for (const target of targets) {
-      const name = `${target.kind}:${target.slug}`;
-      const view = await readFleet(target, connection, since === undefined ? {} : { cursor: since });
-      const versions = new Map<string, number>();
-      let hosts = 0;
-      let failing = 0;
-      if (!this.json && targets.length > 1) this.print.line(name);
-      for await (const host of view.hosts) {
-        hosts++;
-        const running = shownVersion(host);
-        const known = runningVersion(host);
-        versions.set(running, (versions.get(running) ?? 0) + 1);
-        if (host.status !== "success") failing++;
-        if (this.json)
-          this.print.event({
-            event: "host",
-            target: name,
-            // Fields of a record that a hub may leave out; JSON leaves out what is undefined.
-            ...{ completed_at: undefined, error_message: undefined },
-            ...host,
-            running_version: known,
-          });
-        else this.print.line(rowOf(host));
-      }
-      summaries.push({
-        target: name,
-        hosts,
-        failing,
-        versions: Object.fromEntries(versions),
-        cursor: view.mark.cursor ?? null,
-      });
-      this.note(
-        `${hosts} host${hosts === 1 ? "" : "s"}, ${failing} failing${[...versions].map(([version, count]) => `, ${version} on ${count}`).join("")}`,
-      );
+    for (const each of fleets) {
+      if (!this.json && fleets.length > 1) this.print.line(each.title);
+      summaries.push(await this.#show(each.target, hub));
     }
     return this.done({ fleets: summaries });
   }
+
+  /** Prints the hosts of a fleet. @returns its sum */
+  async #show(target: Target, hub: HubConnection): Promise<Record<string, unknown>> {
+    const { since, staleMs } = this.options;
+    const { readFleet } = await import("../../lib/client/fleet.ts");
+    const { timeText } = await import("../shell/output/table.ts");
+    const view = await readFleet(target, hub, since === undefined ? {} : { cursor: since });
+    const versions = new Map<string, number>();
+    const sums = { hosts: 0, failing: 0, stale: 0 };
+    const now = Date.now();
+    for await (const host of view.hosts) {
+      const stale = isStale(host, staleMs, now);
+      if (stale) sums.stale++;
+      else {
+        sums.hosts++;
+        const running = shownVersion(host);
+        versions.set(running, (versions.get(running) ?? 0) + 1);
+        if (host.status !== "success") sums.failing++;
+      }
+      if (this.json)
+        this.print.event({
+          event: "host",
+          target: targetText(target),
+          // Fields of a record that a hub may leave out; JSON leaves out what is undefined.
+          ...{ completed_at: undefined, error_message: undefined },
+          ...host,
+          running_version: runningVersion(host),
+          stale,
+        });
+      else this.print.line(rowOf(host, stale, timeText));
+    }
+    this.note(sumOf(sums, versions));
+    return {
+      ...{ target: targetText(target), ...sums, versions: Object.fromEntries(versions) },
+      // A reader of changes drops the hosts that a whole answer lacks.
+      ...(since !== undefined && { whole: view.whole }),
+      cursor: view.mark.cursor ?? null,
+    };
+  }
+}
+
+/** Finds every fleet that the key may see. */
+async function named(hub: HubConnection): Promise<Named[]> {
+  const { listFleets } = await import("../../lib/client/fleet.ts");
+  const found: Named[] = [];
+  for await (const { target, name } of listFleets(hub))
+    found.push({ target: parseTarget(target), title: name === null ? target : `${name} (${target})` });
+  return found;
+}
+
+function sumOf(
+  { hosts, failing, stale }: { hosts: number; failing: number; stale: number },
+  versions: ReadonlyMap<string, number>,
+): string {
+  const most = [...versions].toSorted(([, a], [, b]) => b - a);
+  const others = most.slice(SUMMED);
+  return [
+    `${hosts} host${hosts === 1 ? "" : "s"}, ${failing} failing`,
+    ...(stale === 0 ? [] : [`${stale} stale`]),
+    ...most.slice(0, SUMMED).map(([version, count]) => `${version} on ${count}`),
+    ...(others.length === 0
+      ? []
+      : [`${others.length} other versions on ${others.reduce((sum, [, count]) => sum + count, 0)}`]),
+  ].join(", ");
 }
 
 /** One line, whatever a host has put into its report. */
-function rowOf(host: FleetHost): string {
+function rowOf(host: FleetHost, stale: boolean, timeText: (time: string) => string): string {
   const { host_id: id, status, completed_at: time, error_message: error = null } = host;
   const held = isHeld(host);
-  const why = troubleOf({ tried: triedVersion(host), error, held });
-  const words = `${id.padEnd(32)} ${shownVersion(host).padEnd(20)} ${(held ? "held" : status).padEnd(11)} ${(time ?? "").slice(0, 19).padEnd(19)} ${why}`;
-  return printable(words).trimEnd();
+  const heard = lastHeard(host);
+  const why =
+    stale && heard !== undefined
+      ? `last heard of ${timeText(new Date(heard).toISOString())}`
+      : troubleOf({ tried: triedVersion(host), error, held });
+  const word = stale ? "stale" : held ? "held" : status;
+  const cells = [id.padEnd(32), shownVersion(host).padEnd(20), word.padEnd(11), timeText(time ?? "").padEnd(20), why];
+  return printable(cells.join(" ")).trimEnd();
 }

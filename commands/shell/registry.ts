@@ -5,6 +5,7 @@ import { TrustFolder } from "../context/trust-folder.ts";
 import { DeployMarketplace } from "../deploying/deploy-marketplace.ts";
 import { DeployProject } from "../deploying/deploy-project.ts";
 import { Fleet } from "../deploying/fleet.ts";
+import { FleetForget } from "../deploying/fleet-forget.ts";
 import { FleetWait } from "../deploying/fleet-wait.ts";
 import { PlanInit, PlanValidate } from "../deploying/plan.ts";
 import { WatchCommand } from "../deploying/watch.ts";
@@ -61,6 +62,7 @@ export const COMMANDS: readonly CommandClass[] = [
   Diff,
   Doctor,
   Fleet,
+  FleetForget,
   FleetWait,
   History,
   AuditList,

@@ -12,7 +12,7 @@ import {
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { download, type DownloadOptions } from "./download.ts";
 import type { HttpRequest } from "./http.ts";
-import type { HubConnection } from "./hub-connection.ts";
+import { hostHeader, type HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 
 /**
@@ -115,8 +115,7 @@ export class DeployClient {
 
   /** @throws ArtifactError */
   async latestVersion(): Promise<string> {
-    const url = this.#base + paths.latestVersion(this.#projectId);
-    return (await this.#withSession({ operation: "latest", method: "GET", url }, latestAnswer)).version;
+    return (await this.#withSession(this.#latestRequest, latestAnswer)).version;
   }
 
   /**
@@ -125,11 +124,15 @@ export class DeployClient {
    * @throws ArtifactError
    */
   latestIfChanged(etag: string | undefined): Promise<Conditional<string>> {
-    const url = this.#base + paths.latestVersion(this.#projectId);
-    return this.#inSession({ operation: "latest", method: "GET", url }, async (request) => {
+    return this.#inSession(this.#latestRequest, async (request) => {
       const answer = await callIfChanged(request, etag, latestAnswer, this.#options);
       return answer.changed ? { ...answer, value: answer.value.version } : answer;
     });
+  }
+
+  get #latestRequest(): HttpRequest {
+    const url = this.#base + paths.latestVersion(this.#projectId);
+    return { operation: "latest", method: "GET", url, ...hostHeader(this.#options) };
   }
 
   /** @throws ArtifactError */

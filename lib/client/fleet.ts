@@ -5,19 +5,24 @@ import parser, { type Token } from "stream-json/parser.js";
 import * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
+import { page } from "../contract/surfaces/keys.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
-import { deploymentStatus } from "../contract/surfaces/reports.ts";
+import { deploymentStatus, type FleetSummary, fleetSummary } from "../contract/surfaces/reports.ts";
 import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { statusError } from "./answers.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
+import { call } from "./json-request.ts";
 
 const hostRecord = z.looseObject({
   version: z.string(),
   status: deploymentStatus,
   error_message: z.string().nullish(),
   completed_at: z.string().nullish(),
+  created_at: z.string().nullish(),
+  /** When the host last asked for the latest version, to the hour. */
+  seen_at: z.string().nullish(),
   running_version: z.string().nullish(),
 });
 export interface FleetHost extends z.output<typeof hostRecord> {
@@ -33,6 +38,8 @@ export interface FleetMark {
 export interface FleetView {
   /** False when nothing has changed since the mark. */
   changed: boolean;
+  /** True when every host of the fleet is in the answer, though only changes were asked for: others are gone. */
+  whole: boolean;
   mark: FleetMark;
   /** Hosts in host-id order, read from the answer as it arrives; with a cursor only those that changed. */
   hosts: AsyncIterable<FleetHost>;
@@ -47,24 +54,52 @@ export async function readFleet(target: Target, options: HubConnection, since: F
   const path = target.kind === "project" ? paths.projectHosts(target.slug) : paths.hosts(target.kind, target.slug);
   const query = since.cursor === undefined ? "" : `?since=${encodeURIComponent(since.cursor)}`;
   const request: HttpRequest = {
-    operation: "fleet",
-    method: "GET",
-    url: baseUrl(options.hubUrl) + path + query,
-    credentials: { [HEADERS.apiKey]: options.apiKey },
-    secrets: [options.apiKey],
+    ...fleetRequest("GET", path + query, options),
     ...(since.etag !== undefined && { headers: { "if-none-match": since.etag } }),
   };
   const response = await send(request, options);
   if (response.status === 304) {
     response.discard();
-    return { changed: false, mark: since, hosts: nothing() };
+    return { changed: false, whole: false, mark: since, hosts: nothing() };
   }
   if (response.status !== 200) throw await statusError(response, request);
   const etag = header(response, "etag");
   const cursor = header(response, "x-cursor");
   const mark = { ...(etag !== undefined && { etag }), ...(cursor !== undefined && { cursor }) };
-  return { changed: true, mark, hosts: hostsOf(response, request, options) };
+  const whole = since.cursor === undefined || header(response, "x-whole-view") === "true";
+  return { changed: true, whole, mark, hosts: hostsOf(response, request, options) };
 }
+
+/**
+ * Forgets a host of a fleet, until it reports again.
+ *
+ * @returns false when the fleet has no such host
+ * @throws DeploymentError; AuthenticationError on 401 and 403
+ */
+export async function forgetHost({ kind, slug }: Target, host: string, options: HubConnection): Promise<boolean> {
+  const path = kind === "project" ? paths.projectHost(slug, host) : paths.host(kind, slug, host);
+  const request = fleetRequest("DELETE", path, options);
+  const response = await send(request, options);
+  if (response.status !== 204 && response.status !== 404) throw await statusError(response, request);
+  response.discard();
+  return response.status === 204;
+}
+
+/** The fleets that the key may see. @throws DeploymentError; AuthenticationError on 401 and 403 */
+export async function* listFleets(options: HubConnection): AsyncGenerator<FleetSummary> {
+  for (let cursor: string | null = ""; cursor !== null;) {
+    const query = new URLSearchParams({ limit: "200", ...(cursor !== "" && { cursor }) }).toString();
+    const request = fleetRequest("GET", `${paths.fleets()}?${query}`, options);
+    const found: { items: FleetSummary[]; next: string | null } = await call(request, page(fleetSummary), options);
+    yield* found.items;
+    cursor = found.next;
+  }
+}
+
+const fleetRequest = (method: "GET" | "DELETE", path: string, options: HubConnection): HttpRequest => ({
+  ...{ operation: "fleet", method, url: baseUrl(options.hubUrl) + path },
+  ...{ credentials: { [HEADERS.apiKey]: options.apiKey }, secrets: [options.apiKey] },
+});
 
 /** Bytes that are parsed at a time: their tokens are all that is alive when garbage is collected. */
 const PIECE_BYTES = 4 * 1024;

@@ -1,3 +1,4 @@
+import { HEADERS } from "../contract/surfaces/headers.ts";
 import type { Transport } from "./http.ts";
 
 /** A hub and the key to it: what every client of a hub is made with. */
@@ -5,4 +6,10 @@ export interface HubConnection extends Transport {
   /** The hub's bare root; a trailing slash is ignored. */
   hubUrl: string;
   apiKey: string;
+  /** The name of this host, which the hub's fleet view then knows to be alive. */
+  hostId?: string;
 }
+
+/** Returns the header that tells a hub which host polls. */
+export const hostHeader = ({ hostId }: HubConnection): { headers?: Record<string, string> } =>
+  hostId === undefined ? {} : { headers: { [HEADERS.host]: encodeURIComponent(hostId) } };

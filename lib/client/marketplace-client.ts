@@ -15,7 +15,7 @@ import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { readJson, statusError } from "./answers.ts";
 import { formBody, wholeFile } from "./file-form.ts";
 import { bodyOf, header, type HttpRequest, operationError, send, transportError } from "./http.ts";
-import type { HubConnection } from "./hub-connection.ts";
+import { hostHeader, type HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { withRetries } from "./retry.ts";
 
@@ -61,7 +61,7 @@ export class MarketplaceClient {
 
   /** @throws ArtifactError */
   detail(): Promise<Detail> {
-    return call(this.#request("detail", "GET", paths.detail(this.#kind, this.#slug)), detailAnswer, this.#options);
+    return call(this.#detailRequest, detailAnswer, this.#options);
   }
 
   /**
@@ -69,8 +69,12 @@ export class MarketplaceClient {
    * ArtifactError
    */
   detailIfChanged(etag: string | undefined): Promise<Conditional<Detail>> {
+    return callIfChanged(this.#detailRequest, etag, detailAnswer, this.#options);
+  }
+
+  get #detailRequest(): HttpRequest {
     const request = this.#request("detail", "GET", paths.detail(this.#kind, this.#slug));
-    return callIfChanged(request, etag, detailAnswer, this.#options);
+    return { ...request, ...hostHeader(this.#options) };
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { FleetHost } from "../client/fleet.ts";
-import { isHeld, runningVersion } from "../contract/surfaces/host-record.ts";
+import { isHeld, isStale, runningVersion, STALE_MS } from "../contract/surfaces/host-record.ts";
 import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
 import { printable } from "../support/printable.ts";
 
@@ -16,9 +16,11 @@ export interface HostRow {
   error: string | null;
   /** Whether the tried version waits for a person's consent to its rights. */
   held: boolean;
+  /** Whether it has been silent for so long that it is counted apart. */
+  stale: boolean;
 }
 
-export const FLEET_FILTERS = ["all", "failing", "not latest"] as const;
+export const FLEET_FILTERS = ["all", "failing", "not latest", "stale"] as const;
 export type FleetFilter = (typeof FLEET_FILTERS)[number];
 
 /** Orders of hosts: those first that fail, by id, by version, by the time of the last report, the latest first. */
@@ -55,8 +57,8 @@ export const triedVersion = (host: FleetHost): string | null =>
   host.status === "success" || runningVersion(host) === undefined ? null : host.version;
 
 /** Returns the word for how the last deployment of a host ended. */
-export const statusText = ({ status, held }: Pick<HostRow, "status" | "held">): string =>
-  held ? "held" : status === "rolled_back" ? "rolled back" : status;
+export const statusText = ({ status, held, stale }: Pick<HostRow, "status" | "held" | "stale">): string =>
+  stale ? "stale" : held ? "held" : status === "rolled_back" ? "rolled back" : status;
 
 /** The failure of a host in one line, with the version that was tried. */
 export const troubleOf = ({ tried, error, held }: Pick<HostRow, "tried" | "error" | "held">): string =>
@@ -76,11 +78,23 @@ export class FleetModel {
   #order: HostRow[] = [];
   #texts = new Map<string, string>();
   #failing = 0;
+  #stale = 0;
+  readonly #staleMs: number;
   #versions = new Map<string, VersionShare>();
   #found: { key: string; rows: readonly HostRow[] } | undefined;
 
+  /** @param staleMs silence after which a host is counted apart */
+  constructor(staleMs = STALE_MS) {
+    this.#staleMs = staleMs;
+  }
+
+  /** Hosts that live; {@link stale} ones are counted apart. */
   get size(): number {
-    return this.#order.length;
+    return this.#order.length - this.#stale;
+  }
+
+  get stale(): number {
+    return this.#stale;
   }
 
   get failing(): number {
@@ -88,7 +102,7 @@ export class FleetModel {
   }
 
   /** Takes hosts in or changes them. */
-  apply(hosts: readonly FleetHost[]): void {
+  apply(hosts: readonly FleetHost[], now = Date.now()): void {
     for (const host of hosts) {
       const row: HostRow = {
         id: owned(host.host_id),
@@ -98,6 +112,7 @@ export class FleetModel {
         at: Date.parse(host.completed_at ?? "") || 0,
         error: host.error_message ? this.#shared(printable(host.error_message).slice(0, ERROR_LENGTH)) : null,
         held: isHeld(host),
+        stale: isStale(host, this.#staleMs, now),
       };
       const before = this.#hosts.get(row.id);
       if (before === undefined) this.#insert(row);
@@ -116,6 +131,7 @@ export class FleetModel {
     this.#order = [];
     this.#versions.clear();
     this.#failing = 0;
+    this.#stale = 0;
     this.complete = false;
     this.revision++;
   }
@@ -132,14 +148,18 @@ export class FleetModel {
     const search = query.search.toLowerCase();
     const failing: HostRow[] = [];
     const others: HostRow[] = [];
+    const stale: HostRow[] = [];
     for (const row of this.#order) {
+      if (row.stale ? query.filter !== "all" && query.filter !== "stale" : query.filter === "stale") continue;
       const fails = row.status !== "success";
       if (query.filter === "failing" && !fails) continue;
       if (query.filter === "not latest" && row.version === query.latest) continue;
       if (search !== "" && !matches(row, search)) continue;
-      (fails && (query.order ?? "failing") === "failing" ? failing : others).push(row);
+      if (row.stale) stale.push(row);
+      else (fails && (query.order ?? "failing") === "failing" ? failing : others).push(row);
     }
-    const rows = ordered(failing, others, query.order);
+    const living = ordered(failing, others, query.order);
+    const rows = stale.length === 0 ? living : living.concat(ordered([], stale, query.order));
     this.#found = { key, rows };
     return rows;
   }
@@ -163,6 +183,10 @@ export class FleetModel {
   }
 
   #count(row: HostRow, by: 1 | -1): void {
+    if (row.stale) {
+      this.#stale += by;
+      return;
+    }
     const share = this.#versions.get(row.version) ?? { version: row.version, hosts: 0, failing: 0 };
     share.hosts += by;
     if (row.status !== "success") {

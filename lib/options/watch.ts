@@ -1,3 +1,4 @@
+import { STALE_MS } from "../contract/surfaces/host-record.ts";
 import { agent } from "./agent.ts";
 import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
@@ -51,6 +52,10 @@ function minimumOf(text: string): { value: number; share: boolean } {
   throw new Error(`is a share such as 95%, or a number of hosts, not ${JSON.stringify(text)}`);
 }
 
+const stale = group("Fleet", {
+  staleMs: duration({ name: "stale", help: "Tell hosts apart that were silent for so long", default: STALE_MS }),
+});
+
 /** Options of `fleet wait`. There `--timeout` is how long the whole wait may take. */
 export const fleetWait = {
   ...group("Wait", {
@@ -70,6 +75,7 @@ export const fleetWait = {
       minMs: 200,
     }),
   }),
+  ...stale,
   hubUrl: connection.hubUrl,
   apiKey: connection.apiKey,
 };
@@ -77,5 +83,14 @@ export const fleetWait = {
 /** Options of `fleet`. */
 export const fleet = {
   ...group("Fleet", { since: text({ metavar: "CURSOR", help: "Only hosts that changed since this cursor" }) }),
+  ...stale,
   ...dashboard,
 };
+
+/** Options of `fleet forget`. There `--stale` chooses hosts. */
+export const fleetForget = group("Forget", {
+  silentMs: optional(
+    duration({ name: "forget-stale", flag: "--stale", help: "Forget every host that was silent for so long" }),
+  ),
+  dryRun: flag({ help: "Only tell which hosts would be forgotten" }),
+});

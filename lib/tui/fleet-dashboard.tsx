@@ -19,6 +19,8 @@ import { useNavigation } from "./use-navigation.ts";
 export interface FleetDashboardProps {
   /** Fleets by their names, in the order in which they were asked for. */
   fleets: ReadonlyMap<string, FollowedFleet>;
+  /** Silence in milliseconds after which a host is counted apart. */
+  staleMs: number;
   pictures: Pictures;
   quit: () => void;
 }
@@ -30,7 +32,7 @@ const LISTED = 6;
 const CHOSEN_IN: readonly List[] = ["hosts"];
 
 /** Shows live who runs what, one fleet at a time. */
-export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps): ReactNode {
+export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboardProps): ReactNode {
   useSyncExternalStore(pictures.subscribe, pictures.revision);
   const now = useClock();
   const size = useWindowSize();
@@ -48,7 +50,7 @@ export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps):
     },
   });
   const selected = nav.selected!;
-  const fleet = useFleet(selected, fleets.get(selected), true, pictures.changed);
+  const fleet = useFleet(selected, fleets.get(selected), true, pictures.changed, staleMs);
   const query = queryOf(nav);
 
   // Nobody says what is latest here: it is what most hosts run.
@@ -91,7 +93,7 @@ export function FleetDashboard({ fleets, pictures, quit }: FleetDashboardProps):
     <Box flexDirection="column" width={width} height={height} overflow="hidden">
       <Header
         title="Sealift fleet"
-        facts={[[`  ${names.length} target${names.length === 1 ? "" : "s"}`]]}
+        facts={[[`  ${names.length} fleet${names.length === 1 ? "" : "s"}`]]}
         width={width}
         now={now}
       />

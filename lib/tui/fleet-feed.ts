@@ -12,6 +12,8 @@ import { printable } from "../support/printable.ts";
 const REFRESH_MS = 5_000;
 /** Hosts that are taken in before keys get their turn. */
 const BATCH = 500;
+/** Milliseconds until everything is read anew: when hosts were last seen is no change that a hub tells. */
+const ANEW_MS = 24 * 60 * 60 * 1000;
 /** Milliseconds between two pictures while a large fleet is being read. */
 const PICTURE_MS = 300;
 
@@ -31,7 +33,10 @@ export async function followFleet(
 ): Promise<void> {
   let mark: FleetMark = {};
   let failures = 0;
+  let readAt = performance.now();
   while (!signal.aborted) {
+    if (performance.now() - readAt > ANEW_MS) mark = {};
+    if (mark.etag === undefined) readAt = performance.now();
     try {
       mark = await refresh(target, { ...connection, signal }, model, mark, onChange);
       failures = 0;
@@ -59,8 +64,7 @@ async function refresh(
 ): Promise<FleetMark> {
   const view = await readFleet(target, options, mark);
   if (!view.changed) return mark;
-  // Without a cursor the answer is all hosts again, perhaps without some.
-  if (mark.cursor === undefined) model.clear();
+  if (view.whole) model.clear();
   let batch: FleetHost[] = [];
   let shown = Date.now();
   for await (const host of view.hosts) {

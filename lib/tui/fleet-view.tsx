@@ -38,7 +38,7 @@ export function FleetView(props: Props): ReactNode {
   const { fleet, query, searching, hidden = HIDDEN_AT_FIRST, width, height, scroll, now } = props;
   if (fleet === undefined)
     return <Line width={width} parts={[["  The fleet of a target is shown once one is selected.", "quiet"]]} />;
-  if (!fleet.complete && fleet.size === 0) {
+  if (!fleet.complete && fleet.size + fleet.stale === 0) {
     const waiting: Part = fleet.error === undefined ? ["  Reading the fleet…", "quiet"] : [`  ${fleet.error}`, "bad"];
     return <Line width={width} parts={[waiting]} />;
   }
@@ -62,6 +62,7 @@ export function FleetView(props: Props): ReactNode {
 function summary(fleet: FleetModel): Part[] {
   const parts: Part[] = [[`  ${count(fleet.size)} host${fleet.size === 1 ? "" : "s"}`, "strong"]];
   if (fleet.failing > 0) parts.push([`  ${count(fleet.failing)} failing`, "bad"]);
+  if (fleet.stale > 0) parts.push([`  ${count(fleet.stale)} stale`, "attention"]);
   if (!fleet.complete) parts.push(["  reading…", "busy"]);
   if (fleet.error !== undefined) parts.push([`  ${fleet.error}`, "bad"]);
   return parts;
@@ -84,7 +85,7 @@ function VersionBars({
   }
   const size = Math.max(10, width - 54);
   return rows.map(({ version, hosts, failing }) => {
-    const share = hosts / fleet.size;
+    const share = hosts / Math.max(1, fleet.size);
     return (
       <Line
         key={version}
@@ -130,7 +131,7 @@ const STATUS_LOOK: Record<HostRow["status"], keyof Theme> = {
 const hostCells = (row: HostRow, latest: string | null, now: number) => ({
   host: (): Part => [row.id],
   version: (): Part => [row.version, row.version === latest || latest === null ? "plain" : "attention"],
-  status: (): Part => [statusText(row), row.held ? "attention" : STATUS_LOOK[row.status]],
+  status: (): Part => [statusText(row), row.held || row.stale ? "attention" : STATUS_LOOK[row.status]],
   reported: (): Part => [row.at === 0 ? "" : moment(row.at, now), "quiet"],
   error: (): Part => [troubleOf(row), "quiet"],
 });

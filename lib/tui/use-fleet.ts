@@ -19,9 +19,10 @@ export function useFleet(
   source: FollowedFleet | undefined,
   looking: boolean,
   onChange: () => void,
+  staleMs?: number,
 ): FleetModel | undefined {
   const kept = useRef<{ name: string; model: FleetModel } | undefined>(undefined);
-  if (name !== undefined && kept.current?.name !== name) kept.current = { name, model: new FleetModel() };
+  if (name !== undefined && kept.current?.name !== name) kept.current = { name, model: new FleetModel(staleMs) };
   const model = name === undefined || source === undefined ? undefined : kept.current?.model;
   useEffect(() => {
     if (model === undefined || source === undefined || !looking) return;

@@ -7,8 +7,9 @@ import { endWithTerminal } from "./terminal.ts";
 
 /** Shows fleets live until somebody quits or the terminal goes away. */
 export async function fleetDashboard(
-  targets: readonly Target[],
+  fleets: readonly { target: Target; title: string }[],
   connection: HubConnection,
+  staleMs: number,
   terminal: Terminal,
 ): Promise<void> {
   using interrupt = interruptible();
@@ -16,7 +17,8 @@ export async function fleetDashboard(
   using _terminal = endWithTerminal(stop, terminal);
   const picture = showFleets(
     {
-      fleets: new Map(targets.map((target) => [`${target.kind}:${target.slug}`, { target, connection }])),
+      fleets: new Map(fleets.map(({ target, title }) => [title, { target, connection }])),
+      staleMs,
       pictures: new Pictures(),
       quit: () => stop.abort(),
     },

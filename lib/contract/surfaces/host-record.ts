@@ -12,6 +12,24 @@ export function runningVersion(record: {
   return record.status === "success" ? record.version : undefined;
 }
 
+/** A host that was neither deployed to nor asked for the latest version in this time is told apart: 30 days. */
+export const STALE_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** Returns when a host was last heard of, in milliseconds since 1970; `undefined` when its record does not tell. */
+export function lastHeard(record: {
+  completed_at?: string | null | undefined;
+  created_at?: string | null | undefined;
+  seen_at?: string | null | undefined;
+}): number | undefined {
+  const times = [record.completed_at, record.created_at, record.seen_at].map((time) => Date.parse(time ?? ""));
+  const known = times.filter((time) => !Number.isNaN(time));
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+/** Tells whether a host has been silent for a time; one whose record has no time is not. @param now since 1970, ms */
+export const isStale = (record: Parameters<typeof lastHeard>[0], staleMs: number, now: number): boolean =>
+  now - (lastHeard(record) ?? now) > staleMs;
+
 /**
  * The beginning of the error message of a version that asks for more rights than the running one. Hubs keep messages
  * as they are, so that every hub can show it.

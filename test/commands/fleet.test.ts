@@ -1,0 +1,111 @@
+import { Writable } from "node:stream";
+import { Cli } from "clipanion";
+import t from "tap";
+import { Fleet } from "../../commands/deploying/fleet.ts";
+import { FleetForget } from "../../commands/deploying/fleet-forget.ts";
+import { FleetWait } from "../../commands/deploying/fleet-wait.ts";
+import { startHub } from "../support/hub/harness.ts";
+
+const DAY = 24 * 60 * 60 * 1000;
+/** Long ago: the hosts of then are silent by this machine's clock. */
+const THEN = Date.now() - 100 * DAY;
+
+type Ran = { code: number; stdout: string; stderr: string };
+
+async function run(words: readonly string[], hub: readonly string[]): Promise<Ran> {
+  const texts = { stdout: "", stderr: "" };
+  const into = (name: keyof typeof texts): Writable =>
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        texts[name] += String(chunk);
+        done();
+      },
+    });
+  const cli = new Cli({ binaryName: "sealift" });
+  for (const command of [Fleet, FleetForget, FleetWait]) cli.register(command);
+  const code = await cli.run(["fleet", ...words, ...hub], { stdout: into("stdout"), stderr: into("stderr") });
+  return { code, ...texts };
+}
+
+t.test("a fleet shows silent hosts apart, waits for the living, and forgets", async (t) => {
+  let now = THEN;
+  const hub = await startHub(t, { clock: () => now });
+  const options = ["--hub-url", hub.url, "--api-key", hub.adminKey];
+  const report = (host: string, version = "1.0.0") =>
+    hub.call("POST", "/app/deployments/deployments/report", {
+      json: {
+        ...{ kind: "plugin", slug: "tide", version, status: "success", host_id: host },
+        started_at: new Date(now).toISOString(),
+        completed_at: new Date(now).toISOString(),
+      },
+    });
+  const fleet = (...words: string[]) => run(words, options);
+  const json = async (...words: string[]) =>
+    (await fleet(...words, "--json")).stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, any>);
+  await hub.call("POST", "/devkeys/projects", { json: { name: "T", kind: "plugin", slug: "tide" } });
+
+  t.match(await fleet(), { code: 0, stdout: "", stderr: /^No fleet yet/ });
+  for (const host of ["gone-1", "gone-2", "polls"]) await report(host);
+  now = Date.now();
+  for (const host of ["a", "b"]) await report(host, "2.0.0");
+  await hub.call("GET", "/app/marketplace/plugins/tide", { headers: { "x-sealift-host": "polls" } });
+  // Sightings are written in batches: a hub that ends writes the last one.
+  await hub.hub.close();
+  const again = await startHub(t, { dataDir: hub.dataDir });
+  options[1] = again.url;
+
+  const lines = (await fleet("plugin:tide")).stdout.split("\n");
+  t.match(lines, [
+    /^a +2\.0\.0 +success/,
+    /^b /,
+    /^gone-1 +1\.0\.0 +stale .*last heard of/,
+    /^gone-2 .* stale /,
+    /^polls .* success/,
+  ]);
+  t.match((await fleet("plugin:tide")).stderr, "3 hosts, 0 failing, 2 stale, 2.0.0 on 2, 1.0.0 on 1");
+  t.match((await fleet("plugin:tide", "--stale", "1000d")).stderr, "5 hosts, 0 failing, 1.0.0 on 3, 2.0.0 on 2");
+  const every = await json();
+  t.strictSame(
+    every.slice(0, -1).map(({ target, host_id, stale }) => [target, host_id, stale]),
+    ["a", "b", "gone-1", "gone-2", "polls"].map((host) => ["plugin:tide", host, host.startsWith("gone")]),
+    "without a target every fleet that the key may see",
+  );
+  t.match(every.at(-1), { fleets: [{ target: "plugin:tide", hosts: 3, stale: 2, versions: { "2.0.0": 2 } }] });
+
+  const wait = ["wait", "plugin:tide", "--version", "2.0.0", "--interval", "200ms"];
+  t.match(await fleet(...wait, "--timeout", "1ms"), { code: 75, stderr: /2 of 3 hosts run 2\.0\.0, 2 stale left out/ });
+  const waited = await fleet(...wait, "--min", "60%");
+  t.match(waited, { code: 0, stderr: /left out as stale: gone-1, gone-2/ });
+
+  t.match(await fleet("forget", "plugin:tide"), { code: 2 });
+  t.match(await fleet("forget", "plugin:tide", "nobody"), { code: 1, stderr: /not_found/ });
+  t.match(await fleet("forget", "plugin:tide", "--stale", "30d", "--dry-run"), {
+    code: 0,
+    stdout: "would forget gone-1\nwould forget gone-2\n",
+  });
+  t.match(await fleet("forget", "plugin:tide", "polls", "--dry-run"), { code: 0, stdout: "would forget polls\n" });
+  t.equal((await json("plugin:tide")).length, 6, "nothing was forgotten yet");
+  t.match(await fleet("forget", "plugin:tide", "polls"), { code: 0, stdout: "forgot polls\n" });
+  t.match((await json("forget", "plugin:tide", "--stale", "30d")).at(-1), { hosts: 2, dry_run: false });
+  t.match(await fleet(...wait, "--timeout", "5s"), { code: 0 });
+  t.match((await fleet("plugin:tide")).stderr, "2 hosts, 0 failing, 2.0.0 on 2");
+});
+
+t.test("the sum of a fleet with thousands of versions is one short line", async (t) => {
+  const hub = await startHub(t);
+  const record = (version: number) => ({ version: `1.0.${version}`, status: "success", completed_at: null });
+  const { createServer } = await import("node:http");
+  const server = createServer((_request, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify(Object.fromEntries(Array.from({ length: 2000 }, (_, at) => [`h${at}`, record(at)]))));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.teardown(() => server.close());
+  const { port } = server.address() as { port: number };
+  const { stderr } = await run(["plugin:tide"], ["--hub-url", `http://127.0.0.1:${port}`, "--api-key", hub.adminKey]);
+  t.match(stderr, /^2000 hosts, 0 failing, .* 1995 other versions on 1995\n$/);
+  t.ok(stderr.length < 200, stderr);
+});
