@@ -5,6 +5,8 @@ export const BLOCK_BYTES = 512;
 
 const CHECKSUM_AT = 148;
 const CHECKSUM_BYTES = 8;
+const PREFIX_AT = 345;
+const PREFIX_BYTES = 155;
 /** The largest size that eleven octal digits can say. */
 const OCTAL_MAX = 0o77777777777;
 
@@ -125,6 +127,9 @@ export function readTarHeader(block: Buffer): TarHeader {
     throw tarInvalid("a block where a member should begin is no header");
   if (numberField(block, CHECKSUM_AT, CHECKSUM_BYTES, "checksum") !== sum)
     throw tarInvalid("a member's header has a wrong checksum");
+  // GNU's form has times of incremental backups where the other form, and some readers in any form, have a prefix.
+  if (magic === "ustar  \0" && !isZero(block.subarray(PREFIX_AT, PREFIX_AT + PREFIX_BYTES)))
+    throw tarInvalid("a member has bytes where one form of headers has a part of the name and another one has times");
   checkOtherNumbers(block);
   const type = block[156] === 0 ? "0" : String.fromCharCode(block[156]!);
   return {
@@ -142,7 +147,7 @@ export function readTarHeader(block: Buffer): TarHeader {
  */
 export function headerName(block: Buffer): string {
   const name = textField(block, 0, 100);
-  const prefix = block[262] === 0 ? textField(block, 345, 155) : "";
+  const prefix = block[262] === 0 ? textField(block, PREFIX_AT, PREFIX_BYTES) : "";
   return prefix === "" ? name : `${prefix}/${name}`;
 }
 
@@ -176,6 +181,7 @@ export function readPax(bytes: Uint8Array, scope: "member" | "global"): PaxValue
 }
 
 function takeRecord(values: PaxValues, key: string, value: Uint8Array, scope: "member" | "global"): void {
+  if (key.includes("\0")) throw tarInvalid("a pax header has a key with a NUL in it");
   if (key.startsWith("GNU.sparse"))
     throw artifactError("member_type", "The archive has a sparse file.", {
       hint: "Artifacts hold regular files and folders only; ask the publisher for one without it.",

@@ -39,6 +39,7 @@ const FOREIGN_PAX: Record<string, string> = {
   "a record of length zero": "0 path=./x\n",
   "a record whose length begins with zeros": "014 path=./ab\n",
   "a record without a key": "7 =abc\n",
+  "a key with a NUL": "8 a\0b=c\n",
   "a path with a NUL": "16 path=./a\0bcde\n",
   "an empty path": "8 path=\n",
   "two paths": "12 path=./a\n12 path=./b\n",
@@ -78,6 +79,18 @@ t.test("two names for one member are refused", async (t) => {
   const hidden = memberBlocks({ name: "././@LongLink", type: "L", content: "./plugins/demo/a\0b\0" });
   const tar = projectTar(host.describe(host.nextVersion()));
   await host.refusesTar(t, withBlocks(tar, Buffer.concat([hidden, member])), { code: "tar_invalid" });
+});
+
+t.test("a header of GNU's form with bytes where others have a part of the name is refused", async (t) => {
+  const host = await attackedHost(t);
+  const block = memberBlocks(planted);
+  block.write("ustar  \0", 257, "latin1");
+  block.write("plugins", 345, "latin1");
+  block.fill(" ", 148, 156);
+  const sum = block.subarray(0, BLOCK).reduce((total, byte) => total + byte, 0);
+  block.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  const tar = projectTar(host.describe(host.nextVersion()));
+  await host.refusesTar(t, withBlocks(tar, block), { code: "tar_invalid" });
 });
 
 t.test("a pax header or a long name with nothing behind it is refused", async (t) => {
