@@ -1,11 +1,11 @@
 import type * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import {
-  type ArtifactLocation,
   authAnswer,
   authorizeAnswer,
+  hubLocation,
+  type HubLocation,
   latestAnswer,
-  locationAnswer,
   type ProjectReport,
   projectReportAnswer,
 } from "../contract/surfaces/deploy.ts";
@@ -136,9 +136,9 @@ export class DeployClient {
   }
 
   /** @throws ArtifactError */
-  async locate(version: string): Promise<ArtifactLocation> {
+  async locate(version: string): Promise<HubLocation> {
     const url = this.#base + paths.artifact(this.#projectId, version);
-    return this.#withSession({ operation: "location", method: "GET", url }, locationAnswer);
+    return this.#withSession({ operation: "location", method: "GET", url }, hubLocation);
   }
 
   /**
@@ -168,9 +168,9 @@ export class DeployClient {
    */
   download(
     version: string,
-    location: ArtifactLocation,
+    location: HubLocation,
     options: Pick<DownloadOptions, "maxBytes" | "onReceived" | "onResumed">,
-    at: (location: ArtifactLocation) => string = ({ download_url }) => download_url,
+    at: (location: HubLocation) => string = ({ download_url }) => download_url,
   ): AsyncGenerator<Buffer> {
     return download({
       ...this.#options,

@@ -179,12 +179,12 @@ async function* makeDeltas(options: MakeDeltasOptions): AsyncGenerator<MadeDelta
 async function fetchIndex(
   version: string,
   folder: string,
-  { target, seed, project }: MakeDeltasOptions,
+  { target, seed, project, limits }: MakeDeltasOptions,
 ): Promise<OpenIndex> {
   const sealed = join(folder, "base-index");
   await downloadIndex(target, version, sealed);
   const { project_id: projectId } = project.manifest;
-  return openIndex(sealed, join(folder, "base-index.plain"), seed, { projectId, version });
+  return openIndex(sealed, join(folder, "base-index.plain"), seed, { projectId, version }, limits);
 }
 
 async function makeDeltaFrom(

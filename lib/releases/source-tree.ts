@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { BaseTree } from "../artifact/delta/complete-tree.ts";
+import type { BaseTree } from "../artifact/delta/plan-tree.ts";
 import { comparePaths } from "../artifact/tree/compare-paths.ts";
 import { FileTable } from "../artifact/tree/file-table.ts";
 import { readTreeList } from "../artifact/tree/tree-list.ts";

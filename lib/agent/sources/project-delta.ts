@@ -1,14 +1,15 @@
 import { rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { openDelta } from "../../artifact/delta/open-delta.ts";
+import { type ExpectedVersion, openDelta } from "../../artifact/delta/open-delta.ts";
 import type { OpenOptions } from "../../artifact/project/open.ts";
 import { equalBytes } from "../../artifact/signatures/ed25519.ts";
 import type { TreeListing } from "../../artifact/tree/tree-listing.ts";
 import type { Manifest } from "../../contract/files/manifest.ts";
-import type { ArtifactLocation, DeltaLocation } from "../../contract/surfaces/deploy.ts";
+import { type DeltaLocation, deltaLocations, type HubLocation } from "../../contract/surfaces/deploy.ts";
 import type { Release } from "../../releases/release.ts";
 import { baseTree, deltaBases } from "../../releases/source-tree.ts";
+import { faultsOf } from "../../support/documents/faults.ts";
 import type { FetchContext } from "./source.ts";
 
 /** A delta that the hub offers, and the release of this host that it completes. */
@@ -23,11 +24,18 @@ export interface ChosenDelta {
  * @param signer the key that the operator trusts
  */
 export async function chooseDelta(
-  { layout, target }: Pick<FetchContext, "layout" | "target">,
-  { deltas = [], size_bytes: full = Infinity }: Pick<ArtifactLocation, "deltas" | "size_bytes">,
+  { layout, target, emit }: Pick<FetchContext, "layout" | "target" | "emit">,
+  { deltas, size_bytes: full = Infinity }: Pick<HubLocation, "deltas" | "size_bytes">,
   signer: Uint8Array,
 ): Promise<ChosenDelta | undefined> {
-  const usable = deltas
+  const offered = deltaLocations.safeParse(deltas, { reportInput: true });
+  if (!offered.success) {
+    // Deltas are additions: what a hub says of them must not stand in the way of the full artifact.
+    const why = faultsOf(offered.error).slice(0, 3).join("; ");
+    emit({ event: "warning", message: `What the hub says of deltas cannot be read and is ignored: ${why}.` });
+    return undefined;
+  }
+  const usable = offered.data
     .filter((delta) => delta.size_bytes < full)
     .filter((delta) => equalBytes(Buffer.from(delta.signer_public_key, "base64"), signer))
     .toSorted((a, b) => a.size_bytes - b.size_bytes);
@@ -41,6 +49,13 @@ export async function chooseDelta(
   }
   return undefined;
 }
+
+/** Finds the address of a delta in another answer of the hub. */
+export const addressIn = (
+  { deltas }: Pick<HubLocation, "deltas">,
+  { signature, download_url }: DeltaLocation,
+): string =>
+  deltaLocations.safeParse(deltas).data?.find((other) => other.signature === signature)?.download_url ?? download_url;
 
 /** A tree that stands in staging, verified. */
 export interface VerifiedTree {
@@ -68,12 +83,13 @@ export interface DeltaDownload {
  */
 export async function fetchDelta(
   { delta, base }: ChosenDelta,
-  expected: { projectId: string; version: string },
+  expected: ExpectedVersion,
   tree: string,
   { authorize, open, bytes, onBaseRead }: DeltaDownload,
   context: FetchContext,
 ): Promise<VerifiedTree> {
   const { layout, target, staging, limits, signal } = context;
+  // From before the second thread starts, whose heap is to stay small, too.
   // The list of the base is read while the hub answers and the delta's bytes come.
   const whole = baseTree(layout, target, base).then((found) => {
     if (found === undefined) throw new Error(`the release of ${base.version} is gone`);

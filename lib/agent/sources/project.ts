@@ -7,7 +7,7 @@ import type { HubConnection } from "../../client/hub-connection.ts";
 import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError, asSealiftError } from "../../contract/errors.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
-import type { ArtifactLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
+import type { HubLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
@@ -80,7 +80,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
 interface Located {
   client: DeployClient;
   version: string;
-  location: ArtifactLocation;
+  location: HubLocation;
 }
 
 /**
@@ -191,8 +191,8 @@ async function fetchFull({ options, located, signer, tree, context }: Fetching):
 async function tryDelta({ options, located, signer, tree, context }: Fetching): Promise<VerifiedTree | undefined> {
   const { client, version, location } = located;
   const { emit, signal } = context;
-  if (options.delta === false || (location.deltas ?? []).length === 0) return undefined;
-  const { chooseDelta, fetchDelta } = await import("./project-delta.ts");
+  if (options.delta === false || location.deltas === undefined) return undefined;
+  const { addressIn, chooseDelta, fetchDelta } = await import("./project-delta.ts");
   const chosen = await chooseDelta(context, location, signer);
   if (chosen === undefined) return undefined;
   const { delta } = chosen;
@@ -206,15 +206,13 @@ async function tryDelta({ options, located, signer, tree, context }: Fetching): 
     };
     const progress = fetchProgress(emit, size_bytes);
     progress.start();
-    const addressOf = ({ deltas }: ArtifactLocation): string =>
-      deltas?.find((other) => other.signature === signature)?.download_url ?? delta.download_url;
     const opened = await fetchDelta(
       chosen,
-      { projectId: options.projectId, version },
+      { projectId: options.projectId, version, contentSha256: location.content_sha256 },
       tree,
       {
         authorize,
-        bytes: () => client.download(version, location, progress.download, addressOf),
+        bytes: () => client.download(version, location, progress.download, (found) => addressIn(found, delta)),
         open: {
           signerPublicKey: signer,
           onUnpacked: progress.unpacked,

@@ -6,7 +6,7 @@ import type { Limits } from "../limits.ts";
 import { readManifest } from "../project/open.ts";
 import { listSourceTree, NEVER_PACKED } from "../tree/source-tree.ts";
 import { indexTree } from "../tree/tree-index.ts";
-import type { BaseTree } from "./complete-tree.ts";
+import type { BaseTree } from "./plan-tree.ts";
 
 /**
  * Reads a tree that `sealift open --out` left, as the base of a delta. All of it is hashed, and must be what its

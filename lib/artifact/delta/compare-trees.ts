@@ -2,7 +2,7 @@ import { ChunkTable } from "../tree/chunks.ts";
 import { comparePaths } from "../tree/compare-paths.ts";
 import type { FileEntry } from "../tree/file-table.ts";
 import type { TreeEntry } from "../tree/tree-listing.ts";
-import type { Piece } from "./delta-lines.ts";
+import { MAX_FILE_PIECES, type Piece } from "./delta-lines.ts";
 
 /** A file of the target that the base does not have as it is, and where its bytes come from. */
 export interface FileChange {
@@ -91,7 +91,7 @@ function piecesOf(entry: FileEntry, before: FileEntry): Piece[] | undefined {
     if (offset === undefined) fresh += length;
     addPiece(pieces, offset, length);
   }
-  return fresh < entry.size * WHOLE_FROM_SHARE ? pieces : undefined;
+  return fresh < entry.size * WHOLE_FROM_SHARE && pieces.length <= MAX_FILE_PIECES ? pieces : undefined;
 }
 
 /** Appends a chunk, joined to the piece in front of it where both are neighbours. */

@@ -1,250 +1,224 @@
+import { createHash } from "node:crypto";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { Turns } from "../../support/turns.ts";
 import type { ArtifactThread } from "../thread/artifact-thread.ts";
-import type { Limits } from "../limits.ts";
-import { comparePaths } from "../tree/compare-paths.ts";
+import { NewFile } from "../tree/new-file.ts";
 import { quoted } from "../tree/safe-path.ts";
-import type { FileEntry } from "../tree/file-table.ts";
-import { type Listed, listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
-import { type ClaimedFile, TreeWriter } from "../tree/tree-writer.ts";
-import {
-  deltaInvalid,
-  type DeltaLine,
-  memberPath,
-  parseHeader,
-  parseLine,
-  pathOfLine,
-  type Piece,
-  type PutLine,
-  readDeltaLines,
-} from "./delta-lines.ts";
-import { otherSize } from "./file-copier.ts";
-import { FileMaker, type PlacedSpan, type Span } from "./file-maker.ts";
+import { deltaInvalid, eachPiece, memberPath } from "./delta-lines.ts";
+import { checkCopied, type CopyJob, CopyList, FileCopier, type FileCopy, LARGE_FILE_BYTES, otherSize } from "./file-copier.ts";
+import type { BaseTree, FileSource, TreePlan } from "./plan-tree.ts";
+import { patchClone } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
 
-/** The tree that a delta is applied to: what was verified when it was installed, and where its files are now. */
-export interface BaseTree extends TreeListing {
-  version: string;
-  /** Lower-case hex of its manifest. */
-  contentSha256: string;
-  /** Returns the place of one of its files on this disk. @param file its index */
-  pathOf: (file: number) => string;
-}
-
 export interface CompleteOptions {
-  /** Folder with the unpacked delta: its signature and tag hold, its content is not checked yet. */
+  /** Folder with the unpacked delta. */
   delta: string;
-  /** Files that were unpacked into it. */
-  deltaFiles: number;
   base: BaseTree;
-  /** The version that was asked for. */
-  expected: { projectId: string; version: string };
   /** An empty private folder for the whole tree. The caller removes it if this function throws. */
   output: string;
-  limits: Limits;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
+  /** Copies small files beside this thread. */
   thread: ArtifactThread;
 }
 
+/** Files that one thread copies at a time: the cost of some files, so that both threads end at about the same time. */
+const BATCH_BYTES = 1024 * 1024;
+const FILE_COST_BYTES = 16 * 1024;
+/** Batches that wait at the second thread, so that it is never without work. */
+const BATCHES_AHEAD = 2;
+
+/** Bytes of an open file that belong at a place of a new one. */
+interface Span {
+  file: RegularFile;
+  offset: number;
+  length: number;
+  at: number;
+}
+
 /**
- * Completes a tree from a delta and the release that it was made for. What no line names is taken from the base as it
- * is, by reflink where the file system can. Every file is hashed as it is taken; the caller compares the whole tree
- * with the manifest.
+ * Makes the files of a planned tree from a delta and the release that it was made for, by reflink where the file system
+ * can. Every file is hashed as it is taken, and must be the one that was planned.
  *
- * @returns the writer of the tree, with the digest of each file
- * @throws ArtifactError `delta_invalid`, `delta_base_changed`, `member_*`, `limit_exceeded`
+ * @throws ArtifactError `delta_invalid`, `delta_base_changed`
  */
-export async function completeTree(options: CompleteOptions): Promise<TreeWriter> {
-  const { base, delta, deltaFiles, expected, signal } = options;
-  const completion = new Completion(options);
-  const lines = readDeltaLines(delta);
-  try {
-    const first = await lines.next();
-    checkHeader(first.done === true ? "" : first.value, base, expected);
-    const listed = listedInOrder(base);
-    let next = listed.next();
-    let number = 1;
-    let before: string | undefined;
-    for await (const text of lines) {
-      const line = parseLine(text, ++number);
-      const path = pathOfLine(line);
-      if (before !== undefined && comparePaths(before, path) >= 0)
-        throw deltaInvalid(`line ${number} names ${quoted(path)} twice or out of order`);
-      before = path;
-      for (; next.done !== true && comparePaths(next.value.path, path) < 0; next = listed.next()) {
-        const busy = completion.keep(next.value);
-        if (busy !== undefined) await busy;
-      }
-      const replaces = next.done !== true && next.value.path === path;
-      if (replaces) next = listed.next();
-      await completion.apply(line, replaces);
-      signal?.throwIfAborted();
-    }
-    for (; next.done !== true; next = listed.next()) {
-      const busy = completion.keep(next.value);
-      if (busy !== undefined) await busy;
-    }
-    await completion.finish(deltaFiles);
-    return completion.tree;
-  } finally {
-    completion.tree.close();
-    await lines.return(undefined);
+export async function completeTree(plan: TreePlan, options: CompleteOptions): Promise<void> {
+  makeFolders(plan, options.output);
+  const completion = new Completion(plan, options);
+  for (let file = 0; file < plan.files.length; file++) {
+    const busy = completion.take(file);
+    if (busy !== undefined) await busy;
   }
+  await completion.end();
 }
 
-function checkHeader(text: string, base: BaseTree, expected: CompleteOptions["expected"]): void {
-  const header = parseHeader(text);
-  if (header.project_id !== expected.projectId || header.version !== expected.version)
-    throw deltaInvalid("it belongs to another project or version");
-  if (header.base.version !== base.version || header.base.content_sha256 !== base.contentSha256)
-    throw deltaInvalid(`it was made for ${quoted(header.base.version)}, not for what runs here`);
-}
-
-/** A file of the base, and its place on this disk. */
-interface BaseFile extends Pick<FileEntry, "path" | "size" | "sha256" | "executable"> {
-  /** Among the files of the base. */
-  index: number;
-  from: string;
+function makeFolders({ files, emptyFolders }: TreePlan, output: string): void {
+  const made = new Set([""]);
+  const make = (folder: string): void => {
+    if (made.has(folder)) return;
+    made.add(folder);
+    mkdirSync(join(output, folder), { recursive: true, mode: 0o755 });
+  };
+  for (let file = 0; file < files.length; file++) {
+    const path = files.pathAt(file);
+    make(path.slice(0, Math.max(0, path.lastIndexOf("/"))));
+  }
+  emptyFolders.forEach(make);
 }
 
 class Completion {
-  readonly tree: TreeWriter;
+  readonly #plan: TreePlan;
   readonly #options: CompleteOptions;
-  readonly #maker: FileMaker;
-  #members = 0;
+  readonly #copier = new FileCopier();
+  readonly #turns: Turns;
+  readonly #buffer = Buffer.allocUnsafeSlow(LARGE_FILE_BYTES);
+  #batch = new CopyList();
+  #batchBytes = 0;
+  readonly #sent = new Set<Promise<void>>();
+  #failure: Error | undefined;
 
-  constructor(options: CompleteOptions) {
+  constructor(plan: TreePlan, options: CompleteOptions) {
+    this.#plan = plan;
     this.#options = options;
-    this.tree = new TreeWriter(options.output, options.limits);
-    this.#maker = new FileMaker(options.thread, this.tree.files, options.signal);
+    this.#turns = new Turns(options.signal);
   }
 
   /**
-   * Takes an entry of the base as it is.
+   * Makes one file, now or later.
    *
-   * @returns undefined when the next one can follow at once, as after nearly every file
+   * @returns undefined when it is made later: a promise for each small file would cost as much as its bytes
    */
-  keep({ file, path }: Listed): Promise<void> | undefined {
-    if (file !== undefined) return this.#copyBase(this.#baseFile(file, path));
-    this.tree.folder(`${path}/`);
-    return undefined;
+  take(index: number): Promise<void> | undefined {
+    const { files } = this.#plan;
+    const source = this.#plan.sourceOf(index);
+    const size = files.sizeAt(index);
+    if (source.base === undefined || source.pieces !== undefined || size > LARGE_FILE_BYTES)
+      return this.#make(index, source);
+    this.#batch.add(this.#copyOf(index, source.base), index);
+    this.#batchBytes += size + FILE_COST_BYTES;
+    return this.#batchBytes < BATCH_BYTES ? undefined : this.#copyBatch();
   }
 
-  async apply(line: DeltaLine, replaces: boolean): Promise<void> {
-    if ("put" in line) await this.#put(line);
-    else if ("folder" in line) this.tree.folder(`${line.folder}/`);
-    else if (!replaces) throw deltaInvalid(`it drops ${quoted(line.drop)}, which the base does not have`);
+  #copyOf(index: number, base: number): FileCopy {
+    const { files } = this.#plan;
+    const { files: earlier, pathOf } = this.#options.base;
+    return {
+      path: earlier.pathAt(base),
+      from: pathOf(base),
+      to: this.#target(index),
+      executable: files.isExecutable(index),
+      size: files.sizeAt(index),
+      sha256: files.sha256At(index),
+    };
   }
 
-  /** Ends when every file is there, and nothing is left that no line named. @throws ArtifactError `delta_invalid` */
-  async finish(deltaFiles: number): Promise<void> {
-    await this.#maker.end();
-    // The manifest and the lines themselves are files, too.
-    if (deltaFiles !== this.#members + 2) throw deltaInvalid("it holds files that no line names");
+  #target(index: number): string {
+    return `${this.#options.output}/${this.#plan.files.pathAt(index)}`;
   }
 
-  async #put(line: PutLine): Promise<void> {
-    const { put, executable, size, sha256, base, member, pieces } = line;
-    if (member !== undefined && member !== ++this.#members)
-      throw deltaInvalid(`${quoted(put)} takes its bytes out of order`);
-    const found = base === undefined ? undefined : this.#options.base.files.indexOf(base);
-    if (base !== undefined && found === undefined)
-      throw deltaInvalid(`${quoted(put)} copies ${quoted(base)}, which the base does not have`);
-    const source = found === undefined ? undefined : this.#baseFile(found, base!);
-    if (pieces !== undefined) {
-      this.#checkPieces(line, source);
-      await this.#assemble(line, source!);
-    } else if (source !== undefined) {
-      if (member !== undefined || source.sha256 !== sha256 || source.size !== size)
-        throw deltaInvalid(`${quoted(put)} is no copy of ${quoted(base!)}`);
-      await this.#copyBase(source, put, executable);
-    } else if (member !== undefined) {
-      using file = this.#member(member, size, "a file of new bytes has another length than its line says");
-      await this.#write(line, [{ file, offset: 0, length: size }]);
-    } else if (size === 0) await this.#write(line, []);
-    else throw deltaInvalid(`${quoted(put)} has no source for its bytes`);
+  async #copyBatch(): Promise<void> {
+    const batch = this.#batch;
+    this.#batch = new CopyList();
+    this.#batchBytes = 0;
+    if (this.#sent.size < BATCHES_AHEAD) this.#send(batch);
+    else batch.date(this.#plan.files, this.#copier.copy(batch));
+    await this.#turns.now();
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
-  #member(number: number, size: number, otherwise: string): RegularFile {
-    return new RegularFile(join(this.#options.delta, memberPath(number)), size, () => deltaInvalid(otherwise));
+  #send(batch: CopyList): void {
+    const job: CopyJob = { loop: "copy", files: { ...batch } };
+    const done = this.#options.thread
+      .ask<Float64Array>(job)
+      .then(
+        (times) => batch.date(this.#plan.files, times),
+        (error: Error) => void (this.#failure ??= error),
+      )
+      .finally(() => this.#sent.delete(done));
+    this.#sent.add(done);
   }
 
-  /** Lengths and ranges are counted before a byte is written: a short line must not become gigabytes. */
-  #checkPieces({ put, size, member, pieces }: PutLine, source: BaseFile | undefined): void {
-    if (source === undefined) throw deltaInvalid(`${quoted(put)} has pieces of no file`);
-    let total = 0;
-    let fresh = 0;
-    for (const piece of pieces!) {
-      if (typeof piece === "number") fresh += piece;
-      else if (piece[0] + piece[1] > source.size)
-        throw deltaInvalid(`${quoted(put)} copies a range beyond the end of ${quoted(source.path)}`);
-      total += typeof piece === "number" ? piece : piece[1];
-    }
-    if (total !== size) throw deltaInvalid(`the pieces of ${quoted(put)} are ${total} bytes, not ${size}`);
-    if (fresh > 0 !== (member !== undefined))
-      throw deltaInvalid(`${quoted(put)} has new bytes without a member, or the reverse`);
+  /** Ends when every file is there. */
+  async end(): Promise<void> {
+    this.#batch.date(this.#plan.files, this.#copier.copy(this.#batch));
+    await Promise.all(this.#sent);
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
-  async #assemble(line: PutLine, source: BaseFile): Promise<void> {
-    const { put, size, executable, member } = line;
-    const { from } = source;
-    using copies = new RegularFile(from, source.size, () => otherSize(source.path));
-    const pieces = line.pieces!;
-    const fresh = pieces.reduce<number>((sum, piece) => sum + (typeof piece === "number" ? piece : 0), 0);
-    using literals =
+  /** Makes a large file, or one that has new bytes. */
+  async #make(index: number, { base, member, pieces }: FileSource): Promise<void> {
+    const path = this.#plan.files.pathAt(index);
+    const size = this.#plan.files.sizeAt(index);
+    const copy = base === undefined ? undefined : this.#copyOf(index, base);
+    using copied =
+      copy && new RegularFile(copy.from, this.#options.base.files.sizeAt(base!), () => otherSize(copy.path));
+    let fresh = pieces === undefined ? size : 0;
+    for (const { length, isNew } of eachPiece(pieces ?? new Float64Array())) if (isNew) fresh += length;
+    const wrongMember = () => deltaInvalid(`the new bytes of ${quoted(path)} have another length than its line says`);
+    using added =
       member === undefined
         ? undefined
-        : this.#member(member, fresh, `the new bytes of ${quoted(put)} have another length than its pieces say`);
-    const placed = (): Generator<PlacedSpan> => placedPieces(pieces, copies, literals);
-    const claimed = this.tree.claimFile(put, size, executable);
-    const { target } = claimed;
-    const moved = placed().filter((piece) => !staysPut(piece));
-    const patched = placed().some(staysPut) ? await this.#maker.patch(from, target, line, moved) : undefined;
-    this.#recordNew(claimed, line, patched ?? (await this.#maker.write(target, line, placed())));
+        : new RegularFile(join(this.#options.delta, memberPath(member)), fresh, wrongMember);
+    const spans = (): Iterable<Span> => {
+      if (pieces !== undefined) return spansOf(pieces, copied!, added);
+      const whole = copied ?? added;
+      return whole === undefined ? [] : [{ file: whole, offset: 0, length: size, at: 0 }];
+    };
+    const found = await this.#write(index, spans, copied && { file: copied, from: copy!.from });
+    if (found === this.#plan.files.sha256At(index)) return;
+    if (pieces === undefined && copy !== undefined) checkCopied(copy, found);
+    throw deltaInvalid(`${quoted(path)} is not the file that its line describes`);
   }
 
-  /** Writes one file, and checks its digest. */
-  async #write(line: PutLine, spans: readonly Span[]): Promise<void> {
-    const claimed = this.tree.claimFile(line.put, line.size, line.executable);
-    this.#recordNew(claimed, line, await this.#maker.write(claimed.target, line, spans));
+  /**
+   * Writes a new file: where some of it stays at its place in a file of the base, and the file system can, into a copy
+   * that shares the blocks of that file.
+   *
+   * @returns its digest
+   */
+  async #write(
+    index: number,
+    spans: () => Iterable<Span>,
+    base: { file: RegularFile; from: string } | undefined,
+  ): Promise<string> {
+    const target = this.#target(index);
+    const executable = this.#plan.files.isExecutable(index);
+    const staysPut = ({ file, at, offset }: Span): boolean => file === base?.file && at === offset;
+    const moved = Iterator.from(spans()).filter((span) => !staysPut(span));
+    const shares = base !== undefined && Iterator.from(spans()).some(staysPut);
+    if (shares && this.#copier.reflinks.clone(base.from, target, executable)) {
+      const size = this.#plan.files.sizeAt(index);
+      const blocksOf = ({ file, offset, length }: Span) => file.range(offset, length, this.#buffer);
+      patchClone(
+        target,
+        size,
+        moved.map((span) => ({ at: span.at, blocks: blocksOf(span) })),
+      );
+      using clone = new RegularFile(target, size, () => otherSize(target));
+      return await this.#digest([{ file: clone, offset: 0, length: size, at: 0 }]);
+    }
+    using written = new NewFile(target, executable);
+    return await this.#digest(spans(), (block) => written.write(block));
   }
 
-  /** @throws ArtifactError `delta_invalid` when the file is not the one that its line describes */
-  #recordNew({ index }: ClaimedFile, { put, sha256 }: PutLine, found: string): void {
-    if (found !== sha256) throw deltaInvalid(`${quoted(put)} is not the file that its line describes`);
-    this.tree.recordFile(index, Buffer.from(found, "hex"));
-  }
-
-  /** A file of the base under a path of the new tree. It is copied, and its digest checked, when all files are. */
-  #copyBase(file: BaseFile, to = file.path, executable = file.executable): Promise<void> | undefined {
-    const { path, from, size, sha256 } = file;
-    const { index, target } = this.tree.claimFile(to, size, executable);
-    this.tree.recordCopy(index, this.#options.base.files, file.index);
-    return this.#maker.copy({ path, from, to: target, size, sha256, executable }, index);
-  }
-
-  #baseFile(index: number, path: string): BaseFile {
-    const { files, pathOf } = this.#options.base;
-    const [size, sha256, executable] = [files.sizeAt(index), files.sha256At(index), files.isExecutable(index)];
-    return { index, path, from: pathOf(index), size, sha256, executable };
+  async #digest(spans: Iterable<Span>, onBlock?: (block: Buffer) => void): Promise<string> {
+    const digest = createHash("sha256");
+    for (const { file, offset, length } of spans)
+      for (const block of file.range(offset, length, this.#buffer)) {
+        onBlock?.(block);
+        digest.update(block);
+        await this.#turns.after(block.length);
+      }
+    return digest.digest("hex");
   }
 }
 
 /** The pieces of a new file, each with its place there. */
-function* placedPieces(
-  pieces: readonly Piece[],
-  copies: RegularFile,
-  literals: RegularFile | undefined,
-): Generator<PlacedSpan> {
-  let at = 0;
-  let taken = 0;
-  for (const piece of pieces) {
-    const literal = typeof piece === "number";
-    const [offset, length] = literal ? [taken, piece] : piece;
-    yield { at, file: literal ? literals! : copies, offset, length, literal };
-    if (literal) taken += length;
+function* spansOf(pieces: Float64Array, copied: RegularFile, added: RegularFile | undefined): Generator<Span> {
+  let [at, taken] = [0, 0];
+  for (const { offset, length, isNew } of eachPiece(pieces)) {
+    yield isNew ? { file: added!, offset: taken, length, at } : { file: copied, offset, length, at };
+    if (isNew) taken += length;
     at += length;
   }
 }
-
-/** Whether the base file has these bytes at the same place. */
-const staysPut = ({ at, offset, literal }: PlacedSpan): boolean => !literal && at === offset;

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
@@ -17,19 +18,36 @@ const header = z.strictObject({
   v: z.literal(1),
   project_id: projectId,
   version: semverLabel,
+  /** The listing digest of the finished tree (listing-digest.ts). */
+  listing_sha256: sha256Hex,
   base: z.strictObject({ version: semverLabel, content_sha256: sha256Hex }),
 });
 export type DeltaHeader = z.infer<typeof header>;
 
 const bytes = z.int().min(0);
-const path = z.string().min(1);
+/** As in the tree digest: nothing in front, no slash at the end. What is unsafe in it is found out with the tree. */
+const path = z.string().regex(/^(?!\.(?:\/|$)).*[^/]$/su);
 
 /**
  * A piece of a file: `[offset, length]` copies from the base file, a number takes that many bytes from the line's
  * member.
  */
-const piece = z.union([z.tuple([bytes, z.int().min(1)]), z.int().min(1)]);
-export type Piece = z.infer<typeof piece>;
+export type Piece = [offset: number, length: number] | number;
+
+/** Pieces of one file, and of all files of a delta, at most: 16 bytes each while a tree is completed. */
+export const MAX_FILE_PIECES = 128 * 1024;
+export const MAX_PIECES = 1024 * 1024;
+
+/** The pieces of a file as pairs of numbers: offset and length, with an offset of -1 for new bytes. */
+export type PackedPieces = Float64Array;
+const NEW_BYTES = -1;
+
+export function* eachPiece(pieces: PackedPieces): Generator<{ offset: number; length: number; isNew: boolean }> {
+  for (let at = 0; at < pieces.length; at += 2) {
+    const [offset, length] = [pieces[at]!, pieces[at + 1]!];
+    yield { offset, length, isNew: offset === NEW_BYTES };
+  }
+}
 
 const put = z.strictObject({
   put: path,
@@ -40,16 +58,37 @@ const put = z.strictObject({
   member: z.int().min(1).optional(),
   /** A file of the base. Without `pieces` the new file is a copy of it. */
   base: path.optional(),
-  pieces: z.array(piece).min(1).optional(),
+  /** Packed by hand: as objects, those of one long line would take tens of megabytes. */
+  pieces: z.unknown().transform(packed).optional(),
 });
-export type PutLine = z.infer<typeof put>;
+export type PutLine = z.output<typeof put>;
+
+function packed(value: unknown, context: z.RefinementCtx): PackedPieces {
+  const wrong = (why: string): never => {
+    context.addIssue(why);
+    return z.NEVER;
+  };
+  if (!Array.isArray(value) || value.length === 0) return wrong("must be pieces");
+  if (value.length > MAX_FILE_PIECES) return wrong(`must be at most ${MAX_FILE_PIECES} pieces`);
+  const pieces = new Float64Array(value.length * 2);
+  for (const [index, piece] of (value as unknown[]).entries()) {
+    const [offset, length] = Array.isArray(piece) ? (piece as unknown[]) : [NEW_BYTES, piece];
+    const isPair = !Array.isArray(piece) || (piece.length === 2 && isCount(offset));
+    if (!isPair || !isCount(length) || length === 0) return wrong("must be [offset, length] or a number of bytes");
+    pieces[index * 2] = offset as number;
+    pieces[index * 2 + 1] = length;
+  }
+  return pieces;
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 const drop = z.strictObject({ drop: path });
 const folder = z.strictObject({ folder: path });
 const line = z.union([put, drop, folder]);
 
 /** One path that differs: a file that is put there, an empty folder, or a path of the base that is gone. */
-export type DeltaLine = z.infer<typeof line>;
+export type DeltaLine = z.output<typeof line>;
 
 export const pathOfLine = (entry: DeltaLine): string =>
   "put" in entry ? entry.put : "drop" in entry ? entry.drop : entry.folder;
@@ -59,15 +98,44 @@ export const deltaInvalid = (why: string): SealiftError =>
     hint: "Hosts take the full artifact instead. Tell the publisher if it happens again.",
   });
 
-/** Bytes of one line: a file of many GiB with an edit every few KiB stays below it. */
-const MAX_LINE_BYTES = 16 * 1024 * 1024;
+/** Bytes of one line: room for the pieces of one file. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
+/** Bytes that the lines of any delta may have, and more for each byte of the delta itself. */
+const FREE_BYTES = 1024 * 1024;
+const BYTES_PER_BYTE = 256;
+
+/**
+ * Bytes that the lines of a delta may have: lines shrink well, but those that shrink further ask for more work than
+ * their delta can be worth.
+ *
+ * @param deltaBytes of the sealed delta
+ */
+export const maxLineBytes = (deltaBytes: number): number => FREE_BYTES + BYTES_PER_BYTE * deltaBytes;
+
+/**
+ * Checks the size of the lines of an unpacked delta, before one is read.
+ *
+ * @throws ArtifactError `delta_invalid` when there are none, `limit_exceeded` when there are more than
+ *   {@link maxLineBytes}
+ */
+export function checkSizeOfLines(folder: string, deltaBytes: number): void {
+  const size = statSync(join(folder, DELTA_FILE), { throwIfNoEntry: false })?.size;
+  if (size === undefined) throw noLines();
+  if (size > maxLineBytes(deltaBytes))
+    throw artifactError(
+      "limit_exceeded",
+      `A delta of ${deltaBytes} bytes has ${size} bytes of lines, which is too many.`,
+    );
+}
+
+const noLines = (): SealiftError => deltaInvalid(`it has no ${DELTA_FILE}`);
 
 /** Reads the lines of an unpacked delta. @throws ArtifactError `delta_invalid` when there are none, `limit_exceeded` */
 export async function* readDeltaLines(folder: string): AsyncGenerator<string, undefined> {
   try {
     yield* readLines(join(folder, DELTA_FILE), MAX_LINE_BYTES);
   } catch (error) {
-    throw missing(error) ? deltaInvalid(`it has no ${DELTA_FILE}`) : error;
+    throw missing(error) ? noLines() : error;
   }
   return undefined;
 }

@@ -1,6 +1,14 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { DELTA_FILE, type DeltaHeader, deltaInvalid, parseHeader, parseLine, readDeltaLines } from "./delta-lines.ts";
+import {
+  DELTA_FILE,
+  type DeltaHeader,
+  deltaInvalid,
+  eachPiece,
+  parseHeader,
+  parseLine,
+  readDeltaLines,
+} from "./delta-lines.ts";
 
 /** The changes that an unpacked delta asks for, for people to read. */
 export interface DeltaFacts {
@@ -36,6 +44,6 @@ function count(facts: DeltaFacts, line: ReturnType<typeof parseLine>): void {
   if (!("put" in line)) return;
   facts.written++;
   const { size, member, pieces } = line;
-  if (pieces !== undefined) for (const piece of pieces) facts.new_bytes += typeof piece === "number" ? piece : 0;
+  if (pieces !== undefined) for (const { length, isNew } of eachPiece(pieces)) facts.new_bytes += isNew ? length : 0;
   else if (member !== undefined) facts.new_bytes += size;
 }

@@ -2,13 +2,13 @@ import { createHash, hash } from "node:crypto";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import type { Job } from "../thread/artifact-thread.ts";
-import { readRing, type Ring } from "../thread/ring.ts";
-import { NewFile, writeNewFile } from "../tree/new-file.ts";
+import type { FileTable } from "../tree/file-table.ts";
+import { writeNewFile } from "../tree/new-file.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { Reflinks } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
 
-/** Files larger than this are copied in pieces, by two threads. Bytes. */
+/** Files larger than this are copied in pieces. Bytes. */
 export const LARGE_FILE_BYTES = 1024 * 1024;
 
 /** A file of the base that the new tree takes as it is. */
@@ -29,6 +29,8 @@ export interface FileCopy {
  * file takes.
  */
 export class CopyList {
+  /** Their indices in the new tree. */
+  readonly indices: number[] = [];
   readonly paths: string[] = [];
   readonly from: string[] = [];
   readonly to: string[] = [];
@@ -36,7 +38,8 @@ export class CopyList {
   readonly sizes: number[] = [];
   readonly sha256: string[] = [];
 
-  add(file: FileCopy): void {
+  add(file: FileCopy, index: number): void {
+    this.indices.push(index);
     this.paths.push(file.path);
     this.from.push(file.from);
     this.to.push(file.to);
@@ -44,7 +47,15 @@ export class CopyList {
     this.sizes.push(file.size);
     this.sha256.push(file.sha256);
   }
+
+  /** Notes when the files were written, in milliseconds. */
+  date(table: FileTable, times: Float64Array): void {
+    this.indices.forEach((index, at) => table.setTime(index, times[at]!));
+  }
 }
+
+/** The columns of a list as another thread gets them. */
+export type CopyColumns = Readonly<Omit<CopyList, "add" | "date">>;
 
 export const baseChanged = (path: string, why: string): SealiftError =>
   artifactError("delta_base_changed", `${quoted(path)} of the running release ${why}.`, {
@@ -63,7 +74,7 @@ const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 export class FileCopier {
   /** Room for one byte more than a file may have: a longer one is noticed. */
   readonly #buffer = Buffer.allocUnsafeSlow(LARGE_FILE_BYTES + 1);
-  readonly #reflinks = new Reflinks();
+  readonly reflinks = new Reflinks();
 
   /**
    * Copies files of at most {@link LARGE_FILE_BYTES} each.
@@ -72,7 +83,7 @@ export class FileCopier {
    * @returns the time of modification of each new file, in milliseconds
    * @throws ArtifactError `delta_base_changed`
    */
-  copy({ paths, from, to, executable, sizes, sha256 }: Readonly<Omit<CopyList, "add">>): Float64Array {
+  copy({ paths, from, to, executable, sizes, sha256 }: CopyColumns): Float64Array {
     const times = new Float64Array(paths.length);
     for (let at = 0; at < times.length; at++)
       times[at] = this.#copyOne({
@@ -87,7 +98,7 @@ export class FileCopier {
   }
 
   #copyOne(file: FileCopy): number {
-    const cloned = this.#reflinks.mayWork ? this.#clone(file) : undefined;
+    const cloned = this.reflinks.mayWork ? this.#clone(file) : undefined;
     if (cloned !== undefined) return cloned;
     // The bytes that are hashed are the ones that are written: nobody can change them in between.
     const content = this.#read(file);
@@ -99,7 +110,7 @@ export class FileCopier {
     const { path, from, to, size, executable } = file;
     {
       using _regular = new RegularFile(from, size, () => otherSize(path));
-      if (!this.#reflinks.clone(from, to, executable)) return undefined;
+      if (!this.reflinks.clone(from, to, executable)) return undefined;
     }
     using clone = new RegularFile(to, size, () => otherSize(path));
     const digest = createHash("sha256");
@@ -133,7 +144,7 @@ export class FileCopier {
 
 export interface CopyJob extends Job {
   loop: "copy";
-  files: Readonly<Omit<CopyList, "add">>;
+  files: CopyColumns;
 }
 
 let copier: FileCopier | undefined;
@@ -142,17 +153,4 @@ let copier: FileCopier | undefined;
 export function copyFiles({ files }: CopyJob): Float64Array {
   copier ??= new FileCopier();
   return copier.copy(files);
-}
-
-export interface WriteJob extends Job {
-  loop: "write";
-  path: string;
-  executable: boolean;
-  ring: Ring;
-}
-
-/** Writes what goes into a ring to a new file. */
-export function writeFromRing({ path, executable, ring }: WriteJob): void {
-  using file = new NewFile(path, executable);
-  readRing(ring, (bytes) => file.write(bytes));
 }

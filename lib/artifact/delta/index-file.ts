@@ -5,12 +5,13 @@ import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
 import * as z from "zod";
-import { artifactError } from "../../contract/errors.ts";
+import { artifactError, SealiftError } from "../../contract/errors.ts";
 import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
-import { DEK_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
+import { DEFAULT_LIMITS, DEK_BYTES, type Limits, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
 import { sealed } from "../project/cipher.ts";
-import { ChunkList } from "../tree/chunks.ts";
+import { MAX_WINDOW_LOG } from "../project/zstd-frame.ts";
+import { ChunkList, MIN_CHUNK_BYTES } from "../tree/chunks.ts";
 import { comparePaths } from "../tree/compare-paths.ts";
 import { readLineBatches, readLines } from "../tree/read-lines.ts";
 import type { FileEntry } from "../tree/file-table.ts";
@@ -20,8 +21,9 @@ import { lineOf, listedEntry } from "../tree/tree-list.ts";
 /** Chunks in one line of an index: a file of many GiB takes many lines, none of them long. */
 const CHUNKS_PER_LINE = 4096;
 const MAX_LINE_BYTES = 256 * 1024;
-/** Bytes that an index may unpack to: some 500,000 files, or 4 TiB of chunks. */
-const MAX_INDEX_BYTES = 512 * 1024 * 1024;
+/** Bytes that any index may unpack to, and more for each byte of the sealed one: digests do not shrink. */
+const FREE_BYTES = 16 * 1024 * 1024;
+const BYTES_PER_BYTE = 64;
 
 /** Of 128 KiB: most of a line is a digest, and the rest is like the lines near it. */
 const WINDOW_LOG = 17;
@@ -105,6 +107,7 @@ const indexInvalid = (why: string) => artifactError("index_invalid", `The index 
  *
  * @param plain a file that does not exist yet; the caller removes it
  * @param expected the version that was asked for
+ * @param limits that the tree must keep to
  * @throws ArtifactError `index_invalid` when this signer did not seal it, or when it is not what it must be
  */
 export async function openIndex(
@@ -112,6 +115,7 @@ export async function openIndex(
   plain: string,
   seed: Uint8Array,
   expected: { projectId: string; version: string },
+  limits: Pick<Limits, "maxEntries"> = DEFAULT_LIMITS,
 ): Promise<OpenIndex> {
   const key = indexKey(seed, expected.projectId, expected.version);
   await decryptFile(file, plain, key);
@@ -124,7 +128,7 @@ export async function openIndex(
   if (project_id !== expected.projectId || version !== expected.version)
     throw indexInvalid("describes another version");
   const tree = { projectId: project_id, version, contentSha256: content_sha256 };
-  return { tree, entries: () => entriesOf(plain) };
+  return { tree, entries: () => entriesOf(plain, limits.maxEntries) };
 }
 
 async function decryptFile(file: string, plain: string, key: Buffer): Promise<void> {
@@ -136,25 +140,27 @@ async function decryptFile(file: string, plain: string, key: Buffer): Promise<vo
   await source.read(nonce, 0, NONCE_BYTES, 0);
   await source.read(tag, 0, TAG_BYTES, size - TAG_BYTES);
   const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES }).setAuthTag(tag);
+  const maxBytes = FREE_BYTES + BYTES_PER_BYTE * size;
   let unpacked = 0;
   const pace = paceBuffers();
   const limit = new Transform({
     transform(chunk: Buffer, _encoding, callback) {
       unpacked += chunk.length;
       pace(chunk.length);
-      callback(unpacked > MAX_INDEX_BYTES ? indexInvalid(`is larger than ${MAX_INDEX_BYTES} bytes`) : null, chunk);
+      callback(unpacked > maxBytes ? indexInvalid(`unpacks to more than ${maxBytes} bytes`) : null, chunk);
     },
   });
   try {
     await pipeline(
       createReadStream(file, { start: NONCE_BYTES, end: Math.max(NONCE_BYTES, size - TAG_BYTES - 1) }),
       decipher,
-      createZstdDecompress(),
+      createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG } }),
       limit,
       createWriteStream(plain, { flags: "wx", mode: 0o600 }),
     );
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
+    if (cause instanceof SealiftError) throw cause;
     if (code === "ENOSPC" || code === "EDQUOT" || code === "EEXIST") throw cause;
     throw artifactError(
       "index_invalid",
@@ -166,9 +172,10 @@ async function decryptFile(file: string, plain: string, key: Buffer): Promise<vo
   }
 }
 
-async function* entriesOf(plain: string): AsyncGenerator<TreeEntry[]> {
+async function* entriesOf(plain: string, maxEntries: number): AsyncGenerator<TreeEntry[]> {
   let current: TreeEntry | undefined;
   let number = 0;
+  let count = 0;
   for await (const lines of readLineBatches(plain, MAX_LINE_BYTES)) {
     const entries: TreeEntry[] = [];
     for (const text of lines) {
@@ -178,11 +185,15 @@ async function* entriesOf(plain: string): AsyncGenerator<TreeEntry[]> {
       if (records !== undefined) {
         if (current?.type !== "file") throw indexInvalid(`has chunks of nothing in line ${number}`);
         const chunks: ChunkList = (current.chunks ??= new ChunkList());
+        if (chunks.count * MIN_CHUNK_BYTES > current.size)
+          throw indexInvalid(`has more chunks than its file has bytes in line ${number}`);
         if (!chunks.append(records)) throw indexInvalid(`has broken chunks in line ${number}`);
         continue;
       }
       const next = listedEntry(line);
       if (next === undefined) throw indexInvalid(`has a line ${number} of another form`);
+      if (++count > maxEntries)
+        throw indexInvalid(`lists more than ${maxEntries} files and folders; --max-entries allows more`);
       if (current !== undefined) {
         if (comparePaths(current.path, next.path) >= 0) throw indexInvalid(`is not sorted at line ${number}`);
         entries.push(checked(current));

@@ -9,8 +9,9 @@ import { sourceChanged } from "../tree/member-reader.ts";
 import { NewFile } from "../tree/new-file.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
 import { type Change, compareTrees, type FileChange } from "./compare-trees.ts";
-import { DELTA_FILE, type DeltaHeader, memberPath, type PutLine } from "./delta-lines.ts";
+import { DELTA_FILE, type DeltaHeader, MAX_PIECES, maxLineBytes, memberPath } from "./delta-lines.ts";
 import type { OpenIndex } from "./index-file.ts";
+import { listingDigest } from "./listing-digest.ts";
 import { RegularFile } from "./regular-file.ts";
 
 /** A delta that is larger than this share of the full artifact is not worth its place. */
@@ -39,7 +40,7 @@ export interface DeltaOptions {
 
 /**
  * Makes the delta from an earlier version to a tree: a sealed artifact of what differs (docs/contract/delta.md).
- * Undefined when the delta would be larger than `maxShare` of the full artifact.
+ * Undefined when the delta would be larger than `maxShare` of the full artifact, or beyond a limit of the format.
  *
  * @throws PublishError `source_changed`; ArtifactError `index_invalid`
  */
@@ -47,13 +48,13 @@ export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact |
   const { project, base, work, output, artifactBytes, seed, level, limits, signal } = options;
   const maxShare = options.maxShare ?? MAX_SHARE;
   const { changes, newBytes } = await compareTrees(base.entries, project.entries);
-  if (newBytes > project.tree.members.bytes * maxShare) return undefined;
+  if (newBytes > project.tree.members.bytes * maxShare || piecesOf(changes) > MAX_PIECES) return undefined;
   try {
     await mkdir(join(work, "bytes"), { recursive: true, mode: 0o700 });
-    await writeDeltaFolder(work, changes, options);
+    const lineBytes = await writeDeltaFolder(work, changes, options);
     const tree = listSourceTree(work, { limits });
     const delta = await sealProject({ ...project, tree }, { output, seed, level, ...(signal && { signal }) });
-    if (delta.size <= artifactBytes * maxShare) return delta;
+    if (delta.size <= artifactBytes * maxShare && lineBytes <= maxLineBytes(delta.size)) return delta;
     await rm(output, { force: true });
     return undefined;
   } finally {
@@ -61,17 +62,21 @@ export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact |
   }
 }
 
-/** Writes `delta.ndjson` and the files of new bytes. */
+const piecesOf = (changes: readonly Change[]): number =>
+  changes.reduce((sum, change) => sum + ("file" in change ? (change.file.pieces?.length ?? 0) : 0), 0);
+
+/** Writes `delta.ndjson` and the files of new bytes. @returns bytes of the lines */
 async function writeDeltaFolder(
   folder: string,
   changes: readonly Change[],
   { project, base, signal }: DeltaOptions,
-): Promise<void> {
+): Promise<number> {
   const { version, contentSha256 } = base.tree;
   const header: DeltaHeader = {
     v: 1,
     project_id: project.manifest.project_id,
     version: project.manifest.version,
+    listing_sha256: listingDigest(project.entries),
     base: { version, content_sha256: contentSha256 },
   };
   const source = new SourceRanges(project.tree, signal);
@@ -92,9 +97,10 @@ async function writeDeltaFolder(
     text = "";
   }
   await file.write(text);
+  return (await file.stat()).size;
 }
 
-function lineOf({ entry, base, pieces }: FileChange, member: number | undefined): PutLine {
+function lineOf({ entry, base, pieces }: FileChange, member: number | undefined): object {
   const { path, executable, size, sha256 } = entry;
   return {
     put: path,

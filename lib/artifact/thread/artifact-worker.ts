@@ -15,7 +15,6 @@ const LOOPS: Readonly<Record<Job["loop"], () => Promise<Loop>>> = {
   unzip: async () => (await import("../zip/unzip.ts")).unzipJob,
   chunks: async () => (await import("../tree/chunk-thread.ts")).cutChunks,
   copy: async () => (await import("../delta/file-copier.ts")).copyFiles,
-  write: async () => (await import("../delta/file-copier.ts")).writeFromRing,
 };
 
 function explain(error: unknown): SealiftError {

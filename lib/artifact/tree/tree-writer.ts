@@ -12,7 +12,7 @@ import { exceeded, quoted, SafeNames } from "./safe-path.ts";
 const EMPTY = new Uint8Array(0);
 
 /** A file of the tree that is to be written. */
-export interface ClaimedFile {
+interface ClaimedFile {
   /** In {@link TreeWriter.files}. */
   index: number;
   /** Its path on disk. */
@@ -42,7 +42,7 @@ export class TreeWriter {
   readonly files = FileTable.empty();
   entries = 0;
   bytes = 0;
-  readonly #root: string;
+  readonly #root: string | undefined;
   readonly #limits: Limits;
   readonly #safe: SafeNames;
   readonly #names = new NameRegistry();
@@ -53,7 +53,8 @@ export class TreeWriter {
   #lastFolder = "";
   #file: OpenFile | undefined;
 
-  constructor(root: string, limits: Limits) {
+  /** @param root undefined for a tree that is only planned: names and limits are checked, and nothing is written */
+  constructor(root: string | undefined, limits: Limits) {
     this.#root = root;
     this.#limits = limits;
     this.#safe = new SafeNames(limits);
@@ -77,25 +78,14 @@ export class TreeWriter {
   }
 
   /**
-   * Claims the name of a file that the caller writes itself, and makes its folder. {@link recordFile} or
-   * {@link recordCopy} ends it.
+   * Claims the name of a file of a tree that is only planned. The caller notes its digest in {@link files}.
    *
-   * @param size bytes that the caller is going to write
+   * @returns its index in {@link files}
    */
-  claimFile(name: string, size: number, executable: boolean): ClaimedFile {
-    return this.#claim(name, size, executable);
-  }
-
-  /** Records a file that the caller writes. @param sha256 of its bytes */
-  recordFile(index: number, sha256: Uint8Array): void {
-    this.bytes += this.files.sizeAt(index);
-    this.files.wrote(index, { sha256 });
-  }
-
-  /** Records a copy of a file of another tree, as {@link recordFile} does. */
-  recordCopy(index: number, of: FileTable, file: number): void {
-    this.bytes += this.files.sizeAt(index);
-    this.files.wroteCopy(index, of, file);
+  claim(name: string, size: number, executable: boolean): number {
+    const { index } = this.#claim(name, size, executable);
+    this.bytes += size;
+    return index;
   }
 
   /** The folders that hold nothing, in canonical order. */
@@ -169,7 +159,7 @@ export class TreeWriter {
 
   #makeFolder(path: string): void {
     if (path === "" || this.#folders.has(path)) return;
-    mkdirSync(join(this.#root, path), { recursive: true, mode: 0o755 });
+    if (this.#root !== undefined) mkdirSync(join(this.#root, path), { recursive: true, mode: 0o755 });
     this.#folders.add(path);
   }
 

@@ -31,8 +31,8 @@ const deltaLocation = z.object({
   base_content_sha256: sha256Hex,
   size_bytes: z.int().nonnegative(),
 });
-/** @public of the wire */
 export type DeltaLocation = z.infer<typeof deltaLocation>;
+export const deltaLocations = z.array(deltaLocation).max(64);
 
 export const locationAnswer = z.object({
   ...signedBytes,
@@ -44,9 +44,14 @@ export const locationAnswer = z.object({
   is_yanked: z.boolean().optional(),
   yanked_reason: z.string().nullish(),
   /** Added by our hub: smallest first. */
-  deltas: z.array(deltaLocation).max(64).optional(),
+  deltas: deltaLocations.optional(),
 });
+/** @public of the wire */
 export type ArtifactLocation = z.infer<typeof locationAnswer>;
+
+/** A location as a client reads it. Deltas are additions: an agent looks at them apart, with {@link deltaLocations}. */
+export const hubLocation = locationAnswer.extend({ deltas: z.unknown().optional() });
+export type HubLocation = z.infer<typeof hubLocation>;
 
 export const authorizeRequest = z.object({
   deployment_credential: z.string().min(1).max(512),

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { openIndex, writeIndex } from "../../../lib/artifact/delta/index-file.ts";
@@ -48,4 +48,30 @@ t.test("an index that is not sorted or whose chunks do not add up is refused whi
     const { entries: read } = await openIndex(file, `${file}.plain`, SEED, EXPECTED);
     await t.rejects(Array.fromAsync(read()), { code: "index_invalid" }, what);
   }
+});
+
+t.test("an index of more entries, chunks or bytes than a tree may have is refused while it is read", async (t) => {
+  const folder = temporaryFolder(t);
+  const { ChunkList } = await import("../../../lib/artifact/tree/chunks.ts");
+  const chunks = new ChunkList();
+  for (let count = 0; count < 10_000; count++) chunks.push(1, randomBytes(16));
+  const empty = Array.from({ length: 10 }, (_, index): TreeEntry => ({ ...FILE, path: String(index), size: 0 }));
+  const lists: Record<string, TreeEntry[]> = { entries: empty, chunks: [{ ...FILE, size: 10_000, chunks }] };
+  for (const [what, entries] of Object.entries(lists)) {
+    const file = join(folder, what);
+    await writeIndex(file, TREE, entries, SEED);
+    const { entries: read } = await openIndex(file, `${file}.plain`, SEED, EXPECTED, { maxEntries: 9 });
+    await t.rejects(Array.fromAsync(read()), { code: "index_invalid", message: /more/ }, what);
+  }
+  const bomb = join(folder, "bytes");
+  const long: TreeEntry = { type: "folder", path: "x".repeat(40_000) };
+  await writeIndex(
+    bomb,
+    TREE,
+    Array.from({ length: 1000 }, () => long),
+    SEED,
+  );
+  t.ok(statSync(bomb).size < 10_000);
+  const opened = openIndex(bomb, `${bomb}.plain`, SEED, EXPECTED);
+  await t.rejects(opened, { code: "index_invalid", message: /unpacks to more/ });
 });

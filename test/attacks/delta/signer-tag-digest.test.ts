@@ -11,6 +11,8 @@ import { temporaryFolder } from "../../support/temporary-folder.ts";
 interface Lies {
   /** Names the delta's place, size and signer. */
   location?: (delta: DeltaLocation, full: ArtifactLocation) => Partial<DeltaLocation>;
+  /** What the whole field says. */
+  deltas?: unknown;
   /** The delta's bytes. */
   bytes?: (honest: Buffer) => Buffer;
   /** The key that opens it, in base64. */
@@ -56,7 +58,7 @@ async function startAttacker(t: Test, hubUrl: string) {
           const full = JSON.parse(bytes.toString()) as ArtifactLocation;
           honest = full.deltas![0]!;
           const deltas = [{ ...honest, download_url: `${attacker.url}/delta`, ...lies.location?.(honest, full) }];
-          return Buffer.from(JSON.stringify({ ...full, deltas }));
+          return Buffer.from(JSON.stringify({ ...full, deltas, ...("deltas" in lies && { deltas: lies.deltas }) }));
         }
         const { artifact_signature } = (route === "authorize" ? JSON.parse(request.body.toString()) : {}) as {
           artifact_signature?: string;
@@ -166,5 +168,14 @@ t.test("a delta with a wrong signer, tag or digest is of no use, and the full ar
     const { find } = await upgrade({ location: () => ({ base_content_sha256: "0".repeat(64) }) });
     t.equal(find("delta.chosen"), undefined);
     t.equal(attacker.downloads, 0);
+  });
+
+  await t.test("a field of another form is ignored, and an event says so", async (t) => {
+    const whole = { base_version: "1.0.0", base_content_sha256: "0".repeat(64) };
+    for (const deltas of [null, "x", [whole], [{ ...whole, size_bytes: 1, download_url: "file:///etc/passwd" }], {}]) {
+      const { find } = await upgrade({ deltas });
+      t.equal(find("delta.chosen"), undefined);
+      t.match(find("warning"), { message: /deltas/ }, JSON.stringify(deltas));
+    }
   });
 });

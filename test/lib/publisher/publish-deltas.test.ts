@@ -5,6 +5,7 @@ import t, { type Test } from "tap";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
 import { DeployClient } from "../../../lib/client/deploy-client.ts";
 import { downloadIndex } from "../../../lib/client/publish-client.ts";
+import { deltaLocations } from "../../../lib/contract/surfaces/deploy.ts";
 import { chooseBases } from "../../../lib/publisher/publish-deltas.ts";
 import {
   buildProject,
@@ -73,7 +74,7 @@ t.test("a publication makes deltas from the versions before it, and says how lar
   const client = new DeployClient(project.id, connection);
   await client.authenticate();
   t.strictSame(
-    (await client.locate("1.3.0")).deltas?.map(({ base_version }) => base_version),
+    deltaLocations.parse((await client.locate("1.3.0")).deltas).map(({ base_version }) => base_version),
     ["1.1.0"],
   );
   t.equal((await client.locate("1.4.0")).deltas, undefined);

@@ -2,10 +2,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, createReadStream, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type BaseTree } from "../../../lib/artifact/delta/complete-tree.ts";
+import { type BaseTree } from "../../../lib/artifact/delta/plan-tree.ts";
 import { openIndex, writeIndex } from "../../../lib/artifact/delta/index-file.ts";
+import { listingDigest } from "../../../lib/artifact/delta/listing-digest.ts";
 import { makeDelta } from "../../../lib/artifact/delta/make-delta.ts";
-import { openDelta } from "../../../lib/artifact/delta/open-delta.ts";
+import { type ExpectedVersion, openDelta } from "../../../lib/artifact/delta/open-delta.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../lib/artifact/limits.ts";
 import { openArtifact } from "../../../lib/artifact/project/open.ts";
 import { readProject } from "../../../lib/artifact/project/project-tree.ts";
@@ -57,7 +58,7 @@ export async function reopenIndex(folder: string, { project, entries }: Version)
   const tree = { projectId: PROJECT, version, contentSha256: content_sha256 };
   const file = join(folder, `index-${version}`);
   await writeIndex(file, tree, entries, SEED);
-  return openIndex(file, `${file}.plain`, SEED, { projectId: PROJECT, version });
+  return openIndex(file, `${file}.plain`, SEED, { projectId: PROJECT, version }, DEFAULT_LIMITS);
 }
 
 /** The delta from one version to another, however large. */
@@ -104,7 +105,7 @@ export async function complete(
   folder: string,
   delta: Pick<SealedArtifact, "path" | "dek" | "signature">,
   base: BaseTree,
-  version: string,
+  expected: string | Omit<ExpectedVersion, "projectId">,
   limits: Limits = DEFAULT_LIMITS,
 ): Promise<string> {
   const staging = join(folder, "staging");
@@ -115,7 +116,7 @@ export async function complete(
     staging,
     output,
     base,
-    expected: { projectId: PROJECT, version },
+    expected: { projectId: PROJECT, ...(typeof expected === "string" ? { version: expected } : expected) },
     limits,
   });
   return output;
@@ -143,14 +144,15 @@ export async function twoVersions(folder: string, before: Tree["files"], after: 
   const from = await writeVersion(join(folder, "a"), "1.0.0", { files: before });
   const to = await writeVersion(join(folder, "b"), "1.1.0", { files: after });
   const tree = await unpackFull(folder, from);
-  return { from, to, tree, base: baseOf(from, tree), header: headerOf(from) };
+  return { from, to, tree, base: baseOf(from, tree), header: headerOf(from, to) };
 }
 
-/** The true first line of a delta from a version to 1.1.0. */
-export const headerOf = ({ project: { manifest } }: Version) => ({
+/** The true first line of a delta from one version to another. */
+export const headerOf = ({ project: { manifest } }: Version, to: Version) => ({
   v: 1,
   project_id: PROJECT,
-  version: "1.1.0",
+  version: to.project.manifest.version,
+  listing_sha256: listingDigest(to.entries),
   base: { version: manifest.version, content_sha256: manifest.content_sha256 },
 });
 
