@@ -105,6 +105,11 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     return this.#selects || meansYes(given);
   }
 
+  /** Known before the options are resolved, whose own errors have causes, too. */
+  get #isVerbose(): boolean {
+    return meansYes(this.given("verbose") ?? process.env[variableOf("verbose")]);
+  }
+
   /** The value of a flag, by the option's name, as it stands on the command line. */
   protected given(name: string): Given | undefined {
     return (this as unknown as Record<string, Given | undefined>)[`--${name}`];
@@ -229,7 +234,7 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   /** Tells about an error, for people or as the result event. @returns its exit code */
   protected fail(error: SealiftError, result: Record<string, unknown> = {}): number {
     if (this.json && !this.#selects) this.print.event(failedResult(error, result));
-    else this.context.stderr.write(describeError(error));
+    else this.context.stderr.write(describeError(error, this.#isVerbose));
     return error.exitCode;
   }
 
@@ -291,13 +296,28 @@ export const failedResult = (error: SealiftError, result: Record<string, unknown
   ...{ exit_code: error.exitCode, error: error.toJSON() },
 });
 
-/** An error as people read it: what happened, what to do; a defect shows where. */
-export function describeError(error: SealiftError): string {
+/**
+ * An error as people read it: what happened, what to do; a defect shows where.
+ *
+ * @param verbose adds the errors that caused it
+ */
+export function describeError(error: SealiftError, verbose = false): string {
   const lines = [`error (${error.code}): ${error.message}`];
   if (error.hint !== undefined) lines.push(`  ${error.hint}`);
+  if (verbose) lines.push(...causesOf(error).map((cause) => `  cause: ${cause}`));
   if (error.code === "internal" && error.cause instanceof Error && error.cause.stack !== undefined)
     lines.push(error.cause.stack);
   return `${printableLines(lines.join("\n"))}\n`;
+}
+
+/** The chain of causes, without the queries of URLs, which may be credentials. */
+function causesOf(error: Error): string[] {
+  const found: string[] = [];
+  for (let cause = error.cause; cause instanceof Error && found.length < 10; cause = cause.cause) {
+    const { name, message, code } = cause as NodeJS.ErrnoException;
+    found.push(withoutPassword(`${code ?? name}: ${message}`).replaceAll(/\?[^\s"')]+/g, "?…"));
+  }
+  return [...new Set(found)];
 }
 
 /**

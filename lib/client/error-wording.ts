@@ -36,7 +36,7 @@ export const serverOf = (operation: Operation): Server =>
   operation === "runtime" ? { name: "runtime", option: "--runtime-url" } : { name: "hub", option: "--hub-url" };
 
 interface OperationFacts {
-  /** "Authenticating", at the start of every message. */
+  /** "authenticating", at the end of every message; empty where the message says it without. */
   doing: string;
   kind: ErrorKind | ((status: number | undefined) => ErrorKind);
   codeOf: (status: number, retryAfter?: string) => CodeOfStatus;
@@ -96,6 +96,11 @@ function publishCodeOf(status: number, retryAfter?: string): CodeOfStatus {
   }
   if (status === 401 || status === 403 || status === 413 || status === 429 || status === 408 || status >= 500)
     return codeOf(status, retryAfter);
+  if (status === 404)
+    return {
+      code: "publish_refused",
+      hint: "Check --project-id and that the key may publish there; `sealift project create NAME` makes a project.",
+    };
   return { code: "publish_refused" };
 }
 
@@ -110,23 +115,55 @@ const orAuthentication =
     status === 401 || status === 403 ? "AuthenticationError" : kind;
 
 export const OPERATIONS: Readonly<Record<Operation, OperationFacts>> = {
-  auth: { doing: "Authenticating", kind: orAuthentication("DeploymentError"), codeOf },
-  latest: { doing: "Reading the latest version", kind: "ArtifactError", codeOf },
-  location: { doing: "Locating the artifact", kind: "ArtifactError", codeOf },
-  download: { doing: "Downloading the artifact", kind: "ArtifactError", codeOf },
-  authorize: { doing: "Authorizing the deployment", kind: orAuthentication("ArtifactError"), codeOf },
-  report: { doing: "Reporting the deployment", kind: "DeploymentError", codeOf },
-  publish: { doing: "Publishing", kind: orAuthentication("PublishError"), codeOf: publishCodeOf },
-  keys: { doing: "The request to the key service", kind: orAuthentication("DeploymentError"), codeOf },
-  fleet: { doing: "Reading the fleet", kind: orAuthentication("DeploymentError"), codeOf },
-  detail: { doing: "Reading the target's detail", kind: "ArtifactError", codeOf: rejected(codeOf), retry404: true },
-  install: { doing: "Fetching the artifact", kind: "ArtifactError", codeOf: rejected(codeOf), retry404: true },
-  deploymentReport: { doing: "Reporting the deployment", kind: "ArtifactError", codeOf: rejected(codeOf) },
-  health: { doing: "Asking the hub", kind: "DeploymentError", codeOf },
-  runtime: { doing: "The request to the runtime", kind: orAuthentication("DeploymentError"), codeOf: runtimeCodeOf },
+  auth: { doing: "authenticating", kind: orAuthentication("DeploymentError"), codeOf },
+  latest: { doing: "reading the latest version", kind: "ArtifactError", codeOf },
+  location: { doing: "locating the artifact", kind: "ArtifactError", codeOf },
+  download: { doing: "downloading the artifact", kind: "ArtifactError", codeOf },
+  authorize: { doing: "authorizing the deployment", kind: orAuthentication("ArtifactError"), codeOf },
+  report: { doing: "reporting the deployment", kind: "DeploymentError", codeOf },
+  publish: { doing: "publishing", kind: orAuthentication("PublishError"), codeOf: publishCodeOf },
+  keys: { doing: "", kind: orAuthentication("DeploymentError"), codeOf },
+  fleet: { doing: "reading the fleet", kind: orAuthentication("DeploymentError"), codeOf },
+  detail: { doing: "reading the target's detail", kind: "ArtifactError", codeOf: rejected(codeOf), retry404: true },
+  install: { doing: "fetching the artifact", kind: "ArtifactError", codeOf: rejected(codeOf), retry404: true },
+  deploymentReport: { doing: "reporting the deployment", kind: "ArtifactError", codeOf: rejected(codeOf) },
+  health: { doing: "", kind: "DeploymentError", codeOf },
+  runtime: { doing: "", kind: orAuthentication("DeploymentError"), codeOf: runtimeCodeOf },
   marketplace: {
-    doing: "The request to the marketplace",
+    doing: "",
     kind: orAuthentication("PublishError"),
     codeOf: publishCodeOf,
   },
 };
+
+/** A certificate that is not trusted, by Node's codes. */
+const CERTIFICATE = /^(?:CERT_|ERR_TLS_CERT|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN)/;
+
+/** Says why a server cannot be reached, and what to do about it. @param code of the system, Node or OpenSSL */
+export function connectionFault(
+  code: string,
+  { origin, hostname }: URL,
+  server: Server,
+): { why: string; hint: string } {
+  const check = `Check ${server.option} and that the ${server.name} is running, then try again.`;
+  if (code === "ECONNREFUSED") return { why: `nothing listens at ${origin} (${code})`, hint: check };
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN")
+    return { why: `the name ${hostname} has no address (${code})`, hint: `Check ${server.option} and your network.` };
+  if (code === "EPROTO" || code.startsWith("ERR_SSL_"))
+    return {
+      why: `${origin} does not speak TLS as expected (${code})`,
+      hint: `If it serves plain HTTP, give ${server.option} with http://.`,
+    };
+  if (code.startsWith("HPE_"))
+    return {
+      why: `${origin} does not speak HTTP (${code})`,
+      hint: `If it serves TLS, give ${server.option} with https://.`,
+    };
+  if (CERTIFICATE.test(code))
+    return {
+      why: `the certificate of ${origin} is not trusted (${code})`,
+      hint: "Give the certificate of the authority that issued it with --ca-file.",
+    };
+  const lost = code === "ECONNRESET" || code === "EPIPE";
+  return { why: `the connection to ${origin} ${lost ? "was lost" : "failed"} (${code})`, hint: check };
+}

@@ -4,7 +4,7 @@ import { type ErrorFacts, type ErrorKind, isAbort, SealiftError } from "../contr
 import { followRedirects, type RedirectFault } from "../support/redirects.ts";
 import { traced, tracer } from "../support/tracing/tracing.ts";
 import { exchangeBytes, OutgoingError, SilenceError } from "./byte-exchange.ts";
-import { type Operation, OPERATIONS, serverOf } from "./error-wording.ts";
+import { connectionFault, type Operation, OPERATIONS, serverOf } from "./error-wording.ts";
 import type { FormBody } from "./file-form.ts";
 import { atLeastRate, LEAST_RATE, type LeastRate } from "./least-rate.ts";
 
@@ -55,11 +55,19 @@ export const header = (response: HttpResponse, name: string): string | undefined
   return Array.isArray(value) ? value[0] : value;
 };
 
-/** The error of an operation, of the contract's kind for that status ("Client-side error kinds of the agent"). */
+/**
+ * The error of an operation, of the contract's kind for that status ("Client-side error kinds of the agent"). The cause
+ * stands first, so that short columns show it.
+ */
 export function operationError(operation: Operation, code: Code, why: string, facts: ErrorFacts = {}): SealiftError {
   const { doing, kind } = OPERATIONS[operation];
-  return new SealiftError(kindFor(kind, facts.status), code, `${doing} failed: ${why}`, facts);
+  const cause = /^https?:/.test(why) ? why : `${why.slice(0, 1).toUpperCase()}${why.slice(1)}`;
+  return new SealiftError(kindFor(kind, facts.status), code, doing === "" ? cause : withRemark(cause, doing), facts);
 }
+
+/** `… (ECONNREFUSED, authenticating).`, or `… (authenticating).` */
+const withRemark = (sentence: string, remark: string): string =>
+  sentence.endsWith(").") ? sentence.replace(/\)\.$/, `, ${remark}).`) : `${sentence.replace(/\.$/, "")} (${remark}).`;
 
 const kindFor = (
   kind: ErrorKind | ((status: number | undefined) => ErrorKind),
@@ -116,30 +124,17 @@ export function transportError(
   if (error instanceof OutgoingError) return error.cause;
   if (error instanceof SealiftError) return error;
   if (isAbort(error) || signal?.aborted) return signal?.reason ?? error;
-  const { origin } = new URL(url);
-  const server = serverOf(request.operation);
+  const { operation } = request;
+  const address = new URL(url);
+  const server = serverOf(operation);
   if (error instanceof SilenceError || isTimeout(error)) {
-    return operationError(
-      request.operation,
-      "timed_out",
-      `${origin} was silent for ${timeoutMs / 1000} s (${error.event}).`,
-      {
-        cause: error,
-        hint: "Try again later, or raise --timeout.",
-      },
-    );
+    const why = `${address.origin} was silent for ${timeoutMs / 1000} s (${error.event}).`;
+    return operationError(operation, "timed_out", why, { cause: error, hint: "Try again later, or raise --timeout." });
   }
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code } = error as NodeJS.ErrnoException;
   if (code !== undefined) {
-    return operationError(
-      request.operation,
-      "connection_failed",
-      `the connection to ${origin} failed (${code ?? message}).`,
-      {
-        cause: error,
-        hint: `Check ${server.option} and that the ${server.name} is running, then try again.`,
-      },
-    );
+    const { why, hint } = connectionFault(code, address, server);
+    return operationError(operation, "connection_failed", `${why}.`, { cause: error, hint });
   }
   return error;
 }

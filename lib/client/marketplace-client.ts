@@ -124,8 +124,20 @@ export class MarketplaceClient {
       ...this.#request("marketplace", "POST", `${this.#path()}/versions`),
       form,
     };
-    const response = await send(request, this.#options);
-    return readJson(response, request, z.looseObject(versionRecord.shape));
+    try {
+      const response = await send(request, this.#options);
+      return await readJson(response, request, z.looseObject(versionRecord.shape));
+    } catch (error) {
+      throw this.#unknownTarget(error);
+    }
+  }
+
+  /** The hub's 404 with what a first publication needs; any other error as it is. */
+  #unknownTarget(error: unknown): unknown {
+    if (!(error instanceof SealiftError) || error.status !== 404) return error;
+    const { kind, code, message, status, hubCode } = error;
+    const hint = `Create it once: sealift project create "${this.#slug}" --kind ${this.#kind} --slug ${this.#slug}`;
+    return new SealiftError(kind, code, message, { status, hint, ...(hubCode !== undefined && { hubCode }) });
   }
 
   /** Has the hub fetch and sign the archive of `owner/repo@tag`. @throws AuthenticationError, PublishError */
@@ -135,7 +147,7 @@ export class MarketplaceClient {
       return await call(request, z.looseObject(versionRecord.shape), this.#options);
     } catch (error) {
       // The other 409 is a version that exists with other bytes.
-      if (!(error instanceof SealiftError) || error.hubCode !== "conflict") throw error;
+      if (!(error instanceof SealiftError) || error.hubCode !== "conflict") throw this.#unknownTarget(error);
       const { kind, message, status, hubCode } = error;
       const hint = "If you have registered no signing secret, do it with: sealift marketplace signing-key";
       throw new SealiftError(kind, "conflict", message, { ...(status !== undefined && { status }), hubCode, hint });

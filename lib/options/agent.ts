@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { DEPLOYMENT_DEFAULTS, DURABILITIES, LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
 import { connection, network } from "./connection.ts";
 import * as forms from "./forms.ts";
-import { choice, duration, flag, list, path, secret, size, text, url, whole } from "./kinds.ts";
+import { choice, duration, flag, list, path, secret, size, text, token, url, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, guarded, optional, requiredWhen } from "./option.ts";
 
@@ -84,7 +84,7 @@ export const supervision = group("Supervisor", {
   k8sContext: text({ metavar: "NAME", help: "Kubernetes context", defaultText: "the current one" }),
   runtimeUrl: guarded(url({ help: "Root of the runtime", default: "http://127.0.0.1:8000" })),
   pluginKey: requiredWhen(
-    secret({ metavar: "KEY", help: "The runtime's plugin key" }),
+    token({ metavar: "KEY", help: "The runtime's plugin key" }),
     ({ supervisor }) => supervisor === "runtime",
   ),
 });

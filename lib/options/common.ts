@@ -10,6 +10,7 @@ export const common = group("General", {
   ),
   csv: flag({ help: "Print CSV on stdout" }),
   jq: text({ metavar: "EXPR", help: "Print what a jq expression makes of each record" }),
+  verbose: flag({ help: "Show the causes of an error" }),
   config: path({ help: "Configuration file", defaultText: "sealift.yaml, when it exists" }),
 });
 

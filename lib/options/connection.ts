@@ -1,10 +1,10 @@
-import { duration, path, secret, text, url } from "./kinds.ts";
+import { duration, path, text, token, url } from "./kinds.ts";
 import { group, guarded, required } from "./option.ts";
 
 /** Options of commands that talk to a hub. */
 export const connection = group("Hub", {
   hubUrl: required(guarded(url({ help: "Root of the hub" }))),
-  apiKey: required(secret({ metavar: "KEY", help: "API key" })),
+  apiKey: required(token({ metavar: "KEY", help: "API key" })),
   timeoutMs: duration({
     name: "timeout",
     help: "Longest silence of the hub, not of a whole transfer",

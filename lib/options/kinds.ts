@@ -239,6 +239,12 @@ export function list<T>(
 /** The facts that an author writes of a secret. With `fileOnly`, the command line takes `--NAME-file` alone. */
 type SecretFacts = Facts<never> & { fileOnly?: boolean };
 
+/** @throws Error when the text cannot stand in a header */
+function tokenOf(text: string): string {
+  if (/^[\x21-\x7e]+$/.test(text)) return text;
+  throw new Error("is one line of ASCII characters without blanks, and this is not");
+}
+
 function secretOf<T extends string | Buffer>(facts: SecretFacts, fromBytes: (bytes: Buffer) => T) {
   const own = {
     schema: TEXT_SCHEMA,
@@ -250,12 +256,15 @@ function secretOf<T extends string | Buffer>(facts: SecretFacts, fromBytes: (byt
   return option<T>("secret", facts, own) as Option<T | undefined>;
 }
 
-/**
- * A key, token or credential as text without its final newline: also from a file, standard input, or a systemd
- * credential of its name.
- */
-export const secret = (facts: SecretFacts): Option<string | undefined> =>
-  secretOf(facts, (bytes) => bytes.toString("utf8").replace(/\r?\n$/, ""));
+/** The text without its final newline. */
+const textIn = (bytes: Buffer): string => bytes.toString("utf8").replace(/\r?\n$/, "");
+
+/** A secret as text without its final newline: also from a file, standard input, or a systemd credential of its name. */
+export const secret = (facts: SecretFacts): Option<string | undefined> => secretOf(facts, textIn);
+
+/** A secret that requests carry in a header. */
+export const token = (facts: SecretFacts): Option<string | undefined> =>
+  secretOf(facts, (bytes) => tokenOf(textIn(bytes)));
 
 /** A secret that may be binary. */
 export const secretBytes = (facts: SecretFacts): Option<Buffer | undefined> => secretOf(facts, (bytes) => bytes);

@@ -10,6 +10,8 @@ import { deployed } from "./sources.ts";
 
 const signingSecret = secret({ metavar: "SECRET", help: "Your signing secret" });
 
+const visibility = choice(["public", "private"], { help: "Who may see it", defaultText: "as it is; public at first" });
+
 /** Options of `marketplace publish`. */
 export const marketplacePublication = {
   ...group("Publication", {
@@ -23,10 +25,7 @@ export const marketplacePublication = {
     ),
     host: text({ metavar: "HOST", help: "Source host of --import", defaultText: "the hub's first one" }),
     signingSecret: requiredWhen(signingSecret, ({ archive }) => archive !== undefined),
-    visibility: choice(["public", "private"], {
-      help: "Who may see it",
-      defaultText: "as it is; private for a new one",
-    }),
+    visibility,
   }),
   ...connection,
 };
@@ -37,10 +36,7 @@ export const pluginPublication = {
     include: packing.include,
     withDependencies: packing.withDependencies,
     signingSecret: required(signingSecret),
-    visibility: choice(["public", "private"], {
-      help: "Who may see it",
-      defaultText: "as it is; private for a new one",
-    }),
+    visibility,
   }),
   ...connection,
 };

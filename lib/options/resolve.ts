@@ -97,14 +97,53 @@ function secret(option: Option, layers: readonly Layer[]): Found | undefined {
     const given = layer.get(option.name);
     if (typeof given === "string" || typeof given === "number") {
       const label = layer.label(option.name);
-      return { value: option.fromBytes!(notEmpty(Buffer.from(String(given)), label)), label, keyHub: layer.keyHub };
+      return {
+        value: valueOf(option, notEmpty(Buffer.from(String(given)), label), label),
+        label,
+        keyHub: layer.keyHub,
+      };
     }
     const file = layer.get(`${option.name}-file`);
     if (typeof file !== "string") continue;
     const label = layer.label(`${option.name}-file`);
-    return { value: option.fromBytes!(readSecret(file, option.name, label)), label, keyHub: layer.keyHub };
+    const content = assigned(readSecret(file, option.name, label), option, label);
+    return { value: valueOf(option, content, label), label, keyHub: layer.keyHub };
   }
   return undefined;
+}
+
+function valueOf(option: Option, content: Buffer, label: string): unknown {
+  try {
+    return option.fromBytes!(content);
+  } catch (error) {
+    throw usageError("credential_unreadable", `${label} ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+/** A line of a file of variables, as `sealift key create` prints it, systemd reads it, and a shell sources it. */
+const ASSIGNMENT = /^(?:export +)?(SEALIFT_[A-Z0-9_]+)=(["']?)(.*)\2 *\r?$/gm;
+
+/**
+ * The secret in the content of a file: the whole of it, or, where the file assigns variables, the value of the option's
+ * own.
+ */
+function assigned(content: Buffer, { name }: Option, label: string): Buffer {
+  const found = new Map(
+    content
+      .toString("latin1")
+      .matchAll(ASSIGNMENT)
+      .map(([, key, , value]) => [key!, value!]),
+  );
+  if (found.size === 0) return content;
+  const value = found.get(variableOf(name));
+  if (value !== undefined) return notEmpty(Buffer.from(value, "latin1"), label);
+  throw usageError(
+    "credential_unreadable",
+    `${label} assigns ${joined([...found.keys()])}, and not ${variableOf(name)}.`,
+    {
+      hint: "Give a file that holds the secret alone, or one that `sealift key create` has printed.",
+    },
+  );
 }
 
 /** The content of standard input, and the option that read it: a process can read it once, whatever is loaded again. */

@@ -1,5 +1,5 @@
 import * as forms from "./forms.ts";
-import { choice, flag, list, path, secret, text } from "./kinds.ts";
+import { choice, flag, list, path, secret, text, token } from "./kinds.ts";
 import { group, guarded, optional, required, requiredWhen } from "./option.ts";
 
 /** Options of the two sources of deployments: a project, and the marketplace. */
@@ -15,7 +15,7 @@ function gitTokenOf(given: string): readonly [host: string, token: string] {
 
 /** Options of what comes from a project. */
 export const projectSource = group("Project", {
-  deploymentCredential: required(secret({ metavar: "CREDENTIAL", help: "Deployment credential" })),
+  deploymentCredential: required(token({ metavar: "CREDENTIAL", help: "Deployment credential" })),
   signerPublicKey: requiredWhen(
     guarded(path({ metavar: "KEY", help: "The publisher's public key: a file, hex or base64", orText: true })),
     ({ trustOnFirstUse }) => trustOnFirstUse !== true,

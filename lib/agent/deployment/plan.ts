@@ -67,6 +67,16 @@ export const planError =
       : artifactError("plan_invalid", message, facts);
   };
 
+/** Says that a name is missing. A plan of the operator may be for the other kind of target. */
+function missingFrom(scope: PlanScope, { section, id }: Item, origin: PlanOrigin): string {
+  const isPlugin = section === "plugins";
+  const what = `${isPlugin ? "plugin" : "extension"} ${id}`;
+  if (origin !== "local" || !scope[isPlugin ? "extensions" : "plugins"].has(id))
+    return `${what}, which is not in the artifact`;
+  const [is, wanted] = isPlugin ? ["service", "plugin"] : ["plugin", "service"];
+  return `${what}, but the target is a ${is} (for a ${wanted}: --kind ${wanted})`;
+}
+
 /**
  * Checks a plan against what it is for and orders it: topological, then as listed; staging, then stops, then the rest.
  *
@@ -93,9 +103,7 @@ export function orderPlan(plan: InstallPlan, scope: PlanScope, origin: PlanOrigi
       if (!byId.has(id)) faults.push(`step ${step.id} depends on ${id}, which is no step`);
     const named = namedBy(step);
     if (named !== undefined && !scope[named.section].has(named.id)) {
-      faults.push(
-        `step ${step.id} names the ${named.section === "plugins" ? "plugin" : "extension"} ${named.id}, which is not in the artifact`,
-      );
+      faults.push(`step ${step.id} names the ${missingFrom(scope, named, origin)}`);
     }
     if (step.action === "install_plugin" || step.action === "install_extension") {
       const key = `${named!.section}/${named!.id}`;

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
@@ -347,4 +350,17 @@ t.test("redirects are followed on every route, and the key stays on its origin",
     hub.answer(name, redirect(302, "file:///etc/passwd"));
     t.match(await errorOf(calls(clientOf(hub))[name]()), { kind: "ArtifactError", code: "redirect_invalid" });
   }
+});
+
+t.test("a first publication hears how its plugin or service is created", async (t) => {
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => response.writeHead(404, { "content-type": "application/json" }).end("{}"));
+  }).listen(0, "127.0.0.1");
+  t.teardown(() => server.close());
+  await once(server, "listening");
+  const client = clientOf({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, "service");
+  const hint = new RegExp(`project create .*--kind service --slug ${SLUG}`);
+  const fields = { version: "1.0.0", signature: "00" };
+  await t.rejects(client.publish(fields, import.meta.filename), { code: "publish_refused", hint });
+  await t.rejects(client.import({ version: "1.0.0", repo: "a/b@c" }), { code: "publish_refused", hint });
 });

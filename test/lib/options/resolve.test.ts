@@ -11,6 +11,7 @@ import { credentialsLayer, environmentLayer, fileLayer, flagsLayer } from "../..
 import { group, required, requiredWhen } from "../../../lib/options/option.ts";
 import { optionsFile } from "../../../lib/options/options-file.ts";
 import { resolveOptions } from "../../../lib/options/resolve.ts";
+import { targetOptions } from "../../../lib/options/watch.ts";
 
 const { apiKey: requiredKey, hubUrl, ...hostTable } = agent;
 const { hostId, timeoutMs, allowDowngrade, keepReleases } = hostTable;
@@ -189,3 +190,19 @@ t.test(
     }
   },
 );
+
+t.test("a file of a secret holds it alone, or assigns it as `key create` prints it", async (t) => {
+  const file = join(t.testdir(), "host.env");
+  const { apiKey, deploymentCredential } = targetOptions.project;
+  const layers = [flagsLayer({ "api-key-file": file, "deployment-credential-file": file })];
+  await writeFile(file, "# a host\nSEALIFT_API_KEY=k1\nexport SEALIFT_DEPLOYMENT_CREDENTIAL='c1'\r\n");
+  t.same(await resolveOptions({ apiKey, deploymentCredential }, layers), { apiKey: "k1", deploymentCredential: "c1" });
+  await writeFile(file, "k2\n");
+  t.same(await resolveOptions({ apiKey }, layers), { apiKey: "k2" });
+  for (const content of ["SEALIFT_SIGNING_SECRET=s\n", "SEALIFT_API_KEY=\n", "two\nlines\n", "über\n"]) {
+    await writeFile(file, content);
+    const error = await resolveOptions({ apiKey }, layers).catch((thrown: unknown) => thrown);
+    t.match(error, { code: "credential_unreadable" }, content);
+    t.notMatch((error as Error).message, /lines|über/, "without the content");
+  }
+});

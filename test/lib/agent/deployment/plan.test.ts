@@ -66,6 +66,14 @@ t.test("what is wrong with a plan is said with every fault", async (t) => {
   });
 });
 
+t.test("a local plan for the other kind of target names --kind", async (t) => {
+  const service = parsePlan(plan("\n  - {id: a, action: install_extension, extension: a}"), "f", "local");
+  t.throws(() => orderPlan(service, { ...scope, plugins: new Set(["a"]), extensions: new Set() }, "local"), {
+    code: "config_invalid",
+    message: /--kind service/,
+  });
+});
+
 t.test("a plan of another project is refused", async (t) => {
   const other = parsePlan(plan("\n  - {id: a, action: prepare}", "prj_9999999999"), "f", "artifact");
   t.throws(() => orderPlan(other, scope, "artifact"), { code: "plan_mismatch", exitCode: 4 });
