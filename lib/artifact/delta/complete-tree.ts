@@ -6,7 +6,15 @@ import type { ArtifactThread } from "../thread/artifact-thread.ts";
 import { NewFile } from "../tree/new-file.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { deltaInvalid, eachPiece, memberPath } from "./delta-lines.ts";
-import { checkCopied, type CopyJob, CopyList, FileCopier, type FileCopy, LARGE_FILE_BYTES, otherSize } from "./file-copier.ts";
+import {
+  checkCopied,
+  type CopyJob,
+  CopyList,
+  FileCopier,
+  type FileCopy,
+  LARGE_FILE_BYTES,
+  otherSize,
+} from "./file-copier.ts";
 import type { BaseTree, FileSource, TreePlan } from "./plan-tree.ts";
 import { patchClone } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
