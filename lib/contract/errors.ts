@@ -134,6 +134,11 @@ export function asSealiftError(error: unknown, kind: ErrorKind = "DeploymentErro
       hint: "Run the command again when less runs here, or raise the limit (`ulimit -n`, `LimitNOFILE=`).",
     });
   }
+  if (errno?.syscall === "uv_cwd")
+    return usageError("usage", "The current folder no longer exists.", {
+      cause: error,
+      hint: "Change to another folder and run the command again.",
+    });
   if (errno?.code === "EACCES" || errno?.code === "EPERM" || errno?.code === "EROFS") {
     return new SealiftError(kind, "root_unusable", `Not permitted: ${errno.message}.`, { cause: error });
   }

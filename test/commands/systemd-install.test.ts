@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -180,6 +181,32 @@ t.test("a dry run prints the files and writes nothing", (t) => {
   );
   t.end();
 });
+
+const nobody = process.getuid?.() === 0 ? 65534 : undefined;
+const asNobody = (...args: string[]) =>
+  spawnSync(process.execPath, args, {
+    encoding: "utf8",
+    env: {},
+    cwd: "/",
+    ...(nobody !== undefined && { uid: nobody }),
+  });
+const cannotRead = asNobody("-e", `fs.accessSync(${JSON.stringify(BUILT)})`).status !== 0;
+
+t.test(
+  "a user who may not look below /etc can still do a dry run",
+  { skip: cannotRead && "nobody sees the checkout" },
+  (t) => {
+    const root = t.testdir({ etc: {} });
+    chmodSync(join(root, "etc"), 0);
+    t.teardown(() => chmodSync(join(root, "etc"), 0o755));
+    const command = [BUILT, "systemd", "install", "--root", root];
+    const dry = asNobody(...command, "--dry-run");
+    t.equal(dry.status, 0, dry.stderr);
+    t.match(dry.stdout, "polkit.addRule");
+    t.equal(asNobody(...command).status, 2);
+    t.end();
+  },
+);
 
 t.test("paths that a unit would misread are refused, and those that it cannot see are named", (t) => {
   const root = t.testdir({});

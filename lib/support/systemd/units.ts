@@ -27,7 +27,7 @@ export interface UnitFile {
   /** The path that it is written to: the same, below the root. */
   target: string;
   content: string;
-  state: "new" | "unchanged" | "outdated" | "edited";
+  state: "new" | "unchanged" | "outdated" | "edited" | "unreadable";
 }
 
 const UNITS = "/etc/systemd/system";
@@ -97,6 +97,12 @@ export async function planUnits(options: UnitOptions): Promise<UnitFile[]> {
  * @throws UsageError `usage`, before anything is written, when files were edited and `force` is not set
  */
 export async function writeUnits(files: readonly UnitFile[], { force }: { force: boolean }): Promise<void> {
+  const unreadable = files.filter(({ state }) => state === "unreadable").map(({ target }) => target);
+  if (unreadable.length > 0)
+    throw usageError("usage", `This user may not look at ${unreadable.join(", ")}.`, {
+      faults: unreadable,
+      hint: "Run the command as root; `--dry-run` prints the files for everyone.",
+    });
   const edited = files.filter(({ state }) => state === "edited").map(({ target }) => target);
   if (edited.length > 0 && !force) {
     throw usageError("usage", `Not written by this command, or edited since: ${edited.join(", ")}.`, {
@@ -176,6 +182,7 @@ async function stateOf(path: string, content: string): Promise<UnitFile["state"]
     return seal !== null && digest(found.slice(seal[0].length)) === seal[1] ? "outdated" : "edited";
   } catch (error) {
     if (missing(error)) return "new";
+    if ((error as NodeJS.ErrnoException).code === "EACCES") return "unreadable";
     throw error;
   }
 }
