@@ -113,6 +113,7 @@ export const CODES = {
   ),
   tar_invalid: verification("The archive inside the artifact is malformed or ends early."),
   zip_invalid: verification("The ZIP archive is malformed."),
+  zip_ambiguous: verification("Two readers see other names, sizes or bytes in the ZIP archive."),
   member_unsafe: verification("A member's name would leave its folder or is not portable."),
   member_type: verification("A member is neither a regular file nor a folder."),
   member_duplicate: verification("Two members have the same name, or names that some file systems hold equal."),

@@ -77,6 +77,15 @@ export function paceBuffers(edge: keyof typeof PACES = "bytes"): (amount: number
   };
 }
 
+/** Passes the chunks of a stream on with the pace of {@link paceBuffers}: the reader is done with one that is behind. */
+export async function* paced(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const pace = paceBuffers();
+  for await (const chunk of chunks) {
+    yield chunk;
+    pace(chunk.length);
+  }
+}
+
 /**
  * Frees the memory under a buffer now. Only for one that the caller owns whole, such as the output of a cipher: a chunk
  * of a connection may share its memory with others.

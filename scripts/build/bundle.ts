@@ -54,6 +54,8 @@ interface StandIn {
 const STAND_INS: Readonly<Record<string, StandIn>> = {
   // Loaded in Ink's development mode only.
   "react-devtools-core": { contents: "export default undefined;" },
+  // A library of its own for what Node has.
+  "@node-rs/crc32": { contents: 'export { crc32 } from "node:zlib";' },
   // HTTP/2 is an option of got that nobody here sets; Node takes 10 ms to load its own.
   "./utils/http2-client.js": { contents: "export default {};", importer: /\/node_modules\/got\// },
   "node:http2": {

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { paceBuffers } from "../../support/buffer-pacing.ts";
+import { paced } from "../../support/buffer-pacing.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 
@@ -50,8 +50,11 @@ export class GrowingFile {
    * Yields the bytes of the file from its start, in buffers that stay as they are, and waits for those that are not
    * written yet. The wait ends with {@link end} or {@link fail}.
    */
-  async *read(): AsyncGenerator<Buffer> {
-    const pace = paceBuffers();
+  read(): AsyncGenerator<Buffer> {
+    return paced(this.#read());
+  }
+
+  async *#read(): AsyncGenerator<Buffer> {
     let file: FileHandle | undefined;
     try {
       for (let position = 0; ;) {
@@ -64,7 +67,6 @@ export class GrowingFile {
           if (written === undefined) continue;
           position += written.length;
           yield written;
-          pace(written.length);
           continue;
         }
         file ??= await open(this.path, "r");
@@ -73,7 +75,6 @@ export class GrowingFile {
         if (bytesRead === 0) throw new Error(`${this.path} is shorter than what was written to it.`);
         position += bytesRead;
         yield buffer.subarray(0, bytesRead);
-        pace(bytesRead);
       }
     } finally {
       await file?.close();

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { artifactError } from "../../contract/errors.ts";
 import { type Manifest, manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
-import { collectGarbage, freeBuffer, paceBuffers } from "../../support/buffer-pacing.ts";
+import { collectGarbage, freeBuffer, paced } from "../../support/buffer-pacing.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import { parseJson } from "../../support/documents/json.ts";
 import { JSON_LIMITS } from "../../support/documents/limits.ts";
@@ -62,15 +62,13 @@ export async function unpackVerified(
   options: OpenOptions,
 ): Promise<OpenedArtifact> {
   const cipher = new OpeningCipher(await options.dek, new Ed25519Verifier(options.signerPublicKey, options.signature));
-  const pace = paceBuffers();
   let untilLarge = LARGE_BYTES;
-  for await (const chunk of source) {
+  for await (const chunk of paced(source)) {
     options.signal?.throwIfAborted();
     for (const plain of cipher.update(chunk)) {
       await unpacker.write(plain);
       freeBuffer(plain);
     }
-    pace(chunk.length);
     if (untilLarge > 0 && (untilLarge -= chunk.length) <= 0) collectGarbage("major");
   }
   // The second thread unpacks what is left while this one checks the signature.

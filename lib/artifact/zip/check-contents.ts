@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
 import type { ZipIndex } from "./directory.ts";
 import { FileWindow } from "./file-window.ts";
+import { MemberStreams } from "./second-reader.ts";
 import { isSmall, largeContent, smallContent } from "./unzip-member.ts";
 
 /** Bytes that are inflated before the event loop has its turn. */
@@ -18,11 +19,12 @@ export async function checkContents(path: string, { files }: ZipIndex): Promise<
   const descriptor = openSync(path, "r");
   try {
     const archive = new FileWindow(descriptor, WINDOW_BYTES);
+    const streams = new MemberStreams(descriptor);
     const pace = paceBuffers("inflated");
     let sinceTurn = 0;
     for (const member of files) {
       if (!isSmall(member)) {
-        await largeContent(path, member, () => {});
+        await largeContent(streams, member, () => {});
         continue;
       }
       const { length } = smallContent(archive, member);

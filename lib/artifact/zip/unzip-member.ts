@@ -1,12 +1,11 @@
-import { createReadStream } from "node:fs";
-import { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { crc32, createInflateRaw, inflateRawSync } from "node:zlib";
 import { artifactError } from "../../contract/errors.ts";
-import { paceBuffers } from "../../support/buffer-pacing.ts";
+import { paced } from "../../support/buffer-pacing.ts";
 import { quoted } from "../tree/safe-path.ts";
 import type { FileWindow } from "./file-window.ts";
 import type { ZipMember } from "./member-table.ts";
+import type { MemberStreams } from "./second-reader.ts";
 
 /** Files up to this size are inflated with one call. */
 const SMALL_FILE_BYTES = 1024 * 1024;
@@ -59,39 +58,34 @@ function inflated(packed: Buffer, member: ZipMember): Buffer {
 }
 
 /**
- * Gives a member's content to `write` piece by piece, with its size and CRC checked on what comes out. Whoever takes
- * the pieces may have written more than is right when it throws.
+ * Gives a large member's content to `write` piece by piece, with its size and CRC checked on what comes out. The pieces
+ * may have been more than is right when it throws.
  *
  * @throws ArtifactError `zip_invalid`
  */
-export async function largeContent(path: string, member: ZipMember, write: (chunk: Buffer) => void): Promise<void> {
+export async function largeContent(
+  streams: MemberStreams,
+  member: ZipMember,
+  write: (chunk: Buffer) => void,
+): Promise<void> {
   if (member.compressedSize === 0) throw lies(member, "cannot be decompressed");
+  const source = await streams.open(member).catch((error: Error) => {
+    throw lies(member, `cannot be read: ${error.message}`, error);
+  });
   let checksum = 0;
   let received = 0;
-  const pace = paceBuffers();
-  const sink = new Writable({
-    write(chunk: Buffer, _encoding, callback) {
-      try {
-        received += chunk.length;
-        if (received > member.uncompressedSize) throw lies(member, "is longer than it says");
-        checksum = crc32(chunk, checksum);
-        write(chunk);
-        pace(chunk.length);
-        callback();
-      } catch (error) {
-        callback(error as Error);
-      }
-    },
-  });
-  const source = createReadStream(path, {
-    start: member.dataOffset,
-    end: member.dataOffset + member.compressedSize - 1,
-    highWaterMark: 256 * 1024,
-  });
+  const check = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
+    for await (const chunk of paced(chunks)) {
+      received += chunk.length;
+      if (received > member.uncompressedSize) throw lies(member, "is longer than it says");
+      checksum = crc32(chunk, checksum);
+      write(chunk);
+    }
+  };
   const inflate = member.method === 0 ? undefined : createInflateRaw({ chunkSize: 256 * 1024 });
   try {
-    if (inflate === undefined) await pipeline(source, sink);
-    else await pipeline(source, inflate, sink);
+    if (inflate === undefined) await pipeline(source, check);
+    else await pipeline(source, inflate, check);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code?.startsWith("Z_") === true)
       throw lies(member, "cannot be decompressed", error);

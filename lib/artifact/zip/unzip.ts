@@ -7,6 +7,7 @@ import { NewFile, writeNewFile } from "../tree/new-file.ts";
 import { type ScanOptions, scanZip, type ZipIndex } from "./directory.ts";
 import { FileWindow } from "./file-window.ts";
 import type { ZipMember } from "./member-table.ts";
+import type { MemberStreams } from "./second-reader.ts";
 import { isSmall, largeContent, smallContent } from "./unzip-member.ts";
 
 /** Bytes that are read from the archive at a time. */
@@ -48,6 +49,7 @@ export async function unzip(path: string, folder: string, options: UnzipOptions)
   const descriptor = openSync(path, "r");
   try {
     const archive = new FileWindow(descriptor, WINDOW_BYTES);
+    let streams: MemberStreams | undefined;
     let written = 0;
     let told = 0;
     for (let index = 0; index < members.length; index++) {
@@ -57,7 +59,11 @@ export async function unzip(path: string, folder: string, options: UnzipOptions)
         files.wrote(index, unpackSmall(archive, target, member));
         // Stored bytes stay in the window.
         if (member.method !== 0) pace(member.uncompressedSize + INFLATER_BYTES);
-      } else files.wrote(index, await unpackLarge(path, target, member));
+      } else {
+        // Most archives hold no large member.
+        streams ??= new (await import("./second-reader.ts")).MemberStreams(descriptor);
+        files.wrote(index, await unpackLarge(streams, target, member));
+      }
       written += member.uncompressedSize;
       if (written - told < TELL_BYTES) continue;
       told = written;
@@ -76,10 +82,10 @@ function unpackSmall(archive: FileWindow, path: string, member: ZipMember): Writ
   return { sha256: hash("sha256", content, "buffer"), mtimeMs };
 }
 
-async function unpackLarge(archive: string, path: string, member: ZipMember): Promise<Written> {
+async function unpackLarge(streams: MemberStreams, path: string, member: ZipMember): Promise<Written> {
   const digest = createHash("sha256");
   using file = new NewFile(path, member.executable);
-  await largeContent(archive, member, (chunk) => {
+  await largeContent(streams, member, (chunk) => {
     digest.update(chunk);
     file.write(chunk);
   });

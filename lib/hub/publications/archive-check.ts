@@ -13,17 +13,19 @@ import { HubError } from "../http/errors.ts";
 export type CheckArchive = (path: string, kind: MarketplaceKind) => Promise<void>;
 
 /**
- * Runs the agent's own checks: the scan of the directory, then every file's bytes. Links are left to the agent's
+ * Runs the agent's own checks: the scan of the directory, then every file's bytes. Another reader has to see the same. Links are left to the agent's
  * `--symlinks`: source hosts
  * do ship them. A plugin has its descriptor at the root, or in the one folder that holds everything.
  */
 export const checkArchive: CheckArchive = async (path, kind) => {
   const { scanZip } = await import("../../artifact/zip/directory.ts");
   const { checkContents } = await import("../../artifact/zip/check-contents.ts");
+  const { requireSecondOpinion } = await import("../../artifact/zip/second-reader.ts");
   const index = await scanZip(path, { limits: DEFAULT_LIMITS, symlinks: "skip" });
   const descriptor = index.topFolder === undefined ? DESCRIPTOR_FILE : `${index.topFolder}/${DESCRIPTOR_FILE}`;
   if (kind === "plugin" && !Iterator.from(index.files).some(({ path }) => path === descriptor))
     throw artifactError("descriptor_invalid", `The plugin has no ${DESCRIPTOR_FILE}.`);
+  await requireSecondOpinion(path, index);
   await checkContents(path, index);
 };
 
