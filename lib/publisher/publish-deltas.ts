@@ -71,7 +71,7 @@ export async function publishDeltas(options: PublishDeltasOptions): Promise<Publ
   indexed.catch(() => {});
   let sending = visible.then(() =>
     attempt(`The index of ${version} was not stored`, emit, async () => {
-      await publishIndex(target, version, await indexed);
+      await unlessThere(publishIndex(target, version, await indexed));
       emit({ event: "index.done", version });
     }),
   );
@@ -84,7 +84,7 @@ export async function publishDeltas(options: PublishDeltasOptions): Promise<Publ
       sending = attempt(`No delta from ${base.version} was made`, emit, async () => {
         try {
           if (keptAs !== undefined) await writeOpeningKeys(delta);
-          await publishDelta(target, version, fieldsOf(delta, base), delta.path);
+          await unlessThere(publishDelta(target, version, fieldsOf(delta, base), delta.path));
         } finally {
           await rm(folder, { recursive: true, force: true });
         }
@@ -99,6 +99,15 @@ export async function publishDeltas(options: PublishDeltasOptions): Promise<Publ
   await sending;
   if (keptAs !== undefined) await syncFolder(dirname(keptAs));
   return published;
+}
+
+/** Leaves be what an earlier run of this publication has stored: it has other bytes, and the same content. */
+async function unlessThere(sending: Promise<unknown>): Promise<void> {
+  try {
+    await sending;
+  } catch (error) {
+    if (!(error instanceof SealiftError) || error.status !== 409 || error.hubCode !== "version_exists") throw error;
+  }
 }
 
 function fieldsOf(delta: SealedArtifact, base: IndexedTree): DeltaFields {

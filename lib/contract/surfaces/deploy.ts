@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { hostId, projectId, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
+import { hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 import { runningVersionField } from "./reports.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
@@ -71,7 +71,11 @@ export const projectReport = z.object({
   completed_at: timestampOrEmpty,
   plugins: z.array(z.record(z.string(), z.unknown())).max(10_000),
   host_id: hostId.optional(),
-  error_message: z.string().max(4096).nullish(),
+  error_message: z
+    .string()
+    .max(4096)
+    .transform((text) => text.replaceAll("\0", "\ufffd"))
+    .nullish(),
   rolled_back: z.boolean().optional(),
   running_version: runningVersionField,
 });
@@ -80,7 +84,7 @@ export const projectReportAnswer = z.object({ deployment_id: z.string() });
 
 /** The text fields of the publish form; the file part is `artifact`. */
 export const publishFields = z.object({
-  version: versionLabel,
+  version: semverLabel,
   project_name: z.string().min(1).max(255),
   content_sha256: sha256Hex,
   dek: base64Of(32),

@@ -36,7 +36,7 @@ export const deploymentReport = z.object({
     .string()
     .max(4096)
     .nullish()
-    .transform((text) => text ?? null),
+    .transform((text) => text?.replaceAll("\0", "\ufffd") ?? null),
   running_version: runningVersionField,
 });
 export type DeploymentReport = z.infer<typeof deploymentReport>;

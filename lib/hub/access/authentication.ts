@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { HubContext } from "../context.ts";
+import { hashOf, shownPrefix } from "../ground/identity.ts";
 import { HubError, keyMissing, keyRejected } from "../http/errors.ts";
 import { findKey, findSession, type Session } from "../records/access.ts";
-import { hashOf, shownPrefix } from "./credentials.ts";
 import type { Principal } from "./principal.ts";
 import { FAILURES_OF_ADDRESS, RATE_WINDOW_MS } from "./rate-limits.ts";
 

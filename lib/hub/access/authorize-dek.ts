@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
+import { hashOf } from "../ground/identity.ts";
 import type { MountOptions } from "../http/documentation.ts";
 import { forbidden, notFound } from "../http/errors.ts";
 import { dekContext } from "../keys/sealing.ts";
 import { findAuthorization, readSealedDek } from "../records/artifacts.ts";
-import { hashOf } from "./credentials.ts";
 import { requireScope } from "./principal.ts";
 
 /** A deployment credential that is asked for the DEK of the artifact with this signature. */

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type * as z from "zod";
 import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
+import { recordId } from "../ground/identity.ts";
 import { unprocessable } from "../http/errors.ts";
 import type { Project } from "../records/projects.ts";
 import { detailOf } from "../records/targets.ts";
-import { recordId } from "./credentials.ts";
 
 /**
  * Describes a new project, plugin or service. A project gets a generated slug, which is its id on surface B.

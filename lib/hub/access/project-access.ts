@@ -1,11 +1,11 @@
 import type { FastifyRequest } from "fastify";
 import type { Scope } from "../../contract/surfaces/keys.ts";
+import { hashOf } from "../ground/identity.ts";
 import type { MountOptions } from "../http/documentation.ts";
 import { forbidden, keyRejected, notFound } from "../http/errors.ts";
 import { findKey, type Session } from "../records/access.ts";
 import { findOwnership } from "../records/projects.ts";
 import { openSession } from "../records/sessions.ts";
-import { hashOf } from "./credentials.ts";
 import { controls, isAdministrator, type Principal, requireScope } from "./principal.ts";
 
 /** Looking at projects of surface B in the caller's name. */

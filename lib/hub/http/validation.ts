@@ -26,11 +26,22 @@ export function faultsAnswer(error: z.ZodError, part = "body"): HubError {
   return malformed ? badRequest(message) : unprocessable(message);
 }
 
+/**
+ * Returns the refusal of a text that only one of the databases stores: PostgreSQL takes no NUL. Texts below the first
+ * level become JSON, which escapes it.
+ */
+function unstorable(fields: unknown): HubError | undefined {
+  if (typeof fields !== "object" || fields === null) return undefined;
+  const found = Object.entries(fields).find(([, text]) => typeof text === "string" && text.includes("\0"));
+  return found && unprocessable(`${found[0]}: must not hold the character NUL.`);
+}
+
 /** @throws the answer of {@link faultsAnswer} */
 export function parseOrRefuse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   const parsed = schema.safeParse(value, { reportInput: true });
-  if (!parsed.success) throw faultsAnswer(parsed.error);
-  return parsed.data;
+  const refused = parsed.success ? unstorable(parsed.data) : faultsAnswer(parsed.error);
+  if (refused !== undefined) throw refused;
+  return parsed.data as z.output<T>;
 }
 
 /** Fastify's validator for the contract's schemas. */
@@ -38,7 +49,8 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
   ({ schema, httpPart }) =>
   (value: unknown) => {
     const parsed = schema.safeParse(value, { reportInput: true });
-    return parsed.success ? { value: parsed.data } : { error: faultsAnswer(parsed.error, httpPart) };
+    const refused = parsed.success ? unstorable(parsed.data) : faultsAnswer(parsed.error, httpPart);
+    return refused === undefined ? { value: parsed.data } : { error: refused };
   };
 
 /** For routes that read their own body: the schema is documentation. */

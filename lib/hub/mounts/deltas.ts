@@ -82,7 +82,7 @@ export const deltas: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
       response: {
         200: indexResult.describe("The version has an index already."),
         201: indexResult,
-        ...errors(400, 401, 403, 404, 413, 415, 422),
+        ...errors(400, 401, 403, 404, 409, 413, 415, 422),
       },
     },
     async handler(request, reply) {

@@ -1,15 +1,14 @@
 import type { FastifyRequest } from "fastify";
-import * as z from "zod";
 import { ARCHIVE_PART, type VersionFields, versionFields } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import { recordId } from "../access/credentials.ts";
 import type { HubContext } from "../context.ts";
-import { faultsAnswer, parseOrRefuse } from "../http/validation.ts";
+import { recordId } from "../ground/identity.ts";
+import { faultsAnswer } from "../http/validation.ts";
 import { findVersionById, insertVersion, type Version } from "../records/targets.ts";
 import { inTransaction } from "../records/transaction.ts";
 import { requireSoundArchive } from "./archive-check.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
-import { receiveUpload, type UploadedFile } from "./receive.ts";
+import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
 
 /** The target under which an archive is published. */
 export interface PublishedTarget {
@@ -83,8 +82,6 @@ export async function uploadArchive(
       return undefined;
     },
   });
-  const form = { ...upload.fields, [ARCHIVE_PART.name]: upload.file };
-  const schema = versionFields.extend({ [ARCHIVE_PART.name]: z.object({}, "must be a file part") });
-  const fields = parseOrRefuse(schema, form);
-  return await publishArchive(hub, target, fields, upload.file!, told);
+  const { fields, file } = completeForm(upload, ARCHIVE_PART.name, versionFields);
+  return await publishArchive(hub, target, fields, file, told);
 }

@@ -1,21 +1,14 @@
 import type { FastifyRequest } from "fastify";
-import * as z from "zod";
 import { Ed25519Verifier, publicKeyOf } from "../../artifact/signatures/ed25519.ts";
 import { ARTIFACT_PART, type PublishFields, publishFields } from "../../contract/surfaces/deploy.ts";
-import { recordId } from "../access/credentials.ts";
-import type { IncomingBlob } from "../blobs/port.ts";
 import type { HubContext } from "../context.ts";
+import { recordId } from "../ground/identity.ts";
 import { HubError } from "../http/errors.ts";
-import { faultsAnswer, parseOrRefuse } from "../http/validation.ts";
-import { sealInTransaction } from "../keys/keyring.ts";
-import { dekContext } from "../keys/sealing.ts";
+import { faultsAnswer } from "../http/validation.ts";
 import { type Artifact, findArtifactById, insertArtifact, signersOf } from "../records/artifacts.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
-import { receiveUpload, type Upload, type UploadedFile } from "./receive.ts";
-
-const decode = (base64: string) => Buffer.from(base64, "base64");
-/** The one form of a base64 text in which it is stored, compared and looked up. */
-const canonical = (base64: string) => decode(base64).toString("base64");
+import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
+import { decode, insertSealed, requireSignature, signedColumns } from "./signed-bytes.ts";
 
 /**
  * Fields that came before the file are checked before the file is read; with key and signature, it is verified as it
@@ -28,30 +21,11 @@ function verifierFor(fields: Record<string, string>): Ed25519Verifier | undefine
   return signature === undefined || key === undefined ? undefined : new Ed25519Verifier(decode(key), decode(signature));
 }
 
-async function verifies(
-  blob: IncomingBlob,
-  fields: PublishFields,
-  passed: Ed25519Verifier | undefined,
-): Promise<boolean> {
-  if (passed !== undefined) return passed.verify();
-  const verifier = new Ed25519Verifier(decode(fields.signer_public_key), decode(fields.signature));
-  for await (const chunk of blob.readBack()) verifier.update(chunk);
-  return verifier.verify();
-}
-
-/** @throws 422 naming every missing field, the file among them; 400 for malformed binary fields */
-function completeForm(upload: Upload): { fields: PublishFields; file: UploadedFile } {
-  const form = { ...upload.fields, [ARTIFACT_PART.name]: upload.file };
-  const schema = publishFields.extend({ [ARTIFACT_PART.name]: z.object({}, "must be a file part") });
-  const fields = parseOrRefuse(schema, form);
-  return { fields, file: upload.file! };
-}
-
 function store(
   hub: HubContext,
   projectId: string,
   fields: PublishFields,
-  { blob, sha256 }: UploadedFile,
+  file: UploadedFile,
   told: Told<Artifact>,
 ): Promise<Published<Artifact>> {
   const id = recordId("art", hub.clock());
@@ -62,10 +36,7 @@ function store(
     version: fields.version,
     project_name: fields.project_name,
     content_sha256: fields.content_sha256,
-    artifact_sha256: sha256,
-    size_bytes: blob.size,
-    signature: canonical(fields.signature),
-    signer_public_key: canonical(fields.signer_public_key),
+    ...signedColumns(fields, file),
     is_yanked: 0,
     yanked_reason: null,
     created_at: now,
@@ -73,22 +44,16 @@ function store(
   return publish<Artifact>(hub, {
     kind: "project",
     id,
-    blob,
+    blob: file.blob,
     find: () => findArtifactById(hub.database.kysely, id),
     insert: (lost) =>
-      sealInTransaction(
-        { db: hub.database.kysely, keyring: hub.keyring, now },
-        decode(fields.dek),
-        dekContext(projectId, id),
-        async (transaction, { kekId, sealed }) => {
-          const record = await insertArtifact(transaction, { ...facts, kek_id: kekId, sealed_dek: sealed }, lost);
-          if (record.id === id) await told(transaction, record);
-          return record;
-        },
-      ),
+      insertSealed(hub, {
+        ...{ id, projectId, now, dek: fields.dek, told },
+        insert: (transaction, sealed) => insertArtifact(transaction, { ...facts, ...sealed }, lost),
+      }),
     isSameContent: (existing) => existing.content_sha256 === fields.content_sha256,
     refusal: ({ version, content_sha256, artifact_sha256 }) =>
-      artifact_sha256 === sha256 ? undefined : versionExists(version, "other bytes", content_sha256),
+      artifact_sha256 === file.sha256 ? undefined : versionExists(version, "other bytes", content_sha256),
   });
 }
 
@@ -131,10 +96,8 @@ export async function publishArtifact(
       return verifier && ((chunk) => verifier?.update(chunk));
     },
   });
-  const { fields, file } = completeForm(upload);
-  if (!(await verifies(file.blob, fields, verifier))) {
-    throw new HubError(400, "signature_rejected", "The signature does not verify over the bytes received.");
-  }
+  const { fields, file } = completeForm(upload, ARTIFACT_PART.name, publishFields);
+  await requireSignature(fields, file, verifier);
   await refusePublicSeed(hub, projectId, decode(fields.signer_public_key));
   return await store(hub, projectId, fields, file, told);
 }

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import type { MultipartFile } from "@fastify/multipart";
 import type { FastifyRequest } from "fastify";
+import * as z from "zod";
 import type { Blobs, IncomingBlob } from "../blobs/port.ts";
 import { countBuffered } from "../buffer-collection.ts";
 import { badRequest, HubError, tooLarge, unprocessable } from "../http/errors.ts";
+import { parseOrRefuse } from "../http/validation.ts";
 
 /** Bounds of a form's text fields; the file has its own limit. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 8192, fields: 32, files: 4, parts: 36, headerPairs: 32 };
@@ -122,4 +124,17 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
     request.raw.unpipe();
     request.raw.resume();
   }
+}
+
+/** The fields of a form and its file. @throws 422 naming every missing field, the file among them; 400 for binary ones */
+export function completeForm<Fields extends z.ZodObject>(
+  upload: Upload,
+  part: string,
+  fields: Fields,
+): { fields: z.output<Fields>; file: UploadedFile } {
+  const form = parseOrRefuse(fields.extend({ [part]: z.object({}, "must be a file part") }), {
+    ...upload.fields,
+    [part]: upload.file,
+  });
+  return { fields: form as z.output<Fields>, file: upload.file! };
 }

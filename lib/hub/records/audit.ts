@@ -1,5 +1,5 @@
 import type { AuditRecord } from "../../contract/surfaces/keys.ts";
-import { recordId } from "../access/credentials.ts";
+import { recordId } from "../ground/identity.ts";
 import type { Queries } from "./port.ts";
 
 /** Somebody did something: what the log keeps of it. */

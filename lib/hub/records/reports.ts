@@ -4,7 +4,7 @@ import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.
 import { runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport } from "../../contract/surfaces/reports.ts";
-import { recordId } from "../access/credentials.ts";
+import { recordId } from "../ground/identity.ts";
 import type { Queries } from "./port.ts";
 import type { ReportQueue } from "./report-queue.ts";
 import type { HostsTable, ReportsTable } from "./schema.ts";

@@ -1,7 +1,7 @@
 import { readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { syncFolder, writeFileAtomic } from "../../support/files.ts";
-import { hashOf, issue } from "../access/credentials.ts";
+import { hashOf, issue } from "../ground/identity.ts";
 import { adminKeyHash, insertAdminKey, replaceAdminKey } from "../records/keys.ts";
 import type { Database } from "../records/port.ts";
 

@@ -47,7 +47,7 @@ async function twoVersions(t: Test, hub: RunningHub) {
 
 t.test("a delta is listed with its version, downloaded and opened by a key of its own", async (t) => {
   const hub = await startHub(t);
-  const { project, first, delta } = await twoVersions(t, hub);
+  const { project, first, delta, signer } = await twoVersions(t, hub);
   const bearer = await project.session();
   const location = `/app/deploy/v1/projects/${project.id}/artifacts/1.1.0`;
   t.equal((await hub.call("GET", location, { bearer })).body.deltas, undefined, "no delta yet, no field");
@@ -58,6 +58,13 @@ t.test("a delta is listed with its version, downloaded and opened by a key of it
   t.match(sent.body, { version: "1.1.0", base_version: "1.0.0", size_bytes: 300 });
   const again = await hub.call("POST", at(project, "1.1.0", "deltas"), { key: project.key, form: form() });
   t.equal(again.status, 200, "the second time it is there already");
+  const other = deltaForm(first, { ...publication("other", { signer, size: 300 }) });
+  isErrorBody(
+    t,
+    await hub.call("POST", at(project, "1.1.0", "deltas"), { key: project.key, form: other }),
+    409,
+    "version_exists",
+  );
   t.equal(again.body.delta_id, sent.body.delta_id);
   const entries = (await hub.call("GET", "/devkeys/audit?action=delta.publish")).body.items as unknown[];
   t.match(entries, [{ subject: project.id, facts: { version: "1.1.0", base_version: "1.0.0" } }]);
@@ -112,7 +119,8 @@ t.test("an index comes back as it was stored, for keys that publish, once for ea
   const put = (bytes: Buffer) =>
     hub.call("POST", at(project, "1.0.0", "index"), { key: project.key, form: form(bytes) });
   t.equal((await put(index)).status, 201);
-  t.equal((await put(randomBytes(10))).status, 200, "the first one stays");
+  t.equal((await put(index)).status, 200, "it is there already");
+  isErrorBody(t, await put(randomBytes(10)), 409, "version_exists");
   const back = await hub.call("GET", at(project, "1.0.0", "index"), { key: project.key });
   t.ok(back.bytes.equals(index));
   isErrorBody(t, await hub.call("GET", at(project, "1.1.0", "index"), { key: project.key }), 404, "not_found");
@@ -181,9 +189,10 @@ t.test("a delta or an index whose bytes are lost can be published again", async 
   const { project, first, delta } = await twoVersions(t, hub);
   const publishDelta = () =>
     hub.call("POST", at(project, "1.1.0", "deltas"), { key: project.key, form: deltaForm(first, delta) });
+  const bytes = randomBytes(100);
   const index = () => {
     const form = new FormData();
-    form.set("index", new Blob([new Uint8Array(randomBytes(100))]), "index");
+    form.set("index", new Blob([new Uint8Array(bytes)]), "index");
     return form;
   };
   const publishIndex = () => hub.call("POST", at(project, "1.1.0", "index"), { key: project.key, form: index() });

@@ -104,7 +104,6 @@ t.test("latest is the highest stable version, whatever the order of publishing",
   const bearer = await project.session();
   const path = `${DEPLOY}/projects/${project.id}/versions/latest`;
   const steps: [string, string][] = [
-    ["nightly", "nightly"],
     ["1.0.0-rc.1", "1.0.0-rc.1"],
     ["0.9.0", "0.9.0"],
     ["1.10.0", "1.10.0"],

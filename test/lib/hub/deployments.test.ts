@@ -73,6 +73,8 @@ t.test("reports with unknown kinds, statuses or dates are refused", async (t) =>
     { host_id: "a b" },
     { host_id: "" },
     { error_message: "x".repeat(5000) },
+    { version: "1.0.0\0" },
+    { running_version: "1.0.0\0" },
   ]) {
     isErrorBody(t, await report(hub, changes), 422, "unprocessable");
   }

@@ -160,3 +160,11 @@ t.test("projects get their id from the hub, plugins and services their slug from
   const alice = await issue(hub, { owner: "alice", scopes: ["projects"] });
   t.equal((await hub.call("GET", "/devkeys/projects", { key: alice.body.key })).body.items.length, 0);
 });
+
+t.test("a text that one of the databases would not store is refused on both", async (t) => {
+  const hub = await startHub(t);
+  isErrorBody(t, await issue(hub, { name: "a\0b" }), 422, "unprocessable");
+  const json = { name: "a\0b", kind: "project" };
+  isErrorBody(t, await hub.call("POST", "/devkeys/projects", { json }), 422, "unprocessable");
+  isErrorBody(t, await hub.call("GET", "/devkeys/audit?actor=a%00b"), 422, "unprocessable");
+});

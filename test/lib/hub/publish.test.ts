@@ -51,7 +51,9 @@ t.test("fields that are malformed or missing are named, and nothing is stored", 
     isErrorBody(t, await attempt({ signer_public_key: short(33) }), 400, "bad_request");
     isErrorBody(t, await attempt({ signature: short(63) }), 400, "bad_request");
     isErrorBody(t, await attempt({ version: "../../x" }), 422, "unprocessable");
-    isErrorBody(t, await attempt({ version: "latest" }), 422, "unprocessable");
+    for (const version of ["latest", "v2.0.0", "2.0", "02.0.0", "2.0.0-"])
+      isErrorBody(t, await attempt({ version }), 422, "unprocessable");
+    isErrorBody(t, await attempt({ project_name: "a\0b" }), 422, "unprocessable");
     isErrorBody(t, await attempt({ content_sha256: "abc" }), 422, "unprocessable");
     isErrorBody(t, await attempt({ project_name: "x".repeat(9000) }), 413, "too_large");
     for (const field of ["version", "project_name", "content_sha256", "dek", "signature", "signer_public_key"]) {

@@ -1,0 +1,73 @@
+import { Ed25519Verifier } from "../../artifact/signatures/ed25519.ts";
+import type { HubContext } from "../context.ts";
+import { HubError } from "../http/errors.ts";
+import { sealInTransaction } from "../keys/keyring.ts";
+import { dekContext } from "../keys/sealing.ts";
+import type { Transacted } from "../records/port.ts";
+import type { Told } from "./publication.ts";
+import type { UploadedFile } from "./receive.ts";
+
+/** The fields of a form that signs its file: base64. */
+interface SignedFields {
+  dek: string;
+  signature: string;
+  signer_public_key: string;
+}
+
+export const decode = (base64: string) => Buffer.from(base64, "base64");
+/** The one form of a base64 text in which it is stored, compared and looked up. */
+export const canonical = (base64: string) => decode(base64).toString("base64");
+
+/**
+ * Verifies the signature over a file.
+ *
+ * @param passed has seen all bytes already @throws HubError 400
+ */
+export async function requireSignature(
+  { signature, signer_public_key: key }: SignedFields,
+  { blob }: UploadedFile,
+  passed?: Ed25519Verifier,
+): Promise<void> {
+  let verifier = passed;
+  if (verifier === undefined) {
+    verifier = new Ed25519Verifier(decode(key), decode(signature));
+    for await (const chunk of blob.readBack()) verifier.update(chunk);
+  }
+  if (!verifier.verify())
+    throw new HubError(400, "signature_rejected", "The signature does not verify over the bytes received.");
+}
+
+/** The columns that describe signed bytes. */
+export const signedColumns = (fields: SignedFields, { blob, sha256 }: UploadedFile) => ({
+  artifact_sha256: sha256,
+  size_bytes: blob.size,
+  signature: canonical(fields.signature),
+  signer_public_key: canonical(fields.signer_public_key),
+});
+
+interface SealedInsertion<Row extends { id: string }> {
+  id: string;
+  projectId: string;
+  /** ISO 8601. */
+  now: string;
+  /** Base64. */
+  dek: string;
+  insert: (transaction: Transacted, sealed: { kek_id: string; sealed_dek: string }) => Promise<Row>;
+  told: Told<Row>;
+}
+
+/** Stores a record with its DEK sealed, and tells of it if it is new. @returns the record that stands now */
+export const insertSealed = <Row extends { id: string }>(
+  { database, keyring }: HubContext,
+  { id, projectId, now, dek, insert, told }: SealedInsertion<Row>,
+): Promise<Row> =>
+  sealInTransaction(
+    { db: database.kysely, keyring, now },
+    decode(dek),
+    dekContext(projectId, id),
+    async (transaction, { kekId, sealed }) => {
+      const record = await insert(transaction, { kek_id: kekId, sealed_dek: sealed });
+      if (record.id === id) await told(transaction, record);
+      return record;
+    },
+  );
