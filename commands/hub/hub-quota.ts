@@ -26,9 +26,8 @@ export class HubQuotaSet extends withOptions(hubQuotaSet) {
     description: "Limit what an owner or a project stores on a hub",
     details: `
       Works on the hub's database, beside the running hub, and takes the place of an earlier quota. A publication that
-      would go beyond it
-      is refused with 413 \`quota_exceeded\`; what is stored already stays. Bytes are those of artifacts, archives,
-      deltas and indexes.
+      would go beyond it is refused with 413 \`quota_exceeded\`; what is stored already stays. Bytes are those of
+      artifacts, archives, deltas, indexes and reports.
     `,
     examples: [
       ["An owner", "$0 hub quota set --owner alice --max-bytes 50G --max-versions 200"],

@@ -8,14 +8,13 @@ export class HubRetain extends withOptions(hubRetain) {
   static override listed = () => ["target", "version", "bytes"];
   static override usage = Command.Usage({
     category: "Hub",
-    description: "Remove old versions from a hub that nobody needs",
+    description: "Remove versions that nobody needs, and old reports",
     details: `
       Works on the hub's storage, beside the running hub. Of each project, plugin and service it keeps the newest
-      versions, the latest one,
-      what a host runs by its reports, and the last two versions that each host deployed, for a rollback. The labels
-      of removed versions
-      are never used again; their bytes stay in the trash for 7 days. Run it from a timer; \`--dry-run\` tells what
-      would go.
+      versions, the latest one, what a host runs by its reports, and the last two versions that each host deployed,
+      for a rollback. The labels of removed versions are never used again; their bytes stay in the trash for 7 days.
+      Reports beyond their number and age, which the hub itself removes every hour, go too; never the newest of a
+      host. Run it from a timer; \`--dry-run\` tells what would go.
     `,
     examples: [
       ["Look first", "$0 hub retain --keep 10 --dry-run"],
@@ -31,6 +30,8 @@ export class HubRetain extends withOptions(hubRetain) {
       minAgeMs,
       dryRun,
       projectId: project,
+      // Reports are those of all projects.
+      ...(project === undefined && { reportLimits: this.options }),
       onRemoved: ({ id, kind, slug }, { version, bytes }) => {
         const target = kind === "project" ? id : `${kind}/${slug}`;
         if (this.json) this.print.event({ event: dryRun ? "due" : "removed", target, version, bytes });
@@ -38,8 +39,9 @@ export class HubRetain extends withOptions(hubRetain) {
       },
     });
     if (this.json) return this.done({ ...result, dry_run: dryRun });
-    const { projects, versions, bytes } = result;
-    this.note(`${dryRun ? "would remove" : "removed"} ${versions} versions of ${projects} projects, ${bytes} bytes`);
+    const { projects, versions, bytes, reports, report_bytes: reportBytes } = result;
+    const what = `${versions} versions of ${projects} projects, ${bytes} bytes; ${reports} reports, ${reportBytes} bytes`;
+    this.note(`${dryRun ? "would remove" : "removed"} ${what}`);
     return 0;
   }
 }

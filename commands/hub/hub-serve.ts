@@ -28,7 +28,7 @@ export class HubServe extends withOptions(hubOptions) {
 
   override async run(): Promise<number> {
     const { listen, publicUrl, blobUrl, importHost: sourceHosts, maxArtifactBytes } = this.options;
-    const { requestsPerMinute, failuresPerMinute, trustedProxy, keepReportsMs = 0, keepAuditMs = 0 } = this.options;
+    const { requestsPerMinute, failuresPerMinute, trustedProxy, keepAuditMs = 0 } = this.options;
     const { databasePoolSize, statementTimeoutMs, metricsListen } = this.options;
     const [{ createHub }, { createLogger }, { systemdNotifier }] = await Promise.all([
       import("../../lib/hub/hub.ts"),
@@ -52,7 +52,7 @@ export class HubServe extends withOptions(hubOptions) {
       statementTimeoutMs,
       ...(sourceHosts.length > 0 && { sourceHosts }),
       ...(metricsListen !== undefined && { metricsListen }),
-      ...(keepReportsMs > 0 && { keepReportsMs }),
+      reportLimits: this.options,
       ...(keepAuditMs > 0 && { keepAuditMs }),
       logger,
     });

@@ -114,7 +114,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const upkeep = opened.use(
     new Upkeep(context, {
       isAlone: database.dialect === "sqlite",
-      keepReportsMs: options.keepReportsMs,
+      reportLimits: { ...DEFAULTS.reportLimits, ...options.reportLimits },
       keepAuditMs: options.keepAuditMs,
     }),
   );

@@ -1,4 +1,4 @@
-import { hub } from "../options/hub.ts";
+import { hub, reportLimits } from "../options/hub.ts";
 import { defaultOf } from "../options/option.ts";
 import type { Logger } from "../support/logging.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
@@ -43,8 +43,8 @@ export interface HubOptions {
   downloadLifetimeMs?: number;
   /** The time that requests in flight may take to end when the hub closes. Default 10 seconds. */
   drainTimeoutMs?: number;
-  /** The time that deployment reports are kept; a host's newest one is never removed. Default for ever. */
-  keepReportsMs?: number;
+  /** The deployment reports that are kept; a host's newest one always is. */
+  reportLimits?: Partial<ReportLimits>;
   /** Milliseconds for which the audit log is kept. Default for ever. */
   keepAuditMs?: number;
   /** Looks at a ZIP before it becomes visible; throws to refuse it. Default: the agent's own pre-scan. */
@@ -60,7 +60,22 @@ export interface HubOptions {
   onStatement?: (text: string, durationMs: number) => void;
 }
 
+/** What is kept of each host's deployment reports. */
+export interface ReportLimits {
+  /** Newest reports, of deployments that succeeded, and as many of others. Default 200. */
+  reportsPerHost: number;
+  /** Milliseconds. Default 180 days. */
+  keepReportsMs: number;
+  /** Milliseconds, for those of deployments that failed. Default a year. */
+  keepFailuresMs: number;
+}
+
 export const DEFAULTS = {
+  reportLimits: {
+    reportsPerHost: defaultOf(reportLimits.reportsPerHost),
+    keepReportsMs: defaultOf(reportLimits.keepReportsMs),
+    keepFailuresMs: defaultOf(reportLimits.keepFailuresMs),
+  },
   listen: defaultOf(hub.listen),
   maxArtifactBytes: defaultOf(hub.maxArtifactBytes),
   rateLimits: { requestsPerMinute: defaultOf(hub.requestsPerMinute), failuresPerMinute: 60 },

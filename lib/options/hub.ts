@@ -129,10 +129,26 @@ export const hubVerify = {
   ...{ dataDir, databaseUrl, ...blobStorage },
 };
 
+/** The deployment reports that a hub keeps. */
+export const reportLimits = {
+  reportsPerHost: whole({ help: "Reports kept of each host, and as many of failures", default: 200, min: 1 }),
+  keepReportsMs: duration({
+    name: "report-retention",
+    help: "How long reports are kept; a host's newest one always",
+    default: 180 * 24 * 3_600_000,
+  }),
+  keepFailuresMs: duration({
+    name: "failure-retention",
+    help: "How long reports of failures are kept",
+    default: 365 * 24 * 3_600_000,
+  }),
+};
+
 /** Options of `hub retain`. */
 export const hubRetain = {
   ...group("Retention", {
     keep: required(whole({ help: "Newest versions to keep of each project", min: 1 })),
+    ...reportLimits,
     minAgeMs: duration({ name: "min-age", help: "Younger versions stay", default: 7 * 24 * 3_600_000 }),
     project: text({ metavar: "ID", help: "Only this project, plugin or service", defaultText: "all" }),
     dryRun: flag({ help: "Only tell what would go" }),
@@ -202,11 +218,7 @@ export const hub = {
       { metavar: "HOST:PORT", help: "Listener for Prometheus; all who reach it read /metrics", defaultText: "none" },
       parseListen,
     ),
-    keepReportsMs: duration({
-      name: "report-retention",
-      help: "How long reports are kept; a host's newest one always",
-      defaultText: "for ever",
-    }),
+    ...reportLimits,
     keepAuditMs: duration({ name: "audit-retention", help: "How long the audit log is kept", defaultText: "for ever" }),
     logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", defaultText: "info; with --json silent" }),
   }),

@@ -292,6 +292,19 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
         await db.schema.alterTable("hosts").addColumn("seen_at", text).execute();
       },
     },
+
+    "0114-report-limits": {
+      async up(db: Kysely<unknown>) {
+        await db.schema
+          .alterTable("views")
+          .addColumn("bytes", "bigint", (column) => column.notNull().defaultTo(0))
+          .execute();
+        await sql`update views set bytes = coalesce((select sum(octet_length(r.record)) from reports r
+          where r.holder = views.holder and r.target = views.target), 0)`.execute(db);
+        const columns = ["holder", "target", "host_id", "id"];
+        await db.schema.createIndex("reports_host").on("reports").columns(columns).execute();
+      },
+    },
   };
 };
 

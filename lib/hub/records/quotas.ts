@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import type { Queries, Transacted } from "./port.ts";
 
 /** The holder of a quota: an owner, with all that is theirs, or one project, plugin or service by its id. */
@@ -7,7 +7,7 @@ export type QuotaSubject = `owner/${string}` | `project/${string}`;
 /** The most that an owner or project may store; null is no limit. */
 export interface Quota {
   subject: QuotaSubject;
-  /** Bytes of artifacts, archives, deltas and indexes. */
+  /** Bytes of artifacts, archives, deltas, indexes and reports. */
   max_bytes: number | null;
   max_versions: number | null;
 }
@@ -30,22 +30,24 @@ export class QuotaExceeded extends Error {
   }
 }
 
-async function usageWhere(db: Queries, condition: RawBuilder<boolean>): Promise<Usage> {
-  const { rows } = await sql<{ bytes: number | null; versions: number | null }>`
-    select sum(u.size_bytes) as bytes, sum(u.is_version) as versions from (
-      select a.size_bytes, 1 as is_version, a.project_id from artifacts a
-      union all select r.size_bytes, 1, r.target_id from releases r
-      union all select d.size_bytes, 0, d.project_id from deltas d
-      union all select i.size_bytes, 0, b.project_id from indexes i join artifacts b on b.id = i.artifact_id
-    ) u join projects p on p.id = u.project_id where ${condition}`.execute(db);
-  return { bytes: Number(rows[0]?.bytes ?? 0), versions: Number(rows[0]?.versions ?? 0) };
-}
-
-/** Sums up what an owner or project stores. */
-export function usageOf(db: Queries, subject: QuotaSubject): Promise<Usage> {
-  const [kind, ...name] = subject.split("/");
+/** Sums up what an owner or project stores: reports of surface A are their owner's, those of surface B the project's. */
+export async function usageOf(db: Queries, subject: QuotaSubject): Promise<Usage> {
+  const [kind, ...names] = subject.split("/");
+  const name = names.join("/");
   const column = kind === "owner" ? sql.ref("p.owner") : sql.ref("p.id");
-  return usageWhere(db, sql<boolean>`${column} = ${name.join("/")}`);
+  const ownReports = sql`union all select bytes, 0 from views where holder = ${name}`;
+  const { rows } = await sql<{ bytes: number | null; versions: number | null }>`
+    select sum(bytes) as bytes, sum(is_version) as versions from (
+      select u.size_bytes as bytes, u.is_version from (
+        select a.size_bytes, 1 as is_version, a.project_id from artifacts a
+        union all select r.size_bytes, 1, r.target_id from releases r
+        union all select d.size_bytes, 0, d.project_id from deltas d
+        union all select i.size_bytes, 0, b.project_id from indexes i join artifacts b on b.id = i.artifact_id
+        union all select v.bytes, 0, v.target from views v where v.holder = ''
+      ) u join projects p on p.id = u.project_id where ${column} = ${name}
+      ${kind === "owner" ? ownReports : sql``}
+    ) stored`.execute(db);
+  return { bytes: Number(rows[0]?.bytes ?? 0), versions: Number(rows[0]?.versions ?? 0) };
 }
 
 /**

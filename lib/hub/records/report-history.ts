@@ -1,4 +1,7 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { sql } from "kysely";
 import type { Queries } from "./port.ts";
+import type { HostsTable } from "./schema.ts";
 
 /** Rows that one statement removes: short enough that nobody waits for it. */
 const REMOVAL_BATCH = 1000;
@@ -34,32 +37,133 @@ export function listReports(
   return query.orderBy("id", "desc").limit(limit).execute();
 }
 
-/**
- * Removes reports received before a time, in batches, and never the newest one of a host.
- *
- * @returns how many were removed
- */
-export async function removeReports(db: Queries, before: string): Promise<number> {
-  let removed = 0;
-  for (;;) {
-    const { numDeletedRows } = await db
-      .deleteFrom("reports")
-      .where("id", "in", (eb) =>
-        eb
-          .selectFrom("reports as old")
-          .select("old.id")
-          .where("old.created_at", "<", before)
-          .where((where) =>
-            where.not(
-              where.exists(
-                where.selectFrom("hosts").select("hosts.report_id").whereRef("hosts.report_id", "=", "old.id"),
-              ),
-            ),
-          )
-          .limit(REMOVAL_BATCH),
+/** The reports that are kept; the newest one of each host always is. */
+export interface ReportRules {
+  /** Newest reports of each host, of deployments that succeeded, and as many of others. */
+  perHost: number;
+  /** Those of deployments that succeeded are kept when they were received then or later. ISO 8601 in UTC. */
+  since: string;
+  /** The others are kept when they were received then or later. */
+  failuresSince: string;
+}
+
+export interface RemovedReports {
+  reports: number;
+  bytes: number;
+}
+
+interface DueReport {
+  id: string;
+  created_at: string;
+  size: number;
+}
+
+/** Hosts that are looked at between two turns of the event loop. */
+const PAGE_HOSTS = 100;
+
+const sizeOf = sql<number>`octet_length(record)`;
+
+/** Removes reports that are too old or too many, in batches. @param dryRun only counts them */
+export async function removeReports(db: Queries, rules: ReportRules, dryRun = false): Promise<RemovedReports> {
+  const total: RemovedReports = { reports: 0, bytes: 0 };
+  /** @param due finds the next ones, after the last one that was found */
+  const remove = async (due: (found: number, last: DueReport | undefined) => Promise<DueReport[]>): Promise<void> => {
+    let found = 0;
+    for (let last: DueReport | undefined; ;) {
+      const batch = await due(dryRun ? found : 0, last);
+      if (!dryRun && batch.length > 0) await removeBatch(db, batch);
+      found += batch.length;
+      total.reports += batch.length;
+      for (const { size } of batch) total.bytes += Number(size);
+      if (batch.length < REMOVAL_BATCH) return;
+      last = batch.at(-1);
+    }
+  };
+  const groups = [
+    { status: "=", since: rules.since },
+    { status: "!=", since: rules.failuresSince },
+  ] as const;
+  const reports = (status: "=" | "!=") =>
+    db
+      .selectFrom("reports")
+      .select(["id", "created_at", sizeOf.as("size")])
+      .where("status", status, "success");
+  for (const { status, since } of groups)
+    await remove((_, last) =>
+      reports(status)
+        .where("created_at", "<", since)
+        .$if(last !== undefined, (query) =>
+          query.where(sql<boolean>`(created_at, id) > (${last?.created_at}, ${last?.id})`),
+        )
+        .where((eb) =>
+          eb.not(eb.exists(eb.selectFrom("hosts").select("report_id").whereRef("report_id", "=", "reports.id"))),
+        )
+        .orderBy("created_at")
+        .orderBy("id")
+        .limit(REMOVAL_BATCH)
+        .execute(),
+    );
+  for await (const { holder, target, host_id: host } of hostsOf(db))
+    for (const { status, since } of groups)
+      await remove((found) =>
+        reports(status)
+          .where("holder", "=", holder)
+          .where("target", "=", target)
+          .where("host_id", "=", host)
+          .where("created_at", ">=", since)
+          .orderBy("id", "desc")
+          .limit(REMOVAL_BATCH)
+          .offset(rules.perHost + found)
+          .execute(),
+      );
+  return total;
+}
+
+type HostName = Pick<HostsTable, "holder" | "target" | "host_id">;
+
+async function* hostsOf(db: Queries): AsyncGenerator<HostName> {
+  for (let last: HostName | undefined; ;) {
+    const page = await db
+      .selectFrom("hosts")
+      .select(["holder", "target", "host_id"])
+      .$if(last !== undefined, (query) =>
+        query.where(sql<boolean>`(holder, target, host_id) > (${last?.holder}, ${last?.target}, ${last?.host_id})`),
       )
-      .executeTakeFirst();
-    removed += Number(numDeletedRows);
-    if (numDeletedRows < BigInt(REMOVAL_BATCH)) return removed;
+      .orderBy("holder")
+      .orderBy("target")
+      .orderBy("host_id")
+      .limit(PAGE_HOSTS)
+      .execute();
+    yield* page;
+    if (page.length < PAGE_HOSTS) return;
+    last = page.at(-1);
+    // SQLite answers at once, and would leave nobody else a turn.
+    await nextTurn();
   }
+}
+
+/** Removes reports, and takes their bytes off those of their views. */
+async function removeBatch(db: Queries, batch: readonly DueReport[]): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    const removed = await transaction
+      .deleteFrom("reports")
+      .where(
+        "id",
+        "in",
+        batch.map(({ id }) => id),
+      )
+      .returning(["holder", "target", sizeOf.as("size")])
+      .execute();
+    const views = Map.groupBy(removed, ({ holder, target }) => JSON.stringify([holder, target]));
+    for (const rows of views.values()) {
+      const { holder, target } = rows[0]!;
+      const bytes = rows.reduce((sum, { size }) => sum + Number(size), 0);
+      await transaction
+        .updateTable("views")
+        .set((eb) => ({ bytes: eb("bytes", "-", bytes) }))
+        .where("holder", "=", holder)
+        .where("target", "=", target)
+        .execute();
+    }
+  });
 }

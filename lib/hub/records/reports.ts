@@ -61,11 +61,12 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
 
     const { changes } = await transaction
       .insertInto("views")
-      .values({ holder, target, changes: added.length, forgotten: 0 })
+      .values({ holder, target, changes: added.length, forgotten: 0, bytes: bytesOf(added) })
       .onConflict((conflict) =>
-        conflict
-          .columns(["holder", "target"])
-          .doUpdateSet((eb) => ({ changes: eb("views.changes", "+", eb.ref("excluded.changes")) })),
+        conflict.columns(["holder", "target"]).doUpdateSet((eb) => ({
+          changes: eb("views.changes", "+", eb.ref("excluded.changes")),
+          bytes: eb("views.bytes", "+", eb.ref("excluded.bytes")),
+        })),
       )
       .returning("changes")
       .executeTakeFirstOrThrow();
@@ -94,6 +95,9 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
       .execute();
   });
 }
+
+const bytesOf = (reports: readonly IncomingReport[]): number =>
+  reports.reduce((sum, { record }) => sum + Buffer.byteLength(record), 0);
 
 const byDeployment = (
   { deployment_id: a }: Insertable<ReportsTable>,

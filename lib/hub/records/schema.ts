@@ -198,6 +198,8 @@ const views = z.strictObject({
   changes: count,
   /** The change with which a host was last forgotten; 0 for never. A cursor from before it says nothing of that host. */
   forgotten: count,
+  /** Of its reports in the log: quotas count them. */
+  bytes: z.int(),
 });
 
 /** Key-encryption keys by name only. A retired one seals nothing any more. */

@@ -1,6 +1,8 @@
+import type { ReportLimits } from "../options.ts";
 import { BY_HAND, insertAudit } from "../records/audit.ts";
 import type { Database } from "../records/port.ts";
 import { allProjects, lockProject, type Project } from "../records/projects.ts";
+import { removeReports, type ReportRules } from "../records/report-history.ts";
 import { neededVersions, removeVersions, type StoredVersion, storedVersions } from "../records/retention.ts";
 import { inTransaction } from "../records/transaction.ts";
 import { type HubStorage, openHubStorage } from "../storage.ts";
@@ -38,7 +40,19 @@ export function versionsToRemove(
     );
 }
 
+/** @param now milliseconds since 1970 */
+export const reportRules = (
+  { reportsPerHost, keepReportsMs, keepFailuresMs }: ReportLimits,
+  now: number,
+): ReportRules => ({
+  perHost: reportsPerHost,
+  since: new Date(now - keepReportsMs).toISOString(),
+  failuresSince: new Date(now - keepFailuresMs).toISOString(),
+});
+
 export interface RetentionOptions extends RetentionRules {
+  /** The deployment reports to keep of each host; undefined leaves them to the hub. */
+  reportLimits?: ReportLimits;
   /** The id of one project, plugin or service. Default: all. */
   projectId: string | undefined;
   /** Only tells what would go. */
@@ -51,6 +65,9 @@ export interface RetentionResult {
   /** Versions that were removed, or would be. */
   versions: number;
   bytes: number;
+  /** Reports that were removed, or would be. */
+  reports: number;
+  report_bytes: number;
 }
 
 /**
@@ -62,7 +79,7 @@ export interface RetentionResult {
 export async function retainVersions(storage: HubStorage, options: RetentionOptions): Promise<RetentionResult> {
   await using opened = await openHubStorage(storage);
   const { database, blobs } = opened;
-  const result: RetentionResult = { projects: 0, versions: 0, bytes: 0 };
+  const result: RetentionResult = { projects: 0, versions: 0, bytes: 0, reports: 0, report_bytes: 0 };
   for await (const project of allProjects(database.kysely, options.projectId)) {
     result.projects++;
     for (let isDone = false; !isDone;) {
@@ -76,6 +93,16 @@ export async function retainVersions(storage: HubStorage, options: RetentionOpti
       for (const blob of unneeded) await blobs.moveToTrash(blob);
       isDone = options.dryRun || removed.length < BATCH;
     }
+  }
+  // Afterwards: reports tell which versions hosts need.
+  if (options.reportLimits !== undefined) {
+    const now = (await database.now?.()) ?? Date.now();
+    const { reports, bytes } = await removeReports(
+      database.kysely,
+      reportRules(options.reportLimits, now),
+      options.dryRun,
+    );
+    Object.assign(result, { reports, report_bytes: bytes });
   }
   return result;
 }

@@ -1,7 +1,9 @@
 import type { HubContext } from "../context.ts";
+import type { ReportLimits } from "../options.ts";
 import { removeAudit } from "../records/audit.ts";
 import { removeReports } from "../records/report-history.ts";
 import { removeSessions } from "../records/sessions.ts";
+import { reportRules } from "./retention.ts";
 import { sweepBlobs, type SweepResult } from "./sweep.ts";
 
 const INTERVAL_MS = 60 * 60 * 1000;
@@ -16,8 +18,7 @@ const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;
 export interface UpkeepOptions {
   /** True when no other process writes to this storage, so that everything without an owner is a leftover. */
   isAlone: boolean;
-  /** The time that deployment reports are kept; undefined for ever. */
-  keepReportsMs: number | undefined;
+  reportLimits: ReportLimits;
   /** Milliseconds for which the audit log is kept; undefined for ever. */
   keepAuditMs: number | undefined;
 }
@@ -129,9 +130,7 @@ export class Upkeep implements AsyncDisposable {
 
   async #removeReports(): Promise<void> {
     const { database, clock, logger } = this.#hub;
-    const { keepReportsMs } = this.#options;
-    if (keepReportsMs === undefined) return;
-    const removed = await removeReports(database.kysely, new Date(clock() - keepReportsMs).toISOString());
-    if (removed > 0) logger?.info({ removed }, "removed old deployment reports");
+    const removed = await removeReports(database.kysely, reportRules(this.#options.reportLimits, clock()));
+    if (removed.reports > 0) logger?.info(removed, "removed old deployment reports");
   }
 }

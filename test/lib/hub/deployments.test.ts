@@ -3,7 +3,9 @@ import { get, type IncomingMessage } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
+import { usageOf } from "../../../lib/hub/records/quotas.ts";
 import { removeReports } from "../../../lib/hub/records/report-history.ts";
+import { retainVersions } from "../../../lib/hub/upkeep/retention.ts";
 import { isErrorBody, type RunningHub, startHub } from "../../support/hub/harness.ts";
 
 const REPORT = "/app/deployments/deployments/report";
@@ -146,6 +148,39 @@ t.test("the history has filters and pages, newest first", async (t) => {
   t.strictSame((await hub.call("GET", REPORTS, { key: other })).body, { items: [], next: null });
 });
 
+t.test("each host keeps a number of its reports, as many of its failures, and quotas count them", async (t) => {
+  const hub = await startHub(t, { reportLimits: { reportsPerHost: 3 } });
+  for (let minor = 0; minor < 6; minor++) {
+    await report(hub, { host_id: "a", version: `1.${minor}.0` });
+    await report(hub, { host_id: "b", version: `1.${minor}.0`, status: "failed", error_message: "é".repeat(100) });
+  }
+  await report(hub, { host_id: "a", version: "0.1.0", status: "rolled_back" });
+  const database = await openDatabase({ dataDir: hub.dataDir });
+  t.teardown(() => database.close());
+  const { kysely: db } = database;
+  const stored = async () => {
+    const items = (await hub.call("GET", REPORTS)).body.items as { host_id: string; version: string; status: string }[];
+    return items.map(({ host_id, version }) => `${host_id} ${version}`);
+  };
+  const bytes = async () => (await usageOf(db, "owner/admin")).bytes;
+  const before = await bytes();
+  t.ok(before > 13 * 200);
+  const limits = { reportsPerHost: 3, keepReportsMs: 3_600_000, keepFailuresMs: 3_600_000 };
+  const retention = { keep: 1, minAgeMs: 0, projectId: undefined, reportLimits: limits, onRemoved: () => {} };
+  const due = await retainVersions({ dataDir: hub.dataDir }, { ...retention, dryRun: true });
+  t.equal((await stored()).length, 13, "a dry run removes nothing");
+  await hub.hub.upkeep.run();
+  const kept = ["a 0.1.0", "b 1.5.0", "a 1.5.0", "b 1.4.0", "a 1.4.0", "b 1.3.0", "a 1.3.0"];
+  t.strictSame((await stored()).sort(), kept.toSorted());
+  t.match(due, { reports: 6, report_bytes: before - (await bytes()) });
+  const old = { ...limits, keepReportsMs: -3_600_000 };
+  t.match(
+    await retainVersions({ dataDir: hub.dataDir }, { ...retention, reportLimits: old, dryRun: false }),
+    { reports: 3 },
+    "failures are kept for longer, and the newest of a host always",
+  );
+});
+
 t.test("retention removes old reports, and never a host's newest one", async (t) => {
   const day = 86_400_000;
   let now = Date.parse("2026-03-01T00:00:00Z");
@@ -155,11 +190,17 @@ t.test("retention removes old reports, and never a host's newest one", async (t)
   now += 40 * day;
   await report(hub, { host_id: "busy", version: "2.0.0" });
   await hub.hub.close();
-  const again = await startHub(t, { dataDir: hub.dataDir, clock: () => now, keepReportsMs: 30 * day });
+  const again = await startHub(t, {
+    dataDir: hub.dataDir,
+    clock: () => now,
+    reportLimits: { keepReportsMs: 30 * day, keepFailuresMs: 30 * day },
+  });
   await again.hub.upkeep.run();
   const database = await openDatabase({ dataDir: hub.dataDir });
   t.teardown(() => database.close());
-  t.equal(await removeReports(database.kysely, new Date(now - 30 * day).toISOString()), 0, "the start did it");
+  const since = new Date(now - 30 * day).toISOString();
+  const rules = { perHost: 10, since, failuresSince: since };
+  t.match(await removeReports(database.kysely, rules), { reports: 0 }, "the start did it");
   const history = await again.call("GET", REPORTS);
   t.strictSame(
     (history.body.items as { host_id: string; version: string }[]).map(({ host_id, version }) => [host_id, version]),
@@ -188,7 +229,7 @@ t.test("a fleet of 20,000 hosts is read from the database only as fast as the cl
   await database.kysely.transaction().execute(async (transaction) => {
     await transaction
       .insertInto("views")
-      .values({ holder: "admin", target: "plugin/tide", changes: 20_000, forgotten: 0 })
+      .values({ holder: "admin", target: "plugin/tide", changes: 20_000, forgotten: 0, bytes: 0 })
       .execute();
     for (let start = 0; start < hosts.length; start += 1000) {
       await transaction
