@@ -59,6 +59,42 @@ t.test("a restart of PostgreSQL under 8 writers loses nothing, and is told as 50
 
 const location = (body: { download_url: string }) => body.download_url;
 
+t.test("while PostgreSQL stands still, every request gets 503 within 5 s, and afterwards all is well", async (t) => {
+  const postgres = await startPostgresServer(t);
+  if (postgres === undefined) return void t.plan(0, "PostgreSQL is not installed");
+  const hub = await startHub(t, { databaseUrl: postgres.url, rateLimits: false, databasePoolSize: 4 });
+  const project = await createProject(hub);
+  const bearer = await project.session();
+  t.equal((await project.publish(publication("1.0.0"))).status, 201);
+  const requests: (() => Promise<Answer>)[] = [
+    () => hub.call("GET", `/app/deploy/v1/projects/${project.id}/versions/latest`, { bearer }),
+    () => hub.call("GET", "/devkeys/projects"),
+    () => hub.call("POST", "/devkeys/projects", { json: { name: "x", kind: "project" } }),
+    () =>
+      hub.call("POST", "/app/deploy/v1/auth", { key: null, json: { xdevkey: project.key, project_id: project.id } }),
+  ];
+  let slowestMs = 0;
+  const timed = async (request: () => Promise<Answer>): Promise<number> => {
+    const started = performance.now();
+    const { status } = await request();
+    slowestMs = Math.max(slowestMs, performance.now() - started);
+    return status;
+  };
+  const resume = await postgres.freeze();
+  const asked = Array.from({ length: 24 }, (_, index) =>
+    delay(index * 100).then(() => timed(requests[index % requests.length]!)),
+  );
+  const statuses = await Promise.all([...asked, timed(() => project.publish(publication("1.1.0")))]);
+  await resume();
+  t.strictSame([...new Set(statuses)], [503]);
+  t.ok(slowestMs < 5000, `the slowest took ${Math.round(slowestMs)} ms`);
+  const until = performance.now() + RECOVERY_MS;
+  let status = 0;
+  while (status !== 200 && performance.now() < until) status = await timed(requests[1]!);
+  t.equal(status, 200);
+  for (const request of requests) t.ok((await timed(request)) < 300);
+});
+
 t.test("a PostgreSQL that is silent is given up in time, and its connections with it", async (t) => {
   const postgres = await startPostgresServer(t);
   if (postgres === undefined) return void t.plan(0, "PostgreSQL is not installed");

@@ -8,8 +8,8 @@ import type { Transacted } from "../records/port.ts";
 import { QuotaExceeded } from "../records/quotas.ts";
 import { concernsConnection } from "../storage-error.ts";
 
-/** Pause and number of times that the database is asked what became of a commit that it did not answer. */
-const UNCLEAR_COMMIT_MS = 5000;
+/** The time within which a commit that was not answered is asked for, from its beginning, and the pause between. */
+const UNCLEAR_COMMIT_MS = 4500;
 const UNCLEAR_COMMIT_POLL_MS = 250;
 
 /** An upload or import that was received whole and found sound, on its way to become a version. */
@@ -112,11 +112,12 @@ async function insertOrAsk<Version extends { id: string }>(
   { insert, find }: Publication<Version>,
   lost: string | undefined,
 ): Promise<Version> {
+  const until = performance.now() + UNCLEAR_COMMIT_MS;
   try {
     return await insert(lost);
   } catch (error) {
     if (!concernsConnection(error)) throw error;
-    for (const until = performance.now() + UNCLEAR_COMMIT_MS; performance.now() < until;) {
+    while (performance.now() < until) {
       try {
         const found = await find();
         if (found !== undefined) return found;

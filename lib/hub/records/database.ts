@@ -28,7 +28,7 @@ export interface DatabaseOptions {
 }
 
 /** For PostgreSQL; SQLite is in this process. */
-export const POSTGRES_DEFAULTS = { poolSize: 10, statementTimeoutMs: 10_000, connectTimeoutMs: 5000 } as const;
+export const POSTGRES_DEFAULTS = { poolSize: 10, statementTimeoutMs: 10_000, connectTimeoutMs: 3000 } as const;
 
 function sqlitePath({ dataDir, url }: DatabaseOptions): string {
   if (url === undefined || url === "") return join(dataDir, "hub.sqlite");

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import type { Socket } from "node:net";
 import { PostgresDialect } from "kysely";
 import type pg from "pg";
 import type { OpenDialect, Row, Statements, Value } from "./port.ts";
+import { endSilence, socketOf } from "./silence.ts";
 
 const BIGINT = 20;
 
@@ -75,7 +75,7 @@ function boundedClient(Client: typeof pg.Client, onReadOnly: (client: pg.Client)
   const giveUp = (client: pg.Client, error: unknown): never => {
     const { message, code } = error as { message?: string; code?: string };
     if (message === "Query read timeout") {
-      (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
+      socketOf(client).destroy();
     }
     if (code === READ_ONLY) onReadOnly(client);
     throw error;
@@ -138,6 +138,13 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenDialec
   pool.on("release", (_error, client) => {
     if (readOnly.has(client)) void client.end();
   });
+  if (options.statementTimeoutMs > 0)
+    endSilence(pool, async (connectionTimeoutMillis) => {
+      const client = new Client({ connectionString: options.url, connectionTimeoutMillis });
+      client.on("error", () => {});
+      await client.connect();
+      await client.end();
+    });
   const waitedMs = timeWaits(pool);
   return { dialect: new PostgresDialect({ pool }), openStatements: () => new PostgresStatements(pool), waitedMs };
 }

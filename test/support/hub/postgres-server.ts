@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { chmod, chown, mkdtemp, rm } from "node:fs/promises";
+import { chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,6 +29,8 @@ export interface PostgresServer {
   start(): Promise<void>;
   /** Ends it at once: every connection is lost. */
   stop(): Promise<void>;
+  /** Has it and all its processes stand still. @returns what has them go on */
+  freeze(): Promise<() => Promise<void>>;
   /** Runs one statement after the other as its superuser. */
   run(...statements: string[]): Promise<void>;
 }
@@ -83,6 +85,17 @@ export async function startPostgresServer(t: Test): Promise<PostgresServer | und
     port,
     start,
     stop,
+    async freeze() {
+      const { pid } = server!;
+      // The postmaster first: it starts no more.
+      const signalAll = async (signal: NodeJS.Signals): Promise<void> => {
+        process.kill(pid!, signal);
+        const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
+        for (const child of children.trim().split(" ").filter(Boolean)) process.kill(Number(child), signal);
+      };
+      await signalAll("SIGSTOP");
+      return () => signalAll("SIGCONT");
+    },
     async run(...statements) {
       // It may write also where others may not.
       const client = new pg.Client({ connectionString: url, options: "-c default_transaction_read_only=off" });

@@ -1,0 +1,51 @@
+import type { Socket } from "node:net";
+import type pg from "pg";
+
+/** A connection that waits for its server for so long is looked at. */
+const SUSPICIOUS_MS = 1500;
+const TICK_MS = 500;
+/** A server that takes longer to answer a new connection does not answer. */
+const ANSWER_MS = 1500;
+
+/** The socket of a client, which its types keep to themselves. */
+export const socketOf = (client: pg.Client | pg.PoolClient): Socket =>
+  (client as unknown as { connection: { stream: Socket } }).connection.stream;
+
+/**
+ * Ends the connections of a pool whose server stands still, without waiting for the timeout of their statements: those
+ * who wait hear of it after {@link SUSPICIOUS_MS} and {@link ANSWER_MS} together. A server that is merely slow answers
+ * a new connection at once.
+ *
+ * @param connect connects to the server, and rejects after a time
+ */
+export function endSilence(pool: pg.Pool, connect: (timeoutMs: number) => Promise<unknown>): void {
+  const taken = new Map<pg.PoolClient, { bytes: number; since: number }>();
+  pool.on("acquire", (client) => {
+    taken.set(client, { bytes: socketOf(client).bytesRead, since: performance.now() });
+  });
+  pool.on("release", (_error, client) => void taken.delete(client));
+  pool.on("remove", (client) => void taken.delete(client));
+
+  const silent = (): pg.PoolClient[] => {
+    const now = performance.now();
+    for (const [client, seen] of taken) {
+      const { bytesRead } = socketOf(client);
+      if (bytesRead !== seen.bytes) taken.set(client, { bytes: bytesRead, since: now });
+    }
+    return [...taken].flatMap(([client, { since }]) => (now - since > SUSPICIOUS_MS ? [client] : []));
+  };
+  let isAsking = false;
+  const look = async (): Promise<void> => {
+    if (pool.ended) return clearInterval(timer);
+    if (isAsking || silent().length === 0) return;
+    isAsking = true;
+    // A refusal is an answer, too: only silence counts.
+    const answers = await connect(ANSWER_MS).then(
+      () => true,
+      (error: unknown) => !/timeout/i.test((error as Error).message),
+    );
+    isAsking = false;
+    if (!answers) for (const client of silent()) socketOf(client).destroy();
+  };
+  const timer = setInterval(() => void look(), TICK_MS).unref();
+}
