@@ -93,6 +93,7 @@ const requests = new Map<number, PromiseWithResolvers<unknown>>();
 let lastRequest = 0;
 let plugin: LoadedPlugin | undefined;
 let contexts: ContextFactory<Scope> | undefined;
+let definitions: ReadonlyMap<string, LoadedPlugin["routes"][number]> = new Map();
 
 const port: PluginPort<Scope> = {
   async request(target, method, parameters, call) {
@@ -122,6 +123,7 @@ async function initialise({ facts, entry, replaces, proxied, audited }: InitFram
     await plugin.onLoad?.(contexts.base);
     if (replaces) await plugin.onReload?.(contexts.base);
     plugin.routes = [...plugin.routes, ...(await routesOfRouter(plugin.router))];
+    definitions = new Map(plugin.routes.map((route) => [routeKey(route), route]));
     send({ t: "ready", actions: [...plugin.actions.keys()] }, described(plugin));
   } catch (error) {
     const code = error instanceof RuntimeFault ? error.code : "load_failed";
@@ -151,8 +153,7 @@ async function answerRoute(frame: Frame): Promise<void> {
   const route = new GuestRoute(frame, send);
   calls.set(route.id, route);
   routes.set(route.id, route);
-  const key = String(frame.header["route"]);
-  const definition = plugin.routes.find((candidate) => routeKey(candidate) === key);
+  const definition = definitions.get(String(frame.header["route"]));
   await runRoute(route, definition, contexts.forCall(route), send);
   calls.delete(route.id);
   routes.delete(route.id);

@@ -14,8 +14,8 @@ export interface RouteWire {
   data(bytes: Uint8Array): void;
   /** Resolves when there is room for another piece. @throws when the request is over */
   room(): Promise<void>;
-  /** The whole answer at once. */
-  whole(status: number, headers: Record<string, string | string[]>, bytes: Uint8Array): void;
+  /** The whole answer at once: text as text, which the runtime writes in one piece with the head. */
+  whole(status: number, headers: Record<string, string | string[]>, content: string | Uint8Array): void;
   /** The end of a streamed answer. */
   end(): void;
 }
@@ -82,8 +82,8 @@ export class GuestReply implements RouteReply {
     else {
       try {
         // The payload decides the content type where the handler did not.
-        const bytes = this.#bytesOf(payload);
-        this.#wire.whole(this.statusCode, this.#fields, bytes);
+        const content = this.#contentOf(payload);
+        this.#wire.whole(this.statusCode, this.#fields, content);
         this.complete = true;
       } catch (error) {
         this.#done.reject(error);
@@ -96,8 +96,8 @@ export class GuestReply implements RouteReply {
     return Object.fromEntries(this.#headers);
   }
 
-  #bytesOf(payload: unknown): Uint8Array {
-    if (payload === undefined || payload === null) return Buffer.alloc(0);
+  #contentOf(payload: unknown): string | Uint8Array {
+    if (payload === undefined || payload === null) return "";
     if (payload instanceof Error) throw payload;
     if (payload instanceof Uint8Array) {
       this.#typed("application/octet-stream");
@@ -105,12 +105,12 @@ export class GuestReply implements RouteReply {
     }
     if (typeof payload === "string") {
       this.#typed("text/plain; charset=utf-8");
-      return Buffer.from(payload);
+      return payload;
     }
     const text = JSON.stringify(payload) as string | undefined;
     if (text === undefined) throw new RuntimeFault("result_not_serialisable", `The reply is a ${typeof payload}.`);
     this.#typed("application/json; charset=utf-8");
-    return Buffer.from(text);
+    return text;
   }
 
   #typed(contentType: string): void {

@@ -103,8 +103,9 @@ export class GuestRoute implements CallScope, RouteWire {
     await this.#waiting.promise;
   }
 
-  whole(status: number, headers: Record<string, string | string[]>, bytes: Uint8Array): void {
-    this.#send({ t: "reply", id: this.id, ok: true, status, headers, b: 1 }, bytes);
+  whole(status: number, headers: Record<string, string | string[]>, content: string | Uint8Array): void {
+    const header = { t: "reply", id: this.id, ok: true, status, headers };
+    this.#send(typeof content === "string" ? header : { ...header, b: 1 }, content);
   }
 
   end(): void {

@@ -94,7 +94,7 @@ export class RouteExchange implements OpenExchange {
     this.#takeTurns();
   }
 
-  replied({ header, bytes = NOTHING }: Frame): void {
+  replied({ header, body, bytes }: Frame): void {
     if (this.#over) return;
     if (this.#answer !== undefined) {
       this.#end();
@@ -107,7 +107,7 @@ export class RouteExchange implements OpenExchange {
       const { status, headers } = header;
       const reply = this.#reply.code(statusOfPlugin(status)).headers(headersOfPlugin(headers, this.#options.prefix));
       this.#end();
-      reply.send(bytes);
+      reply.send(bytes ?? body);
     } catch (error) {
       this.reject(error as RuntimeFault);
     }

@@ -80,6 +80,8 @@ export async function createPluginRouter(options: RouterOptions): Promise<Plugin
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit,
     genReqId: nextRequestId,
+    // A sandboxed plugin has no `request.log`, and what is logged of its requests carries their id.
+    ...(rawBodies && { childLoggerFactory: (parent) => parent }),
     pluginTimeout: 10_000,
     forceCloseConnections: false,
   });
