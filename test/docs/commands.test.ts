@@ -1,6 +1,6 @@
 /**
  * Every command block of every page, typed as a reader types it, page by page, in an empty folder. Where root types, an
- * ordinary user types the pages of the first hour, too. `SEALIFT_PAGES=docs/watch.md` chooses pages.
+ * ordinary user types the pages of the first hour. `SEALIFT_PAGES=docs/watch.md` chooses pages.
  */
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -18,9 +18,9 @@ const BLOCK_LIMIT_MS = 180_000;
 /** Ports that the pages name; the test gives each page its own. */
 const PORTS = ["8787", "8000", "9090"];
 
-const only = process.env["SEALIFT_PAGES"]?.split(",");
+const only = process.env["SEALIFT_PAGES"]?.split(",").filter(Boolean) ?? [];
 const pages = repositoryFiles("*.md").filter(
-  (path) => path !== "CHANGELOG.md" && (only === undefined || only.includes(path)),
+  (path) => path !== "CHANGELOG.md" && (only.length === 0 || only.includes(path)),
 );
 
 async function freePort(): Promise<string> {
@@ -79,8 +79,8 @@ for (const page of pages) {
   const blocks = blocksOf(readPage(page));
   if (!blocks.some(({ language, notRun }) => language === "sh" && notRun === undefined)) continue;
 
-  typed(page, blocks, self, "work as they stand there");
   if (firstHour !== undefined && FIRST_HOUR.includes(page)) typed(page, blocks, firstHour, "work for an ordinary user");
+  else typed(page, blocks, self, "work as they stand there");
 }
 
 const STARTED = new RegExp(`(?:^|[|;&(]) *(?:sudo )?(${Object.keys(OPTIONAL).join("|")})(?= )`, "gm");

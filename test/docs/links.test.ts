@@ -2,6 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import t from "tap";
+import { OPTIONAL } from "../support/programs/optional.ts";
 import { anchorsOf, readPage, repository, repositoryFiles, tokensOf } from "../support/docs/pages.ts";
 
 const pages = repositoryFiles("*.md").filter((path) => existsSync(join(repository, path)));
@@ -79,4 +80,13 @@ t.test("every path of the repository that a page names in code exists", async (t
   }
   t.ok(paths > 40, "the pages name files");
   t.same(faults, []);
+});
+
+t.test("the table of optional programs has each that tests ask for", (t) => {
+  const named = new Set([...readPage("CONTRIBUTING.md").matchAll(/`([\w.-]+)`/g)].map(([, name]) => name));
+  t.same(
+    Object.keys(OPTIONAL).filter((name) => !named.has(name)),
+    [],
+  );
+  t.end();
 });

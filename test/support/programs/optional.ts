@@ -35,7 +35,6 @@ export const OPTIONAL = {
   "mkfs.btrfs": from("btrfs-progs"),
   "mkfs.xfs": from("xfsprogs", "-V"),
   openssl: from("openssl", "version"),
-  pkill: from("procps"),
   python3: from("python3"),
   "redis-server": from("redis-server"),
   strace: from("strace", "-V"),
@@ -81,3 +80,12 @@ export function needs(...names: readonly OptionalProgram[]): string | false {
 
 const titleOf = (name: OptionalProgram): string =>
   OPTIONAL[name].package === name ? name : `${OPTIONAL[name].package} (${name})`;
+
+/** Debian's packages of the programs that do not work here. @public `.ci/run` asks */
+export const missingPackages = (): string[] => [
+  ...new Set(
+    Object.entries(OPTIONAL)
+      .filter(([name]) => !works(name as OptionalProgram))
+      .map(([, { package: wanted }]) => wanted),
+  ),
+];
