@@ -1,6 +1,6 @@
 import t from "tap";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
-import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
+import { inOneSetting, startAttacker } from "../../support/runtime/attacker.ts";
 
 /** A plugin that may read a database must not end the runtime, or anybody else's work, with what it reads. */
 
@@ -39,7 +39,7 @@ const databases = {
 };
 if (url === undefined) t.test("PostgreSQL", { skip: "PostgreSQL is not installed" }, () => undefined);
 
-inEachSetting("a database's answer that is too large is refused where the query runs", async (t, setting) => {
+inOneSetting("a database's answer that is too large is refused where the query runs", async (t, setting) => {
   const host = await startAttacker(t, {
     setting,
     descriptor: { ...READS, resources: { timeout_seconds: 30, max_memory_mb: 512 } },

@@ -71,10 +71,7 @@ const SOCKETS: Record<string, readonly [family: number, type: number, protocol: 
 };
 
 inEachSetting("native code in a sandbox gets nothing from the kernel that a plugin needs not", async (t, setting) => {
-  if (process.arch !== "x64") {
-    t.pass("the numbers are those of x86-64");
-    return;
-  }
+  if (process.arch !== "x64") return void t.plan(0, "the numbers are those of x86-64");
   const host = await startAttacker(t, { setting });
   const code = (numbers: readonly (number | string)[]) => `${RAW} return call(${numbers.join(", ")})`;
   const attacks = Object.entries(CALLS).map(([name, numbers]) => [name, code(numbers)]);

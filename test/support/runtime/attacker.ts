@@ -43,6 +43,15 @@ export function inEachSetting(title: string, run: (t: Test, setting: Setting) =>
   }
 }
 
+/**
+ * Runs a test of what the runtime itself holds, whatever the wall: in production's setting, or, without the wall's
+ * program, with the model alone. Each night it runs in every setting (SEALIFT_EVERY_WALL).
+ */
+export function inOneSetting(title: string, run: (t: Test, setting: Setting) => Promise<void>): void {
+  if (process.env["SEALIFT_EVERY_WALL"] !== undefined) return inEachSetting(title, run);
+  t.test(title, (t) => run(t, noWall === false ? "both" : "model"));
+}
+
 export type AttackerOptions = HostOptions & { descriptor?: Record<string, unknown>; setting?: Setting };
 
 export async function startAttacker(
