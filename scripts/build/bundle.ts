@@ -17,7 +17,7 @@ const REQUIRE = `const require = (name) => {
   throw Object.assign(new Error("Cannot find module '" + name + "'"), { code: "MODULE_NOT_FOUND" });
 };`;
 
-export const OPTIONS = {
+const OPTIONS = {
   bundle: true,
   splitting: true,
   platform: "node",

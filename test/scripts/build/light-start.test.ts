@@ -10,7 +10,14 @@ const DIST = fileURLToPath(new URL("../../../dist", import.meta.url));
 /** Tells, at the end of a process, whether undici is loaded. */
 const TELL = `console.log(process.moduleLoadList.some((name) => /deps\\/undici/.test(name)));`;
 
-const TRACE = new URL("../../../scripts/build/trace-modules.ts", import.meta.url).href;
+/** Lists the modules that a program loads in the file that `TRACED_MODULES` names. */
+const TRACE = `data:text/javascript,${encodeURIComponent(`
+  import { writeFileSync } from "node:fs";
+  import { registerHooks } from "node:module";
+  const loaded = [];
+  registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+  process.once("exit", () => writeFileSync(process.env.TRACED_MODULES, JSON.stringify(loaded)));
+`)}`;
 
 /** Whether undici is loaded after a script, in a process of its own. */
 async function loads(script: string): Promise<boolean> {
