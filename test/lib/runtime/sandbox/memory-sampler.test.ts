@@ -1,3 +1,4 @@
+// In a process of its own: it compares what the process uses with what Node tells.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -65,10 +66,7 @@ t.test("while a group's processes do nothing, one read stands for a look at each
 
 t.test("the kernel tells what others in the group have used", { skip: noGroup }, async (t) => {
   using usage = GroupUsage.common();
-  if (usage === undefined) {
-    t.pass("no cgroup v2 is mounted here");
-    return;
-  }
+  if (usage === undefined) return void t.plan(0, "no cgroup v2 is mounted here");
   const first = usage.othersUs();
   const child = spawn("/bin/sh", ["-c", "while :; do :; done"], { stdio: "ignore" });
   t.teardown(() => child.kill("SIGKILL"));
