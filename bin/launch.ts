@@ -8,6 +8,11 @@ const REQUIRED_MAJOR = 24;
 const USAGE = 2;
 const TRY_AGAIN = 75;
 const FORWARDED: NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
+/** Tells a program the pid of the one that runs it with the pinned Node. */
+const LAUNCHER = "SEALIFT_LAUNCHER_PID";
+const LAUNCHER_CHECK_MS = 500;
+/** The time that a program without its launcher gets to end in order. */
+const LAST_WORK_MS = 30_000;
 
 interface LaunchOptions {
   /** Flags of Node that the program must run with; the process becomes one that has them. */
@@ -36,6 +41,7 @@ export function launch(
     void runWithPinnedNode();
     return;
   }
+  endWithLauncher();
   // node:sqlite is stable enough for us; its warning on Node 24 would only be noise on stderr.
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
@@ -121,6 +127,22 @@ export function lightenHttp(): void {
   }
 }
 
+/**
+ * Ends this program when the one that launched it is gone, which a service manager takes for the service: it would
+ * start another beside this one. Its children find a parent of another pid, and do nothing.
+ */
+function endWithLauncher(): void {
+  const launcher = process.ppid;
+  if (process.env[LAUNCHER] !== String(launcher)) return;
+  const timer = setInterval(() => {
+    if (process.ppid === launcher) return;
+    clearInterval(timer);
+    process.kill(process.pid, "SIGTERM");
+    setTimeout(() => process.exit(1), LAST_WORK_MS).unref();
+  }, LAUNCHER_CHECK_MS);
+  timer.unref();
+}
+
 async function runWithPinnedNode(): Promise<void> {
   const pinned = pinnedNode();
   if (pinned === undefined) {
@@ -129,7 +151,10 @@ async function runWithPinnedNode(): Promise<void> {
     return;
   }
   const { spawn } = await import("node:child_process");
-  const child = spawn(pinned, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
+  const child = spawn(pinned, [...process.execArgv, ...process.argv.slice(1)], {
+    stdio: "inherit",
+    env: { ...process.env, [LAUNCHER]: String(process.pid) },
+  });
   for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
   child.on("error", (error) => {
     process.stderr.write(`The pinned Node.js could not be started: ${error.message}\n`);
