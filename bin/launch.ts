@@ -1,8 +1,8 @@
 /** The start of every program. An old Node parses this file and nothing else before the check. */
-import { existsSync, writeSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, writeSync } from "node:fs";
 import module from "node:module";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 const REQUIRED_MAJOR = 24;
 const USAGE = 2;
@@ -103,13 +103,26 @@ function outliveLostOutput(): void {
 }
 
 /**
- * Lets Node take compiled code from `dist/cache/`, if the build left some for this very Node. Never from Node's default
- * folder in /tmp, where another user could leave code. Who may write to `dist/` has what this program compiles in
- * addition written there at its end.
+ * Lets Node keep the code that it compiles in this user's own cache folder. The package holds none, since compiled code
+ * would run in place of the source that people read. Node's default folder in /tmp is not used: another user could
+ * leave code there.
  */
 function useCompiledCode(): void {
-  const directory = fileURLToPath(new URL(`../cache/${process.version}-${process.arch}`, import.meta.url));
-  if (existsSync(directory)) module.enableCompileCache({ directory, portable: true });
+  const base = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
+  const own = join(base, "sealift");
+  const directory = join(own, `${process.version}-${process.arch}`);
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if ([base, own, directory].every(isOurs)) module.enableCompileCache(directory);
+  } catch {
+    // Without a home, or with one that cannot be written, every start compiles anew.
+  }
+}
+
+/** True for a folder that only this user can write. */
+function isOurs(folder: string): boolean {
+  const stats = lstatSync(folder);
+  return stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o022) === 0;
 }
 
 /**

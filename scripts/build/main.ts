@@ -8,7 +8,6 @@ import { createRequire } from "node:module";
 import { basename } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Bundled, bundleGuest, bundlePrograms, bundleZod, copyZodTypes } from "./bundle.ts";
-import { fillCompileCache } from "./compile-cache.ts";
 import { hashOfInputs, isBuiltFrom, removeStamp, writeStamp } from "./inputs.ts";
 import { stripWasm } from "./strip-wasm.ts";
 import { bundledPackages, dependencyFaults, licencesText } from "./third-party.ts";
@@ -45,7 +44,6 @@ async function build(): Promise<void> {
   if (faults.length > 0) throw new Error(faults.join("\n"));
 
   node("scripts/manual.ts");
-  fillCompileCache();
 }
 
 const inputs = hashOfInputs();

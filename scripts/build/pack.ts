@@ -7,7 +7,6 @@ import { cpSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import { fillCompileCache } from "./compile-cache.ts";
 import { embedTypes } from "./sdk-types.ts";
 
 const MAX_BYTES = 4_000_000;
@@ -22,8 +21,6 @@ try {
     cpSync(path, join(folder, path), { recursive: true });
   const published = Object.fromEntries(Object.entries(packageJson).filter(([key]) => !CHECKOUT_ONLY.includes(key)));
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
-  // Programs that run from this dist/, also at this moment, leave their own compiled code there.
-  fillCompileCache(join(folder, "dist"));
   embedTypes(join(folder, "dist/sdk"), resolve("dist/sdk"));
   const target = resolve(process.argv[2] ?? ".");
   const output = execFileSync("npm", ["pack", "--json", "--pack-destination", target], {
