@@ -11,18 +11,26 @@ export class PlanInit extends withOptions(plan) {
     examples: [
       ["For a plugin of the marketplace", "$0 plan init tide-table --out install.yaml"],
       ["For a service", "$0 plan init harbour-clock --kind service --out clock.yaml"],
+      [
+        "For a project, with all that its source tree has",
+        "$0 plan init prj_… --kind project --out ./source/deployment/install.yaml",
+      ],
     ],
   });
 
-  slug = Option.String({ name: "SLUG", required: true });
+  slug = Option.String({ name: "NAME", required: true });
 
   override async run(): Promise<number> {
-    const [{ writeFile }, { starterPlan }] = await Promise.all([
+    const [{ mkdir, writeFile }, { dirname }, { itemsOfSource, starterPlan }] = await Promise.all([
       import("node:fs/promises"),
+      import("node:path"),
       import("../../lib/agent/starter-plan.ts"),
     ]);
     const { kind, supervised, out } = this.options;
-    const text = starterPlan({ slug: this.slug, kind, supervised });
+    const own = { section: kind === "service" ? ("extensions" as const) : ("plugins" as const), id: this.slug };
+    const items = kind === "project" ? itemsOfSource(out) : [own];
+    const text = starterPlan({ slug: this.slug, items, supervised });
+    if (kind === "project") await mkdir(dirname(out), { recursive: true });
     await writeFile(out, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
       throw usageError(
         "usage",

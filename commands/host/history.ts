@@ -104,6 +104,7 @@ function reportLines(report: LocalReport, sizeText: (bytes: number) => string): 
     ["version", `${report.resolved_version ?? "unknown"} (asked for ${report.requested_version})`],
     ["status", code === null ? status : `${status} (${code})`],
     ...(why === null ? [] : [["why", why] as [string, string]]),
+    ...(report.causes ?? []).map((cause): [string, string] => ["because", cause]),
     ["started", report.started_at],
     ["took", `${tookMs(report)} ms`],
     ["fetched", sizeText(bytes)],

@@ -31,14 +31,20 @@ export class PinTarget extends withOptions(pinning) {
       import("../../lib/agent/watch/pin.ts"),
       import("../../lib/releases/release.ts"),
     ]);
-    const version = this.options.version ?? (await currentRelease(layout, target!))?.version;
-    if (version === undefined)
+    const running = (await currentRelease(layout, target!))?.version ?? null;
+    const version = this.options.version ?? running;
+    if (version === null)
       throw usageError("usage", `Nothing runs as ${this.target}: --version is missing.`, {
         hint: "Name the version to keep.",
       });
     await writePin(layout, target!, { version, reason: this.options.reason ?? null, at: new Date().toISOString() });
-    this.note(`${this.target} stays at ${version} until \`sealift unpin ${this.target}\`.`);
-    return this.done({ target: this.target, version });
+    const until = `until \`sealift unpin ${this.target}\``;
+    if (running === version) this.note(`${this.target} stays at ${version} ${until}.`);
+    else {
+      const runs = running === null ? "Nothing runs" : `${running} runs`;
+      this.note(`${this.target} is pinned to ${version} ${until}. ${runs} until a watch has deployed that version.`);
+    }
+    return this.done({ target: this.target, version, running_version: running });
   }
 }
 

@@ -1,6 +1,6 @@
 import { Cli, Command, type CommandClass } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
-import type { SealiftError } from "../../lib/contract/errors.ts";
+import { type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { printableJson } from "../../lib/support/printable.ts";
 import { describeError, failedResult, meansYes } from "./base.ts";
 import { commandFacts } from "./facts.ts";
@@ -15,6 +15,10 @@ export async function runProgram(
   given: readonly string[],
 ): Promise<number> {
   const argv = plainly(commands, given);
+  if (workingFolder() === undefined) {
+    const hint = "Change to a folder that exists.";
+    return tell(usageError("usage", "The working folder is gone: it was removed or moved.", { hint }), asksJson(argv));
+  }
   const options = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
   if (argv.length === 1 && /^(?:-v|--version)$/.test(argv[0]!)) return say(`${version()}\n`);
   if (options.some((word) => word === "-h" || word === "--help") || (argv.length === 0 && commands.length > 1))
@@ -31,6 +35,15 @@ export async function runProgram(
     return tell(diagnose(name, commands, argv, (error as Error).message.split("\n")[0]!), asksJson(argv));
   }
   return cli.run(command, Cli.defaultContext);
+}
+
+/** The folder that relative paths begin in, as long as it is there. */
+function workingFolder(): string | undefined {
+  try {
+    return process.cwd();
+  } catch {
+    return undefined;
+  }
 }
 
 /** `help X` and `version` are other words for options. */

@@ -7,6 +7,7 @@ import { searchTargets } from "../client/marketplace-client.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
 import type { TargetName } from "../contract/target.ts";
+import { isDowngrade } from "../contract/versions.ts";
 import { damageOf } from "../releases/contents.ts";
 import { readJournal } from "../releases/journal.ts";
 import { type Layout, layoutOf } from "../releases/layout.ts";
@@ -122,7 +123,11 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
     const check = `target ${target}`;
     if (running === undefined) yield { check, status: "warning", message: "Nothing runs" };
     else yield await releaseFinding(layout, target, running, digests);
-    for (const { version, reason } of await readQuarantine(layout, target)) {
+    // A lower version than the running one has nobody waiting for it any more.
+    const held = (await readQuarantine(layout, target)).filter(
+      ({ version }) => running === undefined || !isDowngrade(running.version, version),
+    );
+    for (const { version, reason } of held) {
       const hint = "A watch leaves it out until a newer one comes, or `sealift watch retry` is run.";
       yield { check, status: "warning", message: `${version} is in quarantine: ${reason}`, hint };
     }

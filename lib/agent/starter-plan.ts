@@ -1,8 +1,19 @@
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { stringify } from "yaml";
+import { usageError } from "../contract/errors.ts";
 import type { InstallPlan } from "../contract/files/install-plan.ts";
 import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
+import { DESCRIPTOR_FILE, PLAN_FILE } from "../contract/files/manifest.ts";
 import type { MarketplaceKind } from "../contract/surfaces/paths.ts";
+import type { Item } from "../releases/layout.ts";
 import type { PlanScope } from "./deployment/plan.ts";
+
+/** The template of a plugin's environment, where it has one. */
+const TEMPLATE = ".env.template";
+
+/** Something that a plan is to install. */
+export type StarterItem = Item & { hasTemplate?: boolean };
 
 /**
  * The text of an install plan to start from (docs/contract/install-plan.md), with the comment that editors find its
@@ -10,28 +21,64 @@ import type { PlanScope } from "./deployment/plan.ts";
  */
 export function starterPlan({
   slug,
-  kind,
+  items,
   supervised,
 }: {
   slug: string;
-  kind: MarketplaceKind;
+  items: readonly StarterItem[];
   supervised: boolean;
 }): string {
-  const install =
-    kind === "plugin"
-      ? { id: "install", action: "install_plugin", plugin: slug }
-      : { id: "install", action: "install_extension", extension: slug };
-  const named = kind === "plugin" ? { plugin: slug } : {};
-  const steps: object[] = [
-    { id: "prepare", action: "prepare" },
-    { ...install, depends_on: ["prepare"] },
-  ];
+  const steps: object[] = [{ id: "prepare", action: "prepare" }];
+  const only = items.length === 1;
+  for (const { section, id, hasTemplate = false } of items) {
+    const name = (word: string): string => (only ? word : `${word}-${id}`.toLowerCase().slice(0, 64));
+    const isPlugin = section === "plugins";
+    const named = isPlugin ? { plugin: id } : { extension: id };
+    const action = isPlugin ? "install_plugin" : "install_extension";
+    steps.push({ id: name("install"), action, ...named, depends_on: ["prepare"] });
+    if (hasTemplate)
+      steps.push({ id: name("env"), action: "write_env", plugin: id, from: TEMPLATE, depends_on: [name("install")] });
+  }
   if (supervised) {
-    steps.push({ id: "restart", action: "restart", ...named, depends_on: ["install"] });
-    steps.push({ id: "check", action: "healthcheck", ...named, timeout: "30s", retries: 3, depends_on: ["restart"] });
+    const [first] = items;
+    const one = only && first?.section === "plugins" ? { plugin: first.id } : {};
+    steps.push({ id: "restart", action: "restart", ...one, ...(only && { depends_on: ["install"] }) });
+    steps.push({ id: "check", action: "healthcheck", ...one, timeout: "30s", retries: 3, depends_on: ["restart"] });
   }
   const plan = { format_version: "1", project_id: slug, version: "1.0.0", steps };
   return `${SCHEMA_COMMENT("install")}\n${stringify(plan)}`;
+}
+
+/**
+ * Finds what a project's plan has to install: the plugins and extensions of its source tree.
+ *
+ * @param planFile the plan, at its place in the tree
+ * @throws UsageError `usage` when it is not at that place, or when the tree has nothing to install
+ */
+export function itemsOfSource(planFile: string): StarterItem[] {
+  const source = dirname(dirname(resolve(planFile)));
+  if (resolve(planFile) !== join(source, PLAN_FILE)) {
+    throw usageError("usage", `The plan of a project is ${PLAN_FILE} in its source tree.`, {
+      hint: `Give --out SOURCE/${PLAN_FILE}.`,
+    });
+  }
+  const foldersIn = (section: string): string[] =>
+    existsSync(join(source, section))
+      ? readdirSync(join(source, section), { withFileTypes: true })
+          .filter((entry) => entry.isDirectory())
+          .map(({ name }) => name)
+          .toSorted()
+      : [];
+  const extensions = foldersIn("extensions").map((id): StarterItem => ({ section: "extensions", id }));
+  const plugins = foldersIn("plugins")
+    .filter((id) => existsSync(join(source, "plugins", id, DESCRIPTOR_FILE)))
+    .map((id): StarterItem => {
+      return { section: "plugins", id, hasTemplate: existsSync(join(source, "plugins", id, TEMPLATE)) };
+    });
+  if (extensions.length + plugins.length > 0) return [...extensions, ...plugins];
+  throw usageError("usage", `${source} has no plugin and no extension.`, {
+    hint: `A plugin is a folder in plugins/ with a ${DESCRIPTOR_FILE}; \`sealift plugin init\` makes one.`,
+  });
 }
 
 /** The names that a checked plan may use: the given target, or, without one, whatever it names itself. */

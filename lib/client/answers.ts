@@ -39,8 +39,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   try {
     body = z.looseObject({}).parse(parseJson(await readText(response, request)));
     const text = typeof body.error === "string" ? body.error : body.detail;
-    if (typeof text === "string" && text !== "")
-      said = `: ${presentable(text, request.secrets ?? []).replace(/\.$/, "")}`;
+    if (typeof text === "string" && text !== "") said = presentable(text, request.secrets ?? []).replace(/\.$/, "");
     if (typeof body.code === "string") hubCode = presentable(body.code, request.secrets ?? []).slice(0, 64);
   } catch {
     response.discard();
@@ -48,9 +47,10 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   const asked = header(response, "retry-after");
   const retryAfterMs = parseRetryAfter(asked);
   const { code, hint, note } = codeOf(status, asked);
-  const why = `${note ?? `the ${serverOf(operation).name} answered`} ${status}${said}.`;
+  const why = `${note ?? `the ${serverOf(operation).name} answered`} ${status}${said === "" ? "" : `: ${said}`}.`;
   return operationError(operation, code, why, {
     status,
+    ...(said !== "" && { reason: said }),
     ...(hint !== undefined && { hint }),
     ...(hubCode !== undefined && { hubCode }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),

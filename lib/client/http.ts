@@ -62,7 +62,9 @@ export const header = (response: HttpResponse, name: string): string | undefined
 export function operationError(operation: Operation, code: Code, why: string, facts: ErrorFacts = {}): SealiftError {
   const { doing, kind } = OPERATIONS[operation];
   const cause = /^https?:/.test(why) ? why : `${why.slice(0, 1).toUpperCase()}${why.slice(1)}`;
-  return new SealiftError(kindFor(kind, facts.status), code, doing === "" ? cause : withRemark(cause, doing), facts);
+  const message = doing === "" ? cause : withRemark(cause, doing);
+  const reason = why.replace(/\.$/, "");
+  return new SealiftError(kindFor(kind, facts.status), code, message, { reason, ...facts });
 }
 
 /** `… (ECONNREFUSED, authenticating).`, or `… (authenticating).` */

@@ -15,6 +15,8 @@ export interface ErrorFacts {
   faults?: string[];
   /** Milliseconds that the server asked to wait before the next try. */
   retryAfterMs?: number;
+  /** The cause alone, in the other side's own words where it gave some: for messages that begin with it. */
+  reason?: string;
   /** Whether the host's or the caller's own settings may be to blame, so that the version is not. */
   ofTheHost?: boolean;
   /** The digest that the hub holds under the version that was to be published: `content_sha256` of a 409. */
@@ -32,6 +34,7 @@ export class SealiftError extends Error {
   readonly hubCode?: string;
   readonly hint?: string;
   readonly faults?: string[];
+  readonly reason?: string;
   readonly ofTheHost?: boolean;
   /** Not part of reports: it was true for one moment. */
   readonly retryAfterMs?: number;
@@ -46,6 +49,7 @@ export class SealiftError extends Error {
     if (facts.hubCode !== undefined) this.hubCode = facts.hubCode;
     if (facts.hint !== undefined) this.hint = facts.hint;
     if (facts.faults !== undefined) this.faults = facts.faults;
+    if (facts.reason !== undefined) this.reason = facts.reason;
     if (facts.ofTheHost !== undefined) this.ofTheHost = facts.ofTheHost;
     if (facts.retryAfterMs !== undefined) this.retryAfterMs = facts.retryAfterMs;
     if (facts.storedContentSha256 !== undefined) this.storedContentSha256 = facts.storedContentSha256;

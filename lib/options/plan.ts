@@ -1,10 +1,10 @@
-import { flag, path, text } from "./kinds.ts";
+import { choice, flag, path, text } from "./kinds.ts";
 import { group } from "./option.ts";
 import { deployed } from "./sources.ts";
 
 /** Options of `plan init`. */
 export const plan = group("Plan", {
-  kind: deployed.kind,
+  kind: choice(["plugin", "service", "project"], { help: "What NAME is", default: "plugin" }),
   supervised: flag({ help: "Restart and check it after the switch" }),
   out: path({ help: "File to write", default: "install.yaml" }),
 });

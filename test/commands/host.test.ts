@@ -151,7 +151,11 @@ t.test("pin keeps what runs, or a version, until unpin", async (t) => {
   const { run, events } = await host(t);
   t.match(await run("pin", TARGET, "--reason", "audit"), { code: 0, stderr: /stays at 2\.0\.0/ });
   t.match((await events("status"))[0], { pin: { version: "2.0.0", reason: "audit" } });
-  t.match((await events("pin", TARGET, "--version", "1.0.0")).at(-1), { version: "1.0.0" });
+  t.match((await events("pin", TARGET, "--version", "1.0.0")).at(-1), { version: "1.0.0", running_version: "2.0.0" });
+  t.match(await run("pin", TARGET, "--version", "9.9.9"), {
+    code: 0,
+    stderr: /is pinned to 9\.9\.9.* 2\.0\.0 runs until/,
+  });
   t.match(await run("unpin", TARGET), { code: 0, stderr: /no longer pinned/ });
   t.match((await events("status"))[0], { pin: null });
 });

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -165,6 +165,15 @@ t.test("plan validate says in which line a fault is", async (t) => {
   t.equal(code, 2);
   t.match(stderr, /steps\[one\].*\(line [45]\)/);
   t.notMatch(stderr, /--install-plan|plan validate/);
+});
+
+t.test("a working folder that was removed is said, without a stack", async (t) => {
+  const cwd = t.testdir({ gone: {} });
+  const program = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
+  const typed = `cd ${cwd}/gone && rmdir ${cwd}/gone && exec ${process.execPath} ${program} status`;
+  const { status, stderr } = spawnSync("sh", ["-c", typed], { encoding: "utf8" });
+  t.equal(status, 2);
+  t.match(stderr, /^error \(usage\): The working folder is gone/);
 });
 
 t.test("plan validate warns of a check that would see the version before", async (t) => {

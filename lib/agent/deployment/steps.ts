@@ -4,9 +4,10 @@ import type { InstallStep, Notifiers } from "../../contract/files/install-plan.t
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { traced } from "../../support/tracing/tracing.ts";
-import type { Supervisor } from "../supervisors/supervisor.ts";
+import { capital, type Supervisor } from "../supervisors/supervisor.ts";
 import { childEnvironment, describeFailure, runProgram } from "./child-program.ts";
 import type { Emit } from "./events.ts";
+import { counted } from "./sentences.ts";
 
 /** Milliseconds before the second attempt of a healthcheck; each further one waits longer. */
 const RETRY_DELAY_MS = 1_000;
@@ -96,10 +97,8 @@ async function healthcheck(
     if (fault === undefined) return;
     emit({ event: "output", source: `healthcheck ${plugin ?? "project"}`, line: fault });
     if (attempt >= step.retries) {
-      throw deploymentError(
-        "unhealthy",
-        `The healthcheck of ${plugin ?? "the project"} failed after ${attempt === 0 ? "one attempt" : `${attempt + 1} attempts`}: ${fault}.`,
-      );
+      const tried = `healthcheck of ${plugin ?? "the project"}, ${counted(attempt + 1, "attempt")}`;
+      throw deploymentError("unhealthy", `${capital(fault)} (${tried}).`);
     }
     await sleep(RETRY_DELAY_MS * Math.min(attempt + 1, 10), undefined, { signal });
   }

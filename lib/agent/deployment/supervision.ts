@@ -5,7 +5,7 @@ import { releaseName } from "../../releases/names.ts";
 import { saysOfTheRelease } from "../../releases/quarantine.ts";
 import { readRelease } from "../../releases/release.ts";
 import { noSupervisor } from "../supervisors/none.ts";
-import type { Supervisor, SupervisorChoice } from "../supervisors/supervisor.ts";
+import { capital, type Supervisor, type SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Deployed, Run } from "./run.ts";
 
 /** Returns the ids of the plugins among items. */
@@ -41,7 +41,7 @@ async function trouble({ options, signal }: Run<Deployed>, cause?: SealiftError)
   const { name, make } = options.supervisor;
   const why = await make?.([]).ready(cause === undefined ? signal : undefined);
   if (why === undefined) return undefined;
-  return deploymentError("supervisor_unavailable", `The supervisor ${name} cannot work: ${why}.`, {
+  return deploymentError("supervisor_unavailable", `${capital(why)}: the supervisor ${name} cannot work.`, {
     ...(cause !== undefined && { cause }),
     hint: "The release is not to blame. Start the supervisor, or choose another --supervisor; `sealift doctor` asks it, too.",
   });

@@ -8,6 +8,8 @@ import type { Deployed, Run } from "../deployment/run.ts";
 
 /** Characters of an error that a hub takes in a report. */
 const MAX_MESSAGE = 4000;
+/** Links of the chain behind an error that a report keeps. */
+const MAX_CAUSES = 10;
 
 /** The facts of the artifact that a deployment has learned. */
 export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "plugins">;
@@ -67,6 +69,7 @@ export function reportOf(
     host_id: options.hostId,
     deployment_id: id,
     code: error === undefined ? null : causeCode(error),
+    ...(error?.cause !== undefined && { causes: causesOf(error) }),
     ...draft.facts(),
     running_version: running,
   };
@@ -74,6 +77,14 @@ export function reportOf(
 
 const errorMessage = ({ code, message }: SealiftError): string =>
   `${code === "rights_held" ? HELD_RIGHTS : ""}${message}`.slice(0, MAX_MESSAGE);
+
+/** What an error's message leaves out of the chain behind it. */
+function causesOf(error: SealiftError): string[] {
+  const causes: string[] = [];
+  for (let cause = error.cause; cause instanceof Error && causes.length < MAX_CAUSES; cause = cause.cause)
+    if (!error.message.includes(cause.message)) causes.push(cause.message.slice(0, MAX_MESSAGE));
+  return causes;
+}
 
 /** The code of what went wrong first: a rollback is the consequence of something. */
 const causeCode = (error: SealiftError): Code =>

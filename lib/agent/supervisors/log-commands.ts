@@ -55,8 +55,8 @@ export function logCommands(request: LogRequest): LogCommand[] {
         ],
       }));
     case "runtime":
-      throw usageError("usage", "The runtime prints the lines of its plugins in its own log.", {
-        hint: "Under systemd: journalctl --unit sealift-runtime --follow",
+      throw usageError("usage", "The runtime writes the lines of its plugins to its own standard output.", {
+        hint: "Each has its plugin's name. Look where `runtime-serve` was started; under systemd that is `sealift logs TARGET --supervisor systemd --supervisor-name sealift-runtime`.",
       });
     case "none":
       throw usageError("usage", "Without a supervisor nobody keeps the logs of what is installed.", {

@@ -32,7 +32,7 @@ export function runtimeSupervisor(
   const each = (plugin: string | null): readonly string[] => (plugin === null ? installed : [plugin]);
   const failed = (doing: string, plugin: string, error: unknown): unknown => {
     if (!(error instanceof SealiftError) || error.kind === "AuthenticationError") return error;
-    const why = `The runtime could not ${doing} ${plugin}: ${error.message}`;
+    const why = `${error.reason ?? error.message} (the runtime could not ${doing} ${plugin}).`;
     if (OF_THE_VERSION.has(error.hubCode ?? "")) return deploymentError("unhealthy", why, { cause: error });
     return isTransient(error) ? error : deploymentError("supervisor_failed", why, { cause: error });
   };
@@ -45,7 +45,7 @@ export function runtimeSupervisor(
         return undefined;
       } catch (error) {
         signal?.throwIfAborted();
-        return (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
+        return reasonOf(error);
       }
     },
     async idle(signal) {
@@ -107,11 +107,15 @@ export function runtimeSupervisor(
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof SealiftError && error.code === "old_release_runs") throw error;
-        return error instanceof Error ? error.message : String(error);
+        return reasonOf(error);
       }
     },
   };
 }
+
+/** The cause alone, without a full stop. */
+const reasonOf = (error: unknown): string =>
+  (error instanceof SealiftError ? (error.reason ?? error.message) : String(error)).replace(/\.$/, "");
 
 const oldReleaseRuns = (plugin: string, release: string): SealiftError =>
   deploymentError("old_release_runs", `The runtime still runs ${plugin} from the release ${release}.`, {

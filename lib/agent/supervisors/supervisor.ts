@@ -28,6 +28,9 @@ export interface Supervisor {
   check(plugin: string | null, timeoutMs: number, signal?: AbortSignal): Promise<string | undefined>;
 }
 
+/** Begins a sentence with a cause. */
+export const capital = (cause: string): string => cause.charAt(0).toUpperCase() + cause.slice(1);
+
 export type SupervisorName = "none" | "runtime" | "systemd" | "docker" | "kubernetes";
 
 /** Tells whether a plugin of another release is the one that was switched to, file by file. */

@@ -65,6 +65,8 @@ export const localReport = z.object({
   host_id: z.string(),
   deployment_id: z.string(),
   code: z.string().nullable(),
+  /** What led to the error, from its own cause down. */
+  causes: z.array(z.string()).optional(),
   steps: z.array(stepOutcome),
   bytes: z.int().nonnegative(),
   artifact_sha256: z.string().nullable(),
