@@ -1,0 +1,73 @@
+/**
+ * `npm run release -- VERSION`: writes the version and the changelog's heading, commits, and makes a signed tag; pushing
+ * it starts `.github/workflows/release.yml`. `--dry-run` only says what it would do. `--verify TAG --notes FILE` is for
+ * that workflow: it checks that tag, package.json and changelog agree, and writes the release's notes.
+ */
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import semver from "semver";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    "dry-run": { type: "boolean", default: false },
+    verify: { type: "string" },
+    notes: { type: "string" },
+  },
+});
+
+const fail = (message: string): never => {
+  console.error(message);
+  process.exit(1);
+};
+const git = (...args: string[]): string => execFileSync("git", args, { encoding: "utf8" }).trim();
+const npm = (...args: string[]): unknown => execFileSync("npm", args, { stdio: "inherit" });
+const read = (path: string): string => readFileSync(path, "utf8");
+
+const changelog = read("CHANGELOG.md");
+const [, heading = "", text = ""] = /^(## .+)\n([\s\S]*?)(?=^## |$(?![\s\S]))/m.exec(changelog) ?? [];
+const { version: current } = JSON.parse(read("package.json")) as { version: string };
+
+if (values.verify !== undefined) {
+  const version = values.verify.replace(/^v/, "");
+  if (version !== current) fail(`The tag is ${values.verify}, but package.json says ${current}.`);
+  if (!heading.startsWith(`## ${version} (20`)) fail(`CHANGELOG.md begins with "${heading}", not with ${version}.`);
+  if (values.notes !== undefined) writeFileSync(values.notes, text.trim() + "\n");
+  process.exit();
+}
+
+const version = semver.valid(positionals[0]) ?? (heading.endsWith("(unreleased)") ? heading.split(" ")[1]! : "");
+if (!semver.valid(version)) fail("Name the version: npm run release -- 1.2.0");
+if (semver.lt(version, current)) fail(`${version} is lower than ${current}, the version in package.json.`);
+if (!heading.endsWith("(unreleased)")) fail(`CHANGELOG.md begins with "${heading}": nothing in it is unreleased.`);
+if (git("tag", "--list", `v${version}`) !== "") fail(`The tag v${version} exists.`);
+const dirty = git("status", "--porcelain");
+if (dirty !== "" && !values["dry-run"]) fail(`Commit or remove these first:\n${dirty}`);
+
+const dated = `## ${version} (${new Date().toISOString().slice(0, 10)})`;
+const steps: [string, () => unknown][] = [
+  [
+    `write version ${version} to package.json and package-lock.json`,
+    () => npm("version", version, "--no-git-tag-version", "--allow-same-version"),
+  ],
+  [
+    `change the changelog's heading to "${dated}"`,
+    () =>
+      writeFileSync(
+        "CHANGELOG.md",
+        changelog.replace(heading, () => dated),
+      ),
+  ],
+  ["build and pack, which checks licences and size", () => npm("run", "pack")],
+  [`commit "Release ${version}"`, () => git("commit", "-sam", `Release ${version}`)],
+  [
+    `make the signed tag v${version}`,
+    () => git("tag", "-s", `v${version}`, "-m", `Release ${version}\n\n${text.trim()}`),
+  ],
+];
+for (const [what, take] of steps) {
+  console.log(values["dry-run"] ? `would ${what}` : what);
+  if (!values["dry-run"]) take();
+}
+console.log(`Then: git push --follow-tags. The workflow "release" tests, packs, attests and publishes ${version}.`);
