@@ -1,5 +1,7 @@
 import { readdir, readFile, rename, rm, statfs, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import * as z from "zod";
+import { readJson } from "../client/answers.ts";
 import { DeployClient } from "../client/deploy-client.ts";
 import { header, type HttpRequest, send } from "../client/http.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
@@ -59,7 +61,9 @@ export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> 
   }
   const reached = await hubFinding(options.hub);
   yield reached;
-  if (reached.status !== "failed") yield await keyFinding(options.hub);
+  if (reached.status === "failed") return;
+  yield* roomFinding(options.hub);
+  yield await keyFinding(options.hub);
 }
 
 /** The switch is the renaming of a link: the file system has to be able to do that. */
@@ -172,6 +176,26 @@ async function hubFinding(hub: HubConnection): Promise<Finding> {
   } catch (thrown) {
     const { message, hint } = asSealiftError(thrown);
     return { check: "hub", status: "failed", message, ...(hint !== undefined && { hint }) };
+  }
+}
+
+const roomOfHub = z.object({ connections: z.object({ open: z.int(), most: z.int(), shed: z.int() }) });
+/** The part of its connections beyond which a hub is nearly full. */
+const NEARLY_FULL = 0.8;
+
+/** The room that the hub has for further connections; nothing from a hub that does not tell. */
+async function* roomFinding(hub: HubConnection): AsyncGenerator<Finding> {
+  const request: HttpRequest = { operation: "health", method: "GET", url: `${baseUrl(hub.hubUrl)}/readyz?verbose` };
+  const told = await send(request, hub)
+    .then((response) => readJson(response, request, roomOfHub))
+    .catch(() => undefined);
+  if (told === undefined) return;
+  const { open, most, shed } = told.connections;
+  const message = `${open} of ${most} connections are open${shed === 0 ? "" : `; ${shed} were closed for want of room`}`;
+  if (open < most * NEARLY_FULL) yield { check: "hub connections", status: "ok", message };
+  else {
+    const hint = "Raise the hub's limit of open files (LimitNOFILE=), or add a hub.";
+    yield { check: "hub connections", status: "warning", message, hint };
   }
 }
 

@@ -1,4 +1,3 @@
-import underPressure from "@fastify/under-pressure";
 import fastify, { type FastifyError, type FastifyInstance } from "fastify";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { MOUNTS } from "../contract/surfaces/paths.ts";
@@ -6,9 +5,10 @@ import { nameRequest, traceIdOf, traceRequests } from "../support/tracing/http-s
 import { createAuthentication, refuseAnonymous } from "./access/authentication.ts";
 import { limitRates } from "./access/rate-limits.ts";
 import type { HubContext } from "./context.ts";
+import type { Connections } from "./http/connections.ts";
 import type { MountOptions } from "./http/documentation.ts";
 import { answerErrors, onClientError, pathOf, refusalOf, sendError } from "./http/error-answers.ts";
-import { HotPolls } from "./http/hot-polls.ts";
+import { HubError } from "./http/errors.ts";
 import { shedLoad } from "./http/load-shedding.ts";
 import { requestId } from "./http/request-id.ts";
 import { levelOf, logAnswered } from "./http/request-log.ts";
@@ -34,12 +34,6 @@ import type { Upkeep } from "./upkeep/upkeep.ts";
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 /** A connection on which nothing moves. */
 const IDLE_TIMEOUT_MS = 120_000;
-/**
- * Beyond this mean event loop delay, taken every so often, the hub sheds load. A window without a single sample counts
- * as endless delay, so it is longer than any pause of a busy machine.
- */
-const MAX_LOOP_DELAY_MS = 1000;
-const LOOP_DELAY_WINDOW_MS = 5000;
 
 const requestIdHeader = HEADERS.requestId.toLowerCase();
 
@@ -72,10 +66,17 @@ export async function createApp(
   hub: HubContext,
   {
     publicUrl,
+    connections,
     upkeep,
     readiness,
     trustedProxies,
-  }: { publicUrl: string | undefined; upkeep: Upkeep; readiness: ReadinessCheck; trustedProxies: string[] },
+  }: {
+    publicUrl: string | undefined;
+    connections: Connections;
+    upkeep: Upkeep;
+    readiness: ReadinessCheck;
+    trustedProxies: string[];
+  },
 ): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
@@ -84,7 +85,8 @@ export async function createApp(
     bodyLimit: MAX_BODY_BYTES,
     connectionTimeout: IDLE_TIMEOUT_MS,
     genReqId: requestId,
-    exposeHeadRoutes: false,
+    // HEAD is answered wherever GET is (RFC 9110, 9.1).
+    exposeHeadRoutes: true,
     // While draining, requests on open connections are still answered, with Connection: close.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024, ignoreTrailingSlash: true },
@@ -106,15 +108,20 @@ export async function createApp(
     });
     done();
   });
+  connections.attach(app);
   tellRequests(app, hub);
-  await app.register(underPressure, { maxEventLoopDelay: MAX_LOOP_DELAY_MS, sampleInterval: LOOP_DELAY_WINDOW_MS });
+  app.addHook("onRequest", ({ headers }, _reply, done) => {
+    const encoding = headers["content-encoding"] ?? "identity";
+    if (encoding === "identity") done();
+    else done(new HubError(415, "unsupported_media_type", `The hub reads no body with Content-Encoding: ${encoding}.`));
+  });
   shedLoad(app, hub.database);
   await limitRates(app, hub);
   await documentRoutes(app, publicUrl);
 
   refuseAnonymous(app);
-  const options: MountOptions = { hub, authentication: createAuthentication(hub) };
-  await app.register(health, { ...options, upkeep, readiness });
+  const options: MountOptions = { hub, authentication: createAuthentication(hub, connections) };
+  await app.register(health, { ...options, connections, upkeep, readiness });
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp]) {
     for (const mount of [devkeys, projectManage, signingKey, auditLog])
       await app.register(mount, { ...options, prefix });
@@ -132,7 +139,6 @@ export async function createApp(
   }
   await app.register(deployments, { ...options, prefix: MOUNTS.deployments });
   openapi(app);
-  new HotPolls(hub, { trustsProxies: trustedProxies.length > 0 }).attach(app);
   traceRequests(app.server);
   return app;
 }

@@ -4,6 +4,7 @@ import type { RateLimits } from "./access/rate-limits.ts";
 import type { SessionTokens } from "./access/session-tokens.ts";
 import type { SharedCounts } from "./access/shared-counts.ts";
 import type { Blobs } from "./blobs/port.ts";
+import type { Arrivals } from "./http/arrivals.ts";
 import type { Keyring } from "./keys/keyring.ts";
 import type { HubMetrics } from "./observability/hub-metrics.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
@@ -31,6 +32,7 @@ export interface HubContext {
   reports: ReportQueue;
   sightings: Sightings;
   sessionTokens: SessionTokens;
+  arrivals: Arrivals;
   /** Looks at a ZIP before it becomes visible. */
   checkArchive: CheckArchive;
   sourceHosts: SourceHosts;

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { baseUrl } from "../contract/surfaces/paths.ts";
+import { descriptors } from "../support/descriptors.ts";
 import { recordSpan } from "../support/tracing/tracing.ts";
 import { DownloadUrls } from "./access/download-urls.ts";
 import { SessionTokens } from "./access/session-tokens.ts";
@@ -8,6 +9,8 @@ import { SharedCounts } from "./access/shared-counts.ts";
 import { createApp } from "./app.ts";
 import { openBlobs } from "./blobs/open.ts";
 import type { HubContext } from "./context.ts";
+import { Arrivals } from "./http/arrivals.ts";
+import { Connections, mostConnections } from "./http/connections.ts";
 import { drain } from "./http/drain.ts";
 import { WideListener } from "./http/wide-listener.ts";
 import { hubKey } from "./keys/hub-secret.ts";
@@ -18,7 +21,7 @@ import { measuredBlobs } from "./observability/measured-blobs.ts";
 import { DEFAULTS, type HubOptions } from "./options.ts";
 import { checkArchive } from "./publications/archive-check.ts";
 import { SourceHosts } from "./publications/import/sources.ts";
-import { openDatabase } from "./records/database.ts";
+import { openDatabase, POSTGRES_DEFAULTS } from "./records/database.ts";
 import { registerKeks } from "./records/keks.ts";
 import { ReportQueue } from "./records/report-queue.ts";
 import { Sightings } from "./records/sightings.ts";
@@ -92,6 +95,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
 
   const configuredUrl = options.publicUrl === undefined ? undefined : baseUrl(options.publicUrl);
   let url = configuredUrl ?? `http://${listenOn.host}:${listenOn.port}`;
+  const connections = new Connections(
+    mostConnections(await descriptors(), options.databasePoolSize ?? POSTGRES_DEFAULTS.poolSize),
+  );
   const context: HubContext = {
     database,
     blobs,
@@ -106,6 +112,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     sightings: opened.use(new Sightings(database.kysely, clock.now)),
     reports: new ReportQueue(database.kysely, database.dialect === "postgres"),
     sessionTokens: new SessionTokens(await hubKey(database.kysely, keyring, "session-tokens", clock.iso())),
+    arrivals: opened.use(new Arrivals(connections, options.arrivalLimits)),
     checkArchive: options.checkArchive ?? checkArchive,
     sourceHosts: new SourceHosts(options.sourceHosts),
     metrics,
@@ -127,9 +134,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const readiness = new ReadinessCheck(context);
   const metricsListener =
     options.metricsListen &&
-    opened.use(await listenForMetrics(context, { upkeep, readiness, listen: options.metricsListen }));
+    opened.use(await listenForMetrics(context, { connections, upkeep, readiness, listen: options.metricsListen }));
   const app = await createApp(context, {
     publicUrl: configuredUrl,
+    connections,
     upkeep,
     readiness,
     trustedProxies: options.trustedProxies ?? [],

@@ -2,6 +2,7 @@ import { hub, reportLimits } from "../options/hub.ts";
 import { defaultOf } from "../options/option.ts";
 import type { Logger } from "../support/logging.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
+import type { ArrivalLimits } from "./http/arrivals.ts";
 import type { KekLocation } from "./keys/kek-source.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
 import type { SourceHost } from "./publications/import/sources.ts";
@@ -37,6 +38,8 @@ export interface HubOptions {
   trustedProxies?: string[];
   /** `false` switches the limits off. */
   rateLimits?: Partial<RateLimits> | false;
+  /** Bounds of request bodies on their way in; see {@link ArrivalLimits} for the defaults. */
+  arrivalLimits?: Partial<ArrivalLimits>;
   /** This machine's clock, in milliseconds since 1970. */
   clock?: () => number;
   /** The life of a download URL. Default 15 minutes. */

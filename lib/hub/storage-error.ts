@@ -27,6 +27,9 @@ const AWAY = new Set([
   "ENETUNREACH",
   "EAI_AGAIN",
   "ENOTFOUND",
+  // No descriptor is left, of this process or of the machine.
+  "EMFILE",
+  "ENFILE",
 ]);
 /**
  * PostgreSQL is starting or stopping, has no place left, or took longer than the statement time limit; class 08 is the

@@ -70,7 +70,7 @@ export async function hubRows(folder: string, runs: number): Promise<Row[]> {
         name,
         "bare node:http server",
         ours / theirs,
-        0.88,
+        0.5,
         `${Math.round(ours)}/s (${spread(rates.hub)}) against ${Math.round(theirs)}/s (${spread(rates.bare)})`,
       ),
     );

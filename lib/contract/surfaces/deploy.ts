@@ -4,9 +4,12 @@ import { runningVersionField } from "./reports.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
 
-/** Strict standard base64 of `bytes` bytes. */
+/** Standard base64 of `bytes` bytes, in the one form that an encoder gives it: the bits that no byte needs are zero. */
 export const base64Of = (bytes: number) =>
-  z.base64().refine((text) => Buffer.from(text, "base64").length === bytes, `must be the base64 of ${bytes} bytes`);
+  z.base64().refine((text) => {
+    const decoded = Buffer.from(text, "base64");
+    return decoded.length === bytes && decoded.toString("base64") === text;
+  }, `must be the base64 of ${bytes} bytes`);
 
 export const authRequest = z.object({ xdevkey: z.string().min(1).max(512), project_id: z.string().min(1).max(64) });
 export const authAnswer = z.object({

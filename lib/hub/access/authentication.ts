@@ -2,14 +2,15 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { HubContext } from "../context.ts";
 import { hashOf, shownPrefix } from "../ground/identity.ts";
-import { HubError, keyMissing, keyRejected } from "../http/errors.ts";
+import type { Connections } from "../http/connections.ts";
+import { badRequest, HubError, keyMissing, keyRejected } from "../http/errors.ts";
 import { findKey, findSession, type Session } from "../records/access.ts";
 import type { Principal } from "./principal.ts";
 import { FAILURES_OF_ADDRESS, RATE_WINDOW_MS } from "./rate-limits.ts";
 
 const API_KEY = HEADERS.apiKey.toLowerCase();
 /** Longer than anything the hub issues; what is longer need not be hashed. */
-export const MAX_CREDENTIAL_CHARACTERS = 512;
+const MAX_CREDENTIAL_CHARACTERS = 512;
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -25,11 +26,13 @@ const keyOf = (request: FastifyRequest): string | undefined => {
   return typeof value === "string" && value !== "" ? value : undefined;
 };
 
-/** The token of an Authorization header. */
-export const bearerIn = (authorization: string | undefined): string | undefined =>
-  /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
-
-const bearerOf = (request: FastifyRequest): string | undefined => bearerIn(request.headers.authorization);
+/** @throws HubError 400 for two headers: Node would take the first, and a proxy before it perhaps the second */
+function bearerOf({ headers, raw }: FastifyRequest): string | undefined {
+  if (headers.authorization === undefined) return undefined;
+  if (raw.headersDistinct.authorization!.length > 1)
+    throw badRequest("The request has more than one Authorization header.");
+  return /^Bearer +(\S+)$/i.exec(headers.authorization)?.[1];
+}
 
 /** The hash of the request's credential, or undefined when it carries none. */
 export function credentialHash(request: FastifyRequest): string | undefined {
@@ -73,6 +76,8 @@ export interface Authentication {
    * @param secret what was refused; by default the request's key or token
    */
   rejected(request: FastifyRequest, error: HubError, secret?: string): HubError;
+  /** Remembers that a request has shown something valid: its connection is kept when others have to be closed. */
+  accepted(request: FastifyRequest): void;
 }
 
 /** Limits of failed authentications, and the answer beyond them. */
@@ -82,11 +87,15 @@ function failureLimits({ rateLimits, rateCounts }: HubContext): Authentication["
   return (request, error, secret = keyOf(request) ?? bearerOf(request) ?? "") => {
     // Whatever was sent as a key: PostgreSQL stores no NUL, and would refuse the counts of all others with it.
     const prefix = shownPrefix(secret).replace(/[^!-~]/g, "?");
-    const counts = [
-      { key: `failed:${request.ip}:${prefix}`, max: failuresPerMinute },
-      { key: `failed:${request.ip}`, max: failuresPerMinute * FAILURES_OF_ADDRESS },
-    ].map(({ key, max }) => ({ ...rateCounts.count(key, RATE_WINDOW_MS, max), max }));
-    const exceeded = counts.find(({ current, max }) => current > max);
+    const isExceeded = (key: string, max: number) => {
+      const { current, ttl } = rateCounts.count(key, RATE_WINDOW_MS, max);
+      return current > max ? { ttl } : undefined;
+    };
+    // An address that guesses leaves no counter of each key that it makes up.
+    if (error.statusCode === 401 && request.credentialHash !== null) rateCounts.forgetFirst(request.credentialHash);
+    const exceeded =
+      isExceeded(`failed:${request.ip}`, failuresPerMinute * FAILURES_OF_ADDRESS) ??
+      isExceeded(`failed:${request.ip}:${prefix}`, failuresPerMinute);
     if (exceeded === undefined) return error;
     const seconds = Math.ceil(exceeded.ttl / 1000);
     return new HubError(429, "rate_limited", `Too many failed authentications; try again in ${seconds} s.`, {
@@ -95,7 +104,7 @@ function failureLimits({ rateLimits, rateCounts }: HubContext): Authentication["
   };
 }
 
-export function createAuthentication(context: HubContext): Authentication {
+export function createAuthentication(context: HubContext, connections: Connections): Authentication {
   const { statements } = context.database;
   const rejected = failureLimits(context);
 
@@ -104,6 +113,7 @@ export function createAuthentication(context: HubContext): Authentication {
     const hash = credentialHash(request);
     const principal = hash === undefined ? undefined : await findKey(statements, hash, context.now());
     if (principal === undefined) throw rejected(request, keyRejected());
+    connections.vouch(request);
     return principal;
   };
 
@@ -114,7 +124,10 @@ export function createAuthentication(context: HubContext): Authentication {
     const hash =
       keyOf(request) === undefined ? credentialHash(request) : hashOf(token.slice(0, MAX_CREDENTIAL_CHARACTERS));
     const found = hash === undefined ? undefined : await findSession(statements, hash, context.now());
-    if (found !== undefined) return found;
+    if (found !== undefined) {
+      connections.vouch(request);
+      return found;
+    }
     const ended = keyRejected("access token");
     // A session that has ended is no guess: its agent opens another one.
     throw context.sessionTokens.isOurs(token) ? ended : rejected(request, ended, token);
@@ -129,5 +142,6 @@ export function createAuthentication(context: HubContext): Authentication {
       return { principal, projectId: principal.projectId };
     },
     rejected,
+    accepted: (request) => connections.vouch(request),
   };
 }

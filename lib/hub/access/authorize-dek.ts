@@ -30,7 +30,7 @@ export async function authorizeDek(
   const { artifactId, credential } = await findAuthorization(statements, {
     projectId,
     credentialHash: hashOf(deploymentCredential),
-    signature: Buffer.from(artifactSignature, "base64").toString("base64"),
+    signature: artifactSignature,
   });
   if (
     credential === undefined ||

@@ -6,7 +6,7 @@ import { addCounts, removeCounts } from "../records/rate-counts.ts";
 const EXCHANGE_INTERVAL_MS = 1000;
 /** A counter that is below this part of its limit here is no other hub's business. */
 const EXCHANGED_PART = 0.05;
-/** Most counters of one window; the oldest give way. */
+/** Most counters of one window; the oldest give way, those beyond half of their limit last. */
 const MAX_COUNTERS = 20_000;
 
 interface Counter {
@@ -15,6 +15,11 @@ interface Counter {
   /** The count of this hub since then. */
   own: number;
   max: number;
+}
+
+function add(counters: Map<string, Counter>, key: string, counter: Counter): void {
+  if (counters.size >= MAX_COUNTERS) counters.delete(counters.keys().next().value!);
+  counters.set(key, counter);
 }
 
 /**
@@ -29,6 +34,8 @@ export class SharedCounts implements Disposable {
   readonly #timer: NodeJS.Timeout | undefined;
   #windowStart = 0;
   #counters = new Map<string, Counter>();
+  /** Counters beyond half of their limit. New ones of others do not push them out. */
+  #near = new Map<string, Counter>();
   #exchanging = false;
 
   constructor(database: Database, clock: () => number, logger?: Logger) {
@@ -46,20 +53,18 @@ export class SharedCounts implements Disposable {
   /** Counts one, and says how many there were in this window and when it ends. */
   count(key: string, windowMs: number, max: number): { current: number; ttl: number } {
     const endsInMs = this.#enterWindow(windowMs);
-    let counter = this.#counters.get(key);
-    if (counter === undefined) {
-      if (this.#counters.size >= MAX_COUNTERS) this.#counters.delete(this.#counters.keys().next().value!);
-      this.#counters.set(key, (counter = { shared: 0, own: 0, max }));
-    }
+    let counter = this.#near.get(key) ?? this.#counters.get(key);
+    if (counter === undefined) add(this.#counters, key, (counter = { shared: 0, own: 0, max }));
     counter.own++;
-    return { current: counter.shared + counter.own, ttl: endsInMs };
+    const current = counter.shared + counter.own;
+    if (current * 2 > max && this.#counters.delete(key)) add(this.#near, key, counter);
+    return { current, ttl: endsInMs };
   }
 
-  /** Tells whether one more would be within the limit. Counts nothing. */
-  isBelow(key: string, windowMs: number, max: number): boolean {
-    this.#enterWindow(windowMs);
+  /** Drops a counter that has counted one only. */
+  forgetFirst(key: string): void {
     const counter = this.#counters.get(key);
-    return counter === undefined || counter.shared + counter.own < max;
+    if (counter !== undefined && counter.shared + counter.own === 1) this.#counters.delete(key);
   }
 
   /** Begins with new counters when a window has ended. @returns milliseconds until this one ends */
@@ -69,6 +74,7 @@ export class SharedCounts implements Disposable {
     if (windowStart !== this.#windowStart) {
       this.#windowStart = windowStart;
       this.#counters = new Map();
+      this.#near = new Map();
     }
     return windowStart + windowMs - now;
   }
@@ -78,7 +84,7 @@ export class SharedCounts implements Disposable {
     if (this.#exchanging) return;
     this.#exchanging = true;
     const windowStart = this.#windowStart;
-    const counters = this.#counters;
+    const counters = new Map([...this.#counters, ...this.#near]);
     const told = [...counters]
       .filter(([, { shared, own, max }]) => own > 0 && shared + own >= max * EXCHANGED_PART)
       .map(([key, { own }]) => ({ key, own }));

@@ -6,6 +6,12 @@ import type { IncomingBlob } from "./port.ts";
 
 /** Bytes gathered before they are written: fewer, larger writes while the next ones arrive. */
 const WRITE_BATCH_BYTES = 1024 * 1024;
+/** Bytes that all files may gather together, before those that have gathered little write it, too. */
+const MAX_GATHERED_BYTES = 16 * 1024 * 1024;
+const LEAST_BATCH_BYTES = 64 * 1024;
+
+/** Bytes that all files of this process have gathered and not begun to write. */
+let gatheredByAll = 0;
 
 /** Bytes that arrive in a file of this machine, wherever they go from there. */
 export class IncomingFile implements IncomingBlob {
@@ -53,7 +59,9 @@ export class IncomingFile implements IncomingBlob {
     this.#size += chunk.length;
     this.#gathered.push(chunk);
     this.#gatheredBytes += chunk.length;
-    if (this.#gatheredBytes < WRITE_BATCH_BYTES) return;
+    gatheredByAll += chunk.length;
+    const enough = gatheredByAll > MAX_GATHERED_BYTES ? LEAST_BATCH_BYTES : WRITE_BATCH_BYTES;
+    if (this.#gatheredBytes < enough) return;
     // One batch is being written while the next gathers: two batches are all that a slow disk can make us hold.
     await this.#writing;
     this.#startWrite();
@@ -66,11 +74,16 @@ export class IncomingFile implements IncomingBlob {
 
   #startWrite(): void {
     const batch = this.#gathered;
-    this.#gathered = [];
-    this.#gatheredBytes = 0;
+    this.#forgetGathered();
     this.#writing = this.#writeAll(batch);
     // The next waiter throws the error; until then it must not count as unhandled.
     this.#writing.catch(() => {});
+  }
+
+  #forgetGathered(): void {
+    gatheredByAll -= this.#gatheredBytes;
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
   }
 
   async #writeAll(batch: Uint8Array[]): Promise<void> {
@@ -103,6 +116,7 @@ export class IncomingFile implements IncomingBlob {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#committed) return;
+    this.#forgetGathered();
     await this.#writing.catch(() => {});
     await this.#close();
     await rm(this.path, { force: true });

@@ -113,6 +113,12 @@ export function sendError(
   reply: FastifyReply,
   { logger, metrics }: Witnesses,
 ): void {
+  // An upload that breaks off, or an answer that came from elsewhere: nobody is left to be told.
+  if (request.raw.socket.destroyed || reply.raw.writableEnded) {
+    const { id: requestId, method, url } = request;
+    logger?.info({ requestId, method, path: pathOf(url), reason: error.message }, "the client has left");
+    return;
+  }
   const answer = error instanceof HubError ? error : answerOf(error, request);
   metrics.failed(answer.code);
   if (answer.statusCode >= 500 && isRefusal(error)) refusals.set(request, answer.message);

@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { Database } from "../records/port.ts";
@@ -11,6 +12,13 @@ const PATIENCE_MS = 1000;
 /** Patience with what was begun, which is let in for longer: a deployment that ends early is one that begins again. */
 export const PATIENCE_OF_BEGUN_MS = 3000;
 const RETRY_AFTER_SECONDS = 5;
+/**
+ * Beyond this mean delay of the event loop, taken every so often, the hub sheds load. A window without a single sample
+ * counts as endless delay, so it is longer than any pause of a busy machine.
+ */
+const MAX_LOOP_DELAY_MS = 1000;
+const LOOP_DELAY_WINDOW_MS = 5000;
+const LOOP_DELAY_RESOLUTION_MS = 10;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -20,8 +28,30 @@ declare module "fastify" {
 }
 
 /** Tells whether requests wait for the database for too long to begin something. */
-export const isOverloaded = (database: Database, patienceMs = PATIENCE_MS): boolean =>
+const isOverloaded = (database: Database, patienceMs = PATIENCE_MS): boolean =>
   (database.waitedMs?.() ?? 0) > patienceMs;
+
+/**
+ * Watches the event loop until the app closes. Our own, since the usual plugin also asks for the memory in its timer,
+ * which throws when the process has no descriptor left.
+ *
+ * @returns a function that tells whether the event loop was late on the whole
+ */
+function watchEventLoop(app: FastifyInstance): () => boolean {
+  const delays = monitorEventLoopDelay({ resolution: LOOP_DELAY_RESOLUTION_MS });
+  delays.enable();
+  let isLate = false;
+  const timer = setInterval(() => {
+    isLate = !(delays.mean / 1e6 - LOOP_DELAY_RESOLUTION_MS <= MAX_LOOP_DELAY_MS);
+    delays.reset();
+  }, LOOP_DELAY_WINDOW_MS).unref();
+  app.addHook("onClose", (_app, done) => {
+    clearInterval(timer);
+    delays.disable();
+    done();
+  });
+  return () => isLate;
+}
 
 /** Requests that are refused need no fresher knowledge of the database than this. */
 const FRESH_MS = 500;
@@ -67,13 +97,16 @@ const refusal = (why: string): HubError =>
   });
 
 /**
- * Refuses requests at the door, before any work, while those inside wait for the database for too long, and says
- * whether the database has too much to do or does not answer.
+ * Refuses requests at the door, before any work, while the event loop is late or those inside wait for the database for
+ * too long, and says whether the database has too much to do or does not answer.
  */
 export function shedLoad(app: FastifyInstance, database: Database): void {
   const pulse = new Pulse(database);
+  const isLate = watchEventLoop(app);
   app.addHook("onRequest", (request, _reply, done) => {
-    if (!isOverloaded(database, request.routeOptions.config.patienceMs)) return done();
+    const { patienceMs } = request.routeOptions.config;
+    if (isLate() && patienceMs !== Infinity) return done(refusal("The hub is overloaded"));
+    if (!isOverloaded(database, patienceMs)) return done();
     void pulse
       .isThere()
       .then((isThere) => done(refusal(isThere ? "The hub is overloaded" : "The hub's database does not answer")));

@@ -67,6 +67,9 @@ export function rangeOf(headers: FastifyRequest["headers"], size: number, etag: 
   const condition = headers["if-range"];
   if (range === undefined || (condition !== undefined && condition !== etag)) return undefined;
   if (!/^bytes=/.test(range)) return undefined;
+  // A suffix that is longer than the representation is all of it.
+  const suffix = Number(/^bytes=-(\d+)$/.exec(range)?.[1]);
+  if (suffix >= size && size > 0) return { start: 0, end: size - 1 };
   const ranges = parseRange(size, range);
   if (ranges === -2) return undefined;
   if (ranges === -1) {

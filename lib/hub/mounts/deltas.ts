@@ -51,7 +51,9 @@ export const deltas: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
     },
     async handler(request, reply) {
       const { project_id: projectId, version } = request.params;
-      const witness = witnessOf(hub, request, await access.publishable(request, projectId));
+      const principal = await access.publishable(request, projectId);
+      hub.arrivals.admit(request, reply, principal.owner);
+      const witness = witnessOf(hub, request, principal);
       const { record, created } = await publishDelta(
         hub,
         { projectId, version },
@@ -87,7 +89,9 @@ export const deltas: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
     },
     async handler(request, reply) {
       const { project_id: projectId, version } = request.params;
-      const witness = witnessOf(hub, request, await access.publishable(request, projectId));
+      const principal = await access.publishable(request, projectId);
+      hub.arrivals.admit(request, reply, principal.owner);
+      const witness = witnessOf(hub, request, principal);
       const { record, created } = await publishIndex(hub, { projectId, version }, request, (transaction, { sha256 }) =>
         witness(transaction, { action: "index.publish", subject: projectId, facts: { version, sha256 } }),
       );

@@ -7,7 +7,7 @@ import { blobBytes, sendBytes } from "../http/ranges.ts";
 import { findArtifactBytes } from "../records/artifacts.ts";
 
 /** The bytes behind `download_url`: authorised by the URL alone. */
-export const downloads: FastifyPluginAsyncZod<MountOptions> = async (app, { hub }) => {
+export const downloads: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
   app.route({
     method: ["GET", "HEAD"],
     url: "/v1/downloads/:id",
@@ -27,6 +27,7 @@ export const downloads: FastifyPluginAsyncZod<MountOptions> = async (app, { hub 
     async handler(request, reply) {
       const { id } = request.params;
       hub.downloadUrls.check(id, request.query, hub.clock());
+      authentication.accepted(request);
       const artifact = await findArtifactBytes(hub.database.statements, id);
       if (artifact === undefined) throw notFound("There is no such artifact.");
       const { size_bytes: size, artifact_sha256: sha256 } = artifact;

@@ -1,5 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
+import { descriptors } from "../../support/descriptors.ts";
+import type { Connections } from "../http/connections.ts";
 import { errors, type MountOptions } from "../http/documentation.ts";
 import { HubError } from "../http/errors.ts";
 import type { Part, ReadinessCheck } from "../upkeep/readiness.ts";
@@ -13,16 +15,30 @@ const part = z.object({
   duration_ms: z.int(),
   trouble: z.enum(["away", "full", "read-only", "refused", "failed"]).optional(),
 });
+/** What `?verbose` tells of the room that is left for clients. */
+const room = {
+  connections: z
+    .object({
+      open: z.int(),
+      vouched: z.int().describe("Those that have shown a valid key"),
+      most: z.int().optional().describe("The bound; absent where the system sets none"),
+      shed: z.int().describe("Connections that were closed since the start because all were taken"),
+    })
+    .optional(),
+  descriptors: z.object({ open: z.int(), limit: z.int() }).optional().describe("Files and sockets of the process"),
+};
 const ready = z.object({
   status: z.enum(["ok", "degraded", "unavailable"]),
   parts: z
     .object({ database_read: part, database_write: part, blobs: part } satisfies Record<Part, z.ZodType>)
     .optional(),
+  ...room,
   lost_blobs: z.int().optional().describe("Published versions whose bytes the last sweep did not find"),
   unexplained_blobs: z.int().optional().describe("Blobs without a record, too many to be what crashes left"),
 });
 
 interface HealthOptions extends MountOptions {
+  connections: Connections;
   upkeep: Upkeep;
   readiness: ReadinessCheck;
 }
@@ -31,7 +47,7 @@ interface HealthOptions extends MountOptions {
  * `/healthz`: the process answers. `/readyz`: the database can be read, so that agents can be answered; `?verbose`
  * tells each part. A hub that can be read but not written stays ready: what it cannot do, it refuses with 503 or 507.
  */
-export const health: FastifyPluginAsyncZod<HealthOptions> = async (app, { upkeep, readiness }) => {
+export const health: FastifyPluginAsyncZod<HealthOptions> = async (app, { connections, upkeep, readiness }) => {
   app.get("/healthz", {
     config: { rateLimit: false, patienceMs: Infinity },
     schema: { tags, summary: "Whether the process answers", response: { 200: live, ...errors() } },
@@ -42,15 +58,24 @@ export const health: FastifyPluginAsyncZod<HealthOptions> = async (app, { upkeep
     config: { rateLimit: false, patienceMs: Infinity },
     schema: {
       tags,
-      summary: "Whether the hub can serve requests; ?verbose names each part of its storage",
+      summary: "Whether the hub can serve requests; ?verbose tells of its storage and its connections",
       querystring: z.object({ verbose: z.string().optional() }),
       response: { 200: ready, ...errors() },
     },
     async handler(request) {
       const { ready: isReady, status, parts } = await readiness.now();
       const { lost, unexplained } = upkeep.lastSweep ?? { lost: [], unexplained: 0 };
+      const open = await descriptors();
       const details =
-        request.query.verbose === undefined ? {} : { parts, lost_blobs: lost.length, unexplained_blobs: unexplained };
+        request.query.verbose === undefined
+          ? {}
+          : {
+              parts,
+              connections: connections.numbers,
+              ...(Number.isFinite(open?.limit) && { descriptors: open }),
+              lost_blobs: lost.length,
+              unexplained_blobs: unexplained,
+            };
       if (isReady) return { status, ...details };
       throw new HubError(503, "hub_unavailable", "The hub's database does not answer.", {
         fields: details,

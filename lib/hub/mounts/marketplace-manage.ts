@@ -15,6 +15,7 @@ import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { audited, witnessOf } from "../access/audit.ts";
 import { targetAccess, targetParams, versionParams } from "../access/target-access.ts";
 import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
+import { untilLeft } from "../http/connections.ts";
 import { notFound } from "../http/errors.ts";
 import { importVersion } from "../publications/import/import-version.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
@@ -50,6 +51,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Mar
       const target = await access.controlled(request, request.params.slug, "publish");
       // The source host has its own time-outs; on this connection nothing moves until it is done.
       request.raw.socket.setTimeout(0);
+      hub.arrivals.admit(request, reply, target.principal.owner);
       const witness = witnessOf(hub, request, target.principal);
       const { record, created } = await importVersion(
         hub,
@@ -61,6 +63,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: Mar
             subject: subjectOf(request.params.slug),
             facts: { version, sha256, repo },
           }),
+        untilLeft(reply),
       );
       return reply.code(created ? 201 : 200).send(versionRecord(record));
     },

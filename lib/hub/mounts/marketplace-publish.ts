@@ -47,6 +47,7 @@ export const marketplacePublish: FastifyPluginAsyncZod<MountOptions & { kind: Ma
     },
     async handler(request, reply) {
       const target = await access.controlled(request, request.params.slug, "publish");
+      hub.arrivals.admit(request, reply, target.principal.owner);
       const witness = witnessOf(hub, request, target.principal);
       const subject = loggedTarget(kind, request.params.slug);
       const { record, created } = await uploadArchive(

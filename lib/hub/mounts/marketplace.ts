@@ -9,7 +9,6 @@ import { bytes, errors, type MountOptions, notModified, pageOf, pageQuery, secur
 import { HubError, keyRejected, notFound } from "../http/errors.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { blobBytes, sendBytes, textBytes } from "../http/ranges.ts";
-import { findKey } from "../records/access.ts";
 import { listVersions, versionRecord } from "../records/targets.ts";
 import { findVisibleTarget, listVisibleTargets } from "../records/visible-targets.ts";
 
@@ -90,7 +89,7 @@ export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: Marketpla
     schema: {
       tags,
       summary: `List and search the ${kind}s that the caller may see, in slug order`,
-      security: security.optionalKey,
+      security: security.key,
       querystring: pageQuery.extend({
         q: z.string().max(200).default("").describe("Text in slug, name or description"),
       }),
@@ -98,11 +97,8 @@ export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: Marketpla
     },
     async handler(request) {
       const { q, limit, cursor } = request.query;
+      await options.authentication.key(request);
       const question = access.question(request, "");
-      if (question.credentialHash !== undefined) {
-        const principal = await findKey(statements, question.credentialHash, question.now);
-        if (principal === undefined) throw options.authentication.rejected(request, keyRejected());
-      }
       const targets = await listVisibleTargets(statements, question, { text: q, after: cursor, limit: limit + 1 });
       return pageOf(targets, limit, ({ slug }) => slug);
     },
@@ -112,7 +108,7 @@ export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: Marketpla
     schema: {
       tags,
       summary: `The versions of a ${kind}, newest first`,
-      security: security.optionalKey,
+      security: security.key,
       params: targetParams,
       querystring: pageQuery,
       response: { 200: page(versionSchema), ...errors(401, 404, 422) },
@@ -121,9 +117,8 @@ export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: Marketpla
       const { limit, cursor } = request.query;
       const { slug } = request.params;
       const { principal, target } = await findVisibleTarget(statements, access.question(request, slug));
-      if (principal === undefined && request.headers["x-api-key"] !== undefined) {
-        throw options.authentication.rejected(request, keyRejected());
-      }
+      if (principal === undefined) throw options.authentication.rejected(request, keyRejected());
+      options.authentication.accepted(request);
       if (target === undefined) throw noSuchTarget(kind);
       const rows = await listVersions(db, target.id, { before: cursor, limit: limit + 1 });
       const { items, next } = pageOf(rows, limit, ({ id }) => id);

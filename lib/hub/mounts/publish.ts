@@ -52,6 +52,7 @@ export const publish: FastifyPluginAsyncZod<MountOptions> = async (app, options)
     async handler(request, reply) {
       const { project_id: projectId } = request.params;
       const principal = await access.publishable(request, projectId);
+      hub.arrivals.admit(request, reply, principal.owner);
       const witness = witnessOf(hub, request, principal);
       const { record, created } = await publishArtifact(
         hub,

@@ -3,6 +3,7 @@ import { type Count, counter, Counts, Durations, gauge, processMetrics } from ".
 import type { Histogram } from "../../support/metrics/histogram.ts";
 import type { MetricsListener } from "../../support/metrics/listener.ts";
 import type { HubContext } from "../context.ts";
+import type { Connections } from "../http/connections.ts";
 import { countSessions } from "../records/sessions.ts";
 import type { ReadinessCheck } from "../upkeep/readiness.ts";
 import type { Upkeep } from "../upkeep/upkeep.ts";
@@ -21,6 +22,7 @@ export interface AnsweredRequest {
 
 /** Sources of what is measured when somebody looks. */
 interface Observed {
+  connections: Pick<Connections, "numbers">;
   upkeep: Pick<Upkeep, "lastSweep" | "lastSweepAt">;
   readiness: ReadinessCheck;
 }
@@ -132,7 +134,7 @@ export class HubMetrics {
   }
 
   /** All metrics, for a listener. */
-  all({ database, keyring, clock, now }: HubContext, { upkeep, readiness }: Observed): Metric[] {
+  all({ database, keyring, clock, now }: HubContext, { connections, upkeep, readiness }: Observed): Metric[] {
     const sweep = <T>(of: (result: NonNullable<Upkeep["lastSweep"]>) => T) => {
       const { lastSweep } = upkeep;
       return lastSweep && of(lastSweep);
@@ -143,6 +145,13 @@ export class HubMetrics {
       this.#sent.metric(),
       this.#failures.metric(),
       counter("sealift_hub_accept_overflows_total", "Connections that a full accept queue dropped", listenOverflows),
+      gauge("sealift_hub_connections", "Connections of clients now", () => connections.numbers.open),
+      gauge("sealift_hub_connections_limit", "Most connections of clients", () => connections.numbers.most),
+      counter(
+        "sealift_hub_connections_shed_total",
+        "Connections closed because all were taken",
+        () => connections.numbers.shed,
+      ),
       this.#publishes.metric(),
       this.#published.metric(),
       this.#sessions.metric(),

@@ -79,6 +79,11 @@ async function skipFile(part: MultipartFile): Promise<void> {
   }
 }
 
+/** Reads the rest of a refused body and drops it, so that the sender gets to read the answer. */
+function dropRest({ raw }: FastifyRequest): void {
+  raw.on("data", (chunk: Buffer) => countBuffered(chunk.length));
+}
+
 /**
  * Receives a multipart form whose one file goes to the blob store while it is hashed; the parts may come in any order.
  * Memory does not grow with the file, and nothing is left when the sender dies or the form is refused.
@@ -108,6 +113,8 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
         }
         continue;
       }
+      if (part.fieldname === options.part)
+        throw unprocessable(`${part.fieldname}: must be a file part, with a file name.`);
       if (part.valueTruncated) throw tooLarge(`${part.fieldname} is longer than ${LIMITS.fieldSize} bytes.`);
       if (typeof part.value !== "string") throw unprocessable(`${part.fieldname}: must be text.`);
       if (part.fieldname in fields) throw badRequest(`${part.fieldname} is given twice.`);
@@ -120,9 +127,8 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
   } catch (error) {
     throw asAnswer(error);
   } finally {
-    // The rest of a refused form is read and dropped, so that the sender gets to read the answer.
     request.raw.unpipe();
-    request.raw.resume();
+    dropRest(request);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Metric } from "prom-client";
+import { descriptors } from "../descriptors.ts";
 import { Histogram, type Labels, type MetricValue } from "./histogram.ts";
 
 /** Metrics that are kept in plain numbers, and given to prom-client only when somebody looks. */
@@ -117,6 +118,16 @@ export function processMetrics(): Metric[] {
   return [
     gauge("sealift_uptime_seconds", "Seconds since the program started", () => process.uptime()),
     gauge("sealift_process_resident_memory_bytes", "Resident memory of the program", () => process.memoryUsage.rss()),
+    gauge(
+      "sealift_process_open_descriptors",
+      "Files and sockets of the program",
+      async () => (await descriptors())?.open,
+    ),
+    gauge(
+      "sealift_process_descriptors_limit",
+      "Most files and sockets of the program",
+      async () => (await descriptors())?.limit,
+    ),
     gauge(
       "sealift_event_loop_utilization",
       "Part of its life that the event loop was busy, from 0 to 1",

@@ -1,9 +1,12 @@
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { HubError } from "../../../lib/hub/http/errors.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
+import { fetchArchive } from "../../../lib/hub/publications/import/fetch-archive.ts";
 import { SourceHosts, type SourceShape } from "../../../lib/hub/publications/import/sources.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
 import { isErrorBody, type RunningHub, startHub, storedFiles } from "../../support/hub/harness.ts";
@@ -136,6 +139,53 @@ t.test("a source host that misbehaves leaves nothing", async (t) => {
   isErrorBody(t, await importTide(hub, { host: "evil.example" }), 422, "unprocessable");
   isErrorBody(t, await importTide(hub, { repo: "no-tag" }), 422, "unprocessable");
   isErrorBody(t, await importTide(hub, { version: undefined }), 422, "unprocessable");
+});
+
+t.test("an import ends with its client, with the hub, and when its source host drips", async (t) => {
+  let dripping: ServerResponse | undefined;
+  const drip: Answerer = (request, response) => {
+    dripping = response;
+    response.writeHead(200, { "content-length": ARCHIVE.length });
+    response.write(ARCHIVE.subarray(0, 10));
+    const timer = setInterval(() => response.write("."), 10);
+    request.socket.once("close", () => clearInterval(timer));
+  };
+  const source = await sourceHost(t, drip);
+  const host = { shape: "github", origin: source.origin } as const;
+  const hub = await startWithPlugin(t, { sourceHosts: [host], drainTimeoutMs: 100 });
+  await register(hub);
+  const begun = async () => {
+    while (dripping === undefined) await delay(5);
+    const { socket } = dripping;
+    dripping = undefined;
+    return once(socket!, "close");
+  };
+  const leaving = new AbortController();
+  const headers = { "x-api-key": hub.adminKey, "content-type": "application/json" };
+  const body = JSON.stringify({ version: "1.0.0", repo: "acme/tide@v1.0.0" });
+  const left = fetch(`${hub.url}${PLUGINS}/tide/import`, { method: "POST", headers, body, signal: leaving.signal });
+  const given = begun();
+  setTimeout(() => leaving.abort(), 100);
+  await t.rejects(left);
+  await given;
+  while ((await storedFiles(hub)).length > 0) await delay(5);
+
+  const sources = { sourceHosts: new SourceHosts([host]), maxArtifactBytes: 2 ** 30, logger: undefined };
+  const leastRate = { bytesPerSecond: 1000, overMs: 100 };
+  const { signal } = new AbortController();
+  const read = async () => {
+    for await (const chunk of fetchArchive(sources, host, "acme/tide@v1.0.0", { signal, leastRate })) t.ok(chunk);
+  };
+  await t.rejects(read(), { code: "hub_unavailable" });
+
+  dripping = undefined;
+  const cut = importTide(hub);
+  const ended = begun();
+  while (source.asked.length < 3) await delay(5);
+  await hub.hub.close();
+  await t.rejects(cut);
+  await ended;
+  while ((await storedFiles(hub)).length > 0) await delay(5);
 });
 
 t.test("a signing secret goes in and never comes out, and survives a rotation", async (t) => {

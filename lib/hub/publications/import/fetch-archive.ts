@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { atLeastRate, LEAST_RATE, type LeastRate } from "../../../client/least-rate.ts";
 import { followRedirects } from "../../../support/redirects.ts";
 import type { HubContext } from "../../context.ts";
 import { HubError, notFound, tooLarge } from "../../http/errors.ts";
@@ -15,12 +16,14 @@ const badSource = (message: string, cause?: unknown) =>
 /** One request, its redirect not followed. */
 async function ask(
   url: URL,
+  signal: AbortSignal,
 ): Promise<{ response: IncomingMessage; body: AsyncIterable<Buffer> & { destroy(): void } }> {
   // Loaded by the first import only: most hubs never need it.
   const { default: got } = await import("got");
   const stream = got.stream(url, {
     followRedirect: false,
     decompress: false,
+    signal,
     throwHttpErrors: false,
     retry: { limit: 0 },
     timeout: { connect: TIMEOUT_MS, secureConnect: TIMEOUT_MS, socket: TIMEOUT_MS, response: TIMEOUT_MS },
@@ -39,20 +42,23 @@ async function ask(
 /**
  * The bytes of an archive from a source host, as they come. Redirects are followed only to where the allow-list says.
  *
+ * @param signal gives the archive up
+ * @param leastRate a host that is slower is given up
  * @throws 404 when the host has no such archive, 502 when it does not answer as a source host does, 413 beyond the
  *   hub's limit
  */
 export async function* fetchArchive(
-  { sourceHosts, maxArtifactBytes, logger }: HubContext,
+  { sourceHosts, maxArtifactBytes, logger }: Pick<HubContext, "sourceHosts" | "maxArtifactBytes" | "logger">,
   host: SourceHost,
   reference: string,
+  { signal, leastRate = LEAST_RATE }: { signal: AbortSignal; leastRate?: LeastRate },
 ): AsyncGenerator<Buffer> {
   const name = new URL(host.origin).host;
   const elsewhere = () => badSource(`The source host ${name} redirects to an address that is not on this hub's list.`);
   const { answer } = await followRedirects(sourceHosts.archiveUrl(host, reference), {
     max: MAX_REDIRECTS,
     async ask(url) {
-      const { response, body } = await ask(url).catch((error: unknown) => {
+      const { response, body } = await ask(url, signal).catch((error: unknown) => {
         logger?.warn({ err: error, host: name }, "a source host cannot be reached");
         throw badSource(`The source host ${name} cannot be reached.`, error);
       });
@@ -72,7 +78,8 @@ export async function* fetchArchive(
     const declared = Number(headers["content-length"] ?? Number.NaN);
     if (declared > maxArtifactBytes) throw tooLarge(`The archive is larger than ${maxArtifactBytes} bytes.`);
     let received = 0;
-    for await (const chunk of body) {
+    const tooSlow = () => badSource(`The source host ${name} sends the archive too slowly.`);
+    for await (const chunk of atLeastRate(body, tooSlow, leastRate)) {
       received += chunk.length;
       if (received > maxArtifactBytes) throw tooLarge(`The archive is larger than ${maxArtifactBytes} bytes.`);
       yield chunk;

@@ -21,13 +21,14 @@ export async function importVersion(
   target: VisibleTarget & { kind: MarketplaceKind },
   { version, repo, host: hostName, visibility }: ImportRequest,
   told: Told<Version>,
+  signal: AbortSignal,
 ): Promise<Published<Version>> {
   const host = hub.sourceHosts.find(hostName);
   const secret = await signingSecretOf(hub, target.owner);
   const hash = createHash("sha256");
   const hmac = createHmac("sha256", secret);
   await using blob = await hub.blobs.create();
-  for await (const chunk of fetchArchive(hub, host, repo)) {
+  for await (const chunk of fetchArchive(hub, host, repo, { signal })) {
     hash.update(chunk);
     hmac.update(chunk);
     await blob.write(chunk);
