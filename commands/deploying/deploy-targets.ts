@@ -77,6 +77,6 @@ async function signerTrust({ signerPublicKey, trustOnFirstUse }: ProjectValues):
   if (signerPublicKey !== undefined && trustOnFirstUse)
     throw usageError("usage", "--signer-public-key and --trust-on-first-use contradict each other.");
   if (trustOnFirstUse) return { onFirstUse: true };
-  const { publicKeyFrom } = await import("../shell/signer.ts");
-  return { pinned: await publicKeyFrom(signerPublicKey!) };
+  const { publicKeysFrom } = await import("../shell/signer.ts");
+  return { pinned: await publicKeysFrom(signerPublicKey!) };
 }

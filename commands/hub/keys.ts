@@ -1,9 +1,9 @@
 import { Command, Option } from "clipanion";
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { SealiftError } from "../../lib/contract/errors.ts";
-import type { ApiKeyRecord } from "../../lib/contract/surfaces/keys.ts";
+import type { ApiKeyRecord, CreatedKey } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
-import { keyCreation } from "../../lib/options/devkeys.ts";
+import { keyCreation, keyRotation } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
 import { managed } from "./managed.ts";
 
@@ -43,9 +43,38 @@ export class KeysCreate extends withOptions(keyCreation) {
     this.note(
       `Created the key ${key.name} (${key.id}) with the scopes ${key.scopes.join(", ")}. It is shown this once:`,
     );
-    this.print.line(`SEALIFT_API_KEY=${key.key}`);
-    if (key.deployment_credential !== undefined)
-      this.print.line(`SEALIFT_DEPLOYMENT_CREDENTIAL=${key.deployment_credential}`);
+    for (const line of secretsOf(key)) this.print.line(line);
+    return 0;
+  }
+}
+
+/** The secrets of a new key as variables. */
+const secretsOf = ({ key, deployment_credential: credential }: CreatedKey): string[] => [
+  `SEALIFT_API_KEY=${key}`,
+  ...(credential === undefined ? [] : [`SEALIFT_DEPLOYMENT_CREDENTIAL=${credential}`]),
+];
+
+export class KeyRotate extends withOptions(keyRotation) {
+  static override paths = [["key", "rotate"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Replace an API key by one with the same rights",
+    details: `
+      The new key, and its deployment credential, are shown once. The old ones work for the time of \`--grace\`, in which
+      you put the new ones in their place; \`key list\` shows when a key was last used.
+    `,
+    examples: [["Replace the key of CI within two days", "$0 key rotate ci --grace 2d"]],
+  });
+
+  id = Option.String({ required: true, name: "ID" });
+
+  override async run(): Promise<number> {
+    const { client, keyIdOf } = await managed(this.options);
+    const id = await keyIdOf(this.id);
+    const key = await client.rotateKey(id, Math.ceil(this.options.graceMs / 1000));
+    if (this.json) return this.done({ key, replaced: id });
+    this.note(`Created the key ${key.name} (${key.id}) in the place of ${id}. It is shown this once:`);
+    for (const line of secretsOf(key)) this.print.line(line);
     return 0;
   }
 }
@@ -68,7 +97,7 @@ export class KeysList extends withOptions(connection) {
     }
     if (this.json) return this.done({ count: keys.length });
     const names = await projectNames(client, keys);
-    const { tableLines } = await import("../shell/output/table.ts");
+    const { tableLines, timeText } = await import("../shell/output/table.ts");
     const columns = [
       { title: "NAME", of: ({ name }: ApiKeyRecord) => name },
       { title: "KEY", of: ({ prefix }: ApiKeyRecord) => `${prefix}…` },
@@ -78,6 +107,7 @@ export class KeysList extends withOptions(connection) {
         title: "PROJECT",
         of: ({ project_id: id }: ApiKeyRecord) => (id === null ? "all" : (names.get(id) ?? id)),
       },
+      { title: "LAST USE", of: ({ last_used_at: at }: ApiKeyRecord) => (at ? timeText(at) : "never") },
       { title: "SCOPES", of: ({ scopes }: ApiKeyRecord) => scopes.join(",") },
       { title: "ID", of: ({ id }: ApiKeyRecord) => id },
     ];

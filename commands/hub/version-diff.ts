@@ -93,14 +93,14 @@ export class VersionDiff extends withOptions(versionComparison) {
       throw usageError("usage", "A project needs --deployment-credential and --signer-public-key to be compared.", {
         hint: "Its signer compares the indexes alone with --signing-key-file.",
       });
-    const [{ projectSource }, { publicKeyFrom }] = await Promise.all([
+    const [{ projectSource }, { publicKeysFrom }] = await Promise.all([
       import("../../lib/agent/sources/project.ts"),
       import("../shell/signer.ts"),
     ]);
     const shared = {
       ...hubConnection(this.options, DEPLOY_TIMEOUT_MS),
       ...{ projectId, deploymentCredential, delta: false },
-      trust: { pinned: await publicKeyFrom(signerPublicKey) },
+      trust: { pinned: await publicKeysFrom(signerPublicKey) },
       sources: { gitTokens: new Map(gitToken), ...(signingSecret !== undefined && { signingSecret }) },
     };
     return (version) => projectSource({ ...shared, version });

@@ -21,6 +21,7 @@ import { Rollback } from "../host/rollback.ts";
 import { Status } from "../host/status.ts";
 import { AuditList } from "../hub/audit.ts";
 import { GrantAdd, GrantList, GrantRemove } from "../hub/grants.ts";
+import { SignerAdd, SignerList, SignerRetire, SignerRevoke, SignerRotate } from "../hub/signers.ts";
 import { HubAdminKey } from "../hub/hub-admin-key.ts";
 import { HubBackup, HubMove, HubRestore } from "../hub/hub-backup.ts";
 import { HubCreateKek } from "../hub/hub-create-kek.ts";
@@ -29,7 +30,7 @@ import { HubRetain } from "../hub/hub-retain.ts";
 import { HubRotateKek } from "../hub/hub-rotate-kek.ts";
 import { HubServe } from "../hub/hub-serve.ts";
 import { HubVerify } from "../hub/hub-verify.ts";
-import { KeysCreate, KeysList, KeysRevoke } from "../hub/keys.ts";
+import { KeyRotate, KeysCreate, KeysList, KeysRevoke } from "../hub/keys.ts";
 import { ProjectsCreate, ProjectsList, ProjectsRename, ProjectsTransfer } from "../hub/projects.ts";
 import { VersionDiff } from "../hub/version-diff.ts";
 import { VersionDelete, VersionList, VersionUnyank, VersionYank } from "../hub/versions.ts";
@@ -66,6 +67,11 @@ export const COMMANDS: readonly CommandClass[] = [
   FleetWait,
   History,
   AuditList,
+  SignerAdd,
+  SignerList,
+  SignerRetire,
+  SignerRevoke,
+  SignerRotate,
   GrantAdd,
   GrantList,
   GrantRemove,
@@ -83,6 +89,7 @@ export const COMMANDS: readonly CommandClass[] = [
   HubVerify,
   Keygen,
   KeysCreate,
+  KeyRotate,
   KeysList,
   KeysRevoke,
   Login,

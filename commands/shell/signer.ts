@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { parsePrivateKey, parsePublicKey } from "../../lib/artifact/signatures/key-files.ts";
+import { parsePrivateKey, parsePublicKeys } from "../../lib/artifact/signatures/key-files.ts";
 import { refusePrivateAsPublic, refusePublicAsPrivate } from "../../lib/artifact/signatures/mistaken-keys.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { Layer } from "../../lib/options/layers.ts";
@@ -10,9 +10,23 @@ const IS_KEY = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?|-----BEGIN [^]*)$/i;
 /**
  * A public key of an option: a file, or the key itself in hex or base64.
  *
- * @throws UsageError `credential_unreadable`, `key_file_invalid`
+ * @throws UsageError `credential_unreadable`, `key_file_invalid`, also for a file with several keys
  */
 export async function publicKeyFrom(given: string, option = "--signer-public-key"): Promise<Uint8Array> {
+  const [key, ...others] = await publicKeysIn(given, option);
+  if (others.length === 0) return key!;
+  throw usageError("key_file_invalid", `${option} ${given} holds ${others.length + 1} keys, and one is needed.`);
+}
+
+/** The public keys of `--signer-public-key`, each once. @throws as {@link publicKeyFrom} */
+export async function publicKeysFrom(given: readonly string[]): Promise<Uint8Array[]> {
+  const keys = new Map<string, Uint8Array>();
+  for (const each of given)
+    for (const key of await publicKeysIn(each, "--signer-public-key")) keys.set(Buffer.from(key).toString("hex"), key);
+  return [...keys.values()];
+}
+
+async function publicKeysIn(given: string, option: string): Promise<Uint8Array[]> {
   let isFile = true;
   const content = await readFile(given).catch((error: NodeJS.ErrnoException) => {
     isFile = false;
@@ -27,9 +41,9 @@ export async function publicKeyFrom(given: string, option = "--signer-public-key
       cause: error,
     });
   });
-  const key = parsePublicKey(content, option);
-  if (isFile) await refusePrivateAsPublic(key, given);
-  return key;
+  const keys = parsePublicKeys(content, option);
+  if (isFile) for (const key of keys) await refusePrivateAsPublic(key, given);
+  return keys;
 }
 
 /**

@@ -24,6 +24,7 @@ import {
   type SigningKeyRecord,
   signingKeyRecord,
 } from "../contract/surfaces/marketplace.ts";
+import { type SignerRecord, signerRecord } from "../contract/surfaces/signers.ts";
 import { baseUrl, type MarketplaceKind, paths } from "../contract/surfaces/paths.ts";
 import { statusError } from "./answers.ts";
 import { type HttpRequest, send } from "./http.ts";
@@ -86,6 +87,23 @@ export class DevkeysClient {
     return this.#ended("DELETE", `${paths.version(id, version)}?${new URLSearchParams({ reason }).toString()}`);
   }
 
+  /** The signers of a project, page by page. */
+  listSigners(id: string): AsyncGenerator<SignerRecord> {
+    return this.#pages(paths.signers(id), signerRecord);
+  }
+
+  /** Lets a key sign what is published to a project. @param key hexadecimal */
+  addSigner(id: string, key: string, name?: string): Promise<SignerRecord> {
+    const body = { public_key: key, ...(name !== undefined && { name }) };
+    return call(this.#request("POST", paths.signers(id), body), signerRecord, this.#options);
+  }
+
+  /** Retires or revokes a signer. @param key hexadecimal */
+  endSigner(id: string, key: string, how: "retire" | "revoke", reason?: string): Promise<SignerRecord> {
+    const body = reason === undefined ? {} : { reason };
+    return call(this.#request("POST", `${paths.signers(id)}/${key}/${how}`, body), signerRecord, this.#options);
+  }
+
   /** Owners who may see a private plugin or service, page by page. */
   listGrants(kind: MarketplaceKind, slug: string): AsyncGenerator<GrantRecord> {
     return this.#pages(paths.grants(kind, slug), grantRecord);
@@ -97,6 +115,15 @@ export class DevkeysClient {
 
   removeGrant(kind: MarketplaceKind, slug: string, owner: string): Promise<void> {
     return this.#ended("DELETE", paths.grant(kind, slug, owner));
+  }
+
+  /** Issues a key with the rights of another one, which ends after a grace. */
+  rotateKey(id: string, graceSeconds: number): Promise<CreatedKey> {
+    return call(
+      this.#request("POST", `${paths.apiKey(id)}/rotate`, { grace_seconds: graceSeconds }),
+      createdKey,
+      this.#options,
+    );
   }
 
   /** Revokes a key and its deployment credential at once. */

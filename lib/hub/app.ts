@@ -26,6 +26,7 @@ import { marketplacePublish } from "./mounts/marketplace-publish.ts";
 import { documentRoutes, openapi } from "./mounts/openapi.ts";
 import { projectManage } from "./mounts/project-manage.ts";
 import { publish } from "./mounts/publish.ts";
+import { signers } from "./mounts/signers.ts";
 import { signingKey } from "./mounts/signing-key.ts";
 import type { ReadinessCheck } from "./upkeep/readiness.ts";
 import type { Upkeep } from "./upkeep/upkeep.ts";
@@ -123,7 +124,7 @@ export async function createApp(
   const options: MountOptions = { hub, authentication: createAuthentication(hub, connections) };
   await app.register(health, { ...options, connections, upkeep, readiness });
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp]) {
-    for (const mount of [devkeys, projectManage, signingKey, auditLog])
+    for (const mount of [devkeys, projectManage, signers, signingKey, auditLog])
       await app.register(mount, { ...options, prefix });
   }
   for (const mount of [deploy, publish, deltas, downloads])

@@ -9,6 +9,7 @@ import type { Keyring } from "./keys/keyring.ts";
 import type { HubMetrics } from "./observability/hub-metrics.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
 import type { SourceHosts } from "./publications/import/sources.ts";
+import type { KeyUse } from "./records/key-use.ts";
 import type { Database } from "./records/port.ts";
 import type { ReportQueue } from "./records/report-queue.ts";
 import type { Sightings } from "./records/sightings.ts";
@@ -33,6 +34,7 @@ export interface HubContext {
   sightings: Sightings;
   sessionTokens: SessionTokens;
   arrivals: Arrivals;
+  keyUse: KeyUse;
   /** Looks at a ZIP before it becomes visible. */
   checkArchive: CheckArchive;
   sourceHosts: SourceHosts;

@@ -23,6 +23,7 @@ import { checkArchive } from "./publications/archive-check.ts";
 import { SourceHosts } from "./publications/import/sources.ts";
 import { openDatabase, POSTGRES_DEFAULTS } from "./records/database.ts";
 import { registerKeks } from "./records/keks.ts";
+import { KeyUse } from "./records/key-use.ts";
 import { ReportQueue } from "./records/report-queue.ts";
 import { Sightings } from "./records/sightings.ts";
 import { prepareAdminKey } from "./start/admin-key.ts";
@@ -112,6 +113,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     sightings: opened.use(new Sightings(database.kysely, clock.now)),
     reports: new ReportQueue(database.kysely, database.dialect === "postgres"),
     sessionTokens: new SessionTokens(await hubKey(database.kysely, keyring, "session-tokens", clock.iso())),
+    keyUse: opened.use(new KeyUse(database.kysely, clock.now)),
     arrivals: opened.use(new Arrivals(connections, options.arrivalLimits)),
     checkArchive: options.checkArchive ?? checkArchive,
     sourceHosts: new SourceHosts(options.sourceHosts),

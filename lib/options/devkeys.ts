@@ -2,7 +2,7 @@ import { SCOPES } from "../contract/scopes.ts";
 import type { Scope } from "../contract/surfaces/keys.ts";
 import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
-import { choice, flag, list, parsed, parseDuration, secretBytes, text } from "./kinds.ts";
+import { choice, duration, flag, list, parsed, parseDuration, secretBytes, text } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, optional, required } from "./option.ts";
 import { comparedSources } from "./sources.ts";
@@ -44,6 +44,14 @@ export const keyCreation = {
       { metavar: "TIME", help: "A span such as 90d, or an ISO 8601 time", defaultText: "never" },
       momentOf,
     ),
+  }),
+  ...connection,
+};
+
+/** Options of `key rotate`. */
+export const keyRotation = {
+  ...group("Key", {
+    graceMs: duration({ name: "grace", help: "How long the old key still works", default: 86_400_000 }),
   }),
   ...connection,
 };

@@ -236,6 +236,15 @@ export function list<T>(
   };
 }
 
+/** Several files, as a list takes several values, and undefined without any. With `orText`, as {@link path} does. */
+export const several = (
+  facts: Omit<Facts<never>, "default"> & { orText?: boolean },
+): Option<readonly string[] | undefined> => ({
+  ...list(facts, nonEmpty),
+  default: undefined,
+  located: facts.orText === true ? "when-it-exists" : "always",
+});
+
 /** The facts that an author writes of a secret. With `fileOnly`, the command line takes `--NAME-file` alone. */
 type SecretFacts = Facts<never> & { fileOnly?: boolean };
 

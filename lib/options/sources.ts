@@ -1,5 +1,5 @@
 import * as forms from "./forms.ts";
-import { choice, flag, list, path, secret, text, token } from "./kinds.ts";
+import { choice, flag, list, path, secret, several, text, token } from "./kinds.ts";
 import { group, guarded, optional, required, requiredWhen } from "./option.ts";
 
 /** Options of the two sources of deployments: a project, and the marketplace. */
@@ -17,7 +17,9 @@ function gitTokenOf(given: string): readonly [host: string, token: string] {
 export const projectSource = group("Project", {
   deploymentCredential: required(token({ metavar: "CREDENTIAL", help: "Deployment credential" })),
   signerPublicKey: requiredWhen(
-    guarded(path({ metavar: "KEY", help: "The publisher's public key: a file, hex or base64", orText: true })),
+    guarded(
+      several({ metavar: "KEY", help: "A publisher's public key: file, hex or base64; repeatable", orText: true }),
+    ),
     ({ trustOnFirstUse }) => trustOnFirstUse !== true,
     "Give the publisher's signer.pub, or --trust-on-first-use to trust whoever signed the first deployment.",
   ),

@@ -108,7 +108,10 @@ function valueOf(option: Option, value: unknown, folder: string): Given {
   const isPath = option.located !== undefined || option.fromBytes !== undefined;
   if (isPath && value === "-") throw new Error("must be a file: standard input cannot be read again");
   if (option.fromBytes === undefined) option.parse(value);
-  if (!isPath || typeof value !== "string") return value;
-  const path = resolve(folder, value);
-  return option.located === "when-it-exists" && !existsSync(path) ? value : path;
+  const locate = (text: string): string => {
+    const path = resolve(folder, text);
+    return option.located === "when-it-exists" && !existsSync(path) ? text : path;
+  };
+  if (!isPath || typeof value === "number" || typeof value === "boolean") return value;
+  return typeof value === "string" ? locate(value) : value.map(locate);
 }

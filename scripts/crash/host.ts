@@ -85,8 +85,8 @@ export class HostWorld implements AsyncDisposable {
         ...{ signal: new AbortController().signal, emit: () => {}, hub: { hubUrl, apiKey, timeoutMs: 30_000 } },
       });
     }
-    const trust = { pinned: publicKeyOf(seed) };
-    await plant(folder, { "signer.pub": Buffer.from(trust.pinned).toString("hex") });
+    const trust = { pinned: [publicKeyOf(seed)] };
+    await plant(folder, { "signer.pub": Buffer.from(trust.pinned[0]!).toString("hex") });
     const connection = { hubUrl, apiKey, deploymentCredential, timeoutMs: 30_000 };
     return new HostWorld(
       () => hub.close(),

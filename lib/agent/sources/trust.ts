@@ -8,8 +8,8 @@ import { makeDurableFolder } from "../../releases/durability.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { ifThere, writeFileAtomic } from "../../support/files.ts";
 
-/** Which signer an operator accepts: a pinned key, or whoever comes first, remembered. */
-export type SignerTrust = { pinned: Uint8Array } | { onFirstUse: true };
+/** The signers that an operator accepts: pinned keys, or the first one that comes, remembered. */
+export type SignerTrust = { pinned: readonly Uint8Array[] } | { onFirstUse: true };
 
 export interface TrustDecision {
   publicKey: Uint8Array;
@@ -30,15 +30,20 @@ export async function trustedSigner(
 ): Promise<TrustDecision> {
   const shown = Buffer.from(offered).toString("hex");
   if ("pinned" in trust) {
-    if (equalBytes(trust.pinned, offered)) return { publicKey: trust.pinned };
-    if (equalBytes(publicKeyOf(trust.pinned), offered)) {
+    const pinned = trust.pinned.find((key) => equalBytes(key, offered));
+    if (pinned !== undefined) return { publicKey: pinned };
+    if (trust.pinned.some((key) => equalBytes(publicKeyOf(key), offered))) {
       throw artifactError("signer_untrusted", "The artifact was signed with the pinned public key as a private one.", {
         hint: "Nothing was installed. Anybody can sign like that: tell the publisher to sign with signer.key, not with signer.pub.",
       });
     }
-    throw artifactError("signer_untrusted", `The artifact was signed by ${shown}, which is not the pinned key.`, {
-      hint: "Nothing was installed. If the publisher has a new key, have it confirmed by another way and pin it with --signer-public-key.",
-    });
+    throw artifactError(
+      "signer_untrusted",
+      `The artifact was signed by ${shown}, which is ${trust.pinned.length === 1 ? "not the pinned key" : `none of the ${trust.pinned.length} pinned keys`}.`,
+      {
+        hint: "Nothing was installed. If the publisher has a new key, have it confirmed by another way and pin it with --signer-public-key.",
+      },
+    );
   }
   const file = layout.trust(target);
   const known = await ifThere(readFile(file));

@@ -92,6 +92,24 @@ export function parsePublicKey(content: Uint8Array | string, name: string): Uint
   );
 }
 
+/** The keys of a text that holds several: PEM blocks, or a key a line in hex or base64, with comments after `#`. */
+function partsOf(content: Uint8Array): Uint8Array[] {
+  if (content.length === PUBLIC_KEY_BYTES) return [content];
+  const text = Buffer.from(content).toString("latin1");
+  const blocks = text.match(/-----BEGIN [^-]+-----[^]+?-----END [^-]+-----/g);
+  const lines = blocks ?? text.split("\n").map((line) => line.replace(/#.*/, "").trim());
+  const parts = lines.filter((line) => line !== "").map((line) => Buffer.from(line, "latin1"));
+  return parts.length === 0 ? [content] : parts;
+}
+
+/**
+ * The public keys of a file, one or several; otherwise as {@link parsePublicKey}.
+ *
+ * @throws UsageError `key_file_invalid` when one of them is not usable
+ */
+export const parsePublicKeys = (content: Uint8Array, name: string): Uint8Array[] =>
+  partsOf(content).map((part) => parsePublicKey(part, name));
+
 function pem(label: string, der: Buffer): string {
   return `-----BEGIN ${label}-----\n${der.toString("base64")}\n-----END ${label}-----\n`;
 }

@@ -30,8 +30,20 @@ export const apiKeyRecord = z.object({
   expires_at: z.string().nullable(),
   revoked_at: z.string().nullable(),
   created_at: z.string(),
+  /** To the hour; null for a key that was never used. Added by our hub. */
+  last_used_at: z.string().nullable().optional(),
 });
 export type ApiKeyRecord = z.infer<typeof apiKeyRecord>;
+
+/** A key that replaces another one, which ends after some time. */
+export const rotateKeyRequest = z.strictObject({
+  /** Seconds for which the old key still works; a day unless given. */
+  grace_seconds: z
+    .int()
+    .nonnegative()
+    .max(90 * 86_400)
+    .optional(),
+});
 
 /** The answer of creation: the only time that the secrets are shown. */
 export const createdKey = apiKeyRecord.extend({ key: z.string(), deployment_credential: z.string().optional() });
@@ -98,6 +110,7 @@ export const versionDeletion = z.object({ reason });
 export const AUDIT_ACTIONS = [
   "key.create",
   "key.revoke",
+  "key.rotate",
   "project.create",
   "project.rename",
   "project.transfer",
@@ -111,6 +124,9 @@ export const AUDIT_ACTIONS = [
   "version.delete",
   "delta.publish",
   "index.publish",
+  "signer.add",
+  "signer.retire",
+  "signer.revoke",
   "signing-key.register",
   "signing-key.forget",
   "admin-key.renew",

@@ -54,6 +54,7 @@ export const paths = {
   project: (id: string) => `${MOUNTS.devkeys}/projects/${segment(id)}`,
   transfer: (id: string) => `${paths.project(id)}/transfer`,
   versions: (id: string) => `${paths.project(id)}/versions`,
+  signers: (id: string) => `${paths.project(id)}/signers`,
   version: (id: string, version: string) => `${paths.versions(id)}/${segment(version)}`,
   versionYank: (id: string, version: string) => `${paths.version(id, version)}/yank`,
   signingKey: () => `${MOUNTS.devkeys}/signing-key`,

@@ -76,8 +76,11 @@ export interface Authentication {
    * @param secret what was refused; by default the request's key or token
    */
   rejected(request: FastifyRequest, error: HubError, secret?: string): HubError;
-  /** Remembers that a request has shown something valid: its connection is kept when others have to be closed. */
-  accepted(request: FastifyRequest): void;
+  /**
+   * Remembers that a request has shown something valid: its connection is kept when others have to be closed, and the
+   * key, where it has shown one, was used.
+   */
+  accepted(request: FastifyRequest, principal?: Principal): void;
 }
 
 /** Limits of failed authentications, and the answer beyond them. */
@@ -107,13 +110,17 @@ function failureLimits({ rateLimits, rateCounts }: HubContext): Authentication["
 export function createAuthentication(context: HubContext, connections: Connections): Authentication {
   const { statements } = context.database;
   const rejected = failureLimits(context);
+  const accepted: Authentication["accepted"] = (request, principal) => {
+    connections.vouch(request);
+    if (principal !== undefined) context.keyUse.note(principal.keyId);
+  };
 
   const key = async (request: FastifyRequest): Promise<Principal> => {
     if (keyOf(request) === undefined) throw keyMissing();
     const hash = credentialHash(request);
     const principal = hash === undefined ? undefined : await findKey(statements, hash, context.now());
     if (principal === undefined) throw rejected(request, keyRejected());
-    connections.vouch(request);
+    accepted(request, principal);
     return principal;
   };
 
@@ -125,7 +132,7 @@ export function createAuthentication(context: HubContext, connections: Connectio
       keyOf(request) === undefined ? credentialHash(request) : hashOf(token.slice(0, MAX_CREDENTIAL_CHARACTERS));
     const found = hash === undefined ? undefined : await findSession(statements, hash, context.now());
     if (found !== undefined) {
-      connections.vouch(request);
+      accepted(request, found.principal);
       return found;
     }
     const ended = keyRejected("access token");
@@ -142,6 +149,6 @@ export function createAuthentication(context: HubContext, connections: Connectio
       return { principal, projectId: principal.projectId };
     },
     rejected,
-    accepted: (request) => connections.vouch(request),
+    accepted,
   };
 }

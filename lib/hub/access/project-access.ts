@@ -36,7 +36,7 @@ export function projectAccess({ hub, authentication }: MountOptions): ProjectAcc
     async openSession(request, key, projectId) {
       const principal = await findKey(statements, hashOf(key), hub.now());
       if (principal === undefined) throw authentication.rejected(request, keyRejected(), key);
-      authentication.accepted(request);
+      authentication.accepted(request, principal);
       requireScope(principal, "deploy", "report", "read");
       await requireControl(principal, projectId, "The key is not for this project.");
       const token = hub.sessionTokens.issue();

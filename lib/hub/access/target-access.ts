@@ -55,7 +55,7 @@ export function targetAccess(kind: MarketplaceKind, { hub, authentication }: Mou
     async detail(request, slug) {
       const { principal, target } = await findVisibleTarget(statements, question(request, slug));
       if (principal === undefined && carriesKey(request)) throw authentication.rejected(request, keyRejected());
-      if (principal !== undefined) authentication.accepted(request);
+      if (principal !== undefined) authentication.accepted(request, principal);
       if (target === undefined) throw noSuchTarget(kind);
       if (principal !== undefined)
         hub.sightings.note(request, { holder: principal.owner, target: loggedTarget(kind, slug) });
@@ -65,7 +65,7 @@ export function targetAccess(kind: MarketplaceKind, { hub, authentication }: Mou
       if (!carriesKey(request)) throw keyMissing();
       const found = await findVisibleVersion(statements, { ...question(request, slug), version });
       if (found.principal === undefined) throw authentication.rejected(request, keyRejected());
-      authentication.accepted(request);
+      authentication.accepted(request, found.principal);
       requireScope(found.principal, "deploy", "read");
       if (found.target === undefined) throw noSuchTarget(kind);
       return found;
@@ -74,7 +74,7 @@ export function targetAccess(kind: MarketplaceKind, { hub, authentication }: Mou
       if (!carriesKey(request)) throw keyMissing();
       const { principal, target } = await findVisibleTarget(statements, question(request, slug));
       if (principal === undefined) throw authentication.rejected(request, keyRejected());
-      authentication.accepted(request);
+      authentication.accepted(request, principal);
       requireScope(principal, ...scopes);
       if (target === undefined) throw noSuchTarget(kind);
       if (!controls(principal, target)) throw forbidden(`The key may not change this ${kind}.`);

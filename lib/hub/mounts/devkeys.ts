@@ -1,3 +1,4 @@
+import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import {
@@ -7,6 +8,7 @@ import {
   createProjectRequest,
   page,
   projectRecord as projectSchema,
+  rotateKeyRequest,
 } from "../../contract/surfaces/keys.ts";
 import { audited } from "../access/audit.ts";
 import { grantableKey } from "../access/key-rights.ts";
@@ -14,10 +16,12 @@ import { newProject } from "../access/new-project.ts";
 import { controls, isAdministrator, may, type Principal, requireScope } from "../access/principal.ts";
 import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { conflict, forbidden, notFound } from "../http/errors.ts";
-import { findVisibleKey, issueKey, type KeyView, listKeys, revokeKey } from "../records/keys.ts";
+import { ADMIN_KEY, endKey, findVisibleKey, issueKey, type KeyView, listKeys, revokeKey } from "../records/keys.ts";
 import { findProject, insertProject, listProjects, projectRecord } from "../records/projects.ts";
 
 const tags = ["key service"];
+/** The time for which a rotated key still works: its users have to be told. */
+const GRACE_SECONDS = 86_400;
 
 /** The records that a key sees: its owner's, its project's when it is bound, everyone's for an administrator. */
 const viewOf = (principal: Principal): KeyView => ({
@@ -28,6 +32,20 @@ const viewOf = (principal: Principal): KeyView => ({
 /** The key service (docs/contract/keys.md): API keys and projects. */
 export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
   const db = hub.database.kysely;
+
+  /**
+   * A key that the caller may end: its own, or one that it could have made. A key of few scopes must not lock out one of
+   * many.
+   */
+  async function changeable(request: FastifyRequest, id: string) {
+    const principal = await authentication.key(request);
+    if (id !== principal.keyId) requireScope(principal, "keys");
+    const key = await findVisibleKey(db, viewOf(principal), id);
+    if (key === undefined) throw notFound("There is no such key.");
+    if (id !== principal.keyId && !key.scopes.every((scope) => may(principal, scope)))
+      throw forbidden("The key has scopes that yours lacks.");
+    return { principal, key };
+  }
 
   app.post("/api-keys", {
     schema: {
@@ -85,20 +103,45 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
       response: { 204: noContent, ...errors(401, 403, 404) },
     },
     async handler(request, reply) {
-      const principal = await authentication.key(request);
       const { id } = request.params;
-      if (id !== principal.keyId) requireScope(principal, "keys");
-      const key = await findVisibleKey(db, viewOf(principal), id);
-      if (key === undefined) throw notFound("There is no such key.");
-      // Only a key that could have made another one may revoke it: a key of few scopes must not lock out one of many.
-      if (id !== principal.keyId && !key.scopes.every((scope) => may(principal, scope))) {
-        throw forbidden("The key has scopes that yours lacks.");
-      }
+      const { principal, key } = await changeable(request, id);
       await audited(hub, request, principal, async (transaction, tell) => {
         await revokeKey(transaction, id, hub.now());
         await tell({ action: "key.revoke", subject: id, facts: { owner: key.owner } });
       });
       return reply.code(204).send(null);
+    },
+  });
+
+  app.post("/api-keys/:id/rotate", {
+    schema: {
+      tags,
+      summary: "Issue a key with the same rights, and let the old one end after a grace",
+      security: security.key,
+      params: z.object({ id: z.string() }),
+      body: rotateKeyRequest.nullish(),
+      response: { 201: createdKey, ...errors(400, 401, 403, 404, 409, 415, 422) },
+    },
+    async handler(request, reply) {
+      const { id } = request.params;
+      const { principal, key: old } = await changeable(request, id);
+      const now = hub.now();
+      if (old.revoked_at !== null || (old.expires_at !== null && old.expires_at <= now))
+        throw conflict("The key has ended; create another one.");
+      if (id === ADMIN_KEY) throw conflict("The administrator's first key is renewed by `sealift hub admin-key`.");
+      const ends = new Date(hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000).toISOString();
+      const { name, owner, scopes, project_id: projectId, expires_at: expiresAt } = old;
+      const kind = projectId === null ? undefined : (await findProject(db, projectId))?.kind;
+      const wanted = { name, owner, scopes, projectId, expiresAt, withCredential: kind === "project" };
+      const { record, key, credential } = await audited(hub, request, principal, async (transaction, tell) => {
+        const issued = await issueKey(transaction, wanted, hub.clock());
+        await endKey(transaction, id, ends);
+        await tell({ action: "key.rotate", subject: id, facts: { owner, new_key: issued.record.id, ends } });
+        return issued;
+      });
+      return reply
+        .code(201)
+        .send({ ...record, key, ...(credential !== undefined && { deployment_credential: credential }) });
     },
   });
 

@@ -118,7 +118,7 @@ export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: Marketpla
       const { slug } = request.params;
       const { principal, target } = await findVisibleTarget(statements, access.question(request, slug));
       if (principal === undefined) throw options.authentication.rejected(request, keyRejected());
-      options.authentication.accepted(request);
+      options.authentication.accepted(request, principal);
       if (target === undefined) throw noSuchTarget(kind);
       const rows = await listVersions(db, target.id, { before: cursor, limit: limit + 1 });
       const { items, next } = pageOf(rows, limit, ({ id }) => id);

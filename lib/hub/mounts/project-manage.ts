@@ -1,4 +1,3 @@
-import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import {
@@ -6,18 +5,18 @@ import {
   page,
   projectChanges,
   projectRecord as projectSchema,
-  type Scope,
   transferAnswer,
   transferRequest,
   versionDeletion,
   versionYankRequest,
 } from "../../contract/surfaces/keys.ts";
 import { audited } from "../access/audit.ts";
-import { controls, isAdministrator, type Principal, requireScope } from "../access/principal.ts";
+import { controlledProject } from "../access/controlled-project.ts";
+import { isAdministrator } from "../access/principal.ts";
 import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { forbidden, notFound, unprocessable } from "../http/errors.ts";
 import { deleteManagedVersion, listManagedVersions, yankManagedVersion } from "../records/managed-versions.ts";
-import { findProject, type Project, projectRecord, renameProject } from "../records/projects.ts";
+import { type Project, projectRecord, renameProject } from "../records/projects.ts";
 import { describeTarget } from "../records/targets.ts";
 import { hasLiveKey, transferProject } from "../records/transfer.ts";
 
@@ -30,22 +29,11 @@ const noSuchVersion = () => notFound("The project has no such version.");
 const subjectOf = ({ id, kind, slug }: Project) => (kind === "project" ? id : `${kind}/${slug}`);
 
 /** Routes of an owner for a project, plugin or service and its versions (docs/contract/keys.md). */
-export const projectManage: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
+export const projectManage: FastifyPluginAsyncZod<MountOptions> = async (app, options) => {
+  const { hub } = options;
+  const controlled = controlledProject(options);
   const db = hub.database.kysely;
   const shared = { tags: ["key service"], security: security.key };
-
-  /** The project, for a key that may act on it. @throws 401, 403; 404 also for another owner's project */
-  async function controlled(
-    request: FastifyRequest,
-    id: string,
-    ...scopes: Scope[]
-  ): Promise<{ project: Project; principal: Principal }> {
-    const principal = await authentication.key(request);
-    requireScope(principal, ...scopes);
-    const project = await findProject(db, id);
-    if (project === undefined || !controls(principal, project)) throw notFound("There is no such project.");
-    return { project, principal };
-  }
 
   app.patch("/projects/:id", {
     schema: {

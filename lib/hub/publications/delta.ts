@@ -69,7 +69,7 @@ export async function publishDelta(
     find: () => findDeltaById(hub.database.kysely, id),
     insert: (lost) =>
       insertSealed(hub, {
-        ...{ id, projectId, now, dek: fields.dek, told },
+        ...{ id, projectId, now, fields, told },
         async insert(transaction, sealed) {
           const record = await insertDelta(transaction, { ...facts, ...sealed }, lost);
           if (record === undefined) throw conflict("The version has as many deltas as it may have.");

@@ -8,7 +8,7 @@ import { faultsAnswer } from "../http/validation.ts";
 import { type Artifact, findArtifactById, insertArtifact, signersOf } from "../records/artifacts.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
-import { decode, insertSealed, requireSignature, signedColumns } from "./signed-bytes.ts";
+import { decode, insertSealed, requireSignature, requireSigner, signedColumns } from "./signed-bytes.ts";
 
 /**
  * Fields that came before the file are checked before the file is read; with key and signature, it is verified as it
@@ -48,7 +48,7 @@ function store(
     find: () => findArtifactById(hub.database.kysely, id),
     insert: (lost) =>
       insertSealed(hub, {
-        ...{ id, projectId, now, dek: fields.dek, told },
+        ...{ id, projectId, now, fields, told },
         insert: (transaction, sealed) => insertArtifact(transaction, { ...facts, ...sealed }, lost),
       }),
     isSameContent: (existing) => existing.content_sha256 === fields.content_sha256,
@@ -98,6 +98,7 @@ export async function publishArtifact(
   });
   const { fields, file } = completeForm(upload, ARTIFACT_PART.name, publishFields);
   await requireSignature(fields, file, verifier);
+  await requireSigner(hub.database.kysely, projectId, fields.signer_public_key);
   await refusePublicSeed(hub, projectId, decode(fields.signer_public_key));
   return await store(hub, projectId, fields, file, told);
 }

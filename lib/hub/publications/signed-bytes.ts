@@ -3,7 +3,8 @@ import type { HubContext } from "../context.ts";
 import { HubError } from "../http/errors.ts";
 import { sealInTransaction } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
-import type { Transacted } from "../records/port.ts";
+import type { Queries, Transacted } from "../records/port.ts";
+import { standingOf } from "../records/signers.ts";
 import type { Told } from "./publication.ts";
 import type { UploadedFile } from "./receive.ts";
 
@@ -37,6 +38,20 @@ export async function requireSignature(
     throw new HubError(400, "signature_rejected", "The signature does not verify over the bytes received.");
 }
 
+/**
+ * Requires that a project's register, where there is one, holds the signer.
+ *
+ * @param signer base64
+ * @throws HubError 403
+ */
+export async function requireSigner(db: Queries, projectId: string, signer: string): Promise<void> {
+  const standing = await standingOf(db, projectId, signer);
+  if (standing === "active" || standing === "no register") return;
+  const key = decode(signer).toString("hex");
+  const why = standing === "unknown" ? "is not in the project's register" : `was ${standing}`;
+  throw new HubError(403, "signer_refused", `The signer ${key} ${why}; see \`sealift signer list\`.`);
+}
+
 /** The columns that describe signed bytes. */
 export const signedColumns = (fields: SignedFields, { blob, sha256 }: UploadedFile) => ({
   artifact_sha256: sha256,
@@ -50,22 +65,22 @@ interface SealedInsertion<Row extends { id: string }> {
   projectId: string;
   /** ISO 8601. */
   now: string;
-  /** Base64. */
-  dek: string;
+  fields: SignedFields;
   insert: (transaction: Transacted, sealed: { kek_id: string; sealed_dek: string }) => Promise<Row>;
   told: Told<Row>;
 }
 
-/** Stores a record with its DEK sealed, and tells of it if it is new. @returns the record that stands now */
+/** Stores the record of a signer who may publish with its DEK sealed, and tells of it if it is new. @returns the record that stands now */
 export const insertSealed = <Row extends { id: string }>(
   { database, keyring }: HubContext,
-  { id, projectId, now, dek, insert, told }: SealedInsertion<Row>,
+  { id, projectId, now, fields, insert, told }: SealedInsertion<Row>,
 ): Promise<Row> =>
   sealInTransaction(
     { db: database.kysely, keyring, now },
-    decode(dek),
+    decode(fields.dek),
     dekContext(projectId, id),
     async (transaction, { kekId, sealed }) => {
+      await requireSigner(transaction, projectId, fields.signer_public_key);
       const record = await insert(transaction, { kek_id: kekId, sealed_dek: sealed });
       if (record.id === id) await told(transaction, record);
       return record;

@@ -22,6 +22,7 @@ const KEYS: Partial<Record<CopiedTable, readonly string[]>> = {
   views: ["holder", "target"],
   sealed_secrets: ["name"],
   quotas: ["subject"],
+  signers: ["project_id", "public_key"],
   hub_state: ["name"],
 };
 const keyOf = (table: CopiedTable): readonly string[] => KEYS[table] ?? ["id"];

@@ -32,6 +32,7 @@ export const keyRecord = (row: Selectable<ApiKeysTable>): ApiKeyRecord => ({
   expires_at: row.expires_at,
   revoked_at: row.revoked_at,
   created_at: row.created_at,
+  last_used_at: row.last_used_at,
 });
 
 /** Issues a key, and with it a deployment credential when asked for. Their secrets are only in the answer. */
@@ -50,6 +51,7 @@ export async function issueKey(db: Queries, wanted: NewKey, now: number): Promis
     expires_at: wanted.expiresAt,
     revoked_at: null,
     created_at: createdAt,
+    last_used_at: null,
   };
   await inTransaction(db, async (transaction) => {
     await transaction.insertInto("api_keys").values(row).execute();
@@ -103,8 +105,18 @@ export async function revokeKey(db: Queries, id: string, now: string): Promise<v
   });
 }
 
+/** Lets a key end at a time (ISO 8601), unless it ends before. */
+export async function endKey(db: Queries, id: string, at: string): Promise<void> {
+  await db
+    .updateTable("api_keys")
+    .set({ expires_at: at })
+    .where("id", "=", id)
+    .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", at)]))
+    .execute();
+}
+
 /** The first start's key has a fixed id: two hubs of one database make only one. */
-const ADMIN_KEY = "key_admin";
+export const ADMIN_KEY = "key_admin";
 
 /** Returns the SHA-256 of the first start's administrator key, or undefined before the first start. */
 export async function adminKeyHash(db: Queries): Promise<string | undefined> {
@@ -123,6 +135,7 @@ const adminRow = (key: string, now: string) => ({
   expires_at: null,
   revoked_at: null,
   created_at: now,
+  last_used_at: null,
 });
 
 /** Registers the first start's administrator key. @returns false when there is one already */

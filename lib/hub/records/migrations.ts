@@ -305,6 +305,26 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
         await db.schema.createIndex("reports_host").on("reports").columns(columns).execute();
       },
     },
+
+    "0115-signers-and-last-use": {
+      async up(db: Kysely<unknown>) {
+        await db.schema.alterTable("api_keys").addColumn("last_used_at", text).execute();
+        await db.schema
+          .createTable("signers")
+          .addColumn("project_id", text, (column) => column.notNull())
+          .addColumn("public_key", text, (column) => column.notNull())
+          .addColumn("name", text, (column) => column.notNull())
+          .addColumn("added_at", text, (column) => column.notNull())
+          .addColumn("added_by", text, (column) => column.notNull())
+          .addColumn("retired_at", text)
+          .addColumn("retired_by", text)
+          .addColumn("revoked_at", text)
+          .addColumn("revoked_by", text)
+          .addColumn("reason", text)
+          .addPrimaryKeyConstraint("signers_key", ["project_id", "public_key"])
+          .execute();
+      },
+    },
   };
 };
 

@@ -57,6 +57,8 @@ const apiKeys = z.strictObject({
   expires_at: text.nullable(),
   revoked_at: text.nullable(),
   created_at: time,
+  /** To the hour. */
+  last_used_at: time.nullable(),
 });
 export type ApiKeysTable = z.output<typeof apiKeys>;
 
@@ -250,6 +252,23 @@ const quotas = z.strictObject({
   max_versions: count.nullable(),
 });
 
+/** The register of a project's signers: no rows, no register. */
+const signers = z.strictObject({
+  project_id: projectId,
+  /** As artifacts have it. */
+  public_key: base64,
+  name: text,
+  added_at: time,
+  added_by: name,
+  retired_at: time.nullable(),
+  retired_by: name.nullable(),
+  revoked_at: time.nullable(),
+  revoked_by: name.nullable(),
+  /** Why it was retired or revoked. */
+  reason: text.nullable(),
+});
+export type SignersTable = z.output<typeof signers>;
+
 /**
  * Every table that is worth keeping, in an order in which each row finds what it refers to. Sessions and rate counts
  * are left behind: agents open new ones.
@@ -270,6 +289,7 @@ export const ROWS = {
   keks,
   sealed_secrets: sealedSecrets,
   quotas,
+  signers,
   audit,
   hub_state: hubState,
 } as const;

@@ -14,11 +14,19 @@ t.test("an artifact of another signer is refused, however genuine", async (t) =>
     await host.refusesArtifact(t, artifact, { code: "signer_untrusted" });
   });
 
+  await t.test("also when several keys are pinned, of which any may sign", async (t) => {
+    const pinned = [host.signer.publicKey, forgedSigner().publicKey];
+    const layout = layoutOf(host.root);
+    const decide = (offered: Uint8Array) => trustedSigner(layout, "project-prj_0123456789", { pinned }, offered);
+    for (const key of pinned) t.strictSame((await decide(key)).publicKey, key);
+    await t.rejects(decide(stranger.publicKey), { code: "signer_untrusted" });
+  });
+
   await t.test("when everybody could have signed it: with the pinned public key as the private one", async (t) => {
     const seed = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), host.signer.publicKey]);
     const privateKey = createPrivateKey({ key: seed, format: "der", type: "pkcs8" });
     const publicKey = createPublicKey(privateKey).export({ format: "der", type: "spki" }).subarray(-32);
-    const pinned = { pinned: host.signer.publicKey };
+    const pinned = { pinned: [host.signer.publicKey] };
     await t.rejects(trustedSigner(layoutOf(host.root), "project-prj_0123456789", pinned, publicKey), {
       code: "signer_untrusted",
       message: /signed with the pinned public key as a private one/,

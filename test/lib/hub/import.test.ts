@@ -154,18 +154,18 @@ t.test("an import ends with its client, with the hub, and when its source host d
   const host = { shape: "github", origin: source.origin } as const;
   const hub = await startWithPlugin(t, { sourceHosts: [host], drainTimeoutMs: 100 });
   await register(hub);
-  const begun = async () => {
+  const begun = async (): Promise<Promise<unknown>[]> => {
     while (dripping === undefined) await delay(5);
     const { socket } = dripping;
     dripping = undefined;
-    return once(socket!, "close");
+    return [once(socket!, "close")];
   };
   const leaving = new AbortController();
   const headers = { "x-api-key": hub.adminKey, "content-type": "application/json" };
   const body = JSON.stringify({ version: "1.0.0", repo: "acme/tide@v1.0.0" });
   const left = fetch(`${hub.url}${PLUGINS}/tide/import`, { method: "POST", headers, body, signal: leaving.signal });
-  const given = begun();
-  setTimeout(() => leaving.abort(), 100);
+  const [given] = await begun();
+  leaving.abort();
   await t.rejects(left);
   await given;
   while ((await storedFiles(hub)).length > 0) await delay(5);
@@ -180,8 +180,7 @@ t.test("an import ends with its client, with the hub, and when its source host d
 
   dripping = undefined;
   const cut = importTide(hub);
-  const ended = begun();
-  while (source.asked.length < 3) await delay(5);
+  const [ended] = await begun();
   await hub.hub.close();
   await t.rejects(cut);
   await ended;

@@ -206,7 +206,7 @@ t.test("a private target is seen by its owner, granted owners and administrators
   const sees = async (key: string | null) => {
     const detail = await hub.call("GET", `${PLUGINS}/mine`, { key });
     const list = await hub.call("GET", PLUGINS, { key });
-    const listed = (list.body.items as { slug: string }[]).some(({ slug }) => slug === "mine");
+    const listed = list.status === 200 && (list.body.items as { slug: string }[]).some(({ slug }) => slug === "mine");
     t.equal(listed, detail.status === 200, "list and detail agree");
     if (key !== null) t.equal((await hub.call("GET", `${PLUGINS}/mine/install`, { key })).status, detail.status);
     return detail.status === 200;
@@ -243,9 +243,9 @@ t.test("lists and searches come in pages, in slug order", async (t) => {
   await createPlugin(hub, "a-service", "service");
   await hub.call("PATCH", `${PLUGINS}/zeta`, { json: { description: "Reads the TIDE, 100% of it" } });
   const search = async (q: string) =>
-    (
-      (await hub.call("GET", `${PLUGINS}?q=${encodeURIComponent(q)}`, { key: null })).body.items as { slug: string }[]
-    ).map(({ slug }) => slug);
+    ((await hub.call("GET", `${PLUGINS}?q=${encodeURIComponent(q)}`)).body.items as { slug: string }[]).map(
+      ({ slug }) => slug,
+    );
   t.strictSame(await search(""), ["alpha", "tide-alarm", "tide-table", "under_score", "zeta"]);
   t.strictSame(await search("Tide"), ["tide-alarm", "tide-table", "zeta"]);
   t.strictSame(await search("100%"), ["zeta"]);

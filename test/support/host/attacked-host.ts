@@ -155,7 +155,7 @@ export async function attackedHost(t: Test): Promise<AttackedHost> {
         projectId: project.id,
         version,
         deploymentCredential: project.credential,
-        trust: { pinned: signer.publicKey },
+        trust: { pinned: [signer.publicKey] },
         timeoutMs: 10_000,
         ...source,
       });

@@ -59,7 +59,7 @@ export async function deltaFleet(t: Test) {
       projectId: project.id,
       version,
       deploymentCredential: project.credential,
-      trust: { pinned: publicKeyOf(SEED) },
+      trust: { pinned: [publicKeyOf(SEED)] },
       ...more,
     });
     const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const }, allowDowngrade: true };

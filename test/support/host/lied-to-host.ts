@@ -50,7 +50,7 @@ export async function liedToHost(t: Test, tls?: LyingHubOptions["tls"]): Promise
         projectId: PROJECT,
         version: "latest",
         deploymentCredential: CREDENTIAL,
-        trust: { pinned: signer.publicKey },
+        trust: { pinned: [signer.publicKey] },
         timeoutMs,
       });
       return deploy(source, { projectRoot: root, hostId: "host-1", supervisor: { name: "none" } }, () => {});

@@ -21,7 +21,7 @@ const source = projectSource({
   ...options,
   version: "latest",
   timeoutMs: 5_000,
-  trust: { pinned: parsePublicKey(options.publicKey, "key") },
+  trust: { pinned: [parsePublicKey(options.publicKey, "key")] },
 });
 const result = await deploy(
   source,

@@ -4,7 +4,12 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
-import { generateSigner, parsePrivateKey, parsePublicKey } from "../../../../lib/artifact/signatures/key-files.ts";
+import {
+  generateSigner,
+  parsePrivateKey,
+  parsePublicKey,
+  parsePublicKeys,
+} from "../../../../lib/artifact/signatures/key-files.ts";
 import type { SealiftError } from "../../../../lib/contract/errors.ts";
 import { needs } from "../../../support/programs/optional.ts";
 
@@ -123,4 +128,23 @@ t.test("generateSigner leaves no private key behind when a public key stands in 
   const folder = t.testdir({ "signer.pub": "somebody's" });
   await t.rejects(generateSigner(folder), { code: "usage" });
   await t.rejects(stat(join(folder, "signer.key")), { code: "ENOENT" });
+});
+
+t.test("a file may hold several public keys: PEM blocks, or one a line with comments", async (t) => {
+  const other = Buffer.from(publicKeyOf(randomBytes(32)));
+  const pem = (key: Buffer) => {
+    const der = Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), key]);
+    return createPublicKey({ key: der, format: "der", type: "spki" })
+      .export({ format: "pem", type: "spki" })
+      .toString();
+  };
+  const expected = [PUBLIC, other].map((key) => Uint8Array.from(key));
+  for (const text of [
+    pem(PUBLIC) + pem(other),
+    `# the laptop\n${PUBLIC.toString("hex")}\n\n${other.toString("base64")} # CI\r\n`,
+  ])
+    t.strictSame(parsePublicKeys(Buffer.from(text), "pins.pub"), expected);
+  t.strictSame(parsePublicKeys(PUBLIC, "raw"), [Uint8Array.from(PUBLIC)]);
+  for (const bad of ["", "# nothing\n", `${PUBLIC.toString("hex")}\nno key\n`])
+    t.throws(() => parsePublicKeys(Buffer.from(bad), "pins.pub"), { code: "key_file_invalid" });
 });

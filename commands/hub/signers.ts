@@ -1,0 +1,207 @@
+import { Command, Option } from "clipanion";
+import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import { usageError } from "../../lib/contract/errors.ts";
+import type { SignerRecord } from "../../lib/contract/surfaces/signers.ts";
+import { connection } from "../../lib/options/connection.ts";
+import { signerAddition, signerEnd, signerRotation } from "../../lib/options/signers.ts";
+import { withOptions } from "../shell/base.ts";
+import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+import { managed } from "./managed.ts";
+
+const PROJECT = { required: true, name: "PROJECT" } as const;
+const KEY = { required: true, name: "KEY" } as const;
+
+/** The key that a word or file holds, in hexadecimal. */
+async function keyFrom(text: string): Promise<string> {
+  const { publicKeyFrom } = await import("../shell/signer.ts");
+  return Buffer.from(await publicKeyFrom(text, "KEY")).toString("hex");
+}
+
+const signersOf = (client: DevkeysClient, project: string): Promise<SignerRecord[]> =>
+  Array.fromAsync(client.listSigners(project));
+
+export class SignerList extends withOptions(connection) {
+  static override paths = [["signer", "list"]];
+  static override listed = () => ["public_key", "name", "state", "added_at", "added_by", "reason"];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "List the signers that may publish a project",
+    examples: [["Who signs it", "$0 signer list harbour"]],
+  });
+
+  project = Option.String(PROJECT);
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    const signers = await signersOf(client, await idOf(this.project));
+    if (this.json) {
+      for (const signer of signers) this.print.event({ event: "signer", ...signer });
+      return this.done({ count: signers.length });
+    }
+    const { tableLines, timeText } = await import("../shell/output/table.ts");
+    const columns = [
+      { title: "KEY", of: ({ public_key: key }: SignerRecord) => key },
+      { title: "NAME", of: ({ name }: SignerRecord) => name },
+      { title: "STATE", of: ({ state }: SignerRecord) => state },
+      { title: "ADDED", of: ({ added_at: at, added_by: by }: SignerRecord) => `${timeText(at)} by ${by}` },
+    ];
+    for (const line of tableLines(columns, signers, this.isForPeople)) this.print.line(line);
+    if (signers.length === 0) this.note("No signer is registered: whoever may publish signs with any key.");
+    return this.done({});
+  }
+}
+
+export class SignerAdd extends withOptions(signerAddition) {
+  static override paths = [["signer", "add"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Let a key sign what is published to a project",
+    details: `
+      From the first signer on, the hub refuses publications of all other keys. Hosts still decide by the keys that they
+      pin (\`--signer-public-key\`). A retired signer may be added again, a revoked one not.
+    `,
+    examples: [["Register the key of CI", "$0 signer add harbour signer.pub --name ci"]],
+  });
+
+  project = Option.String(PROJECT);
+  key = Option.String(KEY);
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    const signer = await client.addSigner(await idOf(this.project), await keyFrom(this.key), this.options.name);
+    this.note(`${signer.public_key} may sign ${this.project}.`);
+    return this.done({ signer });
+  }
+}
+
+abstract class SignerEnd extends withOptions(signerEnd) {
+  project = Option.String(PROJECT);
+  key = Option.String(KEY);
+  protected abstract readonly how: "retire" | "revoke";
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    const id = await idOf(this.project);
+    const signer = await client.endSigner(id, await keyFrom(this.key), this.how, this.options.reason);
+    this.note(`${signer.public_key} is ${signer.state}, and signs nothing more for ${this.project}.`);
+    const isLast = (await signersOf(client, id)).every(({ state }) => state !== "active");
+    if (isLast) this.note("No active signer is left: nobody can publish before `sealift signer add`.");
+    return this.done({ signer });
+  }
+}
+
+export class SignerRetire extends SignerEnd {
+  static override paths = [["signer", "retire"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Retire a signer: it publishes nothing more",
+    examples: [["After a rotation", "$0 signer retire harbour old.pub"]],
+  });
+
+  protected readonly how = "retire";
+}
+
+export class SignerRevoke extends SignerEnd {
+  static override paths = [["signer", "revoke"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Revoke a signer for good, such as a stolen one",
+    details: `
+      The hub refuses what it signs from now on. Hosts that pin the key go on trusting it: take it out of their pins, and
+      yank versions that you did not publish.
+    `,
+    examples: [["A laptop was stolen", '$0 signer revoke harbour laptop.pub --reason "stolen on Monday"']],
+  });
+
+  protected readonly how = "revoke";
+}
+
+export class SignerRotate extends withOptions(signerRotation) {
+  static override paths = [["signer", "rotate"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Replace a project's signer in the order that breaks no host",
+    details: `
+      With \`--out\`, makes a key pair and registers it beside the old one. Pin both on every host, publish a version
+      with the new key, and run the command with \`--finish\` and the new key: it retires the other signers once every
+      host of the fleet runs a version that the new key has signed, and says which hosts do not.
+    `,
+    examples: [
+      ["Begin", "$0 signer rotate harbour --out keys-2027"],
+      ["End", "$0 signer rotate harbour --finish keys-2027/signer.pub"],
+    ],
+  });
+
+  project = Option.String(PROJECT);
+
+  override async run(): Promise<number> {
+    const { out, finish } = this.options;
+    if ((out === undefined) === (finish === undefined))
+      throw usageError("usage", "Give --out FOLDER to begin a rotation, or --finish KEY to end it.");
+    const { client, called } = await managed(this.options);
+    const { id, slug } = await called(this.project);
+    if (out !== undefined) return this.#begin(client, id, out);
+    const key = await keyFrom(finish!);
+    const signers = (await signersOf(client, id)).filter(({ state }) => state === "active");
+    if (!signers.some(({ public_key: known }) => known === key))
+      throw usageError("usage", `${key} is no active signer of ${this.project}.`, {
+        hint: "Begin with `sealift signer rotate PROJECT --out FOLDER`, or `sealift signer add`.",
+      });
+    const late = await this.#lateHosts(client, { id, slug, key });
+    if (late.length > 0)
+      throw usageError(
+        "usage",
+        `${late.length} hosts do not run a version that ${key} has signed: ${shortList(late)}.`,
+        {
+          hint: "Deploy one there with both keys pinned, or `sealift fleet forget` hosts that are gone; then run this again.",
+        },
+      );
+    const others = signers.filter(({ public_key: known }) => known !== key);
+    for (const { public_key: old } of others) {
+      await client.endSigner(id, old, "retire", `replaced by ${key}`);
+      this.note(`${old} is retired. Take it out of the hosts' pins.`);
+    }
+    return this.done({ signer: key, retired: others.map(({ public_key: old }) => old) });
+  }
+
+  async #begin(client: DevkeysClient, id: string, out: string): Promise<number> {
+    const { generateSigner } = await import("../../lib/artifact/signatures/key-files.ts");
+    const { publicKey, publicKeyFile, privateKeyFile } = await generateSigner(out);
+    // A register that is empty would refuse the old key from now on.
+    const known = new Set((await signersOf(client, id)).map(({ public_key: key }) => key));
+    const latest = await latestSigner(client, id);
+    if (latest !== undefined && !known.has(latest)) await client.addSigner(id, latest);
+    const signer = await client.addSigner(id, publicKey);
+    this.note(`${publicKey} may sign ${this.project} from now on, beside the old key.`);
+    this.note(`1. Pin both on every host: --signer-public-key OLD --signer-public-key ${publicKeyFile}`);
+    this.note(`2. Publish a version with --signing-key-file ${privateKeyFile}`);
+    this.note(`3. When all hosts run it: sealift signer rotate ${this.project} --finish ${publicKeyFile}`);
+    return this.done({ signer, private_key_file: privateKeyFile, public_key_file: publicKeyFile });
+  }
+
+  /** Hosts whose version another key has signed, or whose version is not known. */
+  async #lateHosts(client: DevkeysClient, project: { id: string; slug: string; key: string }): Promise<string[]> {
+    const { readFleet } = await import("../../lib/client/fleet.ts");
+    const signed = new Set<string>();
+    for await (const { version, signer_public_key: signer } of client.listVersions(project.id))
+      if (signer !== null && Buffer.from(signer, "base64").toString("hex") === project.key) signed.add(version);
+    const target = { kind: "project", slug: project.slug } as const;
+    const { hosts } = await readFleet(target, hubConnection(this.options, DEPLOY_TIMEOUT_MS));
+    const late: string[] = [];
+    for await (const { host_id: host, running_version: running } of hosts)
+      if (typeof running === "string" && !signed.has(running)) late.push(host);
+    return late;
+  }
+}
+
+/** The key that has signed the latest version, in hexadecimal. */
+async function latestSigner(client: DevkeysClient, id: string): Promise<string | undefined> {
+  for await (const { is_latest: isLatest, signer_public_key: signer } of client.listVersions(id))
+    if (isLatest && signer !== null) return Buffer.from(signer, "base64").toString("hex");
+  return undefined;
+}
+
+const SHOWN = 10;
+
+const shortList = (names: readonly string[]): string =>
+  names.length > SHOWN ? `${names.slice(0, SHOWN).join(", ")} and ${names.length - SHOWN} more` : names.join(", ");

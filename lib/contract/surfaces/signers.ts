@@ -1,0 +1,31 @@
+import * as z from "zod";
+
+/** The register of a project's signers (docs/contract/keys.md#signers). */
+
+/** An Ed25519 public key in hexadecimal. */
+export const signerKey = z
+  .string()
+  .regex(/^[0-9a-fA-F]{64}$/, "must be a public key: 64 hexadecimal digits")
+  .transform((text) => text.toLowerCase());
+
+export const addSignerRequest = z.strictObject({
+  public_key: signerKey,
+  /** What people call the key, such as the machine that holds it. */
+  name: z.string().max(255).optional(),
+});
+export const endSignerRequest = z.strictObject({ reason: z.string().min(1).max(1024).nullish() });
+
+export const signerRecord = z.object({
+  public_key: z.string(),
+  name: z.string(),
+  state: z.enum(["active", "retired", "revoked"]),
+  added_at: z.string(),
+  /** The owner of the key that did it. */
+  added_by: z.string(),
+  retired_at: z.string().nullable(),
+  retired_by: z.string().nullable(),
+  revoked_at: z.string().nullable(),
+  revoked_by: z.string().nullable(),
+  reason: z.string().nullable(),
+});
+export type SignerRecord = z.infer<typeof signerRecord>;
