@@ -1,5 +1,5 @@
 import { Command, Option } from "clipanion";
-import type { OpenedFile } from "../../lib/artifact/project/open-file.ts";
+import type { OpenedFile } from "../../lib/artifact/delta/open-file.ts";
 import { opening } from "../../lib/options/publish.ts";
 import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
@@ -33,7 +33,7 @@ export class OpenArtifact extends withOptions(opening) {
 
   override async run(): Promise<number> {
     const [{ openFile, readOpeningKeys }, { publicKeyFrom }] = await Promise.all([
-      import("../../lib/artifact/project/open-file.ts"),
+      import("../../lib/artifact/delta/open-file.ts"),
       import("../shell/signer.ts"),
     ]);
     const { signerPublicKey, signature, dekFile, base, out } = this.options;

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { writeOpeningKeys } from "../artifact/delta/open-file.ts";
 import type { Limits } from "../artifact/limits.ts";
 import { GrowingFile } from "../artifact/project/growing-file.ts";
-import { writeOpeningKeys } from "../artifact/project/open-file.ts";
 import { listProject, type Project, type ProjectOptions, readProject } from "../artifact/project/project-tree.ts";
 import { type SealedArtifact, sealListed, sealProject } from "../artifact/project/seal.ts";
 import type { HubConnection } from "../client/hub-connection.ts";

@@ -4,9 +4,10 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { comparePaths } from "../artifact/tree/compare-paths.ts";
-import { readLineBatches } from "../artifact/tree/read-lines.ts";
 import type { FileEntry } from "../artifact/tree/file-table.ts";
+import { readLineBatches } from "../artifact/tree/read-lines.ts";
 import type { TargetName } from "../contract/target.ts";
+import { paceBuffers } from "../support/buffer-pacing.ts";
 import { missing, statsOf } from "../support/files.ts";
 import type { Layout } from "./layout.ts";
 import { standing } from "./links.ts";
@@ -70,8 +71,10 @@ export async function writeContents(folder: string, options: ContentsOptions): P
   // A string that all lines are added to would keep each of them in memory until it is written.
   const piece = Buffer.allocUnsafeSlow(PIECE_BYTES + MAX_LINE_BYTES);
   let used = 0;
+  const pace = paceBuffers("rows");
   const flush = async (): Promise<void> => {
     await list.writeFile(piece.subarray(0, used));
+    pace(used);
     used = 0;
   };
   for (const path of filesBelow(folder, kept)) {

@@ -24,7 +24,7 @@ interface Pace {
  *   full one frees.
  * - `tokens`: records that a parser makes of a fleet's text. Nothing of them lives long enough to be found in use
  *   twice.
- * - `rows`: rows of a fleet, their members and their text, counted by the characters of the text.
+ * - `rows`: lines and rows of long lists, their members and their text, counted by the characters of the text.
  */
 const PACES = {
   bytes: { intervalBytes: 3 * MIB, fullEvery: 32, weight: 1 },

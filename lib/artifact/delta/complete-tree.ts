@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { paceBuffers } from "../../support/buffer-pacing.ts";
 import { Turns } from "../../support/turns.ts";
 import type { ArtifactThread } from "../thread/artifact-thread.ts";
 import { NewFile } from "../tree/new-file.ts";
@@ -33,6 +34,8 @@ export interface CompleteOptions {
 /** Files that one thread copies at a time: the cost of some files, so that both threads end at about the same time. */
 const BATCH_BYTES = 1024 * 1024;
 const FILE_COST_BYTES = 16 * 1024;
+/** Characters of the paths and the digest of a file that is copied, about. */
+const FILE_TEXT = 256;
 /** Batches that wait at the second thread, so that it is never without work. */
 const BATCHES_AHEAD = 2;
 
@@ -79,6 +82,7 @@ class Completion {
   readonly #options: CompleteOptions;
   readonly #copier = new FileCopier();
   readonly #turns: Turns;
+  readonly #pace = paceBuffers("rows");
   readonly #buffer = Buffer.allocUnsafeSlow(LARGE_FILE_BYTES);
   #batch = new CopyList();
   #batchBytes = 0;
@@ -130,6 +134,7 @@ class Completion {
     this.#batchBytes = 0;
     if (this.#sent.size < BATCHES_AHEAD) this.#send(batch);
     else batch.date(this.#plan.files, this.#copier.copy(batch));
+    this.#pace(batch.paths.length * FILE_TEXT);
     await this.#turns.now();
     if (this.#failure !== undefined) throw this.#failure;
   }

@@ -1,11 +1,12 @@
-import { checkDigests } from "../project/open.ts";
 import type { Manifest } from "../../contract/files/manifest.ts";
 import type { Limits } from "../limits.ts";
+import { checkDigests } from "../project/open.ts";
 import { comparePaths } from "../tree/compare-paths.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { type Listed, listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
 import {
+  checkSizeOfLines,
   type DeltaHeader,
   deltaInvalid,
   type DeltaLine,
@@ -17,7 +18,6 @@ import {
   pathOfLine,
   type PutLine,
   readDeltaLines,
-  checkSizeOfLines,
 } from "./delta-lines.ts";
 import { listingDigest } from "./listing-digest.ts";
 

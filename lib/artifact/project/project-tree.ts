@@ -19,8 +19,8 @@ import type { Limits } from "../limits.ts";
 import type { MemberList } from "../tree/member-list.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
-import type { TreeEntries } from "../tree/tree-listing.ts";
 import { indexTree } from "../tree/tree-index.ts";
+import type { TreeEntries } from "../tree/tree-listing.ts";
 
 export interface ProjectOptions {
   projectId: string;

@@ -1,8 +1,8 @@
-import type { Job } from "../thread/artifact-thread.ts";
 import type { Limits } from "../limits.ts";
+import type { Job } from "../thread/artifact-thread.ts";
+import { readRing, type Ring } from "../thread/ring.ts";
 import type { FileColumns } from "../tree/file-table.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
-import { readRing, type Ring } from "../thread/ring.ts";
 import { TarReader } from "./tar-reader.ts";
 
 export interface UnpackJob extends Job {

@@ -1,12 +1,12 @@
 import { constants, createZstdDecompress, type ZstdDecompress } from "node:zlib";
 import { artifactError, asSealiftError, SealiftError } from "../../contract/errors.ts";
 import { freeBuffer } from "../../support/buffer-pacing.ts";
-import { ArtifactThread } from "../thread/artifact-thread.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
+import { ArtifactThread } from "../thread/artifact-thread.ts";
+import { newRing, RingWriter } from "../thread/ring.ts";
 import { FileTable } from "../tree/file-table.ts";
 import { exceeded } from "../tree/safe-path.ts";
 import type { TreeListing } from "../tree/tree-listing.ts";
-import { newRing, RingWriter } from "../thread/ring.ts";
 import type { UnpackedTree, UnpackJob } from "./unpack-loop.ts";
 import { FrameWalker, MAX_WINDOW_LOG } from "./zstd-frame.ts";
 

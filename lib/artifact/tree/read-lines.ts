@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import { artifactError } from "../../contract/errors.ts";
+import { paceBuffers } from "../../support/buffer-pacing.ts";
 
 const NEWLINE = 10;
 /** Bytes that are read at once: each time costs a round trip to the thread pool. */
@@ -61,11 +62,14 @@ export async function* readLineBatches(path: string, maxLineBytes: number): Asyn
 /** Reads a file. Each piece is a view of memory that the next one may overwrite. */
 async function* piecesOf(path: string): AsyncGenerator<Buffer> {
   await using file = await open(path);
+  const pace = paceBuffers("rows");
   const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
   for (;;) {
     const { bytesRead } = await file.read(buffer, 0, READ_BYTES);
     if (bytesRead === 0) return;
-    for (let at = 0; at < bytesRead; at += PIECE_BYTES)
+    for (let at = 0; at < bytesRead; at += PIECE_BYTES) {
       yield buffer.subarray(at, Math.min(at + PIECE_BYTES, bytesRead));
+      pace(PIECE_BYTES);
+    }
   }
 }

@@ -4,8 +4,8 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import t from "tap";
+import { openFile, readOpeningKeys, writeOpeningKeys } from "../../../../lib/artifact/delta/open-file.ts";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
-import { openFile, readOpeningKeys, writeOpeningKeys } from "../../../../lib/artifact/project/open-file.ts";
 import {
   forgedArtifact,
   forgedFrame,

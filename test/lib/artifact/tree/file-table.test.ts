@@ -2,8 +2,8 @@ import { hash } from "node:crypto";
 import fc from "fast-check";
 import t from "tap";
 import { comparePaths } from "../../../../lib/artifact/tree/compare-paths.ts";
-import { FileTable } from "../../../../lib/artifact/tree/file-table.ts";
 import type { FileEntry } from "../../../../lib/artifact/tree/file-table.ts";
+import { FileTable } from "../../../../lib/artifact/tree/file-table.ts";
 import { listedInOrder } from "../../../../lib/artifact/tree/tree-listing.ts";
 
 const fileOf = (path: string, index: number): FileEntry => ({

@@ -8,13 +8,13 @@ import type { Manifest } from "../../contract/files/manifest.ts";
 import { base64Of } from "../../contract/surfaces/deploy.ts";
 import { missing, writeFileAtomic } from "../../support/files.ts";
 import { readChunks } from "../../support/read-chunks.ts";
-import { readBaseFolder } from "../delta/base-folder.ts";
-import { type DeltaFacts, describeDelta } from "../delta/describe-delta.ts";
-import { openDelta } from "../delta/open-delta.ts";
 import { DEK_BYTES, type Limits } from "../limits.ts";
+import { openArtifact, readManifest } from "../project/open.ts";
+import type { SealedArtifact } from "../project/seal.ts";
 import { Ed25519Verifier } from "../signatures/ed25519.ts";
-import { openArtifact, readManifest } from "./open.ts";
-import type { SealedArtifact } from "./seal.ts";
+import { readBaseFolder } from "./base-folder.ts";
+import { type DeltaFacts, describeDelta } from "./describe-delta.ts";
+import { openDelta } from "./open-delta.ts";
 
 /** The keys that open an artifact kept with `--output`: `FILE.json`, mode 0600. */
 const openingKeys = z.object({ dek: base64Of(32), signature: base64Of(64), signer_public_key: base64Of(32) });
