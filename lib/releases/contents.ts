@@ -71,7 +71,7 @@ export async function writeContents(folder: string, options: ContentsOptions): P
   // A string that all lines are added to would keep each of them in memory until it is written.
   const piece = Buffer.allocUnsafeSlow(PIECE_BYTES + MAX_LINE_BYTES);
   let used = 0;
-  const pace = paceBuffers("rows");
+  const pace = paceBuffers("lines");
   const flush = async (): Promise<void> => {
     await list.writeFile(piece.subarray(0, used));
     pace(used);

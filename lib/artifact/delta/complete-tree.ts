@@ -82,7 +82,7 @@ class Completion {
   readonly #options: CompleteOptions;
   readonly #copier = new FileCopier();
   readonly #turns: Turns;
-  readonly #pace = paceBuffers("rows");
+  readonly #pace = paceBuffers("lines");
   readonly #buffer = Buffer.allocUnsafeSlow(LARGE_FILE_BYTES);
   #batch = new CopyList();
   #batchBytes = 0;

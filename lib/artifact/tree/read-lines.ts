@@ -62,7 +62,7 @@ export async function* readLineBatches(path: string, maxLineBytes: number): Asyn
 /** Reads a file. Each piece is a view of memory that the next one may overwrite. */
 async function* piecesOf(path: string): AsyncGenerator<Buffer> {
   await using file = await open(path);
-  const pace = paceBuffers("rows");
+  const pace = paceBuffers("lines");
   const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
   for (;;) {
     const { bytesRead } = await file.read(buffer, 0, READ_BYTES);
