@@ -18,12 +18,8 @@ const rooms = {
   agent: [...base, "artifact", "client", "releases"],
   runtime: [...base, "artifact", "releases", "sdk"],
   publisher: [...base, "artifact", "client"],
-  models: [...base, "client", "agent"],
-  tui: [...base, "client", "agent", "models"],
-  commands: [
-    ...[...base, "artifact", "client", "publisher", "releases", "hub", "agent", "runtime", "models", "tui"],
-    "options",
-  ],
+  tui: [...base, "client", "agent"],
+  commands: [...[...base, "artifact", "client", "publisher", "releases", "hub", "agent", "runtime", "tui"], "options"],
   bin: ["commands", "support"],
 };
 

@@ -3,9 +3,16 @@ import type { FleetHost } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
-import { isHeld, isStale, lastHeard, runningVersion } from "../../lib/contract/surfaces/host-record.ts";
+import {
+  isHeld,
+  isStale,
+  lastHeard,
+  runningVersion,
+  shownVersion,
+  triedVersion,
+  troubleOf,
+} from "../../lib/contract/surfaces/host-record.ts";
 import { parseTarget, type Target, targetText } from "../../lib/contract/target.ts";
-import { shownVersion, triedVersion, troubleOf } from "../../lib/models/fleet.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { fleet } from "../../lib/options/watch.ts";
 import { printable } from "../../lib/support/printable.ts";

@@ -155,13 +155,14 @@ const observed = (emit: EmitWatch, observe: EmitWatch | undefined): EmitWatch =>
 
 /** The renderer's events, of which systemd hears the sum: readiness, and how the targets are. */
 async function telling(notifier: Notifier, lines: EmitWatch): Promise<EmitWatch> {
-  const { summaryOf, WatchModel } = await import("../../lib/models/watch.ts");
-  const model = new WatchModel();
+  const { summaryOf, TargetStates } = await import("../../lib/agent/watch/target-state.ts");
+  const targets = new TargetStates();
   return (event) => {
     lines(event);
     if (event.event === "fetch.progress") return;
-    model.apply(event, Date.now());
-    if (event.event === "watch.started") notifier.ready(summaryOf(model));
-    else notifier.status(summaryOf(model));
+    targets.apply(event, Date.now());
+    const summary = summaryOf([...targets].map(([, facts]) => facts));
+    if (event.event === "watch.started") notifier.ready(summary);
+    else notifier.status(summary);
   };
 }

@@ -15,6 +15,8 @@ export class Status extends withOptions(host) {
       running_version: true,
       running_since: true,
       latest_version: true,
+      state: true,
+      state_since: true,
       releases: true,
       disk: true,
       quarantine: true,
@@ -79,6 +81,9 @@ function factsOf(status: TargetStatus) {
     running_version: running?.version ?? null,
     running_since: runningSince,
     latest_version: latest,
+    // As a running watch tells it, in its dashboard and its metrics.
+    state: status.watch?.is ?? null,
+    state_since: status.watch?.since ?? null,
     releases: releases.map(({ name, version, created_at, bytes, running }) => ({
       ...{ name, version, created_at, bytes, running },
     })),
@@ -104,6 +109,7 @@ function linesOf(status: TargetStatus, target: string, words: Words): string[] {
   ];
   const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(11)} ${text}`);
   if (latest !== null && latest !== running?.version) say("latest", latest);
+  if (status.watch !== undefined) say("watch", `${status.watch.is} since ${timeText(status.watch.since)}`);
   if (others.length > 0) say("kept", others.map(({ version }) => version).join(", "));
   if (settings["host_id"] !== undefined) say("deployed", settingsText(settings));
   if (releases.length > 0) say("disk", diskText(releases, disk, words));

@@ -9,7 +9,7 @@ import { currentName, listReleases, type Release } from "../releases/release.ts"
 import { unsentNames } from "./reports/files.ts";
 import { readReports } from "./reports/report.ts";
 import { type Pin, readPin } from "./watch/pin.ts";
-import { WatchMemory } from "./watch/state.ts";
+import { WatchMemory, type WatchState } from "./watch/state.ts";
 
 /** A kept release with the bytes of its files, as if it shared none. */
 export interface KeptRelease extends Release {
@@ -33,6 +33,8 @@ export interface TargetStatus {
   pin: Pin | null;
   /** The version that waits for a person's consent to its rights. */
   heldRights: HeldRights | null;
+  /** The state that a running watch told last, and since when. */
+  watch: WatchState["state"];
   /** The last answer of the hub that a watch remembers. */
   latest: string | null;
   lastReport: LocalReport | undefined;
@@ -50,7 +52,7 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
     readReports(layout, target, 1),
     unsentNames(layout, target),
   ]);
-  const { paused, latest } = watch;
+  const { paused, latest, state } = watch;
   const running = releases.find((release) => release.running);
   const switched = deployed?.ran.findLast(({ release }) => release === running?.name);
   const heldRights = (await readHeldRights(layout, target, running?.name)) ?? null;
@@ -60,6 +62,7 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
     runningSince: switched?.at ?? running?.created_at ?? null,
     settings: deployed?.settings ?? {},
     latest: latest?.version ?? null,
+    watch: state,
     unsentReports: unsent.length,
   };
 }

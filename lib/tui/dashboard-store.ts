@@ -1,5 +1,5 @@
 import type { WatchEvent } from "../agent/watch/events.ts";
-import { type PastDeployment, WatchModel } from "../models/watch.ts";
+import { type PastDeployment, WatchModel } from "./watch-model.ts";
 import { Pictures } from "./pictures.ts";
 
 /** Takes the loop's events in as they come, and has pictures of them made. */

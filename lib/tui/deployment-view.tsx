@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { sizeText } from "../agent/deployment/sentences.ts";
-import type { DeploymentModel, Stage, StepView } from "../models/deployment.ts";
-import type { TargetView } from "../models/watch.ts";
+import type { DeploymentModel, Stage, StepView } from "./deployment-model.ts";
+import type { TargetView } from "./watch-model.ts";
 import { clock } from "../support/local-time.ts";
 import { Line, type Part } from "./line.tsx";
 import { bar, fit, percent, span, spark, widthOf, wrap } from "./text.ts";

@@ -1,6 +1,8 @@
 import type { ReactNode } from "react";
-import { type HostRow, statusText, troubleOf } from "../models/fleet.ts";
-import { stateOf, type TargetView, type WatchModel } from "../models/watch.ts";
+import { stateOf } from "../agent/watch/target-state.ts";
+import { troubleOf } from "../contract/surfaces/host-record.ts";
+import { type HostRow, statusText } from "./fleet-model.ts";
+import type { TargetView, WatchModel } from "./watch-model.ts";
 import { Line, type Part, Title } from "./line.tsx";
 import type { Tab } from "./navigation.ts";
 import { moment, span, wrap } from "./text.ts";

@@ -1,6 +1,7 @@
 import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
-import { type FleetQuery, NOTHING } from "../models/fleet.ts";
+import { NOTHING } from "../contract/surfaces/host-record.ts";
+import type { FleetQuery } from "./fleet-model.ts";
 import type { List } from "./columns.ts";
 import { choosableIn } from "./columns-view.tsx";
 import { type DetailSubject, detailText } from "./detail-view.tsx";

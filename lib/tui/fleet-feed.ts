@@ -4,7 +4,7 @@ import { type FleetHost, type FleetMark, readFleet } from "../client/fleet.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import type { Target } from "../contract/target.ts";
-import type { FleetModel } from "../models/fleet.ts";
+import type { FleetModel } from "./fleet-model.ts";
 import { collectGarbage } from "../support/buffer-pacing.ts";
 import { printable } from "../support/printable.ts";
 

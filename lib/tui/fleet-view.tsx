@@ -1,12 +1,6 @@
 import type { ReactNode } from "react";
-import {
-  type FleetModel,
-  type FleetQuery,
-  type HostOrder,
-  type HostRow,
-  statusText,
-  troubleOf,
-} from "../models/fleet.ts";
+import { troubleOf } from "../contract/surfaces/host-record.ts";
+import { type FleetModel, type FleetQuery, type HostOrder, type HostRow, statusText } from "./fleet-model.ts";
 import { HIDDEN_AT_FIRST, placed, rowOf, titlesOf } from "./columns.ts";
 import { Line, type Part } from "./line.tsx";
 import { bar, count, fit, moment, percent } from "./text.ts";

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { EventLine, PastDeployment } from "../models/watch.ts";
+import type { EventLine, PastDeployment } from "./watch-model.ts";
 import { HIDDEN_AT_FIRST, placed, rowOf, titlesOf } from "./columns.ts";
 import { Line } from "./line.tsx";
 import { moment, span } from "./text.ts";

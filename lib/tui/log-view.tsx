@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { LogModel, ShownLine } from "../models/log.ts";
+import type { LogModel, ShownLine } from "./log-model.ts";
 import { Line, type Part, Title } from "./line.tsx";
 import { pieces, wrap } from "./text.ts";
 

@@ -1,6 +1,6 @@
 import type { Key } from "ink";
 import type { WatchAction } from "../agent/watch/events.ts";
-import { FLEET_FILTERS, type FleetFilter, HOST_ORDERS, type HostOrder } from "../models/fleet.ts";
+import { FLEET_FILTERS, type FleetFilter, HOST_ORDERS, type HostOrder } from "./fleet-model.ts";
 import { type ColumnName, HIDDEN_AT_FIRST } from "./columns.ts";
 
 export const TABS = ["deployment", "fleet", "history", "events"] as const;

@@ -1,6 +1,6 @@
 import { Box } from "ink";
 import type { ReactNode } from "react";
-import type { LogModel } from "../models/log.ts";
+import type { LogModel } from "./log-model.ts";
 import type { ColumnName, List } from "./columns.ts";
 import { choosableIn, ColumnsView } from "./columns-view.tsx";
 import { detailRows, type DetailSubject, DetailView } from "./detail-view.tsx";

@@ -1,6 +1,7 @@
 import { Box, Text } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
-import { stateOf, type TargetView } from "../models/watch.ts";
+import { stateOf } from "../agent/watch/target-state.ts";
+import type { TargetView } from "./watch-model.ts";
 import type { Confirmed, Navigation } from "./navigation.ts";
 import { useNavigation } from "./use-navigation.ts";
 import type { WatchDashboardProps } from "./watch-dashboard.tsx";

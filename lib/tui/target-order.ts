@@ -1,18 +1,6 @@
-import { stateOf, type TargetState, type TargetView } from "../models/watch.ts";
+import { stateOf, TARGET_STATES } from "../agent/watch/target-state.ts";
+import type { TargetView } from "./watch-model.ts";
 import type { TargetOrder } from "./navigation.ts";
-
-/** States by how much they want to be looked at, the most urgent first. */
-const URGENCY: readonly TargetState[] = [
-  "failing",
-  "held",
-  "deploying",
-  "queued",
-  "paused",
-  "starting",
-  "checking",
-  "unpublished",
-  "current",
-];
 
 const byName = (a: TargetView, b: TargetView): number => a.title.localeCompare(b.title) || (a.name < b.name ? -1 : 1);
 
@@ -24,6 +12,8 @@ export function orderTargets(targets: readonly TargetView[], order: TargetOrder)
     case "name":
       return targets.toSorted(byName);
     case "state":
-      return targets.toSorted((a, b) => URGENCY.indexOf(stateOf(a)) - URGENCY.indexOf(stateOf(b)) || byName(a, b));
+      return targets.toSorted(
+        (a, b) => TARGET_STATES.indexOf(stateOf(a)) - TARGET_STATES.indexOf(stateOf(b)) || byName(a, b),
+      );
   }
 }

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import type { HoldReason } from "../agent/watch/events.ts";
-import { stateOf, type TargetView } from "../models/watch.ts";
+import { stateOf } from "../agent/watch/target-state.ts";
+import type { TargetView } from "./watch-model.ts";
 import { HIDDEN_AT_FIRST, type Placed, placed, rowOf, titlesOf } from "./columns.ts";
 import { windowStart } from "./layout.ts";
 import { Line, type Part, Title } from "./line.tsx";
@@ -97,16 +98,17 @@ function stateCell(target: TargetView, width: number): Part {
     case "queued":
       return ["waiting for its turn", "busy"];
     case "held":
-      return [heldText(target.held!.reason), "attention"];
+      return [`${heldText(target.held!.reason)}${target.paused ? ", paused" : ""}`, "attention"];
     case "paused":
       return ["paused", "attention"];
     case "failing":
       return [`failing: ${target.error!.code}${width < ROOM_FOR_REASON ? "" : `, ${target.error!.message}`}`, "bad"];
+    case "pinned":
+      return [`pinned to ${target.pin}`, "attention"];
     case "current":
-      return [
-        target.latest === target.running ? "current" : "behind",
-        target.latest === target.running ? "good" : "busy",
-      ];
+      return ["current", "good"];
+    case "behind":
+      return ["behind", "busy"];
     case "unpublished":
       return ["nothing published yet", "quiet"];
     case "starting":

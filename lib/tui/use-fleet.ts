@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
 import type { HubConnection } from "../client/hub-connection.ts";
 import type { Target } from "../contract/target.ts";
-import { FleetModel } from "../models/fleet.ts";
+import { FleetModel } from "./fleet-model.ts";
 import { followFleet } from "./fleet-feed.ts";
 
 /** The fleet to read, and the way to its hub. */

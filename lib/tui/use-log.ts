@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "react";
-import { LogModel } from "../models/log.ts";
+import { LogModel } from "./log-model.ts";
 import { followLog, type LogSource } from "./log-feed.ts";
 
 /** The log of `source`, followed for as long as it is looked at; its programs end with it. */

@@ -1,7 +1,8 @@
 import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
-import type { FleetModel, FleetQuery } from "../models/fleet.ts";
-import { countStates, targetsText, type TargetView, type WatchModel } from "../models/watch.ts";
+import type { FleetModel, FleetQuery } from "./fleet-model.ts";
+import { countStates, targetsText } from "../agent/watch/target-state.ts";
+import type { TargetView, WatchModel } from "./watch-model.ts";
 import type { List } from "./columns.ts";
 import { choosableIn } from "./columns-view.tsx";
 import type { DashboardStore } from "./dashboard-store.ts";
@@ -193,13 +194,13 @@ const noteOf = (tab: Tab, target: TargetView | undefined): string =>
   (tab === "deployment" || tab === "fleet") && target !== undefined ? target.title : "";
 
 function factsOf(model: WatchModel): Part[] {
-  const counts = countStates(model);
+  const counts = countStates(model.targets.values());
   const looks = [
     ["deploying", "busy"],
     ["held", "attention"],
     ["failing", "bad"],
   ] as const;
-  const facts: Part[] = [[`  ${targetsText(model)}`]];
+  const facts: Part[] = [[`  ${targetsText(model.targets.size)}`]];
   for (const [state, look] of looks) if (counts.has(state)) facts.push([` · ${counts.get(state)} ${state}`, look]);
   if (model.stopping) facts.push([" · stopping", "attention"]);
   return facts;

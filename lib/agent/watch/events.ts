@@ -40,7 +40,15 @@ export type WatchEvent =
       title?: string;
     }
   | { event: "check.failed"; target: string; code: Code; message: string; failures: number }
-  | { event: "check.scheduled"; target: string; at: string; failures: number }
+  /** The end of a turn. `held`: why the version is not followed; `pin`: the version that a person keeps it at. */
+  | {
+      event: "check.scheduled";
+      target: string;
+      at: string;
+      failures: number;
+      held?: HoldReason | null;
+      pin?: string | null;
+    }
   | {
       event: "target.held";
       target: string;

@@ -5,6 +5,7 @@ import type { TargetName } from "../../contract/target.ts";
 import { readJsonFile, writeJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { removeTemporaries } from "../../releases/leftovers.ts";
+import { TARGET_STATES } from "./target-state.ts";
 
 const watchState = z.object({
   v: z.literal(1),
@@ -18,6 +19,8 @@ const watchState = z.object({
       yanked: z.array(z.string()),
     })
     .nullable(),
+  /** The state that a watch told last, while one runs. */
+  state: z.object({ is: z.enum(TARGET_STATES), since: z.string() }).optional(),
 });
 /**
  * The memory of the loop about a target across restarts. Running versions and quarantine are read from the project root

@@ -2,16 +2,15 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT } from "../../contract/codes.ts";
 import { asSealiftError } from "../../contract/errors.ts";
-import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
+import type { TargetName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { readQuarantine, releaseLeft } from "../../releases/quarantine.ts";
 import { deploy } from "../deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
-import { decide, type Decision, HELD } from "./decide.ts";
-import type { DeploymentQueue } from "./deployment-queue.ts";
-import type { EmitWatch, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
+import { decide, type Decision } from "./decide.ts";
+import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
 import { goBack } from "./go-back.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
 import { readPin } from "./pin.ts";
@@ -19,22 +18,11 @@ import { recoverTarget } from "./recovery.ts";
 import { nextDelay } from "./schedule.ts";
 import { awaitingConsent, describeTarget, isDamaged, runningVersion, versionsRun } from "./standing.ts";
 import { WatchMemory } from "./state.ts";
-import type { WatchTarget } from "./target.ts";
+import { StateRecord } from "./state-record.ts";
+import type { LoopContext, WatchTarget } from "./target.ts";
 import { titleOf } from "./title.ts";
-import { doneEvent, type TurnResult } from "./turn.ts";
+import { doneEvent, heldTurn, type TurnResult } from "./turn.ts";
 import { WatchedRoot } from "./watched-root.ts";
-
-/** The context that all loops of one watch share. */
-export interface LoopContext {
-  deployments: DeploymentQueue;
-  /** Runs a poll when its hub has a free place: a thousand targets do not ask at once. */
-  polling: <T>(hub: string, poll: () => Promise<T>) => Promise<T>;
-  emit: EmitWatch;
-  /** Returns the loop of another target in the same project root. */
-  supervisorOf: (layout: Layout, target: TargetName) => SupervisorChoice | undefined;
-  /** From 0 to 1. */
-  random: () => number;
-}
 
 /** The endless turns of one target: ask, decide, deploy, wait. Nothing but its signal ends them. */
 export class TargetLoop implements AsyncDisposable {
@@ -42,21 +30,26 @@ export class TargetLoop implements AsyncDisposable {
   readonly #source: Source;
   readonly #root: WatchedRoot;
   readonly #memory: WatchMemory;
+  readonly #record: StateRecord;
   #target: WatchTarget;
   #asked: "redeploy" | "retry" | undefined;
   #failures = 0;
   #retryAfterMs: number | undefined;
   #announced: string | undefined;
+  /** Why the version is not followed, and where a person keeps it, by the last decision. */
+  #held: HoldReason | null = null;
+  #pin: string | null = null;
   /** Whether the running release is damaged: looked at once when the loop starts, as after a power cut. */
   #damaged: boolean | undefined;
   #nudge = new AbortController();
 
   constructor(target: WatchTarget, context: LoopContext) {
     this.#target = target;
-    this.#context = context;
     this.#source = target.source("latest");
     this.#root = new WatchedRoot(target.options.projectRoot);
     this.#memory = new WatchMemory(this.#root, this.#source.target);
+    this.#record = new StateRecord(this.#memory);
+    this.#context = { ...context, emit: this.#record.hearing(context.emit) };
   }
 
   get name(): string {
@@ -83,13 +76,16 @@ export class TargetLoop implements AsyncDisposable {
     return true;
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#root[Symbol.asyncDispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#record.end();
+    await this.#root[Symbol.asyncDispose]();
   }
 
   /** The target as it stands, read from disk. */
-  describe(): Promise<WatchedTarget> {
-    return describeTarget(this.#target, this.#source, this.#layout, this.#memory);
+  async describe(): Promise<WatchedTarget> {
+    const described = await describeTarget(this.#target, this.#source, this.#layout, this.#memory);
+    this.#record.begin(described);
+    return described;
   }
 
   /**
@@ -98,7 +94,7 @@ export class TargetLoop implements AsyncDisposable {
    */
   async run(signal: AbortSignal, dropped: AbortSignal): Promise<void> {
     const ending = AbortSignal.any([signal, dropped]);
-    await using _root = this.#root;
+    await using _loop: AsyncDisposable = this;
     // If the root is refused, each check says so.
     const refusal = await this.#root.enter(this.#target.options).catch(asSealiftError);
     if (refusal === undefined) await this.#memory.begin();
@@ -113,7 +109,8 @@ export class TargetLoop implements AsyncDisposable {
         this.#context.random(),
       );
       const at = new Date(Date.now() + delay).toISOString();
-      this.#context.emit({ event: "check.scheduled", target: this.name, at, failures: this.#failures });
+      const standing = { failures: this.#failures, held: this.#held, pin: this.#pin };
+      this.#context.emit({ event: "check.scheduled", target: this.name, at, ...standing });
       await sleep(delay, undefined, { signal: AbortSignal.any([ending, this.#nudge.signal]) }).catch(() => {});
     }
   }
@@ -229,12 +226,14 @@ export class TargetLoop implements AsyncDisposable {
 
   async #decide(): Promise<Decision> {
     const { paused, latest } = await this.#memory.read();
+    this.#pin = (await readPin(this.#layout, this.#source.target))?.version ?? null;
+    this.#held = null;
     return decide({
       running: await runningVersion(this.#layout, this.#source.target),
       latest: latest ?? { version: null, identity: null, yanked: [] },
       quarantine: await readQuarantine(this.#layout, this.#source.target),
       paused,
-      pin: (await readPin(this.#layout, this.#source.target))?.version ?? null,
+      pin: this.#pin,
       damaged: (this.#damaged ??= await isDamaged(this.#layout, this.#source.target)),
       allowDowngrade: this.#target.options.allowDowngrade ?? false,
       ran: await versionsRun(this.#layout, this.#source.target),
@@ -246,16 +245,12 @@ export class TargetLoop implements AsyncDisposable {
   /** Says once why a version is not followed, not at every check. */
   #hold({ version, reason, message, rights }: Extract<Decision, { do: "hold" }>): TurnResult {
     this.#asked = undefined;
+    this.#held = reason;
     const key = `${reason} ${version} ${message}`;
     const held: WatchEvent = { event: "target.held", target: this.name, version, reason, message };
     if (this.#announced !== key) this.#context.emit(rights === undefined ? held : { ...held, rights });
     this.#announced = key;
-    const result = { target: this.name, outcome: "held" as const, version };
-    // A pause is somebody's wish; the others are what somebody should look at.
-    if (reason === "paused") return { ...result, exitCode: EXIT.done };
-    const { target } = this.#source;
-    const error = HELD[reason](`${this.name}: ${message}`, { target: targetText(targetOfName(target)), version });
-    return { ...result, exitCode: error.exitCode, error };
+    return heldTurn(this.name, this.#source.target, { version, reason, message });
   }
 
   async #deploy(version: string, signal: AbortSignal, dropped: AbortSignal | undefined): Promise<TurnResult> {

@@ -3,10 +3,15 @@ import type { HubConnection } from "../../client/hub-connection.ts";
 import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { SealiftError } from "../../contract/errors.ts";
 import { baseUrl, type MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import type { TargetName } from "../../contract/target.ts";
 import { isDowngrade } from "../../contract/versions.ts";
+import type { Layout } from "../../releases/layout.ts";
 import type { DeployOptions } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
+import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Latest } from "./decide.ts";
+import type { DeploymentQueue } from "./deployment-queue.ts";
+import type { EmitWatch } from "./events.ts";
 
 /** The answer to one poll: nothing new, or what is latest now, and what a later poll says to hear only of changes. */
 export type Polled = { changed: false } | { changed: true; latest: Latest; etag: string | null };
@@ -31,6 +36,18 @@ export interface WatchTarget {
   /** The origin of a version. */
   source: (version: string) => Source;
   options: Omit<DeployOptions, "signal" | "reinstall">;
+}
+
+/** The context that all loops of one watch share. */
+export interface LoopContext {
+  deployments: DeploymentQueue;
+  /** Runs a poll when its hub has a free place: a thousand targets do not ask at once. */
+  polling: <T>(hub: string, poll: () => Promise<T>) => Promise<T>;
+  emit: EmitWatch;
+  /** Returns the loop of another target in the same project root. */
+  supervisorOf: (layout: Layout, target: TargetName) => SupervisorChoice | undefined;
+  /** From 0 to 1. */
+  random: () => number;
 }
 
 /** ETags with the hub that they are of: a target may move to another one, which may use the same. */

@@ -1,7 +1,9 @@
-import type { ExitCode } from "../../contract/codes.ts";
+import { EXIT, type ExitCode } from "../../contract/codes.ts";
 import type { SealiftError } from "../../contract/errors.ts";
+import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
 import type { DeployResult } from "../deployment/run.ts";
-import type { WatchEvent } from "./events.ts";
+import { HELD } from "./decide.ts";
+import type { HoldReason, WatchEvent } from "./events.ts";
 
 /** The end of one turn: what `--once` and the back-off need to know. */
 export interface TurnResult {
@@ -10,6 +12,19 @@ export interface TurnResult {
   version: string | null;
   exitCode: ExitCode;
   error?: SealiftError;
+}
+
+/** Returns the end of a turn that followed no version. @param name of the target in events */
+export function heldTurn(
+  name: string,
+  target: TargetName,
+  { version, reason, message }: { version: string; reason: HoldReason; message: string },
+): TurnResult {
+  const result = { target: name, outcome: "held" as const, version };
+  // A pause is somebody's wish; the others are what somebody should look at.
+  if (reason === "paused") return { ...result, exitCode: EXIT.done };
+  const error = HELD[reason](`${name}: ${message}`, { target: targetText(targetOfName(target)), version });
+  return { ...result, exitCode: error.exitCode, error };
 }
 
 /** The event that ends a deployment or a rollback of a target. @param startedAt by `performance.now()` */

@@ -1,8 +1,8 @@
 import { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, WatchAction } from "./events.ts";
 import { HubSlots } from "./hub-slots.ts";
-import type { WatchTarget } from "./target.ts";
-import { type LoopContext, TargetLoop } from "./target-loop.ts";
+import type { LoopContext, WatchTarget } from "./target.ts";
+import { TargetLoop } from "./target-loop.ts";
 import type { TurnResult } from "./turn.ts";
 
 /** Polls of one hub that are under way at one time. */

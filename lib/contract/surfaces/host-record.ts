@@ -2,12 +2,15 @@ import type { DeploymentStatus } from "./reports.ts";
 
 // Apart from the schemas, so that a command that shows records, and `--help`, load none.
 
-/** Returns the version that a host runs by its record: null when none does, undefined when nobody knows. */
-export function runningVersion(record: {
+/** The part of a host's record that tells what runs. */
+interface HostVersions {
   version: string;
   status: DeploymentStatus;
   running_version?: string | null | undefined;
-}): string | null | undefined {
+}
+
+/** Returns the version that a host runs by its record: null when none does, undefined when nobody knows. */
+export function runningVersion(record: HostVersions): string | null | undefined {
   if (record.running_version !== undefined) return record.running_version;
   return record.status === "success" ? record.version : undefined;
 }
@@ -39,3 +42,27 @@ export const HELD_RIGHTS = "held: rights: ";
 /** True for the record of a host that holds the version until a person consents. */
 export const isHeld = ({ error_message: message }: { error_message?: string | null | undefined }): boolean =>
   message?.startsWith(HELD_RIGHTS) === true;
+
+/** In place of a version, where none runs. */
+export const NOTHING = "none";
+
+/** Returns the version that a host runs, as it is shown and counted. */
+export function shownVersion(host: HostVersions): string {
+  const running = runningVersion(host);
+  return running === undefined ? `${host.version} (failed)` : (running ?? NOTHING);
+}
+
+/** Returns the version whose deployment failed, where something else is shown as running. */
+export const triedVersion = (host: HostVersions): string | null =>
+  host.status === "success" || runningVersion(host) === undefined ? null : host.version;
+
+/** Returns the failure of a host in one line, with the version that was tried. */
+export const troubleOf = ({
+  tried,
+  error,
+  held,
+}: {
+  tried: string | null;
+  error: string | null;
+  held: boolean;
+}): string => (tried === null || held ? (error ?? "") : `${tried} failed${error === null ? "" : `: ${error}`}`);

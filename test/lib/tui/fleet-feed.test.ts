@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
-import { FleetModel } from "../../../lib/models/fleet.ts";
+import { FleetModel } from "../../../lib/tui/fleet-model.ts";
 import { followFleet } from "../../../lib/tui/fleet-feed.ts";
 
 t.test(

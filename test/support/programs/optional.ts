@@ -35,6 +35,7 @@ export const OPTIONAL = {
   "mkfs.btrfs": from("btrfs-progs"),
   "mkfs.xfs": from("xfsprogs", "-V"),
   openssl: from("openssl", "version"),
+  promtool: from("prometheus"),
   python3: from("python3"),
   "redis-server": from("redis-server"),
   strace: from("strace", "-V"),

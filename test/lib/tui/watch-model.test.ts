@@ -1,6 +1,7 @@
 import t from "tap";
 import type { WatchEvent } from "../../../lib/agent/watch/events.ts";
-import { stateOf, WatchModel } from "../../../lib/models/watch.ts";
+import { stateOf } from "../../../lib/agent/watch/target-state.ts";
+import { WatchModel } from "../../../lib/tui/watch-model.ts";
 
 const target = "plugin:tides";
 

@@ -1,12 +1,12 @@
 import type { FleetHost } from "../client/fleet.ts";
-import { isHeld, isStale, runningVersion, STALE_MS } from "../contract/surfaces/host-record.ts";
+import { isHeld, isStale, shownVersion, STALE_MS, triedVersion } from "../contract/surfaces/host-record.ts";
 import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
 import { printable } from "../support/printable.ts";
 
 /** A host as it is kept: a fleet may have a hundred thousand of them. */
 export interface HostRow {
   id: string;
-  /** The version that runs, {@link NOTHING}, or the tried one marked as failed when nobody knows. */
+  /** The version that runs, `none`, or the tried one marked as failed when nobody knows. */
   version: string;
   /** The version that did not come to run, beside what runs. */
   tried: string | null;
@@ -43,26 +43,9 @@ export interface VersionShare {
   failing: number;
 }
 
-/** In place of a version, where none runs. */
-export const NOTHING = "none";
-
-/** The version that a host runs, as it is shown and counted. */
-export function shownVersion(host: FleetHost): string {
-  const running = runningVersion(host);
-  return running === undefined ? `${host.version} (failed)` : (running ?? NOTHING);
-}
-
-/** Returns the version whose deployment failed, where something else is shown as running. */
-export const triedVersion = (host: FleetHost): string | null =>
-  host.status === "success" || runningVersion(host) === undefined ? null : host.version;
-
 /** Returns the word for how the last deployment of a host ended. */
 export const statusText = ({ status, held, stale }: Pick<HostRow, "status" | "held" | "stale">): string =>
   stale ? "stale" : held ? "held" : status === "rolled_back" ? "rolled back" : status;
-
-/** The failure of a host in one line, with the version that was tried. */
-export const troubleOf = ({ tried, error, held }: Pick<HostRow, "tried" | "error" | "held">): string =>
-  tried === null || held ? (error ?? "") : `${tried} failed${error === null ? "" : `: ${error}`}`;
 
 /** An error's text is shown in one line. */
 const ERROR_LENGTH = 300;

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { AgentEvent } from "../../../lib/agent/deployment/events.ts";
-import { DeploymentModel } from "../../../lib/models/deployment.ts";
+import { DeploymentModel } from "../../../lib/tui/deployment-model.ts";
 
 const outcome = (id: string, status: "done" | "failed" = "done", error: string | null = null): AgentEvent => ({
   event: "step.done",

@@ -1,5 +1,5 @@
 import t from "tap";
-import { Transfer } from "../../../lib/models/transfer.ts";
+import { Transfer } from "../../../lib/tui/transfer.ts";
 
 t.test("the speed is that of the last seconds, and tells the time that is left", async (t) => {
   const transfer = new Transfer();

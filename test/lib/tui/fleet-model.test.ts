@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import t from "tap";
 import type { FleetHost } from "../../../lib/client/fleet.ts";
-import { FleetModel, type FleetQuery, troubleOf } from "../../../lib/models/fleet.ts";
+import { troubleOf } from "../../../lib/contract/surfaces/host-record.ts";
+import { FleetModel, type FleetQuery } from "../../../lib/tui/fleet-model.ts";
 
 const ALL: FleetQuery = { search: "", filter: "all", latest: null };
 

@@ -1,0 +1,167 @@
+import type { HoldReason, WatchedTarget, WatchEvent } from "./events.ts";
+
+/** The states of a watched target, the one that most wants to be looked at first. */
+export const TARGET_STATES = [
+  "failing",
+  "held",
+  "deploying",
+  "queued",
+  "behind",
+  "paused",
+  "pinned",
+  "starting",
+  "checking",
+  "unpublished",
+  "current",
+] as const;
+export type TargetState = (typeof TARGET_STATES)[number];
+
+/** The facts of one target that its events tell. */
+export interface TargetFacts {
+  running: string | null;
+  latest: string | null;
+  paused: boolean;
+  /** The version that a person keeps it at. */
+  pin: string | null;
+  checking: boolean;
+  /** True once the hub has answered. */
+  checked: boolean;
+  /** When the hub last answered, in milliseconds since 1970. */
+  checkedAt: number | undefined;
+  queued: boolean;
+  deploying: boolean;
+  /** Turns that failed, one after the other. */
+  failures: number;
+  nextCheckAt: number | undefined;
+  held: { version: string; reason: HoldReason; message: string } | undefined;
+  /** The failure that no turn has made good yet. */
+  error: { code: string; message: string; by: "check" | "deployment" } | undefined;
+}
+
+/** The facts of a target that a watch begins with, or takes over after a reload. */
+export const factsAtStart = (
+  { running_version: running, latest_version: latest, paused }: WatchedTarget,
+  known?: TargetFacts,
+): TargetFacts => ({
+  ...{ pin: null, checking: false, checked: false, checkedAt: undefined, queued: false, deploying: false },
+  ...{ failures: 0, nextCheckAt: undefined, held: undefined, error: undefined },
+  ...known,
+  ...{ running, latest, paused },
+});
+
+/** Returns the facts of a target after one of its events. @param now milliseconds since 1970 */
+export function factsAfter(facts: TargetFacts, event: WatchEvent, now: number): TargetFacts {
+  switch (event.event) {
+    case "check.started":
+      return { ...facts, checking: true };
+    case "check.done": {
+      const { running_version: running, latest_version: latest } = event;
+      const error = facts.error?.by === "check" ? undefined : facts.error;
+      return { ...facts, checking: false, checked: true, checkedAt: now, running, latest, error };
+    }
+    case "check.failed": {
+      const { failures, code, message } = event;
+      return { ...facts, checking: false, queued: false, failures, error: { code, message, by: "check" } };
+    }
+    // The end of a turn: what it says holds until the next one.
+    case "check.scheduled": {
+      const { failures, held = null, pin = null } = event;
+      return {
+        ...{ ...facts, checking: false, queued: false, failures, pin, nextCheckAt: Date.parse(event.at) },
+        held: held === null ? undefined : facts.held,
+        error: failures === 0 ? undefined : facts.error,
+      };
+    }
+    case "target.held": {
+      const { version, reason, message } = event;
+      // A deployment that was held for its rights has told the same as its error.
+      const error = reason === "rights" ? undefined : facts.error;
+      return { ...facts, queued: false, held: { version, reason, message }, error };
+    }
+    case "target.paused":
+    case "target.resumed":
+      return { ...facts, paused: event.event === "target.paused" };
+    case "action.asked":
+      return event.action === "redeploy" || event.action === "retry" ? { ...facts, held: undefined } : facts;
+    case "deploy.queued":
+      return { ...facts, queued: true };
+    case "deploy.started":
+      // A rollback leaves held what was held.
+      return {
+        ...{ ...facts, queued: false, deploying: true, error: undefined },
+        held: event.rollback === true ? facts.held : undefined,
+      };
+    case "deploy.done": {
+      const { outcome, version, code, message } = event;
+      const running = outcome === "deployed" || outcome === "unchanged" ? version : facts.running;
+      const error = code === null ? undefined : { code, message: message ?? code, by: "deployment" as const };
+      return { ...facts, queued: false, deploying: false, running, error };
+    }
+    default:
+      return facts;
+  }
+}
+
+/** Returns the one word that stands for a target. */
+export function stateOf(facts: TargetFacts): TargetState {
+  if (facts.deploying) return "deploying";
+  if (facts.queued) return "queued";
+  if (facts.held !== undefined && facts.held.reason !== "paused") return "held";
+  if (facts.paused) return "paused";
+  if (facts.error !== undefined) return "failing";
+  if (facts.pin !== null) return "pinned";
+  if (!facts.checked) return facts.checking ? "checking" : "starting";
+  if (facts.latest === null) return "unpublished";
+  return facts.latest === facts.running ? "current" : "behind";
+}
+
+/** Tells whether a new version is not followed, for whatever reason: a pause, a pin, or a version that is held. */
+export const isHeldBack = ({ held, paused, pin }: TargetFacts): boolean => held !== undefined || paused || pin !== null;
+
+/** The targets of a watch with their facts, as the sum of the loop's events. */
+export class TargetStates {
+  readonly #targets = new Map<string, TargetFacts>();
+
+  /** @param now milliseconds since 1970 */
+  apply(event: WatchEvent, now: number): void {
+    if (event.event === "watch.started") {
+      const known = new Map(this.#targets);
+      this.#targets.clear();
+      for (const target of event.targets)
+        this.#targets.set(target.target, factsAtStart(target, known.get(target.target)));
+      return;
+    }
+    const facts = "target" in event ? this.#targets.get(event.target) : undefined;
+    if (facts !== undefined) this.#targets.set((event as { target: string }).target, factsAfter(facts, event, now));
+  }
+
+  get size(): number {
+    return this.#targets.size;
+  }
+
+  [Symbol.iterator](): IterableIterator<[target: string, facts: TargetFacts]> {
+    return this.#targets.entries();
+  }
+}
+
+/** Counts the targets in each state. */
+export function countStates(targets: Iterable<TargetFacts>): ReadonlyMap<TargetState, number> {
+  const counts = new Map<TargetState, number>();
+  for (const target of targets) {
+    const state = stateOf(target);
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Returns `3 targets`. */
+export const targetsText = (size: number): string => `${size} target${size === 1 ? "" : "s"}`;
+
+/** Returns the states of all targets in one line: `3 targets, 1 deploying, 1 held`. */
+export function summaryOf(targets: readonly TargetFacts[]): string {
+  const counts = countStates(targets);
+  const told = (["deploying", "queued", "held", "failing", "paused", "pinned"] as const).filter((state) =>
+    counts.has(state),
+  );
+  return [targetsText(targets.length), ...told.map((state) => `${counts.get(state)} ${state}`)].join(", ");
+}

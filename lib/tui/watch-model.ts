@@ -1,0 +1,136 @@
+import type { AgentEvent } from "../agent/deployment/events.ts";
+import type { WatchedTarget, WatchEvent } from "../agent/watch/events.ts";
+import { watchSentences } from "../agent/watch/sentences.ts";
+import { factsAfter, factsAtStart, stateOf, type TargetFacts } from "../agent/watch/target-state.ts";
+import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
+import { printable } from "../support/printable.ts";
+import { DeploymentModel } from "./deployment-model.ts";
+
+/** Events and past deployments that are kept to look back at. */
+const EVENTS_KEPT = 500;
+const HISTORY_KEPT = 500;
+
+export interface TargetView extends TargetFacts {
+  name: string;
+  /** The name for people: a project's own once a release tells it, else `name`. */
+  title: string;
+  kind: WatchedTarget["kind"];
+  slug: string;
+  projectRoot: string;
+  intervalMs: number;
+  /** The deployment in progress, or else the last one. */
+  deployment: DeploymentModel | undefined;
+}
+
+export interface EventLine {
+  at: number;
+  target: string | undefined;
+  text: string;
+  bad: boolean;
+}
+
+export interface PastDeployment {
+  target: string;
+  at: number;
+  version: string | null;
+  status: DeploymentStatus | "unchanged";
+  durationMs: number;
+  code: string | null;
+  message: string | null;
+}
+
+/** The state that the dashboard shows: the sum of the loop's events. It decides nothing. */
+export class WatchModel {
+  readonly targets = new Map<string, TargetView>();
+  readonly events: EventLine[] = [];
+  /** Newest first. */
+  readonly history: PastDeployment[] = [];
+  stopping = false;
+  readonly #sentence = watchSentences();
+
+  /** @param past deployments of earlier runs, from their reports */
+  constructor(past: readonly PastDeployment[] = []) {
+    this.history.push(...past.toSorted((a, b) => b.at - a.at).slice(0, HISTORY_KEPT));
+  }
+
+  /** @param now milliseconds since 1970 */
+  apply(event: WatchEvent, now: number): void {
+    this.#line(event, now);
+    if (event.event === "watch.started") return this.#start(event.targets);
+    if (event.event === "watch.stopping") {
+      this.stopping = true;
+      return;
+    }
+    if (!("target" in event)) return;
+    const target = this.targets.get(event.target);
+    if (target === undefined) return;
+    const running = target.running;
+    Object.assign(target, factsAfter(target, shown(event), now));
+    switch (event.event) {
+      case "check.done":
+        if (event.title !== undefined) target.title = printable(event.title);
+        break;
+      case "deploy.started": {
+        const version = event.rollback === true ? "rollback" : event.requested_version;
+        target.deployment = new DeploymentModel(version, running, now);
+        break;
+      }
+      case "deploy.done":
+        this.#done(target, event, now);
+        break;
+      default:
+        target.deployment?.apply(event as AgentEvent, now);
+    }
+  }
+
+  get deploying(): TargetView[] {
+    return [...this.targets.values()].filter((target) => stateOf(target) === "deploying");
+  }
+
+  #start(targets: readonly WatchedTarget[]): void {
+    const before = new Map(this.targets);
+    this.targets.clear();
+    for (const given of targets) {
+      const known = before.get(given.target);
+      this.targets.set(given.target, {
+        ...factsAtStart(given, known),
+        name: given.target,
+        title: printable(given.title ?? given.target),
+        kind: given.kind,
+        slug: given.slug,
+        projectRoot: given.project_root,
+        intervalMs: given.interval_ms,
+        deployment: known?.deployment,
+      });
+    }
+  }
+
+  #done(target: TargetView, event: Extract<WatchEvent, { event: "deploy.done" }>, now: number): void {
+    const { outcome, version, code, duration_ms: durationMs } = event;
+    const message = event.message === null ? null : printable(event.message);
+    target.deployment?.finish(outcome, message, now, code);
+    const status = outcome === "deployed" ? "success" : outcome;
+    this.history.unshift({ target: target.name, at: now, version, status, durationMs, code, message });
+    this.history.length = Math.min(this.history.length, HISTORY_KEPT);
+  }
+
+  #line(event: WatchEvent, at: number): void {
+    const text = this.#sentence(event);
+    if (text === undefined) return;
+    const bad =
+      event.event === "check.failed" ||
+      event.event === "warning" ||
+      event.event === "watch.warning" ||
+      event.event === "rollback.started" ||
+      (event.event === "deploy.done" && event.code !== null) ||
+      (event.event === "step.done" && event.outcome.status === "failed");
+    this.events.push({ at, target: "target" in event ? event.target : undefined, text: printable(text), bad });
+    if (this.events.length > EVENTS_KEPT) this.events.shift();
+  }
+}
+
+/** Returns an event whose message a terminal may show: it may be a hub's or a plugin's. */
+function shown(event: WatchEvent): WatchEvent {
+  if (!("message" in event) || event.message === null) return event;
+  return { ...event, message: printable(event.message) };
+}
