@@ -61,8 +61,10 @@ export class WatchCommand extends withOptions(watch) {
       const { deployments, failed } = await watchDashboard(
         definitions,
         { ...terminal, screenReader },
-        metrics?.observe,
+        { observe: metrics?.observe, reload: (watch, emit, take) => this.#reload(watch, emit, take) },
       );
+      // The last sentence for a screen reader has no line feed.
+      if (screenReader) this.print.line("");
       this.print.line(`${deployments} deployment${deployments === 1 ? "" : "s"}, ${failed} failed`);
       return EXIT.done;
     }
@@ -97,10 +99,16 @@ export class WatchCommand extends withOptions(watch) {
   }
 
   /** Takes the configuration over as it is now; one that is not valid changes nothing. */
-  async #reload(watch: Watch, emit: EmitWatch): Promise<void> {
+  async #reload(
+    watch: Watch,
+    emit: EmitWatch,
+    take: (definitions: readonly WatchedDefinition[]) => void = () => {},
+  ): Promise<void> {
     try {
       await this.resolve();
-      await watch.replace(await this.#definitions());
+      const definitions = await this.#definitions();
+      take(definitions);
+      await watch.replace(definitions);
     } catch (thrown) {
       const { message } = asSealiftError(thrown);
       emit({ event: "watch.warning", message: `The configuration was not taken over: ${message}` });

@@ -63,17 +63,21 @@ export class DeployPublish extends withOptions(publish) {
       emit: this.json ? sparing(this.print.event) : renderer(progress),
     };
     try {
-      return dryRun ? await this.#dryRun(build) : await this.#publish(build, () => progress.stop());
+      return dryRun
+        ? await this.#dryRun(build, () => progress.stop())
+        : await this.#publish(build, () => progress.stop());
     } finally {
       progress.stop();
     }
   }
 
-  async #dryRun(build: BuildOptions): Promise<number> {
+  async #dryRun(build: BuildOptions, endProgress: () => void): Promise<number> {
     const { buildProject, sizePublication } = await import("../../lib/publisher/publish-project.ts");
     const sending = await this.#sending();
     const project = await buildProject({ ...build, chunks: sending !== undefined });
     const sizes = sending && (await sizePublication(project, { ...build, ...sending }));
+    // The list goes to stdout, which may be the same terminal: the end of a bar erases a line there.
+    endProgress();
     const { tree, manifest } = project;
     const files = (): Iterable<SourceMember> => Iterator.from(tree.members).filter(({ type }) => type === "file");
     if (this.json) {

@@ -7,30 +7,26 @@ interface Column {
   size?: readonly [narrow: number, wide: number];
   /** Columns of the screen that a share has at the most. */
   most?: number;
-  /** A list is nothing without this one. */
-  always?: true;
 }
 
 /** The lists of the dashboards, with their columns in the order in which they are shown. */
 const LISTS = {
   targets: {
-    target: { title: "TARGET", most: 48, always: true },
+    target: { title: "TARGET", most: 48 },
     running: { title: "RUNNING", size: [11, 16] },
     latest: { title: "LATEST", size: [11, 16] },
     state: { title: "STATE" },
     next: { title: "NEXT CHECK", size: [10, 12] },
-    interval: { title: "INTERVAL", size: [8, 8] },
-    root: { title: "PROJECT ROOT" },
   },
   hosts: {
-    host: { title: "HOST", size: [26, 40], always: true },
+    host: { title: "HOST", size: [26, 40] },
     version: { title: "VERSION", size: [12, 20] },
     status: { title: "STATUS", size: [11, 11] },
     reported: { title: "REPORTED", size: [16, 16] },
     error: { title: "ERROR" },
   },
   history: {
-    when: { title: "WHEN", size: [16, 16], always: true },
+    when: { title: "WHEN", size: [16, 16] },
     target: { title: "TARGET", size: [18, 30] },
     version: { title: "VERSION", size: [8, 12] },
     outcome: { title: "OUTCOME", size: [11, 11] },
@@ -39,27 +35,8 @@ const LISTS = {
   },
 } as const satisfies Record<string, Record<string, Column>>;
 
-export type List = keyof typeof LISTS;
+type List = keyof typeof LISTS;
 type ColumnOf<L extends List> = keyof (typeof LISTS)[L] & string;
-/** A column of a list: `targets.running`. */
-export type ColumnName = `${List}.${string}`;
-
-/** Columns that are shown only when a person chooses them. */
-export const HIDDEN_AT_FIRST: ReadonlySet<ColumnName> = new Set<ColumnName>(["targets.interval", "targets.root"]);
-
-export const LIST_TITLES: Record<List, string> = {
-  targets: "Targets",
-  hosts: "Hosts of a fleet",
-  history: "Past deployments",
-};
-
-const columnsIn = (list: List): [string, Column][] => Object.entries<Column>(LISTS[list]);
-
-/** Returns the columns of a list that a person may hide, with their titles. */
-export const choosable = (list: List): { name: ColumnName; title: string }[] =>
-  columnsIn(list)
-    .filter(([, { always }]) => always !== true)
-    .map(([id, { title }]): { name: ColumnName; title: string } => ({ name: `${list}.${id}`, title }));
 
 /** A shown column and its columns of the screen. */
 export interface Placed<Id extends string = string> {
@@ -70,9 +47,9 @@ export interface Placed<Id extends string = string> {
 
 const WIDE = 120;
 
-/** Returns the columns of a list that are not hidden, with their widths on a line of `width` columns. */
-export function placed<L extends List>(list: L, hidden: ReadonlySet<string>, width: number): Placed<ColumnOf<L>>[] {
-  const shown = columnsIn(list).filter(([id]) => !hidden.has(`${list}.${id}`));
+/** Returns the columns of a list with their widths on a line of `width` columns. */
+export function placed<L extends List>(list: L, width: number): Placed<ColumnOf<L>>[] {
+  const shown = Object.entries<Column>(LISTS[list]);
   const fixed = ({ size }: Column): number | undefined => size?.[width >= WIDE ? 1 : 0];
   // Two columns for the marker, and a space between cells.
   let left = width - 2 - (shown.length - 1);

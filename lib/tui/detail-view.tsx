@@ -75,7 +75,7 @@ function targetParagraphs({ target, now }: DetailSubject): Paragraph[] {
   const found: Paragraph[] = [
     {
       heading: target.title === target.name ? target.name : `${target.title} (${target.name})`,
-      text: `${stateOf(target)}; runs ${target.running ?? "nothing"}, latest ${target.latest ?? "none"}; ${target.projectRoot}`,
+      text: `${stateOf(target)}${target.paused && stateOf(target) !== "paused" ? ", paused" : ""}; runs ${target.running ?? "nothing"}, latest ${target.latest ?? "none"}; ${target.projectRoot}`,
     },
   ];
   if (held !== undefined)

@@ -2,8 +2,6 @@ import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { NOTHING } from "../contract/surfaces/host-record.ts";
 import type { FleetQuery } from "./fleet-model.ts";
-import type { List } from "./columns.ts";
-import { choosableIn } from "./columns-view.tsx";
 import { type DetailSubject, detailText } from "./detail-view.tsx";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
 import { Footer, Header, TooSmall } from "./frame.tsx";
@@ -12,7 +10,7 @@ import { Line, Title } from "./line.tsx";
 import type { Navigation } from "./navigation.ts";
 import { overlayRows, type OverlaySubject, OverlayView } from "./overlay.tsx";
 import type { Pictures } from "./pictures.ts";
-import { copying } from "./terminal-modes.ts";
+import { copying } from "./clipboard.ts";
 import { useClock } from "./use-clock.ts";
 import { type FollowedFleet, useFleet } from "./use-fleet.ts";
 import { useNavigation } from "./use-navigation.ts";
@@ -28,9 +26,6 @@ export interface FleetDashboardProps {
 
 /** Rows of the list of fleets, when there is more than one. */
 const LISTED = 6;
-
-/** The lists whose columns can be chosen. */
-const CHOSEN_IN: readonly List[] = ["hosts"];
 
 /** Shows live who runs what, one fleet at a time. */
 export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboardProps): ReactNode {
@@ -72,7 +67,6 @@ export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboa
         at.overlay === undefined
           ? { rows: 0, page: 1 }
           : overlayRows({ overlay: at.overlay, subject: overlaid(at), width, height: height - 2 }),
-      columns: choosableIn(CHOSEN_IN),
       deploying: false,
       watching: false,
       paused: false,
@@ -84,9 +78,7 @@ export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboa
     return { target: undefined, tab: "fleet", model, hosts: fleet?.rows(queryOf(at)) ?? [], now };
   }
 
-  const overlaid = (at: Navigation): OverlaySubject => ({
-    ...{ detail: subjectAt(at), lists: CHOSEN_IN, hidden: at.hidden, watching: false },
-  });
+  const overlaid = (at: Navigation): OverlaySubject => ({ detail: subjectAt(at), watching: false });
 
   if (size.columns < SMALLEST.columns || size.rows < SMALLEST.rows) return <TooSmall {...size} />;
   const start = windowStart(names.indexOf(selected), listed, names.length);
@@ -116,7 +108,6 @@ export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboa
               fleet={fleet}
               query={query}
               searching={nav.searching}
-              hidden={nav.hidden}
               width={width}
               height={inner}
               scroll={nav.scroll.fleet}

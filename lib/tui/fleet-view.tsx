@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { troubleOf } from "../contract/surfaces/host-record.ts";
 import { type FleetModel, type FleetQuery, type HostOrder, type HostRow, statusText } from "./fleet-model.ts";
-import { HIDDEN_AT_FIRST, placed, rowOf, titlesOf } from "./columns.ts";
+import { placed, rowOf, titlesOf } from "./columns.ts";
 import { Line, type Part } from "./line.tsx";
 import { bar, count, fit, moment, percent } from "./text.ts";
 import type { Theme } from "./theme.ts";
@@ -10,8 +10,6 @@ interface Props {
   fleet: FleetModel | undefined;
   query: FleetQuery;
   searching: boolean;
-  /** Columns that are not shown. */
-  hidden?: ReadonlySet<string>;
   width: number;
   height: number;
   scroll: number;
@@ -29,7 +27,7 @@ export function hostRowsOf(fleet: FleetModel | undefined, height: number): numbe
 
 /** Shows who runs what: versions as bars, then the hosts, failing ones first. */
 export function FleetView(props: Props): ReactNode {
-  const { fleet, query, searching, hidden = HIDDEN_AT_FIRST, width, height, scroll, now } = props;
+  const { fleet, query, searching, width, height, scroll, now } = props;
   if (fleet === undefined)
     return <Line width={width} parts={[["  The fleet of a target is shown once one is selected.", "quiet"]]} />;
   if (!fleet.complete && fleet.size + fleet.stale === 0) {
@@ -37,7 +35,7 @@ export function FleetView(props: Props): ReactNode {
     return <Line width={width} parts={[waiting]} />;
   }
   const rows = fleet.rows(query);
-  const columns = placed("hosts", hidden, width);
+  const columns = placed("hosts", width);
   const page = hostRowsOf(fleet, height);
   const start = Math.min(scroll, Math.max(0, rows.length - page));
   return (

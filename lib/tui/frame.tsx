@@ -3,8 +3,9 @@ import type { ReactNode } from "react";
 import { clock, offset } from "../support/local-time.ts";
 import { SMALLEST } from "./layout.ts";
 import { Line, type Part } from "./line.tsx";
-import { KEYS, meant, type Navigation, type Overlay } from "./navigation.ts";
+import { type Confirmed, KEYS, type Navigation, type Overlay } from "./navigation.ts";
 import { fit, widthOf } from "./text.ts";
+import type { TargetView } from "./watch-model.ts";
 
 /** The first line: what this is, how things stand, and the time. */
 export function Header({
@@ -33,19 +34,34 @@ export function Header({
   );
 }
 
-/** The last line: the keys, or what is being asked. */
-export function Footer({ nav, watching, width }: { nav: Navigation; watching: boolean; width: number }): ReactNode {
-  if (nav.confirming === "redeploy" || nav.confirming === "rollback") {
-    const targets = meant(nav);
-    const what = targets.length === 1 ? targets[0]! : `${targets.length} targets`;
-    const asked = nav.confirming === "redeploy" ? `Redeploy ${what}?` : `Go back to the release before, with ${what}?`;
-    return <Line width={width} parts={[[` ${asked}  `, "attention"], ["y yes   any other key no"]]} />;
+/** The target that an action is meant for. */
+type Subject = Pick<TargetView, "title" | "running" | "latest">;
+
+/** Returns what is being asked, the name last: it is what a narrow screen cuts. */
+export function questionOf(confirming: Confirmed, subject: Subject | undefined): string {
+  const { title = "it", running = null, latest = null } = subject ?? {};
+  switch (confirming) {
+    case "redeploy":
+      return `Redeploy ${latest ?? "the latest version"} of ${title}?`;
+    case "rollback":
+      return `Go back from ${running ?? "nothing"} with ${title}?`;
+    case "quit":
+      return "A deployment is under way and will be undone. Quit?";
   }
-  if (nav.confirming === "quit") {
+}
+
+/** The last line: the keys, or what is being asked. */
+export function Footer(props: { nav: Navigation; subject?: Subject; watching: boolean; width: number }): ReactNode {
+  const { nav, subject, watching, width } = props;
+  if (nav.confirming !== undefined) {
+    const question = questionOf(nav.confirming, subject);
     return (
       <Line
         width={width}
-        parts={[[" A deployment is under way and will be undone. Quit?  ", "attention"], ["y yes   any other key no"]]}
+        parts={[
+          [" y yes, other keys no  ", "strong"],
+          [question, "attention"],
+        ]}
       />
     );
   }
@@ -64,7 +80,6 @@ const CLOSING: Record<Overlay["kind"], string> = {
   help: "Any key closes this.",
   detail: "j k PgUp PgDn scroll   y copy   Enter Esc close",
   log: "j k PgUp PgDn Home scroll   End goes on with what is written   l Esc close",
-  columns: "↑ ↓ select   Space shows or hides the column   v Esc close",
 };
 
 /** The keys that have room; the help has all of them. */

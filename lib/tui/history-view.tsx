@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import type { EventLine, PastDeployment } from "./watch-model.ts";
-import { HIDDEN_AT_FIRST, placed, rowOf, titlesOf } from "./columns.ts";
+import { placed, rowOf, titlesOf } from "./columns.ts";
 import { Line } from "./line.tsx";
 import { moment, span } from "./text.ts";
 import type { Theme } from "./theme.ts";
@@ -28,10 +28,9 @@ const itself = (target: string): string => target;
 const ROOM_FOR_SENTENCE = 24;
 
 /** Deployments, newest first. */
-export function HistoryView(props: Props<PastDeployment> & { hidden?: ReadonlySet<string> }): ReactNode {
-  const { rows, width, height, scroll, now, titleOf = itself, hidden = HIDDEN_AT_FIRST } = props;
+export function HistoryView({ rows, width, height, scroll, now, titleOf = itself }: Props<PastDeployment>): ReactNode {
   if (rows.length === 0) return <Line width={width} parts={[["  Nothing was deployed yet.", "quiet"]]} />;
-  const columns = placed("history", hidden, width);
+  const columns = placed("history", width);
   const page = height - 1;
   const start = Math.min(scroll, Math.max(0, rows.length - page));
   return (

@@ -1,7 +1,6 @@
 import type { Key } from "ink";
 import type { WatchAction } from "../agent/watch/events.ts";
 import { FLEET_FILTERS, type FleetFilter, HOST_ORDERS, type HostOrder } from "./fleet-model.ts";
-import { type ColumnName, HIDDEN_AT_FIRST } from "./columns.ts";
 
 export const TABS = ["deployment", "fleet", "history", "events"] as const;
 export type Tab = (typeof TABS)[number];
@@ -21,25 +20,18 @@ export interface Navigation {
   /** Keys go into the search. */
   searching: boolean;
   filter: FleetFilter;
-  /** Targets that actions are meant for, together; none means the selected one. */
-  marked: ReadonlySet<string>;
   order: TargetOrder;
   /** Shown in place of the lists and views. */
   overlay: Overlay | undefined;
-  /** Columns that are not shown. */
-  hidden: ReadonlySet<ColumnName>;
   /** The action that `y` confirms. */
   confirming: Confirmed | undefined;
   /** The order of the fleet's hosts. */
   hosts: HostOrder;
 }
 
-/**
- * The help; the details, with the rows scrolled away; the selected target's log, with the rows back from its end; the
- * columns to choose from, with the place of the one that Space toggles.
- */
+/** The help; the details, with the rows scrolled away; the selected target's log, with the rows back from its end. */
 export interface Overlay {
-  kind: "help" | "detail" | "log" | "columns";
+  kind: "help" | "detail" | "log";
   at: number;
 }
 
@@ -55,10 +47,8 @@ export const FIRST_VIEW: Navigation = {
   search: "",
   searching: false,
   filter: "all",
-  marked: new Set(),
   order: "listed",
   overlay: undefined,
-  hidden: HIDDEN_AT_FIRST,
   confirming: undefined,
   hosts: "failing",
 };
@@ -71,12 +61,10 @@ export interface Shown {
   page: number;
   /** The same of what is shown in place of the views, where the screen has room for such. */
   overlay?: { rows: number; page: number };
-  /** The columns that a person may choose. */
-  columns: readonly ColumnName[];
   deploying: boolean;
   /** Keys that act on targets do something; a fleet alone has none. */
   watching: boolean;
-  /** Whether the target is paused that actions are meant for first. */
+  /** Whether the selected target is paused. */
   paused: boolean;
 }
 
@@ -85,7 +73,7 @@ export interface Pressed {
   effect?: Effect;
 }
 
-export type Effect = { act: TargetAction; targets: readonly string[] } | { copy: true } | { quit: true };
+export type Effect = { act: TargetAction; target: string } | { copy: true } | { quit: true };
 
 /** The keys, for the help and the footer. */
 export const KEYS: readonly { keys: string; does: string; watching?: true; short?: string }[] = [
@@ -95,11 +83,9 @@ export const KEYS: readonly { keys: string; does: string; watching?: true; short
   { keys: "Enter", does: "all details in full; y copies them, Enter closes", short: "details" },
   { keys: "l", does: "the target's log, from its supervisor", watching: true, short: "log" },
   { keys: "j k PgUp PgDn Home End", does: "scroll the view" },
-  { keys: "Space", does: "mark it: actions are for all marked ones; Esc unmarks", watching: true },
   { keys: "s", does: "sort the targets: as listed, by state, by name", watching: true },
-  { keys: "v", does: "choose the columns of the lists" },
   { keys: "/", does: "search hosts, versions and errors; Esc clears", short: "search" },
-  { keys: "f", does: "filter the fleet: all, failing, not on the latest", short: "filter" },
+  { keys: "f", does: "filter the fleet: all, failing, not on the latest, stale", short: "filter" },
   { keys: "o", does: "order hosts: failing first, name, version, report" },
   { keys: "c", does: "check the hub now", watching: true, short: "check" },
   { keys: "r", does: "redeploy the latest version, even if it runs", watching: true, short: "redeploy" },
@@ -123,7 +109,7 @@ export function press(nav: Navigation, input: string, key: Partial<Key>, shown: 
     const by = key.upArrow ? -1 : 1;
     return { nav: shown.targets.length > 1 ? select(nav, by, shown) : scrolled(nav, by < 0 ? "k" : "j", {}, shown) };
   }
-  const acted = shown.watching ? (action(nav, input, shown.paused) ?? listing(nav, input, shown)) : undefined;
+  const acted = shown.watching ? (action(nav, input, shown.paused) ?? listing(nav, input)) : undefined;
   return acted ?? { nav: moved(nav, input, key, shown) };
 }
 
@@ -138,67 +124,39 @@ function confirmed(nav: Navigation, input: string): Pressed {
   const yes = input === "y" || (nav.confirming === "quit" && input === "q");
   if (!yes) return { nav: after };
   if (nav.confirming === "quit") return { nav: after, effect: { quit: true } };
-  const targets = meant(nav);
-  return targets.length === 0 ? { nav: after } : { nav: after, effect: { act: nav.confirming!, targets } };
-}
-
-/** Returns the targets that an action is meant for. */
-export function meant({ marked, selected }: Navigation): readonly string[] {
-  if (marked.size > 0) return [...marked];
-  return selected === undefined ? [] : [selected];
+  const { confirming, selected: target } = nav;
+  return target === undefined ? { nav: after } : { nav: after, effect: { act: confirming!, target } };
 }
 
 function opening(input: string, key: Partial<Key>, shown: Shown): Overlay["kind"] | undefined {
   if (shown.overlay === undefined) return undefined;
   if (input === "?") return "help";
-  if (input === "v") return "columns";
   if (input === "l" && shown.watching && shown.targets.length > 0) return "log";
   return key.return ? "detail" : undefined;
 }
-
-/** The key that opens each overlay closes it as well. */
-const OPENS: Partial<Record<Overlay["kind"], string>> = { log: "l", columns: "v" };
 
 function inOverlay(nav: Navigation, overlay: Overlay, input: string, key: Partial<Key>, shown: Shown): Pressed {
   const { kind, at } = overlay;
   const closed = { ...nav, overlay: undefined };
   if (kind === "help") return { nav: closed, ...(input === "q" && quitting(nav, shown)) };
-  if (key.return || key.escape || input === "q" || input === OPENS[kind]) return { nav: closed };
+  if (key.return || key.escape || input === "q" || (kind === "log" && input === "l")) return { nav: closed };
   if (kind === "detail" && input === "y") return { nav, effect: { copy: true } };
   const letter = key.upArrow ? "k" : key.downArrow ? "j" : input;
-  if (kind === "columns") return { nav: choosing(nav, at, letter, key, shown.columns) };
   // The newest line of a log is its last row.
   const offset = scrolledTo(at, kind === "log" ? 1 : -1, letter, key, shown.overlay ?? { rows: 0, page: 1 });
   return { nav: offset === undefined ? nav : { ...nav, overlay: { kind, at: offset } } };
 }
 
-function choosing(
-  nav: Navigation,
-  at: number,
-  input: string,
-  key: Partial<Key>,
-  columns: readonly ColumnName[],
-): Navigation {
-  if (input === " ") {
-    const hidden = new Set(nav.hidden);
-    if (!hidden.delete(columns[at]!)) hidden.add(columns[at]!);
-    return { ...nav, hidden };
-  }
-  const place = scrolledTo(at, -1, input, key, { rows: columns.length, page: 1 });
-  return place === undefined ? nav : { ...nav, overlay: { kind: "columns", at: place } };
-}
-
-/** The keys that change the list of targets itself. */
-function listing(nav: Navigation, input: string, shown: Shown): { nav: Navigation } | undefined {
-  if (input === " " && nav.selected !== undefined) {
-    const marked = new Set(nav.marked);
-    if (!marked.delete(nav.selected)) marked.add(nav.selected);
-    return { nav: select({ ...nav, marked }, 1, shown) };
-  }
+/** The key that sorts the list of targets. */
+function listing(nav: Navigation, input: string): { nav: Navigation } | undefined {
   if (input !== "s") return undefined;
   const order = TARGET_ORDERS[(TARGET_ORDERS.indexOf(nav.order) + 1) % TARGET_ORDERS.length]!;
   return { nav: { ...nav, order } };
 }
+
+/** Returns the place that a paste leads to: its first line is typed into an open search. */
+export const pasted = (nav: Navigation, text: string): Navigation =>
+  nav.searching ? typed(nav, text.split(/[\r\n]/, 1)[0]!, {}) : nav;
 
 function typed(nav: Navigation, input: string, key: Partial<Key>): Navigation {
   const top = { ...nav, scroll: { ...nav.scroll, fleet: 0 } };
@@ -212,13 +170,13 @@ function typed(nav: Navigation, input: string, key: Partial<Key>): Navigation {
 const ACTIONS: Readonly<Record<string, WatchAction>> = { c: "check", t: "retry" };
 
 function action(nav: Navigation, input: string, paused: boolean): Pressed | undefined {
-  const targets = meant(nav);
-  if (targets.length === 0) return undefined;
-  if (input === "p") return { nav, effect: { act: paused ? "resume" : "pause", targets } };
+  const { selected: target } = nav;
+  if (target === undefined) return undefined;
+  if (input === "p") return { nav, effect: { act: paused ? "resume" : "pause", target } };
   if (input === "r") return { nav: { ...nav, confirming: "redeploy" } };
   if (input === "b") return { nav: { ...nav, confirming: "rollback" } };
   const act = ACTIONS[input];
-  return act === undefined ? undefined : { nav, effect: { act, targets } };
+  return act === undefined ? undefined : { nav, effect: { act, target } };
 }
 
 function select(nav: Navigation, by: number, { targets }: Shown): Navigation {
@@ -237,7 +195,7 @@ function moved(nav: Navigation, input: string, key: Partial<Key>, shown: Shown):
     if (chosen !== undefined) return { ...nav, tab: chosen };
   }
   if (input === "/") return { ...nav, tab: "fleet", searching: true };
-  if (key.escape) return { ...nav, search: "", marked: new Set(), scroll: { ...nav.scroll, fleet: 0 } };
+  if (key.escape) return { ...nav, search: "", scroll: { ...nav.scroll, fleet: 0 } };
   if (input === "f") {
     const filter = FLEET_FILTERS[(FLEET_FILTERS.indexOf(nav.filter) + 1) % FLEET_FILTERS.length]!;
     return { ...nav, tab: "fleet", filter, scroll: { ...nav.scroll, fleet: 0 } };

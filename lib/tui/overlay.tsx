@@ -1,8 +1,6 @@
 import { Box } from "ink";
 import type { ReactNode } from "react";
 import type { LogModel } from "./log-model.ts";
-import type { ColumnName, List } from "./columns.ts";
-import { choosableIn, ColumnsView } from "./columns-view.tsx";
 import { detailRows, type DetailSubject, DetailView } from "./detail-view.tsx";
 import { Help } from "./frame.tsx";
 import { logPage, logRows, LogView } from "./log-view.tsx";
@@ -13,8 +11,6 @@ export interface OverlaySubject {
   detail: DetailSubject;
   /** The log that is being followed. */
   log?: LogModel | undefined;
-  lists: readonly List[];
-  hidden: ReadonlySet<ColumnName>;
   watching: boolean;
 }
 
@@ -32,14 +28,12 @@ export function overlayRows({ overlay, subject, width, height }: Place): Require
       return { rows: detailRows(subject.detail, width).length, page: height - 1 };
     case "log":
       return { rows: logRows(subject.log, overlay.at, width).length, page: logPage(subject.log, width, height) };
-    case "columns":
-      return { rows: choosableIn(subject.lists).length, page: 1 };
     case "help":
       return { rows: 0, page: height };
   }
 }
 
-/** Shows the help, the details, a log or the columns in place of a dashboard's lists and views. */
+/** Shows the help, the details, or a log in place of a dashboard's lists and views. */
 export function OverlayView(place: Place): ReactNode {
   return (
     <Box flexDirection="column" height={place.height} overflow="hidden">
@@ -57,7 +51,5 @@ function shown({ overlay, subject, width, height }: Place): ReactNode {
       return <DetailView rows={detailRows(subject.detail, width)} scroll={overlay.at} {...size} />;
     case "log":
       return <LogView title={subject.detail.target?.title ?? ""} log={subject.log} scroll={overlay.at} {...size} />;
-    case "columns":
-      return <ColumnsView lists={subject.lists} hidden={subject.hidden} at={overlay.at} {...size} />;
   }
 }

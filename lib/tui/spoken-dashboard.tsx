@@ -2,6 +2,7 @@ import { Box, Text } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { stateOf } from "../agent/watch/target-state.ts";
 import type { TargetView } from "./watch-model.ts";
+import { questionOf } from "./frame.tsx";
 import type { Confirmed, Navigation } from "./navigation.ts";
 import { useNavigation } from "./use-navigation.ts";
 import type { WatchDashboardProps } from "./watch-dashboard.tsx";
@@ -18,7 +19,6 @@ export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): Reac
   const shownAt = ({ selected }: Navigation) => ({
     rows: 0,
     page: 1,
-    columns: [],
     deploying: model.deploying.length > 0,
     watching: true,
     paused: model.targets.get(selected ?? "")?.paused ?? false,
@@ -27,7 +27,7 @@ export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): Reac
     shownAt,
     onEffect(effect) {
       if ("quit" in effect) quit();
-      else if ("act" in effect) for (const name of effect.targets) act(name, effect.act);
+      else if ("act" in effect) act(effect.target, effect.act);
     },
   });
   const { selected } = nav;
@@ -38,20 +38,18 @@ export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): Reac
       {targets.map((each) => (
         <Text key={each.name}>{`${each.name === selected ? "Selected: " : ""}${sentenceOf(each)}`}</Text>
       ))}
-      {last !== undefined && <Text>{`Last event: ${last.target ?? ""} ${last.text}`}</Text>}
-      <Text>{question(nav.confirming, selected)}</Text>
+      {last !== undefined && (
+        <Text>{`Last event: ${sentenced([last.target, last.text].filter(Boolean).join(" "))}`}</Text>
+      )}
+      <Text>{question(nav.confirming, model.targets.get(selected ?? ""))}</Text>
     </Box>
   );
 }
 
-function question(confirming: Confirmed | undefined, selected: string | undefined): string {
-  if (confirming === "rollback")
-    return `Go back to the release before, with ${selected}? Press y for yes, any other key for no.`;
-  if (confirming === "redeploy") return `Redeploy ${selected}? Press y for yes, any other key for no.`;
-  if (confirming === "quit")
-    return "A deployment is under way and will be undone. Quit? Press y for yes, any other key for no.";
-  return "Keys: arrows select, c checks, r redeploys, b goes back, t retries, p pauses, q quits.";
-}
+const question = (confirming: Confirmed | undefined, target: TargetView | undefined): string =>
+  confirming === undefined
+    ? "Keys: arrows select, c checks, r redeploys, b goes back, t retries, p pauses, q quits."
+    : `${questionOf(confirming, target)} Press y for yes, any other key for no.`;
 
 /** A target in one sentence. Progress is told in tenths, so that it is not read out all the time. */
 export function sentenceOf(target: TargetView): string {
@@ -62,9 +60,12 @@ export function sentenceOf(target: TargetView): string {
     state === "deploying"
       ? `deploying ${deployment!.version}, ${deployment!.activeStage}, ${Math.floor(deployment!.fraction * 10) * 10} percent`
       : state === "held"
-        ? `held back: ${held!.reason}, ${held!.message}`
+        ? `held back: ${held!.reason}, ${held!.message}${target.paused ? " Paused" : ""}`
         : state === "failing"
           ? `failing: ${error!.message}`
           : state;
-  return `${target.name}: ${versions}, ${what}.`;
+  return sentenced(`${target.title}: ${versions}, ${what}`);
 }
+
+/** Ends a text with one full stop. */
+const sentenced = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);

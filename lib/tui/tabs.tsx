@@ -32,14 +32,3 @@ export function Tabs({ chosen, note, width }: { chosen: Tab; note: string; width
     />
   );
 }
-
-/** Returns the view whose title is at a column of that line. */
-export function tabAt(column: number): Tab | undefined {
-  let start = START.length;
-  for (const tab of TABS) {
-    const end = start + widthOf(tabTitle(tab)) + 2;
-    if (column >= start && column < end) return tab;
-    start = end + GAP.length;
-  }
-  return undefined;
-}

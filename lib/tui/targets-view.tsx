@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import type { HoldReason } from "../agent/watch/events.ts";
 import { stateOf } from "../agent/watch/target-state.ts";
 import type { TargetView } from "./watch-model.ts";
-import { HIDDEN_AT_FIRST, type Placed, placed, rowOf, titlesOf } from "./columns.ts";
+import { type Placed, placed, rowOf, titlesOf } from "./columns.ts";
 import { windowStart } from "./layout.ts";
 import { Line, type Part, Title } from "./line.tsx";
 import { bar, percent, span } from "./text.ts";
@@ -10,11 +10,8 @@ import { bar, percent, span } from "./text.ts";
 interface Props {
   targets: readonly TargetView[];
   selected: string | undefined;
-  marked?: ReadonlySet<string>;
   /** The order in words, when it is not the listed one. */
   order?: string;
-  /** Columns that are not shown. */
-  hidden?: ReadonlySet<string>;
   width: number;
   height: number;
   now: number;
@@ -23,27 +20,16 @@ interface Props {
 /** Columns of the state from which on the reason is told beside it. */
 const ROOM_FOR_REASON = 60;
 
-const NONE: ReadonlySet<string> = new Set();
-
-/** Returns the row of the targets' list that is shown at a line of it, the title being line 0. */
-export function targetAt(line: number, count: number, selected: number, height: number): number | undefined {
-  const page = height - 2;
-  if (line < 2 || line >= height) return undefined;
-  const row = windowStart(Math.max(0, selected), page, count) + line - 2;
-  return row < count ? row : undefined;
-}
-
 /** All targets: what runs, what is latest, and what is going on. The selected one is always among the rows. */
 export function TargetsView(props: Props): ReactNode {
-  const { targets, selected, marked = NONE, order = "", hidden = HIDDEN_AT_FIRST, width, height, now } = props;
+  const { targets, selected, order = "", width, height, now } = props;
   const page = height - 2;
   const at = targets.findIndex(({ name }) => name === selected);
   const start = windowStart(Math.max(0, at), page, targets.length);
-  const columns = placed("targets", hidden, width);
+  const columns = placed("targets", width);
   const notes = [
     targets.length > page ? `${start + 1}–${Math.min(targets.length, start + page)} of ${targets.length}` : "",
     order,
-    marked.size === 0 ? "" : `${marked.size} marked`,
   ];
   return (
     <>
@@ -57,7 +43,6 @@ export function TargetsView(props: Props): ReactNode {
           width={width}
           now={now}
           selected={target.name === selected}
-          marked={marked.has(target.name)}
         />
       ))}
     </>
@@ -66,24 +51,21 @@ export function TargetsView(props: Props): ReactNode {
 
 interface RowProps {
   target: TargetView;
-  columns: Placed<"target" | "running" | "latest" | "state" | "next" | "interval" | "root">[];
+  columns: Placed<"target" | "running" | "latest" | "state" | "next">[];
   width: number;
   now: number;
   selected: boolean;
-  marked: boolean;
 }
 
-function Row({ target, columns, width, now, selected, marked }: RowProps): ReactNode {
-  const { title, running, latest, intervalMs, projectRoot } = target;
+function Row({ target, columns, width, now, selected }: RowProps): ReactNode {
+  const { title, running, latest } = target;
   const behind = latest !== null && latest !== running;
-  const parts = rowOf(columns, `${selected ? "›" : " "}${marked ? "●" : " "}`, {
+  const parts = rowOf(columns, selected ? "› " : "  ", {
     target: () => [title],
     running: () => [running ?? "none"],
     latest: () => [latest ?? "–", behind ? "attention" : "plain"],
     state: (size) => stateCell(target, size),
     next: () => [nextCheck(target, now), "quiet"],
-    interval: () => [span(intervalMs), "quiet"],
-    root: () => [projectRoot, "quiet"],
   });
   return <Line width={width} parts={parts} inverse={selected} />;
 }

@@ -78,15 +78,17 @@ export function wrap(text: string, width: number): string[] {
   });
 }
 
-/** A word in pieces that each fit: digests, URLs and paths have no spaces. */
+/** A word in pieces that each fit: digests, URLs and paths have no spaces. Paths break behind a slash. */
 export function pieces(word: string, width: number): string[] {
   if (widthOf(word) <= width) return [word];
   const found: string[] = [];
   let piece = "";
   for (const { segment } of SEGMENTER.segment(word)) {
     if (widthOf(piece + segment) > width && piece !== "") {
-      found.push(piece);
-      piece = "";
+      const slash = piece.lastIndexOf("/") + 1;
+      const cut = slash > piece.length / 2 ? slash : piece.length;
+      found.push(piece.slice(0, cut));
+      piece = piece.slice(cut);
     }
     piece += segment;
   }

@@ -1,26 +1,24 @@
-import { useInput } from "ink";
+import { useInput, usePaste } from "ink";
 import { useRef, useState } from "react";
-import { type Click, clickOf, isMouse, keyPresses } from "./key-presses.ts";
-import { type Effect, FIRST_VIEW, type Navigation, press, type Shown } from "./navigation.ts";
+import { keyPresses } from "./key-presses.ts";
+import { type Effect, FIRST_VIEW, type Navigation, pasted, press, type Shown } from "./navigation.ts";
 
 interface Screen {
   /** Returns the facts about the screen that a key press at a place depends on. */
   shownAt: (nav: Navigation) => Omit<Shown, "targets">;
-  /** Returns the place that a click leads to. */
-  clicked?: (nav: Navigation, click: Click) => Navigation;
   onEffect: (effect: Effect) => void;
 }
 
 /**
- * Returns the place of a person, moved by keys and mouse. Keys that come faster than pictures each start where the one
- * before has led.
+ * Returns the place of a person, moved by keys. Keys that come faster than pictures each start where the one before has
+ * led. What is pasted is no key: it is text for the search, and nothing elsewhere.
  *
  * @param targets names of all targets, in the order in which they are listed at a place
  */
 export function useNavigation(
   first: Partial<Navigation>,
   targets: (nav: Navigation) => readonly string[],
-  { shownAt, clicked, onEffect }: Screen,
+  { shownAt, onEffect }: Screen,
 ): Navigation {
   const place = useRef<Navigation>({ ...FIRST_VIEW, ...first });
   const [, draw] = useState(0);
@@ -28,14 +26,16 @@ export function useNavigation(
   const known = place.current.selected !== undefined && listed.includes(place.current.selected);
   if (!known) place.current = { ...place.current, selected: listed[0] };
   useInput((text, name) => {
-    const click = clickOf(text);
-    if (click !== undefined) place.current = clicked?.(place.current, click) ?? place.current;
-    for (const { input, key } of isMouse(text) ? [] : keyPresses(text, name)) {
+    for (const { input, key } of keyPresses(text, name)) {
       const shown = { ...shownAt(place.current), targets: targets(place.current) };
       const { nav, effect } = press(place.current, input, key, shown);
       place.current = nav;
       if (effect !== undefined) onEffect(effect);
     }
+    draw((pictures) => pictures + 1);
+  });
+  usePaste((text) => {
+    place.current = pasted(place.current, text);
     draw((pictures) => pictures + 1);
   });
   return place.current;

@@ -3,24 +3,21 @@ import { type ReactNode, useSyncExternalStore } from "react";
 import type { FleetModel, FleetQuery } from "./fleet-model.ts";
 import { countStates, targetsText } from "../agent/watch/target-state.ts";
 import type { TargetView, WatchModel } from "./watch-model.ts";
-import type { List } from "./columns.ts";
-import { choosableIn } from "./columns-view.tsx";
+import { copying } from "./clipboard.ts";
 import type { DashboardStore } from "./dashboard-store.ts";
 import { deploymentRows, DeploymentView } from "./deployment-view.tsx";
 import { type DetailSubject, detailText } from "./detail-view.tsx";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
 import { Footer, Header, TooSmall } from "./frame.tsx";
 import { EventsView, HistoryView } from "./history-view.tsx";
-import type { Click } from "./key-presses.ts";
 import { dashboardLayout, type Place } from "./layout.ts";
 import { type Part, Title } from "./line.tsx";
 import type { LogSource } from "./log-feed.ts";
-import { type Navigation, press, type Tab, type TargetAction } from "./navigation.ts";
+import type { Navigation, Tab, TargetAction } from "./navigation.ts";
 import { overlayRows, type OverlaySubject, OverlayView } from "./overlay.tsx";
-import { tabAt, Tabs, tabTitle } from "./tabs.tsx";
+import { Tabs, tabTitle } from "./tabs.tsx";
 import { orderTargets } from "./target-order.ts";
-import { targetAt, TargetsView } from "./targets-view.tsx";
-import { copying } from "./terminal-modes.ts";
+import { TargetsView } from "./targets-view.tsx";
 import { useClock } from "./use-clock.ts";
 import { type FollowedFleet, useFleet } from "./use-fleet.ts";
 import { useLog } from "./use-log.ts";
@@ -36,9 +33,6 @@ export interface WatchDashboardProps {
   quit: () => void;
 }
 
-/** The lists whose columns can be chosen. */
-const CHOSEN_IN: readonly List[] = ["targets", "hosts", "history"];
-
 /** The watch's dashboard: targets above, and of the selected one its deployment, fleet, history and events. */
 export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboardProps): ReactNode {
   useSyncExternalStore(store.subscribe, store.revision);
@@ -50,11 +44,10 @@ export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboar
   const orderedAt = ({ order }: Navigation) => orderTargets([...model.targets.values()], order);
   const nav = useNavigation({}, (at) => orderedAt(at).map(({ name }) => name), {
     shownAt,
-    clicked,
     onEffect(effect) {
       if ("quit" in effect) quit();
       else if ("copy" in effect) stdout.write(copying(detailText(subjectAt(nav))));
-      else for (const name of effect.targets) act(name, effect.act);
+      else act(effect.target, effect.act);
     },
   });
   const targets = orderedAt(nav);
@@ -87,10 +80,9 @@ export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboar
         at.overlay === undefined
           ? { rows: 0, page: 1 }
           : overlayRows({ overlay: at.overlay, subject: overlaid(at), width, height: height - 2 }),
-      columns: choosableIn(CHOSEN_IN),
       deploying: model.deploying.length > 0,
       watching: true,
-      paused: (at.marked.size === 0 ? here : model.targets.get([...at.marked][0]!))?.paused ?? false,
+      paused: here?.paused ?? false,
     };
   }
 
@@ -99,31 +91,7 @@ export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboar
     return { target: here, tab: at.tab, model, hosts: fleet?.rows(queryOf(at, here)) ?? [], now };
   }
 
-  const overlaid = (at: Navigation): OverlaySubject => ({
-    ...{ detail: subjectAt(at), log, lists: CHOSEN_IN, hidden: at.hidden, watching: true },
-  });
-
-  /** A click selects a target or a view; the wheel scrolls what is shown. */
-  function clicked(at: Navigation, { button, column, row }: Click): Navigation {
-    if (button !== "left") {
-      const listed = orderedAt(at).map(({ name }) => name);
-      const input = button === "wheel up" ? "k" : "j";
-      return press(at, input, {}, { ...shownAt(at), targets: listed }).nav;
-    }
-    const { kind, targets: place } = dashboardLayout(size.columns, size.rows, count, at.tab);
-    const listed = orderedAt(at);
-    const line = row - 1;
-    if (at.overlay !== undefined || kind === "too small") return { ...at, overlay: undefined };
-    const chosen = targetAt(
-      line,
-      count,
-      listed.findIndex(({ name }) => name === at.selected),
-      place.height,
-    );
-    if (chosen !== undefined) return { ...at, selected: listed[chosen]!.name };
-    const tab = kind === "tabs" && line === place.height ? tabAt(column) : undefined;
-    return tab === undefined ? at : { ...at, tab };
-  }
+  const overlaid = (at: Navigation): OverlaySubject => ({ detail: subjectAt(at), log, watching: true });
 
   if (layout.kind === "too small") return <TooSmall {...size} />;
   const { width, height } = layout;
@@ -131,7 +99,7 @@ export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboar
   const view = (tab: Tab): ReactNode => {
     const place = layout.views[tab];
     if (place === undefined) return null;
-    const inner = { width: place.width, height: place.height - 1, scroll: nav.scroll[tab], hidden: nav.hidden, now };
+    const inner = { width: place.width, height: place.height - 1, scroll: nav.scroll[tab], now };
     return (
       <Box key={tab} flexDirection="column" width={place.width} height={place.height} overflow="hidden">
         {layout.kind === "panes" && (
@@ -156,8 +124,6 @@ export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboar
             <TargetsView
               targets={targets}
               selected={selected}
-              marked={nav.marked}
-              hidden={nav.hidden}
               order={nav.order === "listed" ? "" : `by ${nav.order}`}
               {...layout.targets}
               now={now}
@@ -173,7 +139,7 @@ export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboar
           )}
         </>
       )}
-      <Footer nav={nav} watching width={width} />
+      <Footer nav={nav} watching width={width} {...(target !== undefined && { subject: target })} />
     </Box>
   );
 }

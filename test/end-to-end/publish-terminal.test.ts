@@ -18,5 +18,12 @@ t.test(
     t.match(lines.at(-2), /^published 1\.0\.0 as art_/);
     t.match(lines.at(-1), /^exit 0/);
     t.notMatch(screen, /[█░]/);
+
+    const dry = [...world.publishArgs("1.1.0"), "--dry-run"];
+    await using second = await Terminal.open("deploy-publish", dry, { columns: 100, env: world.admin });
+    const listed = (await second.shows(/exit 0/)).split("\n").filter((line) => line.trim() !== "");
+    const files = listed.filter((line) => /^ +[\d.,]+ \w+ {2}(?:plugins|deployment)\//.test(line));
+    t.ok(files.length >= 3, "each file is a line of its own, the first one too");
+    t.match(listed.at(-1), /^exit 0/);
   },
 );

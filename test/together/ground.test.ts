@@ -1,3 +1,3 @@
 import { together } from "../support/together.ts";
 
-together("test/lib/{contract,models,options,releases,sdk,support}/**/*.test.ts");
+together("test/lib/{contract,options,releases,sdk,support}/**/*.test.ts");

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import type { BaseContext } from "clipanion";
 
 interface Streams {
@@ -30,17 +31,30 @@ export async function loadForProduction<T>(load: () => Promise<T>): Promise<T> {
 /**
  * Aborts when the terminal goes away: its hang-up signal, the end of its input, or an error of either side. What is
  * under way can then be finished or undone, which an unhandled error would prevent.
+ *
+ * @param reload hears a SIGHUP of a person or a service manager, while the terminal is still there
  */
-export function endWithTerminal(stop: AbortController, { stdin, stdout }: Streams): Disposable {
+export function endWithTerminal(stop: AbortController, { stdin, stdout }: Streams, reload?: () => void): Disposable {
   const end = (): void => stop.abort();
-  process.on("SIGHUP", end);
+  const onHangUp = (): void => (reload !== undefined && hasTerminal() ? reload() : end());
+  process.on("SIGHUP", onHangUp);
   stdin.on("end", end).on("error", end);
   stdout.on("error", end);
   return {
     [Symbol.dispose]() {
-      process.off("SIGHUP", end);
+      process.off("SIGHUP", onHangUp);
       stdin.off("end", end);
       // The listeners for errors stay: a late one must not become an exception.
     },
   };
+}
+
+/** Tells whether this process still has its controlling terminal, which a hang-up takes away. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync("/dev/tty", "r+"));
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -14,21 +14,28 @@ import { endWithTerminal } from "./terminal.ts";
 /** Reports of earlier runs that the history starts with, for each target. */
 const PAST_REPORTS = 20;
 
+/** Makes a watch follow its configuration as it is now; it never rejects. */
+type Reload = (
+  watch: Watch,
+  emit: EmitWatch,
+  take: (definitions: readonly WatchedDefinition[]) => void,
+) => Promise<void>;
+
 /**
  * Watches with the dashboard until somebody quits or the terminal goes away.
  *
  * @param observe hears every event
+ * @param reload reads the configuration again, and calls `take` with what it says
  * @returns how many deployments there were, and failed
  */
 export async function watchDashboard(
   definitions: readonly WatchedDefinition[],
   terminal: Terminal,
-  observe: EmitWatch = () => {},
+  { observe = () => {}, reload }: { observe?: EmitWatch | undefined; reload: Reload },
 ): Promise<{ deployments: number; failed: number }> {
   const store = new DashboardStore(await pastDeployments(definitions));
   using interrupt = interruptible();
   const stop = new AbortController();
-  using _terminal = endWithTerminal(stop, terminal);
   const ended = { deployments: 0, failed: 0 };
   const emit: EmitWatch = (event) => {
     if (event.event === "deploy.done") {
@@ -39,11 +46,19 @@ export async function watchDashboard(
     observe(event);
   };
   const watch = new Watch(definitions, emit);
+  const fleets = new Map<string, WatchedDefinition["fleet"]>();
+  const logs = new Map<string, WatchedDefinition["log"]>();
+  const take = (defined: readonly WatchedDefinition[]): void => {
+    for (const { name, fleet, log } of defined) {
+      fleets.set(name, fleet);
+      logs.set(name, log);
+    }
+  };
+  take(definitions);
+  using _terminal = endWithTerminal(stop, terminal, () => void reload(watch, emit, take));
   const picture = showWatch(
     {
-      store,
-      fleets: new Map(definitions.map(({ name, fleet }) => [name, fleet])),
-      logs: new Map(definitions.map(({ name, log }) => [name, log])),
+      ...{ store, fleets, logs },
       act: (target, action) => void (action === "rollback" ? watch.goBack(target) : watch.act(target, action)),
       quit: () => stop.abort(),
     },

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import t from "tap";
-import { clickOf, keyPresses } from "../../../lib/tui/key-presses.ts";
+import { keyPresses } from "../../../lib/tui/key-presses.ts";
 import { FIRST_VIEW, type Navigation, press, type Shown } from "../../../lib/tui/navigation.ts";
 
 const SHOWN: Shown = {
-  ...{ targets: ["a"], rows: 100, page: 10, columns: [] },
+  ...{ targets: ["a"], rows: 100, page: 10 },
   ...{ deploying: false, watching: true, paused: false },
 };
 
@@ -32,22 +32,12 @@ t.test("what comes in one read does the same as what comes key by key", async ()
   );
 });
 
-t.test("a search that is pasted with its slash is a search", async (t) => {
+t.test("a search that arrives at once with its slash is a search", async (t) => {
   let nav: Navigation = { ...FIRST_VIEW, selected: "a" };
   for (const { input, key } of keyPresses("/nobody\r", {})) nav = press(nav, input, key, SHOWN).nav;
   t.match(nav, { tab: "fleet", search: "nobody", searching: false });
 });
 
-t.test("keys with a name of their own and reports of the mouse stay whole", async (t) => {
+t.test("keys with a name of their own stay whole", async (t) => {
   t.strictSame(keyPresses("c", { ctrl: true }), [{ input: "c", key: { ctrl: true } }]);
-  t.equal(keyPresses("[<0;12;3M", {}).length, 1);
-});
-
-t.test("presses and the wheel are clicks, releases and other buttons none", async (t) => {
-  t.strictSame(clickOf("[<0;12;3M"), { button: "left", column: 11, row: 2 });
-  t.match(clickOf("[<64;1;1M"), { button: "wheel up" });
-  t.match(clickOf("[<65;1;1M"), { button: "wheel down" });
-  t.equal(clickOf("[<0;12;3m"), undefined);
-  t.equal(clickOf("[<2;12;3M"), undefined);
-  t.equal(clickOf("q"), undefined);
 });

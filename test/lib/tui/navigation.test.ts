@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import t from "tap";
-import { FIRST_VIEW, type Navigation, press, type Shown, TABS } from "../../../lib/tui/navigation.ts";
+import { FIRST_VIEW, type Navigation, pasted, press, type Shown, TABS } from "../../../lib/tui/navigation.ts";
 
 const SHOWN: Shown = {
   ...{ targets: ["a", "b", "c"], rows: 100, page: 10, deploying: false, watching: true, paused: false },
-  ...{ overlay: { rows: 30, page: 10 }, columns: ["targets.running", "targets.state"] },
+  ...{ overlay: { rows: 30, page: 10 } },
 };
 const HERE: Navigation = { ...FIRST_VIEW, selected: "a" };
 
@@ -76,10 +76,10 @@ t.test("what is typed into the search is text and no command", async (t) => {
 });
 
 t.test("keys ask for what they say, for the selected target", async (t) => {
-  t.strictSame(press(HERE, "c", {}, SHOWN).effect, { act: "check", targets: ["a"] });
-  t.strictSame(press(HERE, "t", {}, SHOWN).effect, { act: "retry", targets: ["a"] });
-  t.strictSame(press(HERE, "p", {}, SHOWN).effect, { act: "pause", targets: ["a"] });
-  t.strictSame(press(HERE, "p", {}, { ...SHOWN, paused: true }).effect, { act: "resume", targets: ["a"] });
+  t.strictSame(press(HERE, "c", {}, SHOWN).effect, { act: "check", target: "a" });
+  t.strictSame(press(HERE, "t", {}, SHOWN).effect, { act: "retry", target: "a" });
+  t.strictSame(press(HERE, "p", {}, SHOWN).effect, { act: "pause", target: "a" });
+  t.strictSame(press(HERE, "p", {}, { ...SHOWN, paused: true }).effect, { act: "resume", target: "a" });
   t.equal(
     press(HERE, "c", {}, { ...SHOWN, watching: false }).effect,
     undefined,
@@ -91,15 +91,15 @@ t.test("a redeployment asks first", async (t) => {
   const { nav, effect } = press(HERE, "r", {}, SHOWN);
   t.equal(effect, undefined);
   t.equal(nav.confirming, "redeploy");
-  t.strictSame(press(nav, "y", {}, SHOWN).effect, { act: "redeploy", targets: ["a"] });
+  t.strictSame(press(nav, "y", {}, SHOWN).effect, { act: "redeploy", target: "a" });
   t.match(press(nav, "n", {}, SHOWN), { effect: undefined, nav: { confirming: undefined } });
 });
 
-t.test("going back asks first, and so for all marked targets", async (t) => {
-  const { nav, effect } = press({ ...HERE, marked: new Set(["b", "c"]) }, "b", {}, SHOWN);
+t.test("going back asks first", async (t) => {
+  const { nav, effect } = press(HERE, "b", {}, SHOWN);
   t.equal(effect, undefined);
   t.equal(nav.confirming, "rollback");
-  t.strictSame(press(nav, "y", {}, SHOWN).effect, { act: "rollback", targets: ["b", "c"] });
+  t.strictSame(press(nav, "y", {}, SHOWN).effect, { act: "rollback", target: "a" });
   t.match(press(nav, "b", {}, SHOWN), { effect: undefined, nav: { confirming: undefined } });
 });
 
@@ -157,28 +157,10 @@ t.test("l opens the log of the selected target, which scrolls back from its end"
   t.equal(press(HERE, "l", {}, { ...SHOWN, watching: false }).nav.overlay, undefined, "a fleet alone has no logs");
 });
 
-t.test("v lists the columns, and Space shows or hides one", async (t) => {
-  let { nav } = press(HERE, "v", {}, SHOWN);
-  for (let times = 0; times < 3; times++) nav = press(nav, "", { downArrow: true }, SHOWN).nav;
-  t.strictSame(nav.overlay, { kind: "columns", at: 1 }, "the last one is the last");
-  nav = press(nav, " ", {}, SHOWN).nav;
-  t.ok(nav.hidden.has("targets.state"));
-  t.notOk(press(nav, " ", {}, SHOWN).nav.hidden.has("targets.state"));
-  nav = press(nav, "v", {}, SHOWN).nav;
-  t.equal(nav.overlay, undefined);
-  t.ok(nav.hidden.has("targets.state"), "which is remembered");
-  t.equal(nav.marked.size, 0, "and no target is marked");
-});
-
-t.test("marked targets are acted on together, and Esc unmarks them", async (t) => {
-  let nav = HERE;
-  for (const _ of [1, 2]) nav = press(nav, " ", {}, SHOWN).nav;
-  t.strictSame([...nav.marked], ["a", "b"]);
-  t.equal(nav.selected, "c", "each mark goes on to the next target");
-  t.strictSame(press(nav, "c", {}, SHOWN).effect, { act: "check", targets: ["a", "b"] });
-  const { nav: asked } = press(nav, "r", {}, SHOWN);
-  t.strictSame(press(asked, "y", {}, SHOWN).effect, { act: "redeploy", targets: ["a", "b"] });
-  t.equal(press(nav, "", { escape: true }, SHOWN).nav.marked.size, 0);
+t.test("a paste is text for an open search, and does nothing elsewhere", async (t) => {
+  t.equal(pasted(HERE, "rq\ny"), HERE);
+  const { nav } = press(HERE, "/", {}, SHOWN);
+  t.match(pasted(nav, "web-\u001b3\nrm -rf"), { searching: true, search: "web-3" });
 });
 
 t.test("s sorts the targets, round and round", async (t) => {

@@ -7,8 +7,6 @@ import { FleetModel } from "../../../lib/tui/fleet-model.ts";
 import { LogModel } from "../../../lib/tui/log-model.ts";
 import { stateOf } from "../../../lib/agent/watch/target-state.ts";
 import { WatchModel } from "../../../lib/tui/watch-model.ts";
-import { HIDDEN_AT_FIRST } from "../../../lib/tui/columns.ts";
-import { ColumnsView } from "../../../lib/tui/columns-view.tsx";
 import { DeploymentView } from "../../../lib/tui/deployment-view.tsx";
 import { FleetView } from "../../../lib/tui/fleet-view.tsx";
 import { Footer, Header, Help } from "../../../lib/tui/frame.tsx";
@@ -145,7 +143,6 @@ t.test("every view keeps within its rectangle, on small and large screens, whate
       ),
       events: <EventsView rows={model.events} {...size} scroll={0} now={NOW} />,
       log: <LogView title={HOSTILE} log={log} scroll={3} {...size} />,
-      columns: <ColumnsView lists={["targets", "hosts"]} hidden={HIDDEN_AT_FIRST} at={7} {...size} />,
       help: <Help watching {...size} />,
       header: <Header title="Sealift watch" facts={[["  2 targets"]]} width={size.width} now={NOW} />,
       footer: <Footer nav={FIRST_VIEW} watching width={size.width} />,
@@ -217,24 +214,18 @@ t.test("the selected one of two hundred targets is shown, with its place", async
   t.match(lines[0], /\d+–\d+ of 200/);
 });
 
-t.test("columns that are hidden leave their place to the others", async (t) => {
-  const model = modelOf([started(["plugin:a"])]);
-  const shown = (hidden: ReadonlySet<string>): string =>
-    linesOf(
-      <TargetsView
-        targets={[...model.targets.values()]}
-        selected="plugin:a"
-        hidden={hidden}
-        {...SIZES[0]!}
-        now={NOW}
-      />,
-      SIZES[0]!,
-    ).join("\n");
-  t.match(shown(HIDDEN_AT_FIRST), /TARGET +RUNNING +LATEST +STATE +NEXT CHECK/);
-  const chosen = shown(new Set(["targets.running", "targets.latest", "targets.state", "targets.next"]));
-  t.match(chosen, /TARGET +INTERVAL +PROJECT ROOT/);
-  t.match(chosen, /› plugin:a +1 m 0 s +\/srv\/app/);
-  t.notMatch(chosen, /…/, "nothing is cut off where there is room");
+t.test("what is asked shows its answer, the version and the name on a narrow screen", async (t) => {
+  const subject = { title: `plugin:${"long-".repeat(20)}`, running: "1.4.0", latest: "1.5.0" };
+  for (const [confirming, question] of [
+    ["rollback", /^ y yes, other keys no {2}Go back from 1\.4\.0 with plugin:long-.*…$/],
+    ["redeploy", /^ y yes, other keys no {2}Redeploy 1\.5\.0 of plugin:long-.*…$/],
+    ["quit", /^ y yes, other keys no {2}A deployment is under way and will be undone\. Quit\?/],
+  ] as const) {
+    const nav = { ...FIRST_VIEW, confirming };
+    const [line] = linesOf(<Footer nav={nav} subject={subject} watching width={80} />, { width: 80, height: 1 });
+    t.match(line, question);
+    t.ok(widthOf(line!) <= 80);
+  }
 });
 
 t.test("a log is shown in full, from its end, and stays where a person looks while more is written", async (t) => {
