@@ -18,6 +18,7 @@ const BLOCK_LIMIT_MS = 180_000;
 /** Ports that the pages name; the test gives each page its own. */
 const PORTS = ["8787", "8000", "9090"];
 
+const STARTED = new RegExp(`(?:^|[|;&(]) *(?:sudo )?(${Object.keys(OPTIONAL).join("|")})(?= )`, "gm");
 const only = process.env["SEALIFT_PAGES"]?.split(",").filter(Boolean) ?? [];
 const pages = repositoryFiles("*.md").filter(
   (path) => path !== "CHANGELOG.md" && (only.length === 0 || only.includes(path)),
@@ -82,8 +83,6 @@ for (const page of pages) {
   if (firstHour !== undefined && FIRST_HOUR.includes(page)) typed(page, blocks, firstHour, "work for an ordinary user");
   else typed(page, blocks, self, "work as they stand there");
 }
-
-const STARTED = new RegExp(`(?:^|[|;&(]) *(?:sudo )?(${Object.keys(OPTIONAL).join("|")})(?= )`, "gm");
 
 /** The optional programs that a page's commands start. */
 function programsOf(blocks: readonly Block[]): OptionalProgram[] {
