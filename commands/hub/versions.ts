@@ -3,7 +3,7 @@ import type { ManagedVersion } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { versionDeletion, versionYank } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
-import { managed } from "./managed.ts";
+import { type Managed, managed } from "./managed.ts";
 
 const TARGET = { required: true, name: "TARGET" } as const;
 const VERSION = { required: true, name: "VERSION" } as const;
@@ -106,8 +106,7 @@ export class VersionDelete extends withOptions(versionDeletion) {
     description: "Delete a version and its bytes from a hub",
     details: `
       No host can fetch it any more, and its label is never used again. Hosts that run it keep running it. The reason
-      is kept in the audit log.
-      Yanking is the mild form: it can be taken back.
+      is kept in the audit log. Yanking is the mild form: it can be taken back. \`--dry-run\` tells what would go.
     `,
     examples: [["Delete a version", "$0 version delete Harbour 1.4.0 --reason 'holds a password'"]],
   });
@@ -116,9 +115,24 @@ export class VersionDelete extends withOptions(versionDeletion) {
   version = Option.String(VERSION);
 
   override async run(): Promise<number> {
+    const { reason, dryRun } = this.options;
     const { client, idOf } = await managed(this.options);
-    await client.deleteVersion(await idOf(this.target), this.version, this.options.reason);
+    const id = await idOf(this.target);
+    if (dryRun) return this.#preview(client, id);
+    await client.deleteVersion(id, this.version, reason);
     this.note(`Deleted ${this.target} ${this.version}.`);
-    return this.done({ target: this.target, version: this.version });
+    return this.done({ target: this.target, version: this.version, dry_run: false });
+  }
+
+  async #preview(client: Managed["client"], id: string): Promise<number> {
+    for await (const { version, size_bytes: bytes, is_latest: isLatest } of client.listVersions(id)) {
+      if (version !== this.version) continue;
+      this.note(
+        `would delete ${this.target} ${version}, ${bytes} bytes${isLatest ? "; it is the latest version" : ""}`,
+      );
+      return this.done({ target: this.target, version, size_bytes: bytes, is_latest: isLatest, dry_run: true });
+    }
+    const { deploymentError } = await import("../../lib/contract/errors.ts");
+    throw deploymentError("not_found", `${this.target} has no version ${this.version}.`);
   }
 }

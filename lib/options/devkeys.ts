@@ -79,7 +79,10 @@ const reason = text({ metavar: "TEXT", help: "Why, for people who run it" });
 export const versionYank = { ...group("Version", { reason }), ...connection };
 
 /** Options of `version delete`. */
-export const versionDeletion = { ...group("Version", { reason: required(reason) }), ...connection };
+export const versionDeletion = {
+  ...group("Version", { reason: required(reason), dryRun: flag({ help: "Only tell what would go" }) }),
+  ...connection,
+};
 
 /** Options of `version diff`. */
 export const versionComparison = {
