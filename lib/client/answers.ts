@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { Code } from "../contract/codes.ts";
 import type { SealiftError } from "../contract/errors.ts";
 import { faultsOf } from "../support/documents/faults.ts";
 import { parseJson } from "../support/documents/json.ts";
@@ -28,6 +29,12 @@ function presentable(text: string, secrets: readonly string[]): string {
   return printable(shown).trim().slice(0, 500);
 }
 
+/** Codes of a hub that say more than their status does, with what to do next. */
+const PRECISE: Partial<Record<Code, string>> = {
+  quota_exceeded: "Delete old versions (`sealift version delete`), or ask the hub's operator for a larger quota.",
+  signer_refused: "`sealift signer list` shows who may sign; its owner adds a key with `sealift signer add`.",
+};
+
 /** The error of an answer that is not 2xx; reads and closes its body. */
 export async function statusError(response: HttpResponse, request: HttpRequest): Promise<SealiftError> {
   const { operation } = request;
@@ -46,7 +53,11 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   }
   const asked = header(response, "retry-after");
   const retryAfterMs = parseRetryAfter(asked);
-  const { code, hint, note } = codeOf(status, asked);
+  const precise = PRECISE[hubCode as Code];
+  const { code, hint, note } = {
+    ...codeOf(status, asked),
+    ...(precise !== undefined && { code: hubCode as Code, hint: precise }),
+  };
   const why = `${note ?? `the ${serverOf(operation).name} answered`} ${status}${said === "" ? "" : `: ${said}`}.`;
   return operationError(operation, code, why, {
     status,

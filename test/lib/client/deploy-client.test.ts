@@ -80,6 +80,19 @@ t.test(
   },
 );
 
+t.test("a code of the hub that says more than its status is kept, with advice of its own", async (t) => {
+  const hub = await startLyingHub(t, { artifact });
+  for (const [status, code] of [
+    [413, "quota_exceeded"],
+    [403, "signer_refused"],
+  ] as const) {
+    hub.answer("publish", json(status, { error: "no", detail: "no", code }));
+    const error = await errorOf(callers(t, { hubUrl: hub.url, artifact }).publish());
+    t.match(error, { kind: kindOf("publish", status), code, exitCode: 5, status });
+    t.notMatch(error.hint ?? "", /max-artifact-size/);
+  }
+});
+
 t.test(
   "an error body that is no JSON, has only a detail, or is missing still gives an error with the status",
   async (t) => {

@@ -139,6 +139,15 @@ t.test("storage that the hub does not know is a usage error", async (t) => {
   await t.rejects(createHub({ dataDir, databaseUrl: "mysql://x/y" }), { code: "usage" });
 });
 
+t.test(
+  "a data folder that cannot be made is a usage error, at once",
+  { skip: process.platform !== "linux" },
+  async (t) => {
+    for (const dataDir of ["/proc/x", "/proc/x/y", "/dev/null/x"])
+      await t.rejects(createHub({ dataDir }), { code: "usage" });
+  },
+);
+
 t.test("database, blobs and KEK file may live elsewhere", async (t) => {
   const folder = t.testdir({ elsewhere: {} });
   const elsewhere = join(folder, "elsewhere");
