@@ -130,6 +130,7 @@ export class DeployPublish extends withOptions(publish) {
       import("../shell/signer.ts"),
     ]);
     const { signingKey, level, output, hubUrl, apiKey = "", timeoutMs } = this.options;
+    const { deterministicSignature, signatureStart } = this.options;
     const hub = hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
     const bases = this.#bases();
     const seed = await signingSeed(signingKey!, this.layers);
@@ -142,6 +143,8 @@ export class DeployPublish extends withOptions(publish) {
     } = await publishProject({
       ...build,
       seed,
+      deterministicSignature: deterministicSignature === true,
+      signatureStart,
       level,
       ...(output !== undefined && { output }),
       ...(hub !== undefined && { hub }),

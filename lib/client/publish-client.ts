@@ -36,13 +36,17 @@ interface Upload<T extends z.ZodType> {
   /** Returns the fields that are known when the file is whole. */
   later?: (() => Promise<Partial<PublishFields>>) | undefined;
   answer: T;
+  /** R ‖ A of the signature: a hub that knows them before the file hashes while it receives. */
+  start?: Uint8Array | undefined;
   onSent?: FileForm["onSent"];
 }
+
+type UploadOptions = Pick<Upload<z.ZodType>, "start" | "onSent">;
 
 /** Sends a form: the fields first, then the file as a stream, read again for each redirect. */
 async function upload<T extends z.ZodType>(
   target: PublishTarget,
-  { path, part, file, fields = {}, later, answer, onSent }: Upload<T>,
+  { path, part, file, fields = {}, later, answer, start, onSent }: Upload<T>,
 ): Promise<z.output<T>> {
   const { apiKey, hubUrl } = target;
   const secrets = [apiKey];
@@ -60,6 +64,7 @@ async function upload<T extends z.ZodType>(
     operation: "publish",
     method: "POST",
     url: baseUrl(hubUrl) + path,
+    ...(start && { headers: { [HEADERS.signatureStart]: Buffer.from(start).toString("base64") } }),
     credentials: { [HEADERS.apiKey]: apiKey },
     form,
     secretBody: true,
@@ -83,10 +88,10 @@ export function publishArtifact(
   target: PublishTarget,
   fields: PublishFields,
   file: string,
-  onSent?: FileForm["onSent"],
+  options: UploadOptions = {},
 ): Promise<PublishResult> {
   const path = paths.publish(target.projectId);
-  return upload(target, { path, part: ARTIFACT_PART, file, fields, answer: publishResult, onSent });
+  return upload(target, { path, part: ARTIFACT_PART, file, fields, answer: publishResult, ...options });
 }
 
 /** The fields of a publication that are known before the first byte of its artifact. */
@@ -103,10 +108,10 @@ export function publishGrowing(
   fields: FirstFields,
   file: FileBytes,
   later: () => Promise<Omit<PublishFields, keyof FirstFields>>,
-  onSent?: FileForm["onSent"],
+  options: UploadOptions = {},
 ): Promise<PublishResult> {
   const path = paths.publish(target.projectId);
-  return upload(target, { path, part: ARTIFACT_PART, file, fields, later, answer: publishResult, onSent });
+  return upload(target, { path, part: ARTIFACT_PART, file, fields, later, answer: publishResult, ...options });
 }
 
 /**

@@ -39,6 +39,8 @@ export const publish = {
       { metavar: "VERSION", help: "Make deltas from these versions only; may be repeated" },
       (version) => version,
     ),
+    deterministicSignature: flag({ help: "Sign as RFC 8032 says, in two more passes" }),
+    signatureStart: flag({ help: "Tell no hub early how the signature begins", default: true }),
     output: path({ help: "Keep the artifact here, its keys and deltas beside it" }),
     dryRun: flag({ help: "List what would be packed and sent, and how large it is" }),
   }),

@@ -37,6 +37,8 @@ export interface PublishDeltasOptions {
   bases: DeltaBases;
   seed: Uint8Array;
   level: number;
+  /** As of the full artifact. */
+  deterministicSignature?: boolean;
   limits: Limits;
   /** A private folder for what is made on the way. The caller removes it. */
   folder: string;
@@ -199,12 +201,14 @@ async function fetchIndex(
 async function makeDeltaFrom(
   base: OpenIndex,
   folder: string,
-  { project, artifact, seed, level, limits, keptAs, signal }: MakeDeltasOptions,
+  { project, artifact, seed, level, deterministicSignature = false, limits, keptAs, signal }: MakeDeltasOptions,
 ): Promise<SealedArtifact | undefined> {
   const output =
     keptAs === undefined ? join(folder, "delta.xdeploy") : await freed(`${keptAs}.from-${base.tree.version}`);
-  const artifactBytes = artifact.size;
-  return makeDelta({ project, base, work: join(folder, "work"), output, artifactBytes, seed, level, limits, signal });
+  return makeDelta({
+    ...{ project, base, work: join(folder, "work"), output, artifactBytes: artifact.size },
+    ...{ seed, level, deterministic: deterministicSignature, durable: keptAs !== undefined, limits, signal },
+  });
 }
 
 /** Removes what an earlier artifact of the same name left: the artifact's own file is new. @returns the path */

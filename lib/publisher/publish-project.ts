@@ -5,7 +5,7 @@ import { writeOpeningKeys } from "../artifact/delta/open-file.ts";
 import type { Limits } from "../artifact/limits.ts";
 import { GrowingFile } from "../artifact/project/growing-file.ts";
 import { listProject, type Project, type ProjectOptions, readProject } from "../artifact/project/project-tree.ts";
-import { type SealedArtifact, sealListed, sealProject } from "../artifact/project/seal.ts";
+import { drawKeys, type SealedArtifact, sealListed, sealProject } from "../artifact/project/seal.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { listIndexes, type PublishTarget } from "../client/publish-client.ts";
 import { tellWaits, type WaitEvent } from "../client/wait-event.ts";
@@ -46,6 +46,10 @@ export interface PublishProjectOptions extends BuildOptions {
   level: number;
   /** The path to keep the artifact at; without it a temporary file is used and removed. */
   output?: string;
+  /** Whether signatures are those of RFC 8032, for which an artifact is read twice more. Default false. */
+  deterministicSignature?: boolean;
+  /** Whether the hub is told how a signature begins before its artifact. Default true. */
+  signatureStart?: boolean;
   /** Without it the artifact is only built, for which `output` is needed. */
   hub?: HubConnection;
   /** The earlier versions that deltas are made from; without it the version has neither deltas nor an index. */
@@ -125,10 +129,10 @@ export async function sizePublication(
   }
 }
 
-const packing = ({ seed, level, signal, emit }: PublishProjectOptions) => ({
-  ...{ seed, level, signal },
+const packing = ({ seed, level, signal, output, deterministicSignature, emit }: PublishProjectOptions) => ({
+  ...{ seed, level, signal, durable: output !== undefined, deterministic: deterministicSignature ?? false },
   onPacked: (bytes: number, total: number) => emit({ event: "pack.progress", bytes, total_bytes: total }),
-  onSigning: (bytes: number) => emit({ event: "pack.done", artifact_bytes: bytes }),
+  onSealed: (bytes: number) => emit({ event: "pack.done", artifact_bytes: bytes }),
 });
 
 /**
@@ -144,12 +148,17 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
   const folder = await mkdtemp(join(tmpdir(), "sealift-publish-"));
   const output = options.output ?? join(folder, "artifact.xdeploy");
   const growing = new GrowingFile(output);
+  const keys = drawKeys(options.seed, listed);
+  const { deterministicSignature: afterwards = false, signatureStart = true } = options;
+  const start = afterwards || !signatureStart ? undefined : keys.signer.start;
   // An upload that is refused makes the rest of the packing useless, unless the artifact is kept.
   const useless = new AbortController();
   const packed = { ...packing(options), signal: AbortSignal.any([signal, useless.signal]) };
   const seal = async (): Promise<Sealed> => {
     const onRead = (project: Project): void => tellRead(project, emit);
-    const sealed = await traced("seal", {}, () => sealListed(listed, { output, growing, chunks, onRead, ...packed }));
+    const sealed = await traced("seal", {}, () =>
+      sealListed(listed, { output, growing, chunks, keys, onRead, ...packed }),
+    );
     const { artifact } = sealed;
     emit({ event: "sign.done", signer_public_key: Buffer.from(artifact.signerPublicKey).toString("hex") });
     if (options.output !== undefined) await writeOpeningKeys(artifact);
@@ -161,9 +170,8 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
     if (hub === undefined) return { outcome: "built", ...(await sealing), deltas: [] };
     const target = { ...hub, signal, ...tellWaits(emit), projectId: options.projectId };
     const fields = { version: options.version, project_name: options.projectName };
-    const sourceBytes = listed.tree.members.bytes;
     const uploading = traced("upload", {}, () =>
-      uploadWhileSealed({ target, fields, sourceBytes, sealing, growing, emit }),
+      uploadWhileSealed({ target, fields, sealing, start, afterwards, growing, emit }),
     );
     const isKept = options.output !== undefined;
     uploading.catch(() => {
@@ -194,7 +202,7 @@ async function addDeltas(
   publisher: PublishTarget,
   folder: string,
 ): Promise<PublishedDelta[]> {
-  const { deltas: bases, output: keptAs, seed, level, limits, signal } = options;
+  const { deltas: bases, output: keptAs, seed, level, limits, signal, deterministicSignature = false } = options;
   if (bases === undefined) return [];
   const { version } = project.manifest;
   const target = { ...publisher, signal };
@@ -208,6 +216,7 @@ async function addDeltas(
     return publishDeltas({
       ...{ target, project, artifact, visible: uploading, earlier, bases, seed, level, limits, folder, signal, emit },
       ...(keptAs !== undefined && { keptAs }),
+      deterministicSignature,
     });
   });
 }

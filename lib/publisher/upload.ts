@@ -6,9 +6,6 @@ import { repeated } from "../client/retry.ts";
 import { SealiftError } from "../contract/errors.ts";
 import type { PublishFields, PublishResult } from "../contract/surfaces/deploy.ts";
 
-/** Of a larger tree, the second pass of the signature would be a silence that servers take for a dead sender. */
-const OVERLAP_MAX_BYTES = 16 * 1024 ** 3;
-
 /** Upload events of a publication. */
 export type UploadEvent =
   /** The total is null while the artifact is still packed: it is uploaded meanwhile. */
@@ -42,9 +39,11 @@ export interface Uploaded extends Sealed {
 export interface UploadOptions {
   target: PublishTarget;
   fields: FirstFields;
-  /** Bytes of the files that are packed. */
-  sourceBytes: number;
   sealing: Promise<Sealed>;
+  /** R ‖ A of the signature, for a hub that hashes while it receives. */
+  start?: Uint8Array | undefined;
+  /** Whether the upload begins when the artifact is signed: reading it for that is a silence. Default false. */
+  afterwards?: boolean;
   /** The artifact's file while it is sealed. */
   growing: GrowingFile;
   emit: (event: UploadEvent) => void;
@@ -57,12 +56,12 @@ export interface UploadOptions {
  * @throws AuthenticationError and PublishError of the hub, and what `sealing` throws
  */
 export async function uploadWhileSealed(options: UploadOptions): Promise<Uploaded> {
-  const { target, fields, sealing, growing, emit } = options;
+  const { target, fields, sealing, start, growing, emit } = options;
   const onSent = (bytes: number, total: number | undefined): void =>
     emit({ event: "upload.progress", bytes, total_bytes: total ?? null });
   const whole = async (): Promise<PublishResult> => {
     const sealed = await sealing;
-    return publishArtifact(target, fieldsOf(sealed), sealed.artifact.path, onSent);
+    return publishArtifact(target, fieldsOf(sealed), sealed.artifact.path, { start, onSent });
   };
   const meanwhile = async (): Promise<PublishResult> => {
     const later = async () => {
@@ -70,14 +69,14 @@ export async function uploadWhileSealed(options: UploadOptions): Promise<Uploade
       return rest;
     };
     try {
-      return await publishGrowing(target, fields, growing, later, onSent);
+      return await publishGrowing(target, fields, growing, later, { start, onSent });
     } catch (error) {
       // A server that takes no upload without a length.
       if (error instanceof SealiftError && error.status === 411) return whole();
       throw error;
     }
   };
-  let attempt = options.sourceBytes > OVERLAP_MAX_BYTES ? whole : meanwhile;
+  let attempt = options.afterwards === true ? whole : meanwhile;
   try {
     const record = await repeated(
       () => {

@@ -33,6 +33,9 @@ export interface DeltaOptions {
   /** zstd level, 1 to 19. */
   level: number;
   limits: Limits;
+  /** As of the full artifact: see `SealOptions`. */
+  deterministic?: boolean;
+  durable?: boolean;
   /** The largest share of the full artifact, or of the tree, that a delta may take. Default 0.6. */
   maxShare?: number;
   signal?: AbortSignal;
@@ -46,6 +49,7 @@ export interface DeltaOptions {
  */
 export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact | undefined> {
   const { project, base, work, output, artifactBytes, seed, level, limits, signal } = options;
+  const { deterministic = false, durable = false } = options;
   const maxShare = options.maxShare ?? MAX_SHARE;
   const { changes, newBytes } = await compareTrees(base.entries, project.entries);
   if (newBytes > project.tree.members.bytes * maxShare || piecesOf(changes) > MAX_PIECES) return undefined;
@@ -53,7 +57,10 @@ export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact |
     await mkdir(join(work, "bytes"), { recursive: true, mode: 0o700 });
     const lineBytes = await writeDeltaFolder(work, changes, options);
     const tree = listSourceTree(work, { limits });
-    const delta = await sealProject({ ...project, tree }, { output, seed, level, ...(signal && { signal }) });
+    const delta = await sealProject(
+      { ...project, tree },
+      { output, seed, level, deterministic, durable, ...(signal && { signal }) },
+    );
     if (delta.size <= artifactBytes * maxShare && lineBytes <= maxLineBytes(delta.size)) return delta;
     await rm(output, { force: true });
     return undefined;

@@ -57,6 +57,8 @@ const sourceInvalid = (message: string, faults: string[] = []) => usageError("so
 
 /** A source tree that was listed and found fit to become a project, before its files are read. */
 export interface ListedProject {
+  projectId: string;
+  version: string;
   tree: SourceTree;
   /** Seconds. */
   mtime: number;
@@ -142,6 +144,8 @@ export function listProject(
   // Finds out everything that is wrong with it before a file is read, and how long it will be.
   const expected = manifestWith(expectedDigests(members));
   return {
+    projectId: options.projectId,
+    version: options.version,
     tree,
     mtime,
     manifestBytes: Buffer.byteLength(JSON.stringify(expected)),

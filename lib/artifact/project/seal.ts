@@ -3,7 +3,8 @@ import { open, rm } from "node:fs/promises";
 import { constants, createZstdCompress, type ZstdCompress } from "node:zlib";
 import { usageError } from "../../contract/errors.ts";
 import { freeBuffer } from "../../support/buffer-pacing.ts";
-import { publicKeyOf, TwoPassSigner } from "../signatures/ed25519.ts";
+import { type OnePassSigner, publicKeyOf } from "../signatures/ed25519.ts";
+import { hedgedSigner } from "../signatures/hedged-signer.ts";
 import { signFile } from "../signatures/sign-file.ts";
 import { chunkThread, TreeIndexer } from "../tree/tree-index.ts";
 import { newDek, sealed } from "./cipher.ts";
@@ -21,8 +22,14 @@ export interface SealOptions {
   signal?: AbortSignal;
   /** Called with the tar bytes packed so far and in all. */
   onPacked?: (done: number, total: number) => void;
-  /** Called with the artifact's bytes when it is written and its signature's second pass begins. */
-  onSigning?: (bytes: number) => void;
+  /** Called with the artifact's bytes when it is written. */
+  onSealed?: (bytes: number) => void;
+  /** Keys that were drawn for this artifact before; they serve for no other one. */
+  keys?: SealingKeys;
+  /** Whether the nonce of the signature comes from the bytes, as RFC 8032 says: they are read twice more for that. */
+  deterministic?: boolean;
+  /** Whether the file outlives a power cut when it is sealed: one that is only sent need not. Default false. */
+  durable?: boolean;
   /** Hears how far the file of `output` has grown, so that it can be read meanwhile. */
   growing?: GrowingFile;
 }
@@ -36,19 +43,35 @@ export interface SealedArtifact {
   signerPublicKey: Uint8Array;
 }
 
+/** The keys of one artifact, drawn before its first byte. */
+export interface SealingKeys {
+  dek: Buffer;
+  signer: OnePassSigner;
+}
+
+/** Draws the keys of one artifact. @param seed the signer's 32 bytes */
+export function drawKeys(
+  seed: Uint8Array,
+  { tree, ...names }: Pick<ListedProject, "projectId" | "version" | "tree">,
+): SealingKeys {
+  const dek = newDek();
+  return { dek, signer: hedgedSigner(seed, { ...names, listing: tree.members.stampDigest(), dek }) };
+}
+
 /** Bytes of compressed output that are sealed and written at once. */
 const OUTPUT_BYTES = 128 * 1024;
 
 /** Seals a project whose files have been read before, as {@link sealListed} does. */
 export async function sealProject(project: Project, options: SealOptions): Promise<SealedArtifact> {
-  const { tree, mtime, manifestBytes } = project;
-  return await seal({ tree, mtime, manifestBytes: manifestBytes.length, manifest: () => manifestBytes }, options);
+  const { tree, mtime, manifestBytes, manifest } = project;
+  const source = { tree, mtime, manifestBytes: manifestBytes.length, manifest: () => manifestBytes };
+  const keys = drawKeys(options.seed, { projectId: manifest.project_id, version: manifest.version, tree });
+  return await seal(source, { keys, ...options });
 }
 
 /**
- * Seals a project in one pass over its files: each is read once, hashed and packed; tar → zstd → AES-256-GCM → file,
- * the first pass of the signature beside it, then its second pass over the file (docs/contract/project-artifact.md).
- * The file is 0600, synced, and gone again when anything fails.
+ * Seals a project in one pass over its files: each is read once, hashed and packed; tar → zstd → AES-256-GCM → signature
+ * and file (docs/contract/project-artifact.md). The file is 0600, and gone again when anything fails.
  *
  * @param chunks whether large files are cut into chunks, for deltas
  * @throws PublishError `source_changed`
@@ -66,16 +89,20 @@ export async function sealListed(
     onRead?.(project);
     return project.manifestBytes;
   };
-  const artifact = await seal({ tree, mtime, manifestBytes, manifest, watch }, options);
+  const keys = options.keys ?? drawKeys(options.seed, listed);
+  const artifact = await seal({ tree, mtime, manifestBytes, manifest, watch }, { ...options, keys });
   await watch.complete();
   return { project: project!, artifact };
 }
 
-async function seal(source: TarSource, options: SealOptions): Promise<SealedArtifact> {
-  const { output, seed, level, signal } = options;
+async function seal(
+  source: TarSource,
+  options: SealOptions & Required<Pick<SealOptions, "keys">>,
+): Promise<SealedArtifact> {
+  const { output, seed, level, signal, deterministic = false } = options;
+  const { dek } = options.keys;
+  using signer = options.keys.signer;
   const total = tarBytes(source);
-  const signer = new TwoPassSigner(seed);
-  const dek = newDek();
   const file = await open(output, "wx+", 0o600).catch((error: NodeJS.ErrnoException) => {
     throw usageError(
       "usage",
@@ -89,7 +116,8 @@ async function seal(source: TarSource, options: SealOptions): Promise<SealedArti
       pledgedSrcSize: total,
       params: { [constants.ZSTD_c_compressionLevel]: level, [constants.ZSTD_c_checksumFlag]: 0 },
     });
-    const written = writeSealed(compressor, dek, signer, { descriptor: sink.fd, growing: options.growing });
+    const onBytes = (bytes: Buffer): void => void (deterministic || signer.update(bytes));
+    const written = writeSealed(compressor, dek, onBytes, { descriptor: sink.fd, growing: options.growing });
     const fed = feed(source, compressor, { ...options, total });
     fed.catch((error: unknown) => compressor.destroy(error as Error));
     const size = await Promise.all([written, fed]).then(
@@ -100,15 +128,10 @@ async function seal(source: TarSource, options: SealOptions): Promise<SealedArti
         throw error;
       },
     );
-    options.onSigning?.(size);
+    options.onSealed?.(size);
     options.growing?.end();
-    // The disk writes while the signature's second pass reads what is in memory. Both end before the file is closed.
-    const synced = sink.sync();
-    synced.catch(() => {});
-    const signature = await signFile(sink, signer, { firstPassDone: true, ...(signal && { signal }) }).finally(() =>
-      synced.catch(() => {}),
-    );
-    await synced;
+    const signature = deterministic ? await signFile(sink, seed, signal) : signer.sign();
+    if (options.durable === true) await sink.sync();
     return { path: output, size, dek, signature, signerPublicKey: publicKeyOf(seed) };
   } catch (error) {
     await rm(output, { force: true });
@@ -156,12 +179,12 @@ async function feed(
 async function writeSealed(
   compressor: ZstdCompress,
   dek: Uint8Array,
-  signer: TwoPassSigner,
+  onBytes: (bytes: Buffer) => void,
   { descriptor, growing }: { descriptor: number; growing: GrowingFile | undefined },
 ): Promise<number> {
   let size = 0;
   for await (const bytes of sealed(outputOf(compressor), dek)) {
-    signer.first(bytes);
+    onBytes(bytes);
     for (let done = 0; done < bytes.length;) done += writeSync(descriptor, bytes, done, bytes.length - done);
     size += bytes.length;
     const isTaken = growing?.grow(bytes) ?? false;

@@ -5,6 +5,8 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 export const SEED_BYTES = 32;
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
+/** Bytes of R, the first half of a signature. */
+export const R_BYTES = 32;
 
 const { Point } = ed25519;
 /**
@@ -48,20 +50,19 @@ export function isUsablePublicKey(publicKey: Uint8Array): boolean {
 export class Ed25519Verifier {
   readonly #hash: Hash;
   readonly #a: InstanceType<typeof Point> | undefined;
-  readonly #r: InstanceType<typeof Point> | undefined;
-  readonly #s: bigint;
+  readonly #encodedR: Uint8Array;
+  readonly #signature: Uint8Array;
 
   /**
    * @param publicKey 32 bytes
-   * @param signature 64 bytes; whatever is wrong with either makes {@link verify} answer false
+   * @param signature 64 bytes, or R alone, its first 32: {@link verify} is given the whole then. Whatever is wrong with
+   *   either makes {@link verify} answer false
    */
   constructor(publicKey: Uint8Array, signature: Uint8Array) {
-    const sized = publicKey.length === PUBLIC_KEY_BYTES && signature.length === SIGNATURE_BYTES;
-    const r = signature.subarray(0, 32);
-    this.#s = littleEndian(signature.subarray(32, 64));
-    this.#a = sized ? strictPoint(publicKey) : undefined;
-    this.#r = sized ? strictPoint(r) : undefined;
-    this.#hash = createHash("sha512").update(r).update(publicKey);
+    this.#signature = signature;
+    this.#encodedR = Uint8Array.from(signature.subarray(0, R_BYTES));
+    this.#a = publicKey.length === PUBLIC_KEY_BYTES ? strictPoint(publicKey) : undefined;
+    this.#hash = createHash("sha512").update(this.#encodedR).update(publicKey);
   }
 
   update(chunk: Uint8Array): this {
@@ -69,12 +70,16 @@ export class Ed25519Verifier {
     return this;
   }
 
-  /** Ends the message; call it once. */
-  verify(): boolean {
+  /** Ends the message; call it once. @param signature with the same R */
+  verify(signature = this.#signature): boolean {
     const digest = this.#hash.digest();
-    if (this.#a === undefined || this.#r === undefined || this.#s >= ORDER) return false;
+    if (signature.length !== SIGNATURE_BYTES) return false;
+    if (!equalBytes(signature.subarray(0, R_BYTES), this.#encodedR)) return false;
+    const s = littleEndian(signature.subarray(R_BYTES));
+    const r = strictPoint(this.#encodedR);
+    if (this.#a === undefined || r === undefined || s >= ORDER) return false;
     const k = littleEndian(digest) % ORDER;
-    return BASE.multiplyUnsafe(this.#s).subtract(this.#a.multiplyUnsafe(k)).equals(this.#r);
+    return BASE.multiplyUnsafe(s).subtract(this.#a.multiplyUnsafe(k)).equals(r);
   }
 }
 
@@ -101,51 +106,53 @@ function expand(seed: Uint8Array): { scalar: bigint; prefix: Uint8Array } {
   return { scalar: littleEndian(digest.subarray(0, 32)) % ORDER, prefix: digest.subarray(32) };
 }
 
+/** Begins the hash of a nonce with the part of the seed that nobody else has (RFC 8032, section 5.1.6, step 2). */
+export const nonceHash = (seed: Uint8Array): Hash => createHash("sha512").update(expand(seed).prefix);
+
 /**
- * Pure Ed25519 signing in two passes over a message that is never in memory: `first` sees every byte once, then
- * `second` sees the same bytes again. The caller guarantees that both passes see the same bytes (sign-file.ts).
+ * Pure Ed25519 signing in one pass: the nonce is given, so R is known before the first byte and S after the last one.
+ * Two messages under one nonce would give the key away: an instance makes one signature, or none.
  */
-export class TwoPassSigner {
-  readonly #scalar: bigint;
-  readonly #publicKey: Uint8Array;
-  readonly #nonceHash: Hash;
-  #challenge: { hash: Hash; r: bigint; encodedR: Uint8Array } | undefined;
+export class OnePassSigner implements Disposable {
+  /** R ‖ A, which a verifier needs before the first byte. */
+  readonly start: Uint8Array;
+  readonly #seed: Uint8Array;
+  #nonce: Uint8Array | undefined;
+  readonly #hash: Hash;
 
-  /** @throws RangeError for a seed that has not 32 bytes */
-  constructor(seed: Uint8Array) {
-    this.#publicKey = publicKeyOf(seed);
-    const { scalar, prefix } = expand(seed);
-    this.#scalar = scalar;
-    this.#nonceHash = createHash("sha512").update(prefix);
+  /**
+   * @param seed 32 bytes
+   * @param nonce 64 bytes that are secret, uniform and never used for another message; they are wiped with the
+   *   signature
+   * @throws RangeError for a seed that has not 32 bytes
+   */
+  constructor(seed: Uint8Array, nonce: Uint8Array) {
+    const publicKey = publicKeyOf(seed);
+    const r = BASE.multiply(littleEndian(nonce) % ORDER).toBytes();
+    this.start = Buffer.concat([r, publicKey]);
+    this.#seed = seed;
+    this.#nonce = nonce;
+    this.#hash = createHash("sha512").update(this.start);
   }
 
-  first(chunk: Uint8Array): void {
-    this.#nonceHash.update(chunk);
+  update(chunk: Uint8Array): void {
+    this.#hash.update(chunk);
   }
 
-  second(chunk: Uint8Array): void {
-    this.#beginSecondPass().hash.update(chunk);
-  }
-
-  /** @returns the 64 bytes of the signature */
+  /** @returns the 64 bytes of the signature. @throws Error when it was called before */
   sign(): Uint8Array {
-    const { hash, r, encodedR } = this.#beginSecondPass();
-    const k = littleEndian(hash.digest()) % ORDER;
-    const s = (r + k * this.#scalar) % ORDER;
-    const signature = new Uint8Array(SIGNATURE_BYTES);
-    signature.set(encodedR);
-    signature.set(toLittleEndian(s), 32);
-    return signature;
+    if (this.#nonce === undefined) throw new Error("A nonce serves for one signature.");
+    const r = littleEndian(this.#nonce);
+    this[Symbol.dispose]();
+    const k = littleEndian(this.#hash.digest()) % ORDER;
+    const s = (r + k * expand(this.#seed).scalar) % ORDER;
+    return Buffer.concat([this.start.subarray(0, R_BYTES), toLittleEndian(s)]);
   }
 
-  #beginSecondPass() {
-    if (this.#challenge === undefined) {
-      const r = littleEndian(this.#nonceHash.digest()) % ORDER;
-      const encodedR = BASE.multiply(r).toBytes();
-      const hash = createHash("sha512").update(encodedR).update(this.#publicKey);
-      this.#challenge = { hash, r, encodedR };
-    }
-    return this.#challenge;
+  /** Wipes the nonce. */
+  [Symbol.dispose](): void {
+    this.#nonce?.fill(0);
+    this.#nonce = undefined;
   }
 }
 

@@ -1,24 +1,23 @@
 import type { FileHandle } from "node:fs/promises";
 import { publishError } from "../../contract/errors.ts";
 import { readChunks } from "../../support/read-chunks.ts";
-import type { TwoPassSigner } from "./ed25519.ts";
+import { nonceHash, OnePassSigner } from "./ed25519.ts";
 
 /**
- * Ends a signature over an open file whose first pass has been made already (or makes both).
+ * Signs an open file as RFC 8032 says: the nonce comes from the message, so the file is read twice.
  *
  * Two signatures with one nonce over different bytes would give the key away, so a file that changes between the passes
  * is an error and no signature leaves this function.
  *
+ * @param seed the signer's 32 bytes
  * @throws PublishError `source_changed`
  */
-export async function signFile(
-  file: FileHandle,
-  signer: TwoPassSigner,
-  options: { firstPassDone?: boolean; signal?: AbortSignal } = {},
-): Promise<Uint8Array> {
+export async function signFile(file: FileHandle, seed: Uint8Array, signal?: AbortSignal): Promise<Uint8Array> {
   const before = await file.stat({ bigint: true });
-  if (!options.firstPassDone) for await (const chunk of readChunks(file, options.signal)) signer.first(chunk);
-  for await (const chunk of readChunks(file, options.signal)) signer.second(chunk);
+  const nonce = nonceHash(seed);
+  for await (const chunk of readChunks(file, signal)) nonce.update(chunk);
+  using signer = new OnePassSigner(seed, nonce.digest());
+  for await (const chunk of readChunks(file, signal)) signer.update(chunk);
   const after = await file.stat({ bigint: true });
   if (before.size !== after.size || before.mtimeNs !== after.mtimeNs) {
     throw publishError("source_changed", "The artifact changed while it was being signed.", {

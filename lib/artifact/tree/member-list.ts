@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
 import { bytes, Columns, numbers, paths } from "./columns.ts";
 
@@ -105,5 +106,14 @@ export class MemberList extends Columns<MemberFacts> implements Iterable<SourceM
       if (isLast || !this.pathAt(index + 1).startsWith(`${path}/`)) empty.push(path);
     }
     return empty;
+  }
+
+  /** Returns the SHA-256 of what is listed: paths, kinds, sizes, times and inode numbers. No file is read for it. */
+  stampDigest(): Buffer {
+    const hash = createHash("sha256");
+    const { names, ...facts } = this.columns;
+    hash.update(names.subarray(0, facts.nameEnd[this.length - 1] ?? 0));
+    for (const column of Object.values<Float64Array | Uint8Array>(facts)) hash.update(column.subarray(0, this.length));
+    return hash.digest();
   }
 }

@@ -2,6 +2,7 @@
 export const HEADERS = {
   apiKey: "X-API-Key",
   signature: "X-Signature",
+  signatureStart: "X-Sealift-Signature-Start",
   plugin: "X-Plugin",
   service: "X-Service",
   repo: "X-Repo",

@@ -14,9 +14,10 @@ import {
   type StoredIndex,
 } from "../records/deltas.ts";
 import { inTransaction } from "../records/transaction.ts";
+import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload } from "./receive.ts";
-import { canonical, insertSealed, requireSignature, signedColumns } from "./signed-bytes.ts";
+import { canonical, insertSealed, signedColumns } from "./signed-bytes.ts";
 
 async function publishedArtifact(hub: HubContext, projectId: string, version: string): Promise<Artifact> {
   const artifact = await findArtifact(hub.database.statements, projectId, version);
@@ -38,10 +39,12 @@ export async function publishDelta(
   told: Told<Delta>,
 ): Promise<Published<Delta>> {
   const artifact = await publishedArtifact(hub, projectId, version);
+  const signature = new PassingSignature(request, deltaFields);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
     part: ARTIFACT_PART.name,
     maxBytes: Math.min(hub.maxArtifactBytes, Number(artifact.size_bytes)),
+    onFile: (fields) => signature.begin(fields),
   });
   const { fields, file } = completeForm(upload, ARTIFACT_PART.name, deltaFields);
   if (canonical(fields.signer_public_key) !== artifact.signer_public_key)
@@ -49,7 +52,7 @@ export async function publishDelta(
   const base = await findArtifact(hub.database.statements, projectId, fields.base_version);
   if (base?.content_sha256 !== fields.base_content_sha256)
     throw notFound("The project has no such base version, or one with another tree.");
-  await requireSignature(fields, file);
+  await signature.check(fields, file.blob);
 
   const id = recordId("dlt", hub.clock());
   const now = hub.now();

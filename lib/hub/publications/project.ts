@@ -1,25 +1,14 @@
 import type { FastifyRequest } from "fastify";
-import { Ed25519Verifier, publicKeyOf } from "../../artifact/signatures/ed25519.ts";
+import { publicKeyOf } from "../../artifact/signatures/ed25519.ts";
 import { ARTIFACT_PART, type PublishFields, publishFields } from "../../contract/surfaces/deploy.ts";
 import type { HubContext } from "../context.ts";
 import { recordId } from "../ground/identity.ts";
 import { HubError } from "../http/errors.ts";
-import { faultsAnswer } from "../http/validation.ts";
 import { type Artifact, findArtifactById, insertArtifact, signersOf } from "../records/artifacts.ts";
+import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
-import { decode, insertSealed, requireSignature, requireSigner, signedColumns } from "./signed-bytes.ts";
-
-/**
- * Fields that came before the file are checked before the file is read; with key and signature, it is verified as it
- * passes.
- */
-function verifierFor(fields: Record<string, string>): Ed25519Verifier | undefined {
-  const parsed = publishFields.partial().safeParse(fields, { reportInput: true });
-  if (!parsed.success) throw faultsAnswer(parsed.error);
-  const { signature, signer_public_key: key } = parsed.data;
-  return signature === undefined || key === undefined ? undefined : new Ed25519Verifier(decode(key), decode(signature));
-}
+import { decode, insertSealed, requireSigner, signedColumns } from "./signed-bytes.ts";
 
 function store(
   hub: HubContext,
@@ -86,18 +75,15 @@ export async function publishArtifact(
   request: FastifyRequest,
   told: Told<Artifact>,
 ): Promise<Published<Artifact>> {
-  let verifier: Ed25519Verifier | undefined;
+  const signature = new PassingSignature(request, publishFields);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
     part: ARTIFACT_PART.name,
     maxBytes: hub.maxArtifactBytes,
-    onFile: (fields) => {
-      verifier = verifierFor(fields);
-      return verifier && ((chunk) => verifier?.update(chunk));
-    },
+    onFile: (fields) => signature.begin(fields),
   });
   const { fields, file } = completeForm(upload, ARTIFACT_PART.name, publishFields);
-  await requireSignature(fields, file, verifier);
+  await signature.check(fields, file.blob);
   await requireSigner(hub.database.kysely, projectId, fields.signer_public_key);
   await refusePublicSeed(hub, projectId, decode(fields.signer_public_key));
   return await store(hub, projectId, fields, file, told);

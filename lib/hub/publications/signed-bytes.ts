@@ -1,4 +1,3 @@
-import { Ed25519Verifier } from "../../artifact/signatures/ed25519.ts";
 import type { HubContext } from "../context.ts";
 import { HubError } from "../http/errors.ts";
 import { sealInTransaction } from "../keys/keyring.ts";
@@ -9,7 +8,7 @@ import type { Told } from "./publication.ts";
 import type { UploadedFile } from "./receive.ts";
 
 /** The fields of a form that signs its file: base64. */
-interface SignedFields {
+export interface SignedFields {
   dek: string;
   signature: string;
   signer_public_key: string;
@@ -18,25 +17,6 @@ interface SignedFields {
 export const decode = (base64: string) => Buffer.from(base64, "base64");
 /** The one form of a base64 text in which it is stored, compared and looked up. */
 export const canonical = (base64: string) => decode(base64).toString("base64");
-
-/**
- * Verifies the signature over a file.
- *
- * @param passed has seen all bytes already @throws HubError 400
- */
-export async function requireSignature(
-  { signature, signer_public_key: key }: SignedFields,
-  { blob }: UploadedFile,
-  passed?: Ed25519Verifier,
-): Promise<void> {
-  let verifier = passed;
-  if (verifier === undefined) {
-    verifier = new Ed25519Verifier(decode(key), decode(signature));
-    for await (const chunk of blob.readBack()) verifier.update(chunk);
-  }
-  if (!verifier.verify())
-    throw new HubError(400, "signature_rejected", "The signature does not verify over the bytes received.");
-}
 
 /**
  * Requires that a project's register, where there is one, holds the signer.

@@ -18,6 +18,7 @@ import { createProject, startHub } from "../../support/hub/real-hub.ts";
 import { json, redirect, stall } from "../../support/hub/scripted-server.ts";
 import { API_KEY, callers, errorOf } from "../../support/hub/surface-b.ts";
 
+const START = "x-sealift-signature-start";
 const large = signedFile(randomBytes(12 * 1024 * 1024), forgedSigner());
 
 t.test("a hub that refuses a large upload before it has read it is heard", async (t) => {
@@ -80,9 +81,12 @@ t.test("a redirected publication sends the whole file again", async (t) => {
     json(201, { artifact_id: "a", project_id: "p", version: "v", content_sha256: "c", size_bytes: 1, created_at: "n" }),
   );
   await publish();
-  const bodies = hub.to("publish").map(({ body }) => body);
-  t.equal(bodies.length, 2);
-  for (const body of bodies) t.ok(body.includes(large.file), `${body.length} bytes`);
+  const requests = hub.to("publish");
+  t.equal(requests.length, 2);
+  for (const { body, headers } of requests) {
+    t.ok(body.includes(large.file), `${body.length} bytes`);
+    t.equal(headers[START], Buffer.alloc(64, 1).toString("base64"), "and how its signature begins");
+  }
 });
 
 t.test("a file that is gone ends the publication with an error, not with silence", async (t) => {
@@ -170,7 +174,7 @@ t.test(
     const record = { artifact_id: "a", project_id: "p", version: "v", content_sha256: "c", size_bytes: 1 };
     const answers: [number, unknown][] = [
       [411, { error: "say how long it is" }],
-      [201, { ...record, created_at: "n" }],
+      ...Array.from({ length: 3 }, (): [number, unknown] => [201, { ...record, created_at: "n" }]),
       [401, { error: "no such key" }],
     ];
     const bodies: { headers: IncomingHttpHeaders; body: string }[] = [];
@@ -203,6 +207,16 @@ t.test(
     t.ok(first!.body.indexOf('"artifact"') < first!.body.indexOf('"signature"'), "behind the file");
     t.equal(Number(second!.headers["content-length"]), second!.body.length);
     t.ok(second!.body.indexOf('"signature"') < second!.body.indexOf('"artifact"'), "before the file");
+    const start = Buffer.from(String(first!.headers[START]), "base64");
+    const valueOf = (field: string): Buffer =>
+      Buffer.from(new RegExp(`name="${field}"\r\n\r\n([^\r]+)`).exec(second!.body)![1]!, "base64");
+    t.same(start, Buffer.concat([valueOf("signature").subarray(0, 32), valueOf("signer_public_key")]));
+    t.equal(second!.headers[START], first!.headers[START], "a retry sends the same R");
+
+    t.match(await publishProject({ ...options, signatureStart: false }), { outcome: "published" });
+    t.match(bodies[2]!.headers, { "transfer-encoding": "chunked", [START]: undefined }, "R is kept until the end");
+    t.match(await publishProject({ ...options, deterministicSignature: true }), { outcome: "published" });
+    t.match(bodies[3]!.headers, { "content-length": String, [START]: undefined }, "it is sent when it is signed");
 
     const output = join(folder, "kept.xdeploy");
     await t.rejects(publishProject({ ...options, output }), { code: "key_rejected" });

@@ -10,8 +10,9 @@ import {
   Ed25519Verifier,
   equalBytes,
   isUsablePublicKey,
+  nonceHash,
+  OnePassSigner,
   publicKeyOf,
-  TwoPassSigner,
 } from "../../../../lib/artifact/signatures/ed25519.ts";
 import { signFile } from "../../../../lib/artifact/signatures/sign-file.ts";
 import { vectors } from "../../../support/forged/independent.ts";
@@ -44,9 +45,8 @@ const SIGNATURE = Buffer.from(
 const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 
 function signed(seed: Uint8Array, message: Uint8Array): Buffer {
-  const signer = new TwoPassSigner(seed);
-  signer.first(message);
-  signer.second(message);
+  using signer = new OnePassSigner(seed, nonceHash(seed).update(message).digest());
+  signer.update(message);
   return Buffer.from(signer.sign());
 }
 
@@ -114,9 +114,9 @@ t.test("any message in any chunks verifies, and node:crypto makes and accepts th
       fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 8 }),
       (seed, chunks) => {
         const message = Buffer.concat(chunks);
-        const signer = new TwoPassSigner(seed);
-        for (const chunk of chunks) signer.first(chunk);
-        signer.second(message);
+        const nonce = nonceHash(seed).update(message).digest();
+        using signer = new OnePassSigner(seed, nonce);
+        for (const chunk of chunks) signer.update(chunk);
         const signature = signer.sign();
         const key = publicKeyOf(seed);
         return (
@@ -236,7 +236,7 @@ t.test("a file is signed in two passes, as openssl does it in one", { skip: need
   const content = randomBytes(3 * 1024 * 1024 + 17);
   const path = await fileOf(t, content);
   await using file = await open(path, "r");
-  const signature = await signFile(file, new TwoPassSigner(SEED));
+  const signature = await signFile(file, SEED);
   t.ok(verifies(PUBLIC, signature, content));
   const key = `${path}.pem`;
   await writeFile(key, nodePrivate(SEED).export({ format: "pem", type: "pkcs8" }));
@@ -245,15 +245,33 @@ t.test("a file is signed in two passes, as openssl does it in one", { skip: need
 });
 
 t.test("a file that changes between the passes gets no signature", async (t) => {
-  const path = await fileOf(t, randomBytes(1000));
-  const signer = new TwoPassSigner(SEED);
+  const path = await fileOf(t, randomBytes(5_000_000));
   await using file = await open(path, "r");
-  let changed = false;
-  const first = signer.first.bind(signer);
-  signer.first = (chunk) => {
-    first(chunk);
-    if (!changed) appendFileSync(path, "more");
-    changed = true;
-  };
-  await t.rejects(signFile(file, signer), { kind: "PublishError", code: "source_changed" });
+  // Heard when the first piece is read.
+  const signal = new AbortController().signal;
+  signal.throwIfAborted = () => appendFileSync(path, "more");
+  await t.rejects(signFile(file, SEED, signal), { kind: "PublishError", code: "source_changed" });
+});
+
+t.test("a signer makes one signature, wipes its nonce, and knows R and A before the first byte", async (t) => {
+  const nonce = randomBytes(64);
+  const signer = new OnePassSigner(SEED, nonce);
+  signer.update(FILE);
+  const signature = signer.sign();
+  t.same(signer.start, Buffer.concat([signature.subarray(0, 32), PUBLIC]));
+  t.ok(verifies(PUBLIC, signature, FILE));
+  t.throws(() => signer.sign(), /one signature/);
+  t.same(nonce, Buffer.alloc(64));
+  const given = randomBytes(64);
+  new OnePassSigner(SEED, given)[Symbol.dispose]();
+  t.same(given, Buffer.alloc(64), "also of one that signs nothing");
+});
+
+t.test("a verifier that knows R alone accepts the signature that begins with it, and no other", async (t) => {
+  const verifier = () => new Ed25519Verifier(PUBLIC, SIGNATURE.subarray(0, 32)).update(FILE);
+  t.ok(verifier().verify(SIGNATURE));
+  const other = Buffer.from(SIGNATURE);
+  other[0]! ^= 1;
+  t.notOk(verifier().verify(other), "another R");
+  t.notOk(verifier().verify(), "no S at all");
 });

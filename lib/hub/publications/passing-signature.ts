@@ -1,0 +1,79 @@
+import type { FastifyRequest } from "fastify";
+import * as z from "zod";
+import { Ed25519Verifier, R_BYTES } from "../../artifact/signatures/ed25519.ts";
+import { base64Of } from "../../contract/surfaces/deploy.ts";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
+import type { IncomingBlob } from "../blobs/port.ts";
+import { HubError, unprocessable } from "../http/errors.ts";
+import { faultsAnswer } from "../http/validation.ts";
+import { decode, type SignedFields } from "./signed-bytes.ts";
+
+type Signed = Pick<SignedFields, "signature" | "signer_public_key">;
+
+/** R ‖ A: all that a verifier needs before the first byte. */
+const startOf = ({ signature, signer_public_key: key }: Signed): Buffer =>
+  Buffer.concat([decode(signature).subarray(0, R_BYTES), decode(key)]);
+
+/**
+ * Verifies the file of a form as it passes, where its sender says in a header how its signature begins, or sends the
+ * fields in front of the file; else by reading it once more (docs/contract/deploy.md#publish).
+ */
+export class PassingSignature {
+  readonly #schema: z.ZodObject;
+  readonly #announced: Buffer | undefined;
+  #verifier: Ed25519Verifier | undefined;
+
+  /**
+   * @param schema of the form's fields
+   * @throws HubError 422 for a header of another form
+   */
+  constructor({ headers }: FastifyRequest, schema: z.ZodObject) {
+    this.#schema = schema;
+    const header = headers[HEADERS.signatureStart.toLowerCase()];
+    if (header === undefined) return;
+    const parsed = base64Of(64).safeParse(header);
+    if (!parsed.success) throw unprocessable(`${HEADERS.signatureStart}: must be the base64 of 64 bytes.`);
+    this.#announced = decode(parsed.data);
+  }
+
+  /**
+   * Begins with the file. Fields that came before it are checked before it is read.
+   *
+   * @returns the function that takes its bytes; undefined when its signature is not known yet
+   * @throws HubError for fields that are wrong
+   */
+  begin(fields: Record<string, string>): ((chunk: Uint8Array) => void) | undefined {
+    const parsed = this.#schema.partial().safeParse(fields, { reportInput: true });
+    if (!parsed.success) throw faultsAnswer(parsed.error);
+    const { signature, signer_public_key: key } = parsed.data as Partial<Signed>;
+    const known = signature === undefined || key === undefined ? undefined : { signature, signer_public_key: key };
+    if (known !== undefined) this.#agree(known);
+    const start = this.#announced ?? (known && startOf(known));
+    if (start === undefined) return undefined;
+    const verifier = new Ed25519Verifier(start.subarray(R_BYTES), start.subarray(0, R_BYTES));
+    this.#verifier = verifier;
+    return (chunk) => void verifier.update(chunk);
+  }
+
+  /**
+   * Ends with the form, whose fields decide.
+   *
+   * @throws HubError 400 for a signature that does not verify, 422 for another one than the header has announced
+   */
+  async check(fields: Signed, blob: IncomingBlob): Promise<void> {
+    this.#agree(fields);
+    const signature = decode(fields.signature);
+    let verifier = this.#verifier;
+    if (verifier === undefined) {
+      verifier = new Ed25519Verifier(decode(fields.signer_public_key), signature);
+      for await (const chunk of blob.readBack()) verifier.update(chunk);
+    }
+    if (!verifier.verify(signature))
+      throw new HubError(400, "signature_rejected", "The signature does not verify over the bytes received.");
+  }
+
+  #agree(fields: Signed): void {
+    if (this.#announced === undefined || this.#announced.equals(startOf(fields))) return;
+    throw unprocessable(`${HEADERS.signatureStart}: is not the beginning of signature, and signer_public_key.`);
+  }
+}
