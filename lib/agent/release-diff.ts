@@ -40,7 +40,7 @@ const NOTHING: Compared = { files: new Map(), descriptors: new Map(), plan: unde
  * have one. Without the first one, everything of the second is new.
  *
  * @param options `onlySent` leaves out files that were made on the host, such as by a provisioner, where that is known
- * @returns undefined when one of them has no list of its files, as releases of older versions and adopted folders
+ * @returns undefined when one of them has no list of its files, as adopted folders have none
  */
 export async function releaseDifferences(
   layout: Layout,

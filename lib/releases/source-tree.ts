@@ -3,20 +3,13 @@ import { join } from "node:path";
 import type { BaseTree } from "../artifact/delta/plan-tree.ts";
 import { comparePaths } from "../artifact/tree/compare-paths.ts";
 import { FileTable } from "../artifact/tree/file-table.ts";
-import { readTreeList } from "../artifact/tree/tree-list.ts";
-import type { TreeListing } from "../artifact/tree/tree-listing.ts";
 import { artifactError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
 import { missing } from "../support/files.ts";
 import { CONTENTS_FILE, readContentsInBatches } from "./contents.ts";
-import type { Layout, Section } from "./layout.ts";
+import type { Layout } from "./layout.ts";
 import { listReleases, type Release } from "./release.ts";
-import { REST_FOLDER, SourceFolders } from "./source-folders.ts";
-
-/**
- * In a release that an older version of Sealift made: the list of its source tree, of which its contents have no lines.
- */
-export const TREE_LIST = "tree.ndjson";
+import { SourceFolders } from "./source-folders.ts";
 
 /**
  * The kept releases of a target whose whole source tree is still there: any of them may be the base of a delta, also
@@ -38,10 +31,8 @@ export async function deltaBases(layout: Layout, target: TargetName): Promise<Re
 export async function baseTree(layout: Layout, target: TargetName, release: Release): Promise<BaseTree | undefined> {
   try {
     const folder = layout.release(target, release.name);
-    const tree = existsSync(join(folder, TREE_LIST))
-      ? await listedByOlderVersion(layout, target, release)
-      : await listedInContents(folder, release);
-    checkList(tree, release);
+    const tree = await listedInContents(folder, release);
+    if (tree.files.digest() !== release.content_sha256) throw listChanged(release);
     return { version: release.version, contentSha256: release.content_sha256!, ...tree };
   } catch (error) {
     if (missing(error)) return undefined;
@@ -51,10 +42,6 @@ export async function baseTree(layout: Layout, target: TargetName, release: Rele
 
 const listChanged = ({ version }: Release) =>
   artifactError("delta_base_changed", `The list of files of the release of ${version} is not what was written.`);
-
-function checkList({ files }: TreeListing, release: Release): void {
-  if (files.digest() !== release.content_sha256) throw listChanged(release);
-}
 
 type ListedTree = Pick<BaseTree, "files" | "emptyFolders" | "pathOf">;
 
@@ -78,28 +65,4 @@ async function listedInContents(folder: string, release: Release): Promise<Liste
     }
   emptyFolders.sort(comparePaths);
   return { files, emptyFolders, pathOf: (file) => `${folder}/${folders.placeIn(origins[file]!, files.pathAt(file))}` };
-}
-
-async function listedByOlderVersion(layout: Layout, target: TargetName, release: Release): Promise<ListedTree> {
-  const listing = await readTreeList(join(layout.release(target, release.name), TREE_LIST));
-  return { ...listing, pathOf: (file) => sourceFile(layout, target, release, listing.files.pathAt(file)) };
-}
-
-/**
- * Returns the place of a file of a release's source tree: installed, set apart as data that is shipped, or among the
- * rest.
- */
-function sourceFile(layout: Layout, target: TargetName, release: Release, path: string): string {
-  const folder = layout.release(target, release.name);
-  for (const [place, source] of Object.entries(release.source_folders ?? {})) {
-    if (!path.startsWith(`${source}/`)) continue;
-    const [section, id] = place.split("/") as [Section, string];
-    const inside = path.slice(source.length + 1);
-    if (inside.startsWith("data/"))
-      return join(layout.shippedData(target, release.name, { section, id }), inside.slice("data/".length));
-    return join(folder, section, id, inside);
-  }
-  const rest = join(folder, REST_FOLDER, path);
-  // The manifest and the integration file stand beside the rest, for people to read.
-  return path.includes("/") || existsSync(rest) ? rest : join(folder, path);
 }

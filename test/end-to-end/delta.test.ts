@@ -2,12 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import type { TreeEntry } from "../../lib/artifact/tree/tree-listing.ts";
-import { lineOf } from "../../lib/artifact/tree/tree-list.ts";
-import { readContents } from "../../lib/releases/contents.ts";
-import { baseTree, deltaBases } from "../../lib/releases/source-tree.ts";
 import { deltaFleet } from "../support/host/delta-fleet.ts";
-import { layoutOf } from "../support/host/project-root.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 t.test("an upgrade takes the delta, and leaves the release that the full artifact would have left", async (t) => {
@@ -76,48 +71,6 @@ t.test("a base that was changed falls back to the full artifact in the same run"
     t.equal(result.outcome, "deployed", what);
     t.strictSame(release(a), release(b), what);
   }
-});
-
-/** Turns the only release of a host into one as Sealift made them when the source tree had a list of its own. */
-async function madeOld(root: string, project: string): Promise<void> {
-  const layout = layoutOf(root);
-  const [release] = await deltaBases(layout, `project-${project}`);
-  const folder = layout.release(`project-${project}`, release!.name);
-  const { files, emptyFolders } = (await baseTree(layout, `project-${project}`, release!))!;
-  const entries = [...files, ...emptyFolders.map((path): TreeEntry => ({ type: "folder", path }))];
-  writeFileSync(join(folder, "tree.ndjson"), entries.map(lineOf).join(""));
-  const lines: string[] = [];
-  for await (const line of readContents(folder)) {
-    if ("folder" in line! || !/^(plugins|extensions|shipped-data)\//.test(line!.path)) continue;
-    const { path, size, mtime_ms, sha256 } = line!;
-    lines.push(`${JSON.stringify({ path, size, mtime_ms, sha256 })}\n`);
-  }
-  writeFileSync(join(folder, "contents.ndjson"), lines.join(""));
-  const { name: _, ...record } = release!;
-  writeFileSync(join(folder, "release.json"), JSON.stringify({ ...record, files: lines.length }));
-}
-
-t.test("a release that an older version of Sealift made is a base, and is verified", async (t) => {
-  const { publish, deployTo, release, project } = await deltaFleet(t);
-  const [a, b] = [temporaryFolder(t), temporaryFolder(t)];
-  await publish("1.0.0");
-  await publish("1.1.0");
-  await deployTo(a, "1.0.0");
-  await deployTo(b, "1.1.0");
-  await madeOld(a, project.id);
-  t.equal((await deployTo(a, "1.0.0")).result.outcome, "unchanged", "its contents are what they were");
-  const { find } = await deployTo(a, "1.1.0");
-  t.equal(find("delta.chosen")?.base_version, "1.0.0");
-  t.equal(find("delta.failed"), undefined);
-  t.strictSame(release(a), release(b));
-
-  rmSync(a, { recursive: true });
-  await deployTo(a, "1.0.0");
-  await madeOld(a, project.id);
-  const releases = join(a, ".sealift/releases", `project-${project.id}`);
-  rmSync(join(releases, readdirSync(releases)[0]!, "rest/README.md"));
-  t.match((await deployTo(a, "1.1.0")).find("delta.failed"), { code: "delta_base_changed" });
-  t.strictSame(release(a), release(b));
 });
 
 t.test("a delta of another signer than the pinned one is left alone", async (t) => {

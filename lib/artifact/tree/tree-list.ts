@@ -1,29 +1,6 @@
-import { artifactError } from "../../contract/errors.ts";
-import { FileTable } from "./file-table.ts";
-import { readLines } from "./read-lines.ts";
 import type { TreeEntry } from "./tree-listing.ts";
-import type { TreeListing } from "./tree-listing.ts";
 
-const MAX_LINE_BYTES = 64 * 1024;
 const SHA256 = /^[0-9a-f]{64}$/;
-
-/**
- * Reads the list of a tree that an older version of Sealift has left in a release.
- *
- * @throws ArtifactError `delta_base_changed` for a list that is not what we wrote
- */
-export async function readTreeList(file: string): Promise<TreeListing> {
-  const files = FileTable.empty();
-  const emptyFolders: string[] = [];
-  for await (const text of readLines(file, MAX_LINE_BYTES)) {
-    const entry = listedEntry(parseJson(text));
-    if (entry === undefined)
-      throw artifactError("delta_base_changed", `The list of the running release, ${file}, has been changed.`);
-    if (entry.type === "file") files.add(entry);
-    else emptyFolders.push(entry.path);
-  }
-  return { files, emptyFolders };
-}
 
 /**
  * The entry that a line of a list says, parsed as JSON: a file, or a folder that holds nothing. It is checked by hand,
@@ -41,14 +18,6 @@ export function listedEntry(line: unknown): TreeEntry | undefined {
   const entry: TreeEntry = { type: "file", path: file, executable, size, sha256 };
   if (typeof mtimeMs === "number") entry.mtimeMs = mtimeMs;
   return entry;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The line of an entry, with its newline. Chunks and times are not part of it. */
