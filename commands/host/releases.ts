@@ -1,5 +1,5 @@
 import { Command, Option } from "clipanion";
-import type { KeptRelease } from "../../lib/agent/inspection.ts";
+import type { KeptRelease } from "../../lib/agent/target-status.ts";
 import { host } from "../../lib/options/agent.ts";
 import { withOptions } from "../shell/base.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
@@ -19,7 +19,7 @@ export class Releases extends withOptions(host) {
     const layout = projectRootAt(this.options.projectRoot);
     const [target] = await targetsAt(layout, [this.target]);
     const [{ keptReleases }, { sizeText }, { tableLines, timeText }] = await Promise.all([
-      import("../../lib/agent/inspection.ts"),
+      import("../../lib/agent/target-status.ts"),
       import("../../lib/agent/deployment/sentences.ts"),
       import("../shell/output/table.ts"),
     ]);

@@ -1,5 +1,5 @@
 import { Command, Option } from "clipanion";
-import type { TargetStatus } from "../../lib/agent/inspection.ts";
+import type { TargetStatus } from "../../lib/agent/target-status.ts";
 import { targetOfName, targetText } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import type { DiskUse } from "../../lib/releases/disk-use.ts";
@@ -46,7 +46,7 @@ export class Status extends withOptions(host) {
   override async run(): Promise<number> {
     const layout = projectRootAt(this.options.projectRoot);
     const [{ inspectTarget }, { counted, sizeText }, { timeText }] = await Promise.all([
-      import("../../lib/agent/inspection.ts"),
+      import("../../lib/agent/target-status.ts"),
       import("../../lib/agent/deployment/sentences.ts"),
       import("../shell/output/table.ts"),
     ]);

@@ -1,14 +1,13 @@
-import { createHash } from "node:crypto";
-import { createReadStream, lstatSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { openIndex } from "../artifact/delta/index-file.ts";
 import type { Limits } from "../artifact/limits.ts";
 import type { TreeListing } from "../artifact/tree/tree-listing.ts";
 import { downloadIndex, type PublishTarget } from "../client/publish-client.ts";
 import { MANIFEST_FILE } from "../contract/files/manifest.ts";
+import { digestOf } from "../releases/contents.ts";
 import { layoutOf } from "../releases/layout.ts";
 import type { Emit } from "./deployment/events.ts";
 import { type Compared, descriptorsIn, type Difference, differencesBetween, type ListedFiles } from "./release-diff.ts";
@@ -76,12 +75,6 @@ async function filesIn(tree: string, { files: known }: TreeListing): Promise<Lis
     files.set(path, { size: lstatSync(file).size, sha256: known.find(path)?.sha256 ?? (await digestOf(file)) });
   }
   return files;
-}
-
-async function digestOf(file: string): Promise<string> {
-  const digest = createHash("sha256");
-  await pipeline(createReadStream(file), digest);
-  return digest.digest("hex");
 }
 
 /**

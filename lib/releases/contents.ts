@@ -126,7 +126,8 @@ export async function* readContentsInBatches(folder: string): AsyncGenerator<(Li
   for await (const lines of readLineBatches(join(folder, CONTENTS_FILE), MAX_LINE_BYTES)) yield lines.map(parsed);
 }
 
-async function digestOf(file: string): Promise<string> {
+/** The SHA-256 of a file, in hex. */
+export async function digestOf(file: string): Promise<string> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(file), hash);
   return hash.digest("hex");

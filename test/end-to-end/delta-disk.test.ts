@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { inspectTarget } from "../../lib/agent/inspection.ts";
+import { inspectTarget } from "../../lib/agent/target-status.ts";
 import { deltaFleet } from "../support/host/delta-fleet.ts";
 import { mountLoop } from "../support/host/loop-file-system.ts";
 import { layoutOf } from "../support/host/project-root.ts";

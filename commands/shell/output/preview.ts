@@ -1,5 +1,5 @@
-import type { Preview, PreviewedChanges } from "../../../lib/agent/deployment/preview.ts";
 import type { Emit } from "../../../lib/agent/deployment/events.ts";
+import type { Preview, PreviewedChanges } from "../../../lib/agent/deployment/preview.ts";
 import type { DeployOptions } from "../../../lib/agent/deployment/run.ts";
 import type { Source } from "../../../lib/agent/sources/source.ts";
 import { interruptible } from "../base.ts";

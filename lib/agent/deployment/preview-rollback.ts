@@ -3,7 +3,7 @@ import { currentRelease } from "../../releases/release.ts";
 import { releaseDifferences } from "../release-diff.ts";
 import type { Emit } from "./events.ts";
 import { type Preview, steps, warnOfJournal } from "./preview.ts";
-import { chooseRelease, type KeptTarget, keptSource, readyToGoBack } from "./rollback.ts";
+import { chooseRelease, keptSource, type KeptTarget, readyToGoBack } from "./rollback.ts";
 import { beginRun, type DeployOptions, errorOf } from "./run.ts";
 import { checkSupervisor } from "./supervision.ts";
 

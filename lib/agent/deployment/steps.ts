@@ -4,8 +4,8 @@ import type { InstallStep, Notifiers } from "../../contract/files/install-plan.t
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { traced } from "../../support/tracing/tracing.ts";
+import { childEnvironment, describeFailure, runProgram } from "../child-program.ts";
 import { capital, type Supervisor } from "../supervisors/supervisor.ts";
-import { childEnvironment, describeFailure, runProgram } from "./child-program.ts";
 import type { Emit } from "./events.ts";
 import { counted } from "./sentences.ts";
 

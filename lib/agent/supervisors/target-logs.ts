@@ -6,7 +6,7 @@ import { type TargetName, targetOfName, targetText } from "../../contract/target
 import type { Layout } from "../../releases/layout.ts";
 import { currentRelease, namedUnits } from "../../releases/release.ts";
 import { LineCutter } from "../../support/lines.ts";
-import { childEnvironment } from "../deployment/child-program.ts";
+import { childEnvironment } from "../child-program.ts";
 import { type LogCommand, logCommands, type LogRequest } from "./log-commands.ts";
 
 /** One line that a unit has written. */

@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { rollback } from "../deployment/rollback.ts";
+import { doneEvent } from "./check-result.ts";
 import type { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch } from "./events.ts";
 import type { WatchTarget } from "./target.ts";
-import { doneEvent } from "./turn.ts";
 
 /**
  * Takes a target back to the release that ran before, in turn with the deployments of its project root. However it

@@ -1,9 +1,9 @@
+import type { TurnResult } from "./check-result.ts";
 import { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, WatchAction } from "./events.ts";
 import { HubSlots } from "./hub-slots.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
 import { TargetLoop } from "./target-loop.ts";
-import type { TurnResult } from "./turn.ts";
 
 /** Polls of one hub that are under way at one time. */
 const POLLS_AT_ONCE = 8;
