@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import t from "tap";
 import { parse, stringify } from "yaml";
-import { inspectTarget } from "../../../../lib/agent/inspection.ts";
+import { inspectTarget } from "../../../../lib/agent/target-status.ts";
 import type { WatchEvent } from "../../../../lib/agent/watch/events.ts";
 import { WatchMetrics } from "../../../../lib/agent/watch/metrics.ts";
 import { removePin, writePin } from "../../../../lib/agent/watch/pin.ts";
