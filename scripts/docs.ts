@@ -2,11 +2,13 @@
  * Writes the documents that come from the contract: `docs/errors.md` from the table of codes, `docs/schemas/` from the
  * schemas, `docs/options.md` from the table of options. `--check` only compares.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { format, resolveConfig } from "prettier";
 import { CODES, EXIT } from "../lib/contract/codes.ts";
 import { jsonSchemas } from "../lib/contract/files/json-schemas.ts";
 import { optionSchemas } from "../lib/options/schemas.ts";
+import { BUDGETS, budgetTable } from "./bench/budgets.ts";
 import { EXIT_MEANINGS } from "./exit-meanings.ts";
 import { optionsPage } from "./options-page.ts";
 
@@ -37,6 +39,22 @@ for (const [name, schema] of Object.entries({ ...jsonSchemas(), ...optionSchemas
   documents.set(`schemas/${name}`, `${JSON.stringify(schema, null, 2)}\n`);
 
 const docs = new URL("../docs/", import.meta.url);
+
+/** The page with the table of budgets that the bench judges by between its marks. */
+async function performancePage(): Promise<string> {
+  const measured = globSync("scripts/bench/*.ts").map((path) => readFileSync(path, "utf8"));
+  const judges = measured.filter((text) => /\bjudged\(|\browOf\(|\brow\(/.test(text)).join("\n");
+  for (const name of Object.keys(BUDGETS)) {
+    const pattern = new RegExp(`["\`]${name.replace(/_(?:file|many)(?=_|$)/, "_(?:file|many|\\$\\{budgets\\})")}["\`]`);
+    if (!pattern.test(judges)) throw new Error(`No row of the bench is judged by the budget ${name}.`);
+  }
+  const path = fileURLToPath(new URL("performance.md", docs));
+  const [before, after] = readFileSync(path, "utf8").split(/(?<=<!-- budgets -->\n)[\s\S]*(?=\n<!-- end -->)/);
+  const page = `${before}\n${budgetTable()}\n${after}`;
+  return format(page, { ...(await resolveConfig(path)), filepath: path });
+}
+documents.set("performance.md", await performancePage());
+
 mkdirSync(new URL("schemas/", docs), { recursive: true });
 for (const [name, text] of documents) {
   const path = fileURLToPath(new URL(name, docs));

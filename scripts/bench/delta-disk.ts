@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { projectTree } from "./material.ts";
 import { program } from "./measure.ts";
 import { openStage, publish } from "./project.ts";
-import { atMost, type Row } from "./row.ts";
+import { judged, type Row } from "./row.ts";
 
 /** The file is sparse. */
 const IMAGE_BYTES = 1024 ** 3;
@@ -84,5 +84,5 @@ async function diskRow(folder: string, type: string, disk: LoopFileSystem): Prom
   }
   const [one, three] = [used[0]!, used.at(-1)!];
   const detail = `${(three / 1e6).toFixed(1)} MB against ${(one / 1e6).toFixed(1)} MB`;
-  return atMost(`disk of three releases, 1 % edited, ${type}`, "one release", three / one, 1.1, detail);
+  return judged("delta_disk", three / one, detail, type);
 }

@@ -5,7 +5,7 @@ import { freshFolder } from "./fresh-folder.ts";
 import { largeFile, projectTree, smallFiles } from "./material.ts";
 import { byTurns, type Measured, program, shell } from "./measure.ts";
 import { openStage, publish, type Stage } from "./project.ts";
-import { atMost, type Row } from "./row.ts";
+import { judged, type Row } from "./row.ts";
 import { openThrottle } from "./throttle.ts";
 import { warmMemory } from "./warm-memory.ts";
 
@@ -19,7 +19,7 @@ interface Shape {
   fill: (plugin: string) => void;
   /** Makes the next version of the plugin's folder. */
   edit: (plugin: string) => void;
-  budgets: { bytes: (delta: number, full: number) => Row; slow: number; loopback: number };
+  budgets: "many" | "file";
 }
 
 const shapes: readonly Shape[] = [
@@ -28,24 +28,14 @@ const shapes: readonly Shape[] = [
     many: true,
     fill: (plugin) => smallFiles(plugin, 10_000),
     edit: editOneInHundred,
-    budgets: {
-      bytes: (delta, full) =>
-        atMost("delta of 10,000 files, 1 % edited: bytes", "the full artifact", delta / full, 0.03, sizes(delta, full)),
-      slow: 0.3,
-      loopback: 1.2,
-    },
+    budgets: "many",
   },
   {
     what: "1 GiB in one file, three edits",
     many: false,
     fill: (plugin) => largeFile(join(plugin, "cargo.bin"), 1024),
     edit: (plugin) => editInThreePlaces(join(plugin, "cargo.bin")),
-    budgets: {
-      bytes: (delta, full) =>
-        atMost("delta of 1 GiB in one file, three edits: MB", "1 MB", delta / 1e6, 1, sizes(delta, full)),
-      slow: 0.1,
-      loopback: 1.2,
-    },
+    budgets: "file",
   },
 ];
 
@@ -76,12 +66,14 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
       });
       const chosen = deltaOf(delta);
       const ratio = delta.wall / full.wall;
-      const budget = line === "slow" ? budgets.slow : budgets.loopback;
-      const where = line === "slow" ? `${MBITS} Mbit/s` : `loopback, ${place}`;
       const detail = `${delta.wall.toFixed(2)} s against ${full.wall.toFixed(2)} s`;
-      rows.push(atMost(`upgrade, ${what}, ${where}`, "full deployment", ratio, budget, detail));
+      rows.push(
+        judged(line === "slow" ? `delta_${budgets}_slow` : "delta_loopback", ratio, detail, `${what}, ${place}`),
+      );
       if (line === "slow") continue;
-      rows.push(budgets.bytes(chosen.size_bytes, chosen.full_size_bytes));
+      const { size_bytes: bytes, full_size_bytes: fullBytes } = chosen;
+      const share = budgets === "many" ? bytes / fullBytes : bytes / 1e6;
+      rows.push(judged(`delta_${budgets}_bytes`, share, sizes(bytes, fullBytes)));
       const ours = { bytes: chosen.size_bytes, wall: delta.wall };
       rows.push(...lowerBounds(what, "rsync -a over loopback", ours, await rivals.rsync(source, runs)));
       rows.push(...lowerBounds(what, "zstd --patch-from", ours, await rivals.zstdPatch(source, runs, LEVEL)));
@@ -91,12 +83,11 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
         publishedWith: () => publish(stage, source, nextVersion(), LEVEL, two),
       });
       rows.push(
-        atMost(
-          `deploy-publish with two deltas, ${what}`,
-          "without",
+        judged(
+          "delta_publish",
           publishedWith.wall / without.wall,
-          1.5,
           `${publishedWith.wall.toFixed(2)} s against ${without.wall.toFixed(2)} s; first one ${withDeltas.wall.toFixed(2)} s`,
+          what,
         ),
       );
     }

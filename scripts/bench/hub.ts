@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { projectTree } from "./material.ts";
 import { openStage, publish } from "./project.ts";
-import { atLeast, type Row } from "./row.ts";
+import { judged, type Row } from "./row.ts";
 import { median, spread } from "./statistics.ts";
 
 const SECONDS = 3;
@@ -66,12 +66,11 @@ export async function hubRows(folder: string, runs: number): Promise<Row[]> {
     }
     const [ours, theirs] = [median(rates.hub), median(rates.bare)];
     rows.push(
-      atLeast(
-        name,
-        "bare node:http server",
+      judged(
+        "hub_polls",
         ours / theirs,
-        0.5,
         `${Math.round(ours)}/s (${spread(rates.hub)}) against ${Math.round(theirs)}/s (${spread(rates.bare)})`,
+        name,
       ),
     );
   }

@@ -6,22 +6,16 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { backupRows } from "./backup.ts";
-import { barrierRows } from "./barrier.ts";
-import { dashboardRows } from "./dashboard.ts";
 import { deltaRows } from "./delta.ts";
 import { deltaDiskRows } from "./delta-disk.ts";
 import { deltaMemoryRows } from "./delta-memory.ts";
-import { fleetRows } from "./fleet.ts";
 import { hubRows } from "./hub.ts";
 import { describeMachine, machineLine } from "./machine.ts";
 import { manyFilesRow, marketplaceRows } from "./marketplace.ts";
-import { bucketMemoryRow, memoryRows, projectRows } from "./project.ts";
+import { memoryRows, projectRows } from "./project.ts";
 import { inColumns, type Row } from "./row.ts";
 import { benchSandboxedRoutes, benchTrustedCalls } from "./runtime-calls.ts";
-import { benchReloads } from "./runtime-reloads.ts";
 import { benchSandboxedCalls } from "./runtime-sandbox.ts";
-import { benchStart } from "./runtime-start.ts";
 import { benchWalls } from "./runtime-walls.ts";
 import { startupRows } from "./startup.ts";
 
@@ -34,7 +28,6 @@ const groups: Record<string, () => Promise<Row[]>> = {
   startup: () => startupRows(tmpfs, runs),
   "project-tmpfs": () => projectRows(tmpfs, "tmpfs", runs),
   "project-disk": () => projectRows(disk, "disk", runs),
-  barrier: () => barrierRows(disk, runs),
   marketplace: async () => [
     ...(await marketplaceRows(tmpfs, "tmpfs", runs)),
     ...(await marketplaceRows(disk, "disk", runs)),
@@ -42,24 +35,18 @@ const groups: Record<string, () => Promise<Row[]>> = {
   delta: () => deltaRows(disk, "disk", runs),
   "delta-disk": () => deltaDiskRows(disk),
   "delta-memory": () => deltaMemoryRows(disk, gib),
-  dashboard: () => dashboardRows(tmpfs, runs),
   hub: () => hubRows(tmpfs, runs),
-  fleet: () => fleetRows(disk, runs),
-  "hub-backup": () => backupRows(disk, gib, runs),
   "runtime-calls": async () => [
     ...(await benchTrustedCalls()),
     ...(await benchSandboxedCalls()),
     ...(await benchSandboxedRoutes()),
   ],
-  "runtime-reloads": () => benchReloads(),
-  "runtime-start": () => benchStart(),
   "runtime-walls": () => benchWalls(),
   memory: async () => [
     ...(await memoryRows(disk, gib, "3")),
     ...(await memoryRows(disk, Math.min(gib, 1), "9")),
     await manyFilesRow(tmpfs),
   ],
-  "memory-bucket": async () => [await bucketMemoryRow(disk, Math.min(gib, 1))],
 };
 
 const chosen = process.argv.slice(2).filter((name) => name !== "");
@@ -84,8 +71,7 @@ try {
 
 const lines = rows.map(({ name, against, ratio, budget, ok, detail }) => {
   const number = ratio >= 20 ? ratio.toFixed(0) : ratio.toFixed(2);
-  const limit = typeof budget === "number" ? String(Number(budget.toFixed(2))) : budget;
-  return [name, against, number, limit, ok ? "ok" : "MISSED", detail];
+  return [name, against, number, budget, ok ? "ok" : "MISSED", detail];
 });
 console.log(machineLine(machine));
 console.log(inColumns([["what", "against", "measured", "budget", "", "detail"], ...lines]));

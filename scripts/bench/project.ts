@@ -6,8 +6,7 @@ import { fileURLToPath } from "node:url";
 import { freshFolder } from "./fresh-folder.ts";
 import { largeFile, projectTree, smallFiles } from "./material.ts";
 import { byTurns, type Measured, peakMbOf, program, shell } from "./measure.ts";
-import { BUCKET, CREDENTIALS, openObjectStore } from "./object-store.ts";
-import { atMost, type Row } from "./row.ts";
+import { judged, type Row } from "./row.ts";
 import { openHub } from "./stage.ts";
 
 const LEVEL = "3";
@@ -172,21 +171,27 @@ interface Shape {
   /** Whether it is many files. */
   many: boolean;
   fill: (plugin: string) => void;
-  budgets: { equal: number; bare: number; publish: number };
+  budgets: "file" | "many";
 }
 
 const SHAPES: readonly Shape[] = [
   {
+    what: "512 MiB in one file",
+    many: false,
+    fill: (plugin) => largeFile(join(plugin, "cargo.bin"), 512),
+    budgets: "file",
+  },
+  {
     what: "1 GiB in one file",
     many: false,
     fill: (plugin) => largeFile(join(plugin, "cargo.bin"), 1024),
-    budgets: { equal: 0.55, bare: 2.5, publish: 1.1 },
+    budgets: "file",
   },
   {
     what: "10,000 small files",
     many: true,
     fill: (plugin) => smallFiles(plugin, 10_000),
-    budgets: { equal: 0.85, bare: 3.5, publish: 1.25 },
+    budgets: "many",
   },
 ];
 
@@ -194,7 +199,7 @@ const SHAPES: readonly Shape[] = [
 export async function projectRows(folder: string, place: string, runs: number): Promise<Row[]> {
   const rows: Row[] = [];
   for (const { what, many, fill, budgets } of SHAPES) {
-    const allowed = (budget: number): number => budget * (place === "disk" ? DISK_ALLOWANCE : 1);
+    const allowance = place === "disk" ? DISK_ALLOWANCE : 1;
     await using stage = await openStage(join(folder, "stage"));
     using rivals = await Rivals.open(stage.folder, place);
     const source = join(stage.folder, "source");
@@ -211,28 +216,12 @@ export async function projectRows(folder: string, place: string, runs: number): 
       equalChecks: () => rivals.equalChecks(many),
     });
     const { ours, bare, equalChecks } = deploying;
+    const about = `${what}, ${place}`;
+    const publication = publishing.ours.wall / publishing.theirs.wall;
     rows.push(
-      atMost(
-        `deploy-project, ${what}, ${place}`,
-        "equal checks",
-        ours.wall / equalChecks.wall,
-        allowed(budgets.equal),
-        seconds(ours, equalChecks),
-      ),
-      atMost(
-        `deploy-project, ${what}, ${place}`,
-        "bare",
-        ours.wall / bare.wall,
-        allowed(budgets.bare),
-        seconds(ours, bare),
-      ),
-      atMost(
-        `deploy-publish, ${what}, ${place}`,
-        "tar|zstd|age, sign, curl",
-        publishing.ours.wall / publishing.theirs.wall,
-        allowed(budgets.publish),
-        seconds(publishing.ours, publishing.theirs),
-      ),
+      judged(`deploy_${budgets}_equal`, ours.wall / equalChecks.wall, seconds(ours, equalChecks), about, allowance),
+      judged(`deploy_${budgets}_bare`, ours.wall / bare.wall, seconds(ours, bare), about, allowance),
+      judged(`publish_${budgets}`, publication, seconds(publishing.ours, publishing.theirs), about, allowance),
     );
   }
   return rows;
@@ -249,24 +238,8 @@ export async function memoryRows(folder: string, gib: number, level: string): Pr
   const hubMb = peakMbOf(stage.hub.pid!);
   const what = `${gib} GiB at level ${level}`;
   return [
-    atMost(`peak memory of deploy-publish, ${what}`, "140 MB", published.peakMb, 140, `${published.wall.toFixed(0)} s`),
-    atMost(`peak memory of deploy-project, ${what}`, "140 MB", deployed.peakMb, 140, `${deployed.wall.toFixed(0)} s`),
-    atMost(`peak memory of hub-serve, ${what}`, "130 MB", hubMb, 130, "upload and download"),
+    judged("agent_memory", published.peakMb, `${published.wall.toFixed(0)} s`, `deploy-publish, ${what}`),
+    judged("agent_memory", deployed.peakMb, `${deployed.wall.toFixed(0)} s`, `deploy-project, ${what}`),
+    judged("hub_memory", hubMb, "upload and download", what),
   ];
-}
-
-/** Peak memory of a hub that keeps its blobs in a bucket, and sends them itself. */
-export async function bucketMemoryRow(folder: string, gib: number): Promise<Row> {
-  const objects = join(folder, "objects");
-  mkdirSync(objects, { recursive: true });
-  await using store = await openObjectStore(objects);
-  const url = `s3://${BUCKET}/hub?endpoint=${encodeURIComponent(store.endpoint)}&downloads=hub`;
-  await using stage = await openStage(join(folder, "stage"), ["--blob-url", url], CREDENTIALS);
-  const source = join(stage.folder, "source");
-  const plugin = await projectTree(source, stage.projectId);
-  largeFile(join(plugin, "cargo.bin"), gib * 1024);
-  await publish(stage, source, "1.0.0", LEVEL);
-  await deploy(stage, "1.0.0", false);
-  const hubMb = peakMbOf(stage.hub.pid!);
-  return atMost(`peak memory of hub-serve with a bucket, ${gib} GiB`, "130 MB", hubMb, 130, "upload and download");
 }

@@ -1,30 +1,34 @@
+import { type Budget, type BudgetName, BUDGETS } from "./budgets.ts";
+
 /** One line of the benchmark: a measurement as a ratio to its rival (docs/performance.md). */
 export interface Row {
   name: string;
   against: string;
-  /** Ours divided by theirs; for memory, MB. */
+  /** In the unit of the budget. */
   ratio: number;
-  /** A number, or words where the budget is a formula. */
-  budget: number | string;
+  budget: string;
   ok: boolean;
   detail: string;
 }
 
-/** A row where less is better. */
-export const atMost = (name: string, against: string, ratio: number, budget: number, detail: string): Row => ({
-  name,
-  against,
-  ratio,
-  budget,
-  ok: ratio <= budget,
-  detail,
-});
-
-/** A row where more is better. */
-export const atLeast = (name: string, against: string, ratio: number, budget: number, detail: string): Row => ({
-  ...atMost(name, against, ratio, budget, detail),
-  ok: ratio >= budget,
-});
+/**
+ * Judges a measurement by its budget.
+ *
+ * @param about what it was measured with, where that is not in the budget's words
+ * @param allowance what the limit is multiplied by: on a disk both sides wait for it
+ */
+export function judged(name: BudgetName, measured: number, detail: string, about = "", allowance = 1): Row {
+  const { what, against, limit, unit, isLeast }: Budget = BUDGETS[name];
+  const allowed = limit * allowance;
+  return {
+    name: [what.replaceAll("`", ""), about].filter(Boolean).join(", "),
+    against: against.replaceAll("`", ""),
+    ratio: measured,
+    budget: `${isLeast ? "≥" : "≤"} ${Number(allowed.toFixed(2))} ${unit}`,
+    ok: isLeast ? measured >= allowed : measured <= allowed,
+    detail,
+  };
+}
 
 /** Renders rows of cells as lines, with every column as wide as its widest cell. */
 export function inColumns(rows: readonly (readonly string[])[]): string {

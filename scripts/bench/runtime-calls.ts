@@ -2,7 +2,8 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import autocannon from "autocannon";
 import { BenchProject, KEY } from "./runtime-project.ts";
-import { type BenchRow, round } from "./runtime-row.ts";
+import { judged, type Row } from "./row.ts";
+import { median } from "./statistics.ts";
 
 /** A trusted action against a bare Fastify handler: requests per second. */
 
@@ -26,10 +27,8 @@ async function requestsPerSecond(url: string, seconds: number, method: "GET" | "
   return result.requests.average;
 }
 
-const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-
 /** @param rounds each side is measured so often, in turns */
-export async function benchTrustedCalls({ rounds = 5, seconds = 3 } = {}): Promise<BenchRow[]> {
+export async function benchTrustedCalls({ rounds = 5, seconds = 3 } = {}): Promise<Row[]> {
   await using project = await BenchProject.create();
   await project.plugin("echo", "trusted", SOURCE);
   const bare = await serve("bare");
@@ -44,17 +43,8 @@ export async function benchTrustedCalls({ rounds = 5, seconds = 3 } = {}): Promi
       rates.bare.push(await requestsPerSecond(bareUrl, seconds));
       rates.runtime.push(await requestsPerSecond(runtimeUrl, seconds));
     }
-    const ratio = median(rates.runtime) / median(rates.bare);
-    return [
-      {
-        name: "runtime: a trusted action",
-        against: "bare Fastify handler",
-        ratio: round(ratio),
-        budget: "≥ 0.85 × requests/s",
-        ok: ratio >= 0.85,
-        detail: `${Math.round(median(rates.runtime))}/s against ${Math.round(median(rates.bare))}/s`,
-      },
-    ];
+    const detail = `${Math.round(median(rates.runtime))}/s against ${Math.round(median(rates.bare))}/s`;
+    return [judged("trusted", median(rates.runtime) / median(rates.bare), detail)];
   } finally {
     bare.child.kill();
     runtime.child.kill();
@@ -64,7 +54,7 @@ export async function benchTrustedCalls({ rounds = 5, seconds = 3 } = {}): Promi
 const ROUTED = `export default { routes: [{ method: "GET", path: "/items/:id", handler: (request) => ({ id: request.params.id, text: "hello" }) }] };`;
 
 /** A route of a sandboxed plugin against the same one of a trusted plugin, in one runtime. */
-export async function benchSandboxedRoutes({ rounds = 5, seconds = 3 } = {}): Promise<BenchRow[]> {
+export async function benchSandboxedRoutes({ rounds = 5, seconds = 3 } = {}): Promise<Row[]> {
   await using project = await BenchProject.create();
   for (const mode of ["trusted", "sandboxed"] as const) await project.plugin(mode, mode, ROUTED);
   const runtime = await serve("runtime", project.root);
@@ -75,17 +65,8 @@ export async function benchSandboxedRoutes({ rounds = 5, seconds = 3 } = {}): Pr
     for (const mode of ["trusted", "sandboxed"] as const) await rate(mode, 1);
     for (let round = 0; round < rounds; round++)
       for (const mode of ["trusted", "sandboxed"] as const) rates[mode].push(await rate(mode, seconds));
-    const ratio = median(rates.sandboxed) / median(rates.trusted);
-    return [
-      {
-        name: "runtime: a route of a sandboxed plugin",
-        against: "the same of a trusted one",
-        ratio: round(ratio),
-        budget: "≥ 0.5 × requests/s",
-        ok: ratio >= 0.5,
-        detail: `${Math.round(median(rates.sandboxed))}/s against ${Math.round(median(rates.trusted))}/s`,
-      },
-    ];
+    const detail = `${Math.round(median(rates.sandboxed))}/s against ${Math.round(median(rates.trusted))}/s`;
+    return [judged("sandboxed_route", median(rates.sandboxed) / median(rates.trusted), detail)];
   } finally {
     runtime.child.kill();
   }

@@ -6,13 +6,12 @@ import { Calls } from "../../lib/runtime/calls/calls.ts";
 import { Metrics } from "../../lib/runtime/observability/metrics.ts";
 import { createRuntime } from "../../lib/runtime/runtime.ts";
 import { BenchProject, configuration } from "./runtime-project.ts";
-import { type BenchRow, round } from "./runtime-row.ts";
+import { judged, type Row } from "./row.ts";
 
 /** A sandboxed action against one bare round trip over Node's own IPC: microseconds at p50, both without HTTP. */
 
 const SOURCE = `export default { actions: { echo: (payload) => payload } };`;
 const PAYLOAD = { text: "hello", numbers: [1, 2, 3] };
-const MOST_MORE = 100;
 
 const p50 = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
 
@@ -43,7 +42,7 @@ async function bareRoundTrip(rounds: number): Promise<number> {
   }
 }
 
-export async function benchSandboxedCalls({ rounds = 5000 } = {}): Promise<BenchRow[]> {
+export async function benchSandboxedCalls({ rounds = 5000 } = {}): Promise<Row[]> {
   await using project = await BenchProject.create();
   await project.plugin("echo", "sandboxed", SOURCE);
   const runtime = await createRuntime({ configuration, root: project.root, logger: pino({ level: "silent" }) });
@@ -54,17 +53,8 @@ export async function benchSandboxedCalls({ rounds = 5000 } = {}): Promise<Bench
     const bare = await bareRoundTrip(rounds);
     const call = async () => calls.call("echo", "echo", PAYLOAD, { requestId: "bench", depth: 0 });
     const sandboxed = await measure(rounds, call);
-    const more = sandboxed - bare;
-    return [
-      {
-        name: "runtime: a sandboxed action",
-        against: "one bare IPC round trip more",
-        ratio: round(sandboxed / bare),
-        budget: `≤ ${MOST_MORE} µs more at p50`,
-        ok: more <= MOST_MORE,
-        detail: `${round(sandboxed, 0)} µs against ${round(bare, 0)} µs: ${round(more, 0)} µs more`,
-      },
-    ];
+    const detail = `${sandboxed.toFixed(0)} µs against ${bare.toFixed(0)} µs`;
+    return [judged("sandboxed", sandboxed - bare, detail)];
   } finally {
     await runtime.close();
   }

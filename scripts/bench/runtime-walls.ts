@@ -7,17 +7,14 @@ import { CallLog } from "../../lib/runtime/calls/call-log.ts";
 import { Calls } from "../../lib/runtime/calls/calls.ts";
 import { Metrics } from "../../lib/runtime/observability/metrics.ts";
 import { createRuntime, type Runtime } from "../../lib/runtime/runtime.ts";
+import type { BudgetName } from "./budgets.ts";
 import { RuntimeProgram } from "./runtime-program.ts";
 import { BenchProject, configuration } from "./runtime-project.ts";
-import { type BenchRow, round } from "./runtime-row.ts";
+import { judged, type Row } from "./row.ts";
+import { median } from "./statistics.ts";
 
 /** The price of the second wall at a start, in a call and at the network, and that of many sandboxes together. */
 
-const MOST_START_MS = 20;
-const MOST_CALL_US = 5;
-const MOST_PROXY_MS = 0.3;
-const MOST_FLEET_SECONDS = 6;
-const MOST_IDLE_PERCENT = 1;
 /** For which idle sandboxes are left alone first: V8 collects the garbage of a start for half a minute. */
 const SETTLE_MS = 30_000;
 const IDLE_MS = 20_000;
@@ -61,24 +58,15 @@ const echo = (runtime: Runtime) => {
   return (payload: unknown) => calls.call("echo", "echo", payload, { requestId: "bench", depth: 0 });
 };
 
-const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-
 const WALLS = ["required", "off"] as const;
 
-function rowOf(what: string, times: Record<Wall, number[]>, most: number, unit: string): BenchRow {
+function rowOf(name: BudgetName, times: Record<Wall, number[]>): Row {
   const [walled, bare] = [median(times.required), median(times.off)];
-  return {
-    name: `runtime: ${what} behind the wall`,
-    against: "the same without it",
-    ratio: round(walled / bare),
-    budget: `≤ ${most} ${unit} more at p50`,
-    ok: walled - bare <= most,
-    detail: `${round(walled, 1)} ${unit} against ${round(bare, 1)} ${unit}`,
-  };
+  return judged(name, walled - bare, `${walled.toFixed(1)} against ${bare.toFixed(1)}`);
 }
 
 /** Loads with and without the wall, by turns, so that both meet the same load of the machine. */
-async function started(starts: number): Promise<BenchRow> {
+async function started(starts: number): Promise<Row> {
   await using project = await BenchProject.create();
   await project.plugin("echo", "sandboxed", SOURCE);
   await using required = await RuntimeProgram.start(project, { sandbox: { wall: "required" } });
@@ -92,11 +80,11 @@ async function started(starts: number): Promise<BenchRow> {
       times[wall].push(performance.now() - before);
     }
   }
-  return rowOf("a start", times, MOST_START_MS, "ms");
+  return rowOf("wall_start", times);
 }
 
 /** Calls with and without the wall, by turns. */
-async function called(rounds: number): Promise<BenchRow> {
+async function called(rounds: number): Promise<Row> {
   await using project = await BenchProject.create();
   await project.plugin("echo", "sandboxed", SOURCE);
   await using ends = new AsyncDisposableStack();
@@ -111,10 +99,10 @@ async function called(rounds: number): Promise<BenchRow> {
       if (turn >= rounds / 5) times[wall].push((performance.now() - before) * 1000);
     }
   }
-  return rowOf("a sandboxed action", times, MOST_CALL_US, "µs");
+  return rowOf("wall_call", times);
 }
 
-async function proxied(rounds: number): Promise<BenchRow> {
+async function proxied(rounds: number): Promise<Row> {
   const server = createServer((_request, response) => response.end("hello"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -130,14 +118,7 @@ async function proxied(rounds: number): Promise<BenchRow> {
       for (const plugin of ["named", "direct"] as const)
         times[plugin].push(Number(await program.call(plugin, "fetch", { port, rounds: rounds / TURNS })));
     const [through, direct] = [median(times.named), median(times.direct)];
-    return {
-      name: "runtime: a request through the proxy",
-      against: "the same over the host's network",
-      ratio: round(through / direct),
-      budget: `≤ ${MOST_PROXY_MS} ms more at p50`,
-      ok: through - direct <= MOST_PROXY_MS,
-      detail: `${round(through, 3)} ms against ${round(direct, 3)} ms`,
-    };
+    return judged("wall_proxy", through - direct, `${through.toFixed(3)} ms against ${direct.toFixed(3)} ms`);
   } finally {
     server.close();
   }
@@ -149,7 +130,7 @@ function ticksOf(pid: number): number {
   return Number(fields[11]) + Number(fields[12]);
 }
 
-async function many(count: number): Promise<BenchRow[]> {
+async function many(count: number): Promise<Row[]> {
   await using project = await BenchProject.create();
   for (let index = 0; index < count; index++) await project.plugin(`plugin-${index}`, "sandboxed", SOURCE);
   await using program = await RuntimeProgram.start(project, { sandbox: { wall: "required" } });
@@ -161,29 +142,14 @@ async function many(count: number): Promise<BenchRow[]> {
   const [at, first] = [performance.now(), ticks()];
   await pause(IDLE_MS);
   const percent = ((ticks() - first) * 1000) / (performance.now() - at);
+  const group = program.group ? "in a control group of its own" : "in the group of others";
   return [
-    {
-      name: `runtime: start with ${count} sandboxed plugins`,
-      against: `${MOST_FLEET_SECONDS} s`,
-      ratio: round(seconds / MOST_FLEET_SECONDS),
-      budget: `≤ ${MOST_FLEET_SECONDS} s`,
-      ok: seconds <= MOST_FLEET_SECONDS,
-      detail: `${round(seconds)} s`,
-    },
-    {
-      name: `runtime: ${count} sandboxed plugins that idle`,
-      against: "one core",
-      ratio: round(percent / 100, 4),
-      budget: `≤ ${MOST_IDLE_PERCENT} %`,
-      ok: percent <= MOST_IDLE_PERCENT,
-      detail: `${round(percent, 2)} % of one core, in ${IDLE_MS / 1000} s, ${program.group ? "in a control group of its own" : "in the group of others"}`,
-    },
+    judged("wall_fleet", seconds, `${count} plugins`),
+    judged("wall_idle", percent, `in ${IDLE_MS / 1000} s, ${group}`),
   ];
 }
 
-export async function benchWalls({ starts = 20, rounds = 4000, requests = 1000, plugins = 50 } = {}): Promise<
-  BenchRow[]
-> {
+export async function benchWalls({ starts = 20, rounds = 4000, requests = 1000, plugins = 50 } = {}): Promise<Row[]> {
   return [await started(starts), await called(rounds), await proxied(requests), ...(await many(plugins))];
 }
 
