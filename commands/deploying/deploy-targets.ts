@@ -3,7 +3,7 @@ import type { Source } from "../../lib/agent/sources/source.ts";
 import type { SignerTrust } from "../../lib/agent/sources/trust.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { usageError } from "../../lib/contract/errors.ts";
-import { projectId, slug as slugForm, versionLabel } from "../../lib/contract/identifiers.ts";
+import { slug as slugForm, versionLabel } from "../../lib/contract/identifiers.ts";
 import type { MarketplaceKind } from "../../lib/contract/surfaces/paths.ts";
 import type { Layer } from "../../lib/options/layers.ts";
 import type { Values } from "../../lib/options/option.ts";
@@ -22,20 +22,21 @@ export interface DeployTarget {
 type ProjectValues = Omit<Values<typeof targetOptions.project>, "intervalMs">;
 type MarketplaceValues = Omit<Values<typeof targetOptions.marketplace>, "intervalMs">;
 
-/** A project of surface B. @throws UsageError, before anything is requested */
+/** A project of surface B, by its id or name. @throws UsageError; where a name is looked up, the errors of requests */
 export async function projectTarget(
   options: ProjectValues,
-  id: string,
+  named: string,
   layers: readonly Layer[],
 ): Promise<DeployTarget> {
-  const { projectSource } = await import("../../lib/agent/sources/project.ts");
-  const parsed = projectId.safeParse(id);
-  if (!parsed.success) throw usageError("usage", `The project's id ${parsed.error.issues[0]!.message}.`);
+  const [{ projectSource }, { projectNamed }] = await Promise.all([
+    import("../../lib/agent/sources/project.ts"),
+    import("../../lib/client/lookup.ts"),
+  ]);
   const connection = { ...hubConnection(options, DEPLOY_TIMEOUT_MS), hostId: options.hostId };
   const { signingSecret, deploymentCredential } = options;
   const shared = {
     ...connection,
-    projectId: parsed.data,
+    projectId: await projectNamed(connection, named),
     deploymentCredential,
     delta: options.delta,
     trust: await signerTrust(options),

@@ -2,7 +2,7 @@ import { Command, Option } from "clipanion";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { deploymentError, usageError } from "../../lib/contract/errors.ts";
 import { isStale } from "../../lib/contract/surfaces/host-record.ts";
-import { parseTarget, type Target } from "../../lib/contract/target.ts";
+import type { Target } from "../../lib/contract/target.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { fleetForget } from "../../lib/options/watch.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
@@ -27,7 +27,6 @@ export class FleetForget extends withOptions({ ...fleetForget, ...connection }) 
   hosts = Option.Rest({ name: "HOST" });
 
   override async run(): Promise<number> {
-    const target = parseTarget(this.target);
     const { silentMs, dryRun } = this.options;
     if ((this.hosts.length === 0) === (silentMs === undefined))
       throw usageError("usage", "Name the hosts to forget, or give --stale.", {
@@ -35,6 +34,8 @@ export class FleetForget extends withOptions({ ...fleetForget, ...connection }) 
       });
     using interrupt = interruptible();
     const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
+    const { targetCalled } = await import("../../lib/client/lookup.ts");
+    const target = await targetCalled(hub, this.target);
     const due = dryRun || silentMs !== undefined ? await this.#due(target, hub, silentMs) : this.hosts;
     const forgotten: string[] = [];
     const { forgetHost } = await import("../../lib/client/fleet.ts");

@@ -4,7 +4,7 @@ import type { FleetMark } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
 import { isStale, runningVersion } from "../../lib/contract/surfaces/host-record.ts";
-import { parseTarget, type Target } from "../../lib/contract/target.ts";
+import type { Target } from "../../lib/contract/target.ts";
 import { fleetWait } from "../../lib/options/watch.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
@@ -37,13 +37,14 @@ export class FleetWait extends withOptions(fleetWait) {
   target = Option.String({ name: "TARGET", required: true });
 
   override async run(): Promise<number> {
-    const target = parseTarget(this.target);
     const { version, min, withinMs, intervalMs, staleMs } = this.options;
     using interrupt = interruptible();
     const connection = {
       ...hubConnection({ ...this.options, timeoutMs: undefined }, MARKETPLACE_TIMEOUT_MS),
       signal: interrupt.signal,
     };
+    const { targetCalled } = await import("../../lib/client/lookup.ts");
+    const target = await targetCalled(connection, this.target);
     const end = performance.now() + withinMs;
     let mark: FleetMark = {};
     let seen: Progress = { hosts: 0, running: 0, failing: 0, stale: 0 };

@@ -39,7 +39,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     category: "Deploying",
     description: "Show who runs what",
     details: `
-      Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`; without one, every fleet that the key may see. On
+      A target is \`plugin:SLUG\`, \`service:SLUG\`, \`project:ID\`, or one of your own by its name; without one, every fleet that the key may see. On
       a terminal fleets are shown live (\`?\` lists the keys); elsewhere, and with \`--no-tui\`, hosts are rows as they
       arrive, so that a fleet may be as large as it likes, and a sum ends them. A host that has neither reported nor
       asked for the latest version for \`--stale\` is told apart and counts for nothing;
@@ -58,9 +58,10 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     const { since, tui, screenReader, staleMs } = this.options;
     if (since !== undefined && this.targets.length !== 1)
       throw usageError("usage", "--since goes with one target: each has a cursor of its own.");
-    const given = this.targets.map(parseTarget);
     using interrupt = interruptible();
     const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
+    const { targetCalled } = await import("../../lib/client/lookup.ts");
+    const given = await Promise.all(this.targets.map((text) => targetCalled(hub, text)));
     const fleets = given.length > 0 ? given.map((target) => ({ target, title: targetText(target) })) : await named(hub);
     if (fleets.length === 0) {
       this.note("No fleet yet: hosts appear with their first report.");

@@ -34,8 +34,11 @@ export async function targetsAt(layout: Layout, names: readonly string[]): Promi
   const known = await knownTargets(layout);
   if (names.length === 0) return known;
   const texts = known.map((name) => targetText(targetOfName(name)));
-  const unknown = names.filter((name) => !texts.includes(name));
-  if (unknown.length === 0) return names.map((name) => targetName(parseTarget(name)));
+  // An id or slug alone will do where one target has it.
+  const meantBy = (name: string): readonly string[] =>
+    texts.includes(name) ? [name] : texts.filter((text) => text.endsWith(`:${name}`));
+  const unknown = names.filter((name) => meantBy(name).length !== 1);
+  if (unknown.length === 0) return names.map((name) => targetName(parseTarget(meantBy(name)[0]!)));
   const { closestTo } = await import("../../lib/support/suggestion.ts");
   const meant = unknown.flatMap((name) => closestTo(name, texts) ?? []);
   const list = texts.length === 0 ? "nothing" : texts.join(", ");

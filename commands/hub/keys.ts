@@ -1,6 +1,7 @@
+import { join } from "node:path";
 import { Command, Option } from "clipanion";
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
-import { SealiftError } from "../../lib/contract/errors.ts";
+import { SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { ApiKeyRecord, CreatedKey } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { keyCreation, keyRotation } from "../../lib/options/devkeys.ts";
@@ -16,12 +17,12 @@ export class KeysCreate extends withOptions(keyCreation) {
     category: "Hub",
     description: "Create an API key",
     details: `
-      The key and, for a key of one project, its deployment credential are shown once. Without \`--scope\` a key may
-      deploy, report and
-      read, which is what a host needs.
+      The key and, for a key of one project, its deployment credential are shown once, or written to a file (0600) with
+      \`--out\`. Every \`--…-file\` option takes that file. Without \`--scope\` a key may deploy, report and read, which is
+      what a host needs.
     `,
     examples: [
-      ["A key for the hosts of a project", "$0 key create --name hosts --project Harbour"],
+      ["A key for the hosts of a project", "$0 key create --name hosts --project Harbour --out ./host"],
       [
         "A key for CI that may only publish, for 90 days",
         "$0 key create --name ci --project prj_… --scope publish --expires 90d",
@@ -31,19 +32,30 @@ export class KeysCreate extends withOptions(keyCreation) {
 
   override async run(): Promise<number> {
     const { client, idOf } = await managed(this.options);
-    const { name, project, owner, scope: scopes, expires } = this.options;
-    const key = await client.createKey({
+    const { name, project, owner, scope: scopes, expires, out } = this.options;
+    const asked = {
       name,
       ...(owner !== undefined && { owner }),
       ...(project !== undefined && { project_id: await idOf(project) }),
       ...(scopes.length > 0 && { scopes: [...scopes] }),
       ...(expires !== undefined && { expires_at: expires.toISOString() }),
-    });
+    };
+    // Before a key is made that would be lost.
+    await using file = out === undefined ? undefined : await openSecretFile(out, "host.env");
+    const key = await client.createKey(asked);
+    const lines = secretsOf(key);
+    const created = `Created the key ${key.name} (${key.id}) with the scopes ${key.scopes.join(", ")}.`;
+    if (file !== undefined) {
+      await file.keep(lines);
+      this.note(`${created} Next: sealift watch init ${watchedBy(key.project_id)} --out ${out}`);
+      if (this.json)
+        return this.done({ key: { ...key, key: undefined, deployment_credential: undefined }, file: file.path });
+      this.print.line(file.path);
+      return 0;
+    }
     if (this.json) return this.done({ key });
-    this.note(
-      `Created the key ${key.name} (${key.id}) with the scopes ${key.scopes.join(", ")}. It is shown this once:`,
-    );
-    for (const line of secretsOf(key)) this.print.line(line);
+    this.note(`${created} It is shown this once:`);
+    for (const line of lines) this.print.line(line);
     return 0;
   }
 }
@@ -77,6 +89,33 @@ export class KeyRotate extends withOptions(keyRotation) {
     for (const line of secretsOf(key)) this.print.line(line);
     return 0;
   }
+}
+
+const watchedBy = (projectId: string | null): string =>
+  projectId?.startsWith("prj_") === true ? `project:${projectId}` : "TARGET";
+
+/** A new file for a secret, which goes again unless it is kept. */
+async function openSecretFile(folder: string, name: string) {
+  const { mkdir, open, rm } = await import("node:fs/promises");
+  const path = join(folder, name);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+    throw usageError("usage", `${path} exists already.`, { hint: "Remove it first, or name another folder." });
+  });
+  let isKept = false;
+  return {
+    path,
+    async keep(lines: readonly string[]) {
+      await file.writeFile(`${lines.join("\n")}\n`);
+      await file.sync();
+      isKept = true;
+    },
+    async [Symbol.asyncDispose]() {
+      await file.close();
+      if (!isKept) await rm(path, { force: true });
+    },
+  };
 }
 
 export class KeysList extends withOptions(connection) {

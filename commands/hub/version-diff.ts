@@ -2,7 +2,7 @@ import { Command, Option } from "clipanion";
 import type { Source } from "../../lib/agent/sources/source.ts";
 import type { ComparedVersions } from "../../lib/agent/version-diff.ts";
 import { usageError } from "../../lib/contract/errors.ts";
-import { parseTarget, type Target } from "../../lib/contract/target.ts";
+import type { Target } from "../../lib/contract/target.ts";
 import { versionComparison } from "../../lib/options/devkeys.ts";
 import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
@@ -49,8 +49,8 @@ export class VersionDiff extends withOptions(versionComparison) {
   }
 
   async #target(): Promise<Target> {
-    const { called } = await managed(this.options);
-    return /^(?:project:prj_|plugin:|service:)/.test(this.target) ? parseTarget(this.target) : called(this.target);
+    const { targetCalled } = await import("../../lib/client/lookup.ts");
+    return targetCalled(hubConnection(this.options, DEPLOY_TIMEOUT_MS), this.target);
   }
 
   async #compare({ kind, slug }: Target): Promise<ComparedVersions> {

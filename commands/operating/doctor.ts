@@ -28,15 +28,17 @@ export class Doctor extends withOptions(examination) {
     const { examine } = await import("../../lib/agent/doctor.ts");
     using interrupt = interruptible();
     const { projectRoot, verify, projectId, hubUrl, apiKey = "", timeoutMs } = this.options;
+    const { projectNamed } = await import("../../lib/client/lookup.ts");
+    const hub = hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
     const options: DoctorOptions = {
       projectRoot,
       verify,
       supervisor: await supervisorFrom(this.options),
-      ...(hubUrl !== undefined && {
+      ...(hub !== undefined && {
         hub: {
-          ...hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS),
+          ...hub,
           signal: interrupt.signal,
-          ...(projectId !== undefined && { projectId }),
+          ...(projectId !== undefined && { projectId: await projectNamed(hub, projectId) }),
         },
       }),
     };

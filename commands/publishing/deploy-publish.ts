@@ -34,7 +34,7 @@ export class DeployPublish extends withOptions(publish) {
       ["See what would be packed", "$0 project publish . --project-id prj_… --version 1.4.0 --dry-run"],
       [
         "Keep the artifact",
-        "$0 project publish . --version 1.4.0 --signing-key-file signer.key --output ./artifact.xdeploy",
+        "$0 project publish . --version 1.4.0 --signing-key-file signer.key --out ./artifact.xdeploy",
       ],
     ],
   });
@@ -46,14 +46,14 @@ export class DeployPublish extends withOptions(publish) {
     const root = resolve(this.sourceRoot);
     const stats = await stat(root).catch(() => undefined);
     if (stats?.isDirectory() !== true) throw usageError("usage", `SOURCE_ROOT ${root} is not a folder.`);
-    const { projectId, projectName = basename(root), version, include, dryRun } = this.options;
+    const { projectName = basename(root), version, include, dryRun } = this.options;
     const epoch = sourceDateEpoch();
     using interrupt = interruptible();
     const { openProgress } = await import("../shell/output/progress.ts");
     const progress = await openProgress(this.context.stderr);
     const build: BuildOptions = {
       sourceRoot: root,
-      projectId,
+      projectId: await this.#projectId(),
       projectName,
       version,
       include,
@@ -69,6 +69,18 @@ export class DeployPublish extends withOptions(publish) {
     } finally {
       progress.stop();
     }
+  }
+
+  /** The id of the project. Without a hub nobody knows its name. */
+  async #projectId(): Promise<string> {
+    const { projectId, hubUrl, apiKey, timeoutMs } = this.options;
+    if (hubUrl !== undefined && apiKey !== undefined) {
+      const { projectNamed } = await import("../../lib/client/lookup.ts");
+      return projectNamed(hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS), projectId);
+    }
+    const checked = (await import("../../lib/contract/identifiers.ts")).projectId.safeParse(projectId);
+    if (!checked.success) throw usageError("usage", `Without a hub, --project-id ${checked.error.issues[0]!.message}.`);
+    return projectId;
   }
 
   async #dryRun(build: BuildOptions, endProgress: () => void): Promise<number> {

@@ -101,7 +101,7 @@ function faultsOf({ options, positionals }: CommandFacts, words: readonly string
 
 /** An option by its name, also by the one that turns it on or off. */
 const optionOf = (options: readonly OptionFacts[], name: string): OptionFacts | undefined =>
-  options.find((option) => option.name === name) ??
+  options.find((option) => option.name === name || option.alias === name) ??
   options.find(({ name: known, takesValue }) => !takesValue && opposite(known) === name);
 
 const opposite = (name: string): string => (name.startsWith("--no-") ? `--${name.slice(5)}` : `--no-${name.slice(2)}`);

@@ -6,6 +6,8 @@ import type { SealiftCommand } from "./base.ts";
 export interface OptionFacts {
   /** With its dashes. */
   name: string;
+  /** Another flag that does the same, which help leaves out. */
+  alias?: string | undefined;
   /** The name of the value in help; empty where there is none. */
   metavar: string;
   /** Without the default. */
@@ -113,6 +115,7 @@ function optionFacts(table: Table): OptionFacts[] {
 
 const factsOfOption = (option: Option): OptionFacts => ({
   name: option.flag,
+  alias: option.alias,
   metavar: option.metavar,
   description: option.help,
   defaultText: option.shownDefault,

@@ -14,7 +14,8 @@ export function declareFlags(command: Command, table: Table): void {
   }
 }
 
-function flagOf({ kind, flag }: Option): unknown {
+function flagOf({ kind, flag: main, alias }: Option): unknown {
+  const flag = alias === undefined ? main : `${main},${alias}`;
   if (kind === "flag") return Flag.Boolean(flag);
   return kind === "list" ? Flag.Array(flag) : Flag.String(flag);
 }

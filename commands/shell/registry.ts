@@ -11,6 +11,7 @@ import { PlanInit, PlanValidate } from "../deploying/plan.ts";
 import { WatchCommand } from "../deploying/watch.ts";
 import { WatchConsent } from "../deploying/watch-consent.ts";
 import { WatchControl } from "../deploying/watch-control.ts";
+import { WatchInit } from "../deploying/watch-init.ts";
 import { Diff } from "../host/diff.ts";
 import { History, ReportShow } from "../host/history.ts";
 import { Logs } from "../host/logs.ts";
@@ -131,4 +132,5 @@ export const COMMANDS: readonly CommandClass[] = [
   WatchCommand,
   WatchConsent,
   WatchControl,
+  WatchInit,
 ];

@@ -1,7 +1,9 @@
 import { deploymentError, usageError } from "../contract/errors.ts";
 import type { ApiKeyRecord, ProjectRecord } from "../contract/surfaces/keys.ts";
+import { parseTarget, type Target } from "../contract/target.ts";
 import { closestTo } from "../support/suggestion.ts";
 import type { DevkeysClient } from "./devkeys-client.ts";
+import type { HubConnection } from "./hub-connection.ts";
 
 /** Records by what people call them. */
 
@@ -44,13 +46,13 @@ async function findOne<T>(
   const [only, ...others] = found.find(({ length }) => length > 0) ?? [];
   if (only === undefined) {
     const near = closestTo(text, names);
-    throw deploymentError("not_found", `No ${words.what} of yours is called ${JSON.stringify(text)}.`, {
+    throw deploymentError("not_found", `You have no ${words.what} named ${JSON.stringify(text)}.`, {
       hint: near === undefined ? `\`${words.list}\` shows yours.` : `Did you mean ${JSON.stringify(near)}?`,
     });
   }
   if (others.length === 0) return only;
   const candidates = [only, ...others].map(words.shown).join(", ");
-  throw usageError("usage", `${JSON.stringify(text)} is the name of several: ${candidates}.`, {
+  throw usageError("usage", `Several are named ${JSON.stringify(text)}: ${candidates}.`, {
     hint: "Give the id of the one that you mean.",
   });
 }
@@ -78,12 +80,35 @@ export async function projectIdOf(client: DevkeysClient, text: string): Promise<
   return PROJECT_ID.test(text) ? text : (await projectCalled(client, text)).id;
 }
 
+/** A target that names its kind, and its id or slug: nothing needs to be looked up. */
+const EXACT_TARGET = /^(?:project:prj_[A-Za-z0-9]{10,40}|(?:plugin|service):[a-z0-9][a-z0-9_.-]{0,127})$/;
+
+/**
+ * Finds a target by its kind with its id, slug or name, or by one of these alone.
+ *
+ * @throws as {@link projectCalled}, and the errors of a request where a name has to be looked up
+ */
+export async function targetCalled(connection: HubConnection, text: string): Promise<Target> {
+  const whole = /^prj_[A-Za-z0-9]{10,40}$/.test(text) ? `project:${text}` : text;
+  if (EXACT_TARGET.test(whole)) return parseTarget(whole);
+  const { DevkeysClient } = await import("./devkeys-client.ts");
+  const { kind, slug } = await projectCalled(new DevkeysClient(connection), text);
+  return { kind, slug };
+}
+
+/** The id of a project by its id or name. @throws as {@link targetCalled}; UsageError `usage` for a plugin or service */
+export async function projectNamed(connection: HubConnection, text: string): Promise<string> {
+  const { kind, slug } = await targetCalled(connection, text);
+  if (kind === "project") return slug;
+  throw usageError("usage", `${JSON.stringify(text)} is a ${kind}, and a project is needed.`);
+}
+
 /** The id of an API key by its id, or by the name of one that is not revoked. @throws as {@link projectCalled} */
 export async function keyIdOf(client: DevkeysClient, text: string): Promise<string> {
   if (KEY_ID.test(text)) return text;
   const isNamed = ({ name, revoked_at }: ApiKeyRecord): boolean => name === text && revoked_at === null;
   const key = await findOne(text, client.listKeys(), [({ id }) => id === text, isNamed], {
-    what: "live key",
+    what: "key in use",
     list: "sealift key list",
     nameOf: ({ name }) => name,
     shown: ({ id, prefix }) => `${id} (${prefix}…)`,

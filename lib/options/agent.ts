@@ -107,7 +107,7 @@ export const examination = {
   hubUrl: optional(connection.hubUrl),
   apiKey: requiredWhen(connection.apiKey, ({ hubUrl }) => hubUrl !== undefined),
   ...group("Deployment", {
-    projectId: text({ metavar: "ID", help: "Whether the key may deploy this project", form: forms.projectId }),
+    projectId: text({ metavar: "PROJECT", help: "Whether the key may deploy this project" }),
     verify: flag({ help: "Read every byte of what runs, and compare" }),
   }),
 };

@@ -2,7 +2,7 @@ import { SCOPES } from "../contract/scopes.ts";
 import type { Scope } from "../contract/surfaces/keys.ts";
 import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
-import { choice, duration, flag, list, parsed, parseDuration, secretBytes, text } from "./kinds.ts";
+import { choice, duration, flag, list, parsed, parseDuration, path, secretBytes, text } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, optional, required } from "./option.ts";
 import { comparedSources } from "./sources.ts";
@@ -44,6 +44,7 @@ export const keyCreation = {
       { metavar: "TIME", help: "A span such as 90d, or an ISO 8601 time", defaultText: "never" },
       momentOf,
     ),
+    out: path({ metavar: "FOLDER", help: "Write the key to host.env there, for a host" }),
   }),
   ...connection,
 };

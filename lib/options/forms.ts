@@ -6,7 +6,6 @@ export type Form = () => Promise<z.ZodType<string>>;
 const identifiers = () => import("../contract/identifiers.ts");
 
 export const hostId: Form = async () => (await identifiers()).hostId;
-export const projectId: Form = async () => (await identifiers()).projectId;
 export const slug: Form = async () => (await identifiers()).slug;
 export const versionLabel: Form = async () => (await identifiers()).versionLabel;
 export const semverLabel: Form = async () => (await identifiers()).semverLabel;

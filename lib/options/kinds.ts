@@ -18,6 +18,7 @@ function option<T>(kind: Kind, facts: Facts<T>, own: Pick<Option<T>, "schema" | 
     kind,
     name: facts.name ?? "",
     flag: facts.flag ?? "",
+    alias: facts.alias,
     help: facts.help,
     heading: "",
     choices: [],

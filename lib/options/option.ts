@@ -21,6 +21,8 @@ export interface Facts<T> {
   name?: string;
   /** The flag, when it is not `--NAME`. */
   flag?: string;
+  /** Another flag that does the same, which help leaves out. */
+  alias?: string;
   /** The name of the value in help: `PATH`, `URL`, `ID`. */
   metavar?: string;
   /** The value when none is given. */
@@ -35,6 +37,8 @@ export interface Option<T = unknown> {
   readonly name: string;
   /** With its first two dashes. */
   readonly flag: string;
+  /** Another flag that does the same, which help leaves out. */
+  readonly alias: string | undefined;
   readonly help: string;
   /** Empty for a flag. */
   readonly metavar: string;

@@ -6,7 +6,7 @@ import { deployed } from "./sources.ts";
 export const plan = group("Plan", {
   kind: choice(["plugin", "service", "project"], { help: "What NAME is", default: "plugin" }),
   supervised: flag({ help: "Restart and check it after the switch" }),
-  out: path({ help: "File to write", default: "install.yaml" }),
+  out: path({ alias: "--output", help: "File to write", default: "install.yaml" }),
 });
 
 /** Options of `plan validate`. */

@@ -41,7 +41,7 @@ export const publish = {
     ),
     deterministicSignature: flag({ help: "Sign as RFC 8032 says, in two more passes" }),
     signatureStart: flag({ help: "Tell no hub early how the signature begins", default: true }),
-    output: path({ help: "Keep the artifact here, its keys and deltas beside it" }),
+    output: path({ flag: "--out", alias: "--output", help: "Keep the artifact here, its keys and deltas beside it" }),
     dryRun: flag({ help: "List what would be packed and sent, and how large it is" }),
   }),
   ...treeLimits,
@@ -52,7 +52,7 @@ export const publish = {
 
 /** Options of `keygen`. */
 export const keyPair = group("Keys", {
-  out: required(path({ help: "Folder for signer.key and signer.pub" })),
+  out: required(path({ alias: "--output", help: "Folder for signer.key and signer.pub" })),
 });
 
 /** Options of `open`. */
@@ -65,7 +65,7 @@ export const opening = {
     signature: text({ metavar: "BASE64", help: "The signature", defaultText: "from FILE.json" }),
     dekFile: guarded(path({ help: "File with the key in base64 or hex", defaultText: "from FILE.json" })),
     base: path({ metavar: "FOLDER", help: "Complete a delta from this tree of its base version" }),
-    out: path({ help: "Leave the tree in this new folder" }),
+    out: path({ alias: "--output", help: "Leave the tree in this new folder" }),
   }),
   ...limits,
 };

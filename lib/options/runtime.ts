@@ -38,7 +38,13 @@ export const scaffold = group("Plugin", {
 
 /** Options of `plugin pack`. */
 export const packing = group("Archive", {
-  output: path({ metavar: "FILE.zip", help: "Archive to write", defaultText: "NAME-VERSION.zip" }),
+  output: path({
+    flag: "--out",
+    alias: "--output",
+    metavar: "FILE.zip",
+    help: "Archive to write",
+    defaultText: "NAME-VERSION.zip",
+  }),
   include: list({ metavar: "NAME", help: "Bring back what is never packed; may be repeated" }, (name) => name),
   withDependencies: flag({ help: "Pack the installed npm packages of the lock file" }),
 });

@@ -1,4 +1,3 @@
-import * as forms from "./forms.ts";
 import { choice, flag, list, path, secret, several, text, token } from "./kinds.ts";
 import { group, guarded, optional, required, requiredWhen } from "./option.ts";
 
@@ -56,7 +55,7 @@ export const comparedSources = {
 
 /** The target of a deployment, and its version. */
 export const deployed = group("Target", {
-  projectId: required(text({ metavar: "ID", help: "The project", form: forms.projectId })),
+  projectId: required(text({ metavar: "PROJECT", help: "The project: its id or name" })),
   kind: choice(["plugin", "service"], { help: "What SLUG names", default: "plugin" }),
   version: text({ metavar: "VERSION", help: "Version to deploy", default: "latest" }),
 });

@@ -43,6 +43,15 @@ const shared = Object.fromEntries(
 
 export const watch = { ...shared, ...own, ...dashboard } as typeof own & typeof dashboard;
 
+/** Options of `watch init`. */
+export const watchStart = {
+  ...group("Files", {
+    out: path({ metavar: "FOLDER", help: "Folder for watch.yaml and what belongs to it", default: "." }),
+    projectRoot: path({ help: "Folder that the watch deploys into", default: "/srv/sealift" }),
+  }),
+  ...connection,
+};
+
 /** `95%` or a number of hosts. @throws Error whose message continues "--min …" */
 function minimumOf(text: string): { value: number; share: boolean } {
   const [, digits, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(text) ?? [];

@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { appendFile, writeFile } from "node:fs/promises";
+import { appendFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
@@ -45,7 +45,7 @@ t.test("versions, names, owners and keys of a project by its name", async (t) =>
   t.equal(fields.stdout, '{"version":"1.0.0","is_latest":true}\n');
   t.match(await sealift(hub, "version", "list", "Harbuor"), {
     code: 1,
-    stderr: /No project, plugin or service of yours is called "Harbuor"\.\n {2}Did you mean "Harbour"\?/,
+    stderr: /\(not_found\).*\n {2}Did you mean "Harbour"\?/,
   });
 
   t.equal((await sealift(hub, "version", "list", "Harbour", "--jq", ".version")).stdout, "1.0.0\n");
@@ -58,7 +58,19 @@ t.test("versions, names, owners and keys of a project by its name", async (t) =>
     /^ci +slk_\S+… +no end +admin +Harbour +deploy,report,read +key_/m,
   );
   t.match(await sealift(hub, "key", "revoke", "ci"), { code: 0, stderr: /^Revoked key_/ });
-  t.match(await sealift(hub, "key", "revoke", "ci"), { code: 1, stderr: /No live key of yours is called "ci"/ });
+  t.match(await sealift(hub, "key", "revoke", "ci"), { code: 1, stderr: /\(not_found\)/ });
+
+  t.match(await sealift(hub, "fleet", "Harbour", "--json"), { code: 0, stdout: `project:${project.id}` });
+  t.match(await sealift(hub, "fleet", "project:Harbour"), { code: 0 });
+  t.match(await sealift(hub, "fleet", "project:Depot"), { code: 1, stderr: /\(not_found\)/ });
+  const built = [
+    "deploy-publish",
+    join(import.meta.dirname, "../../examples/harbour"),
+    "--version",
+    "9.0.0",
+    "--dry-run",
+  ];
+  t.match(await sealift(hub, ...built, "--project-id", "Harbour", "--json"), { stdout: project.id });
 
   await sealift(hub, "key", "create", "--name", "alice", "--owner", "alice");
   const moved = await sealift(hub, "project", "transfer", "Harbour", "alice");
@@ -71,7 +83,7 @@ t.test("a name that several have is refused with their ids; a kind or an id deci
   await sealift(hub, "project", "create", "Tide");
   await sealift(hub, "project", "create", "Tide", "--kind", "plugin", "--slug", "tide");
   const both = await sealift(hub, "version", "list", "Tide");
-  t.match(both, { code: 2, stderr: /"Tide" is the name of several: .*plugin:tide \(plg_\w+\), prj_.*Give the id/s });
+  t.match(both, { code: 2, stderr: /\(usage\).*plugin:tide \(plg_\w+\), prj_.*Give the id/s });
   t.match(await sealift(hub, "version", "list", "plugin:Tide"), { code: 0, stderr: /No version has been published/ });
   t.match(await sealift(hub, "version", "list", "tide"), { code: 0 }, "a slug comes before a name");
 
@@ -113,3 +125,28 @@ t.test(
     t.match(await sealift(hub, ...publish), { code: 5, stderr: /version_exists/ });
   },
 );
+
+t.test("a host's files are written ready to run: its key, its watch and its plans", async (t) => {
+  const hub = await startHub(t, { rateLimits: false });
+  const project = await createProject(hub);
+  const out = join(temporaryFolder(t), "host");
+  const create = ["key", "create", "--name", "host-1", "--project", project.id, "--out", out];
+  const created = await sealift(hub, ...create, "--json");
+  t.notMatch(created.stdout, /slk_\w{20}/, "the secret is in the file alone");
+  t.equal((await stat(join(out, "host.env"))).mode & 0o777, 0o600);
+  const keys = async () => (await sealift(hub, "key", "list", "--fields", "name")).stdout;
+  const before = await keys();
+  t.match(await sealift(hub, ...create), { code: 2, stderr: /\(usage\)/ });
+  t.equal(await keys(), before, "no key is made that would be lost");
+
+  const init = ["watch", "init", project.id, "plugin:tide-table", "--out", out, "--project-root", join(out, "root")];
+  const made = await sealift(hub, ...init, "--json");
+  t.equal(made.code, 0, made.stdout);
+  t.match(JSON.parse(made.stdout || "{}"), { missing: ["signer.pub", "signing.secret"] });
+  t.equal((await sealift(hub, ...init)).code, 2, "files are never replaced");
+  await writeFile(join(out, "signing.secret"), "0123456789abcdef");
+  await writeFile(join(out, "signer.pub"), "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
+  const watched = await sealift(hub, "watch", "--config", join(out, "watch.yaml"), "--once", "--json");
+  t.not(watched.code, 2, "the configuration is taken; nothing is published yet");
+  t.match(watched.stdout, '"exit_code"');
+});

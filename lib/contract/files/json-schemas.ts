@@ -15,7 +15,7 @@ const FILES = {
 export type SchemaName = keyof typeof FILES;
 
 /** The comment that the YAML language server of editors finds a file's schema by. */
-export const SCHEMA_COMMENT = (name: SchemaName): string =>
+export const SCHEMA_COMMENT = (name: SchemaName | "watch"): string =>
   `# yaml-language-server: $schema=./node_modules/sealift/docs/schemas/${name}.schema.json`;
 
 /** Every schema as a document of draft 2020-12, by file name. */
