@@ -20,29 +20,29 @@ const startOf = ({ signature, signer_public_key: key }: Signed): Buffer =>
  */
 export class PassingSignature {
   readonly #schema: z.ZodObject;
-  readonly #announced: Buffer | undefined;
+  readonly #header: string | string[] | undefined;
+  #announced: Buffer | undefined;
   #verifier: Ed25519Verifier | undefined;
 
-  /**
-   * @param schema of the form's fields
-   * @throws HubError 422 for a header of another form
-   */
+  /** @param schema of the form's fields */
   constructor({ headers }: FastifyRequest, schema: z.ZodObject) {
     this.#schema = schema;
-    const header = headers[HEADERS.signatureStart.toLowerCase()];
-    if (header === undefined) return;
-    const parsed = base64Of(64).safeParse(header);
-    if (!parsed.success) throw unprocessable(`${HEADERS.signatureStart}: must be the base64 of 64 bytes.`);
-    this.#announced = decode(parsed.data);
+    this.#header = headers[HEADERS.signatureStart.toLowerCase()];
   }
 
   /**
    * Begins with the file. Fields that came before it are checked before it is read.
    *
    * @returns the function that takes its bytes; undefined when its signature is not known yet
-   * @throws HubError for fields that are wrong
+   * @throws HubError for fields that are wrong, 422 for a header of another form: only here, where the rest of the form
+   *   is still read, so that its sender gets to read the answer
    */
   begin(fields: Record<string, string>): ((chunk: Uint8Array) => void) | undefined {
+    if (this.#header !== undefined) {
+      const header = base64Of(64).safeParse(this.#header);
+      if (!header.success) throw unprocessable(`${HEADERS.signatureStart}: must be the base64 of 64 bytes.`);
+      this.#announced = decode(header.data);
+    }
     const parsed = this.#schema.partial().safeParse(fields, { reportInput: true });
     if (!parsed.success) throw faultsAnswer(parsed.error);
     const { signature, signer_public_key: key } = parsed.data as Partial<Signed>;
