@@ -55,7 +55,7 @@ t.test("versions, names, owners and keys of a project by its name", async (t) =>
   t.equal((JSON.parse(key.stdout) as { key: { project_id: string } }).key.project_id, project.id);
   t.match(
     (await sealift(hub, "key", "list")).stdout,
-    /^ci +slk_\S+… +no end +admin +Harbour +deploy,report,read +key_/m,
+    /^ci +slk_\S+… +no end +admin +Harbour +never +deploy,report,read +key_/m,
   );
   t.match(await sealift(hub, "key", "revoke", "ci"), { code: 0, stderr: /^Revoked key_/ });
   t.match(await sealift(hub, "key", "revoke", "ci"), { code: 1, stderr: /\(not_found\)/ });
