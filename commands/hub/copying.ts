@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { usageError } from "../../lib/contract/errors.ts";
-import type { BackupTrust } from "../../lib/hub/backup/manifest.ts";
 import type { CopyProgress } from "../../lib/hub/backup/backup.ts";
+import type { BackupTrust } from "../../lib/hub/backup/manifest.ts";
 import type { Omission } from "../../lib/hub/backup/omissions.ts";
 import type { Print } from "../shell/base.ts";
 import { openProgress } from "../shell/output/progress.ts";

@@ -3,8 +3,8 @@ import { SealiftError } from "../contract/errors.ts";
 import {
   authAnswer,
   authorizeAnswer,
-  hubLocation,
   type HubLocation,
+  hubLocation,
   latestAnswer,
   type ProjectReport,
   projectReportAnswer,

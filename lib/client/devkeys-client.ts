@@ -24,8 +24,8 @@ import {
   type SigningKeyRecord,
   signingKeyRecord,
 } from "../contract/surfaces/marketplace.ts";
-import { type SignerRecord, signerRecord } from "../contract/surfaces/signers.ts";
 import { baseUrl, type MarketplaceKind, paths } from "../contract/surfaces/paths.ts";
+import { type SignerRecord, signerRecord } from "../contract/surfaces/signers.ts";
 import { statusError } from "./answers.ts";
 import { type HttpRequest, send } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";

@@ -2,8 +2,8 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import t from "tap";
-import { OPTIONAL } from "../support/programs/optional.ts";
 import { anchorsOf, readPage, repository, repositoryFiles, tokensOf } from "../support/docs/pages.ts";
+import { OPTIONAL } from "../support/programs/optional.ts";
 
 const pages = repositoryFiles("*.md").filter((path) => existsSync(join(repository, path)));
 const anchors = new Map<string, Set<string>>();

@@ -177,7 +177,7 @@ class Completion {
       const whole = copied ?? added;
       return whole === undefined ? [] : [{ file: whole, offset: 0, length: size, at: 0 }];
     };
-    const found = await this.#write(index, spans, copied && { file: copied, from: copy!.from });
+    const found = await this.#write(index, spans, copied && { file: copied, from: copy.from });
     if (found === this.#plan.files.sha256At(index)) return;
     if (pieces === undefined && copy !== undefined) checkCopied(copy, found);
     throw deltaInvalid(`${quoted(path)} is not the file that its line describes`);

@@ -103,7 +103,7 @@ const plugins = z
 
 /** Returns in how many processes a sandboxed plugin runs: `plugins.<name>.instances`. */
 export const instancesOf = (section: Integration["plugins"], plugin: string): number =>
-  (section[plugin] as z.output<typeof ofPlugin> | undefined)?.instances ?? 1;
+  (section[plugin])?.instances ?? 1;
 
 const database = z.strictObject({ type: z.enum(["sqlite", "postgresql"]), url: z.string().min(1) });
 

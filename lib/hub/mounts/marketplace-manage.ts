@@ -14,8 +14,8 @@ import {
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { audited, witnessOf } from "../access/audit.ts";
 import { targetAccess, targetParams, versionParams } from "../access/target-access.ts";
-import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { untilLeft } from "../http/connections.ts";
+import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { notFound } from "../http/errors.ts";
 import { importVersion } from "../publications/import/import-version.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";

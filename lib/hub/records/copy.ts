@@ -194,7 +194,7 @@ async function refusalOf(transaction: Transacted, batch: readonly CopiedRow[]): 
   try {
     await transaction
       .insertInto(batch[0]!.table)
-      .values(values as never)
+      .values(values)
       .execute();
     return undefined;
   } catch (error) {

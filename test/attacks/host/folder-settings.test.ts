@@ -6,8 +6,8 @@ import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { Cli } from "clipanion";
 import t, { type Test } from "tap";
-import { TrustFolder } from "../../../commands/context/trust-folder.ts";
 import { Login } from "../../../commands/context/login.ts";
+import { TrustFolder } from "../../../commands/context/trust-folder.ts";
 import { KeysList } from "../../../commands/hub/keys.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
