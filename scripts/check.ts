@@ -1,7 +1,7 @@
 /**
- * `npm run check`: what a change needs most, in minutes. Types of everything; lint and format of the files that differ
- * from `main`; and the tests that import them, the nearest first. `--tests 60` says how many files of tests (40), `--all`
- * runs all of them, `--base REF` compares with another commit.
+ * `npm run check`: the checks that a change needs most, in minutes. Types of everything; lint and format of the files
+ * that differ from `main`; and the tests that import them, the nearest first. `--tests 60` says how many files of tests
+ * (40), `--all` runs all of them, `--base REF` compares with another commit.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";

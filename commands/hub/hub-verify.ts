@@ -45,7 +45,7 @@ export class HubVerify extends withOptions(hubVerify) {
     const options: VerifyOptions = {
       quick,
       signal: interruption.signal,
-      onProgress: progress.onProgress,
+      onProgress: (event) => progress.onProgress(event),
       onFinding: (finding) => {
         if (this.json) this.print.event({ event: "finding", ...finding });
         else this.print.line(sentenceOf(finding));

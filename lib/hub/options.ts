@@ -63,7 +63,7 @@ export interface HubOptions {
   onStatement?: (text: string, durationMs: number) => void;
 }
 
-/** What is kept of each host's deployment reports. */
+/** Bounds on the deployment reports that are kept of each host. */
 export interface ReportLimits {
   /** Newest reports, of deployments that succeeded, and as many of others. Default 200. */
   reportsPerHost: number;

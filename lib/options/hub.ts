@@ -69,7 +69,7 @@ const { dataDir, databaseUrl } = hubStorage;
 
 const skipDamaged = flag({ help: "Leave out what is damaged, list it, and go on" });
 
-/** What a backup must be signed with. */
+/** The key that a backup must be signed with. */
 const backupTrust = {
   publicKey: requiredWhen(
     guarded(path({ metavar: "KEY", help: "The key that signed the backup: a file, hex or base64", orText: true })),

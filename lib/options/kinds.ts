@@ -269,7 +269,7 @@ function secretOf<T extends string | Buffer>(facts: SecretFacts, fromBytes: (byt
 /** The text without its final newline. */
 const textIn = (bytes: Buffer): string => bytes.toString("utf8").replace(/\r?\n$/, "");
 
-/** A secret as text without its final newline: also from a file, standard input, or a systemd credential of its name. */
+/** A secret as text without its final newline: also from a file, standard input, or its systemd credential. */
 export const secret = (facts: SecretFacts): Option<string | undefined> => secretOf(facts, textIn);
 
 /** A secret that requests carry in a header. */

@@ -151,7 +151,7 @@ export async function damageOf(
 }
 
 /**
- * Finds out whether the files of a release are as they were made: each is there, with its size and time of modification,
+ * Finds out whether the files of a release are as they were made: each is there, with its size and modification time,
  * which is cheap; with `digests` every byte is read, too. Nothing is known of the files of adopted folders.
  *
  * @param folder of the release

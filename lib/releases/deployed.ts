@@ -15,7 +15,7 @@ const deployed = z.object({
   /** The versions that the target has run, each with its last switch, the last one at the end. */
   ran: z.array(z.object({ version: z.string(), release: z.string(), at: z.string() })),
 });
-/** What a target has run on this host, and with which settings (docs/contract/host.md). */
+/** The versions that a target has run on this host, and its settings (docs/contract/host.md). */
 export type Deployed = Readonly<z.infer<typeof deployed>>;
 export type Settings = Deployed["settings"];
 

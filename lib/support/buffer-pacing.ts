@@ -80,7 +80,7 @@ export function paceBuffers(edge: keyof typeof PACES = "bytes"): (amount: number
   };
 }
 
-/** Passes the chunks of a stream on with the pace of {@link paceBuffers}: the reader is done with one that is behind. */
+/** Passes the chunks of a stream on with the pace of {@link paceBuffers}. The reader is done with earlier ones. */
 export async function* paced(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const pace = paceBuffers();
   for await (const chunk of chunks) {

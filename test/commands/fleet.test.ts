@@ -44,7 +44,7 @@ t.test("a fleet shows silent hosts apart, waits for the living, and forgets", as
     (await fleet(...words, "--json")).stdout
       .trimEnd()
       .split("\n")
-      .map((line) => JSON.parse(line) as Record<string, any>);
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
   await hub.call("POST", "/devkeys/projects", { json: { name: "T", kind: "plugin", slug: "tide" } });
 
   t.match(await fleet(), { code: 0, stdout: "", stderr: /^No fleet yet/ });

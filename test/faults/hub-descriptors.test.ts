@@ -127,7 +127,7 @@ t.test("300 uploads that stop are bounded for their owner, and the hub's memory 
   // 408 is for one that had stalled for so long that it made room.
   t.ok(
     statuses.every((status) => status === 429 || status === 408),
-    String(new Set(statuses)),
+    [...new Set(statuses)].join(),
   );
   const during = await memoryOf(hub);
   for (const socket of uploads) socket.destroy();

@@ -25,7 +25,7 @@ export async function showDeploymentPreview(
   return showPreview({ perform, supervisor: options.supervisor.name }, surroundings);
 }
 
-/** How a preview is made and told. */
+/** The way a preview is made and told. */
 interface Previewed {
   perform: (signal: AbortSignal, emit: Emit) => Promise<Preview>;
   supervisor: string;

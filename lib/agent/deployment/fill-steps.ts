@@ -9,7 +9,7 @@ import type { Fetched } from "../sources/source.ts";
 import { prepareEnvFile } from "./env-file.ts";
 import { runStep, type StepContext } from "./steps.ts";
 
-/** What steps work with that fill a release of a verified tree. */
+/** The context of steps that fill a release of a verified tree. */
 export interface Filling extends StepContext {
   layout: Layout;
   /** The release's folder, not yet visible to anyone. */

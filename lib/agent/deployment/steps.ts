@@ -12,7 +12,7 @@ import { counted } from "./sentences.ts";
 /** Milliseconds before the second attempt of a healthcheck; each further one waits longer. */
 const RETRY_DELAY_MS = 1_000;
 
-/** What steps around the switch work with. */
+/** The context of steps around the switch. */
 export interface StepContext {
   /** Notes units before they are touched. */
   journal: Pick<Journal, "touch">;

@@ -78,7 +78,7 @@ export function reportOf(
 const errorMessage = ({ code, message }: SealiftError): string =>
   `${code === "rights_held" ? HELD_RIGHTS : ""}${message}`.slice(0, MAX_MESSAGE);
 
-/** What an error's message leaves out of the chain behind it. */
+/** Returns the messages of the errors behind an error. */
 function causesOf(error: SealiftError): string[] {
   const causes: string[] = [];
   for (let cause = error.cause; cause instanceof Error && causes.length < MAX_CAUSES; cause = cause.cause)

@@ -100,7 +100,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   checkManifest(manifest, projectId, version);
   emit({ event: "verify.ok", check: "manifest" });
   const isFetched = [...manifest.plugins, ...manifest.extensions].some(
-    ({ source }) => source?.marketplace_slug != null,
+    ({ source }) => (source?.marketplace_slug ?? undefined) !== undefined,
   );
   const { signingSecret } = options.sources ?? {};
   if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {

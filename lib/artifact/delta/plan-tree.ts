@@ -40,7 +40,7 @@ export interface UnpackedDelta {
   manifest: Manifest;
 }
 
-/** Where the bytes of a file come from. */
+/** The source of a file's bytes. */
 export interface FileSource {
   /** A file of the base, by its index. Without `pieces` it is the whole file. */
   base?: number | undefined;

@@ -10,7 +10,7 @@ interface PathColumns {
 const SLASH = 0x2f;
 /** Bytes that a unit of a string takes as UTF-8, at most. */
 const BYTES_PER_UNIT = 3;
-/** Items, and bytes of their names, that there is room for at first. Pages that nothing is written to cost no memory. */
+/** Items, and bytes of their names, that there is room for at first. Unwritten pages cost no memory. */
 const ITEMS = 128 * 1024;
 const NAME_BYTES = 8 * 1024 * 1024;
 

@@ -7,7 +7,7 @@ export type DeploymentStatus = z.infer<typeof deploymentStatus>;
 /** The version that runs on the host after the deployment: null when none does, left out when nobody tells. */
 export const runningVersionField = z.string().max(128).nullish();
 
-/** When the host last asked for the latest version, to the hour. Only in fleet views, and only of hosts that say their name. */
+/** Time of the last poll of a host that says its name, to the hour. Only in fleet views. */
 export const seenAtField = timestamp.optional();
 
 /** A fleet that the key may see, and the number of its hosts. */
@@ -65,7 +65,7 @@ export const localReport = z.object({
   host_id: z.string(),
   deployment_id: z.string(),
   code: z.string().nullable(),
-  /** What led to the error, from its own cause down. */
+  /** The errors behind the error, from its own cause down. */
   causes: z.array(z.string()).optional(),
   steps: z.array(stepOutcome),
   bytes: z.int().nonnegative(),

@@ -10,7 +10,7 @@ export const signerKey = z
 
 export const addSignerRequest = z.strictObject({
   public_key: signerKey,
-  /** What people call the key, such as the machine that holds it. */
+  /** A name for people, such as that of the machine that holds the key. */
   name: z.string().max(255).optional(),
 });
 export const endSignerRequest = z.strictObject({ reason: z.string().min(1).max(1024).nullish() });

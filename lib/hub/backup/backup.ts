@@ -19,7 +19,7 @@ export interface BackupResult extends CopiedBlobs {
   left_out: number;
 }
 
-/** How far a copy is. */
+/** The progress of a copy. */
 export interface CopyProgress {
   artifacts: number;
   total_artifacts: number;

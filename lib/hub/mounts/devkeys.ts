@@ -34,8 +34,8 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, a
   const db = hub.database.kysely;
 
   /**
-   * A key that the caller may end: its own, or one that it could have made. A key of few scopes must not lock out one of
-   * many.
+   * A key that the caller may end: its own, or one that it could have made. A key of few scopes must not lock out one
+   * of many.
    */
   async function changeable(request: FastifyRequest, id: string) {
     const principal = await authentication.key(request);

@@ -15,7 +15,7 @@ const part = z.object({
   duration_ms: z.int(),
   trouble: z.enum(["away", "full", "read-only", "refused", "failed"]).optional(),
 });
-/** What `?verbose` tells of the room that is left for clients. */
+/** The room that is left for clients, as `?verbose` tells it. */
 const room = {
   connections: z
     .object({

@@ -132,7 +132,7 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
   }
 }
 
-/** The fields of a form and its file. @throws 422 naming every missing field, the file among them; 400 for binary ones */
+/** Returns the fields of a form and its file. @throws 422 naming every missing field; 400 for binary ones */
 export function completeForm<Fields extends z.ZodObject>(
   upload: Upload,
   part: string,

@@ -30,7 +30,7 @@ export class QuotaExceeded extends Error {
   }
 }
 
-/** Sums up what an owner or project stores: reports of surface A are their owner's, those of surface B the project's. */
+/** Sums up what an owner or project stores. Reports of surface A count for their owner, others for the project. */
 export async function usageOf(db: Queries, subject: QuotaSubject): Promise<Usage> {
   const [kind, ...names] = subject.split("/");
   const name = names.join("/");

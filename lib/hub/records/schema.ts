@@ -198,7 +198,7 @@ const views = z.strictObject({
   holder: text,
   target: name,
   changes: count,
-  /** The change with which a host was last forgotten; 0 for never. A cursor from before it says nothing of that host. */
+  /** The change with which a host was last forgotten; 0 for never. An older cursor says nothing of that host. */
   forgotten: count,
   /** Of its reports in the log: quotas count them. */
   bytes: z.int(),

@@ -20,7 +20,7 @@ interface Seen extends View {
   at: number;
 }
 
-/** Notes when hosts that say their name ask for the latest version, for the fleet views: to the hour, and in batches. */
+/** Notes when hosts that say their name ask for the latest version, for fleet views: to the hour, in batches. */
 export class Sightings implements AsyncDisposable {
   readonly #db: Queries;
   readonly #clock: () => number;

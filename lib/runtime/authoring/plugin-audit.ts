@@ -35,8 +35,8 @@ export interface AuditOptions extends TrialOptions {
 
 /**
  * Runs a plugin's trial with nothing refused, and returns what it used.
- * @throws UsageError for a folder without a valid descriptor, and for root who has not said so; DeploymentError `unhealthy` for a plugin that does not
- *   load
+ * @throws UsageError for a folder without a valid descriptor, and for root who has not said so; DeploymentError
+ *   `unhealthy` for a plugin that does not load
  */
 export async function auditPlugin({ asRoot, ...options }: AuditOptions): Promise<AuditReport> {
   if (process.getuid?.() === 0 && !asRoot)

@@ -11,7 +11,7 @@ import { temporaryFolder } from "../../support/temporary-folder.ts";
 interface Lies {
   /** Names the delta's place, size and signer. */
   location?: (delta: DeltaLocation, full: ArtifactLocation) => Partial<DeltaLocation>;
-  /** What the whole field says. */
+  /** The whole field. */
   deltas?: unknown;
   /** The delta's bytes. */
   bytes?: (honest: Buffer) => Buffer;

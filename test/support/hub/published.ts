@@ -18,7 +18,7 @@ export interface PublishedTarget {
   /** Its options in watch.yaml, beside its project root and supervisor. */
   options: Record<string, string>;
   /** @param forged signed by somebody else */
-  publish(version: string, files?: Record<string, string>, forged?: boolean): Promise<void>;
+  publish: (version: string, files?: Record<string, string>, forged?: boolean) => Promise<void>;
 }
 
 /** A plugin or service of the marketplace. Keys and plans go into `folder`. */

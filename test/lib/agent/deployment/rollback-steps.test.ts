@@ -4,7 +4,7 @@ import { rollbackSteps } from "../../../../lib/agent/deployment/rollback-steps.t
 import type { SupervisorName } from "../../../../lib/agent/supervisors/supervisor.ts";
 import type { Release } from "../../../../lib/releases/release.ts";
 
-/** A release of these plugins whose plan has these steps, each `ACTION` or `ACTION PLUGIN`; `!` for before the switch. */
+/** A release of these plugins with these steps, each `ACTION` or `ACTION PLUGIN`; `!` for before the switch. */
 function release(plugins: readonly string[], ...steps: string[]): Release {
   const lines = steps.map((step, n) => {
     const [action, plugin] = step.replace("!", "").split(" ");
