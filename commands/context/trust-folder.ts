@@ -1,7 +1,8 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { folderTrust } from "../../lib/options/login.ts";
-import { withOptions, withoutPassword } from "../shell/base.ts";
+import { withOptions } from "../shell/base.ts";
+import { withoutPassword } from "../shell/output/failure.ts";
 
 export class TrustFolder extends withOptions(folderTrust) {
   static override paths = [["trust-folder"]];

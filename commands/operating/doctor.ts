@@ -3,8 +3,9 @@ import type { DoctorOptions, Finding } from "../../lib/agent/doctor.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { examination } from "../../lib/options/agent.ts";
 import { supervisorFrom } from "../deploying/deploy-options.ts";
-import { interruptible, withOptions, withoutPassword } from "../shell/base.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+import { withoutPassword } from "../shell/output/failure.ts";
 import { fieldsOf } from "../shell/output/records.ts";
 
 const SIGNS: Record<Finding["status"], string> = { ok: "ok     ", warning: "warning", failed: "FAILED " };

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { Command } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
-import { asSealiftError, SealiftError, usageError } from "../../lib/contract/errors.ts";
+import { asSealiftError, type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { common } from "../../lib/options/common.ts";
 import { network } from "../../lib/options/connection.ts";
 import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../../lib/options/layers.ts";
@@ -9,7 +9,8 @@ import { type Given, type Table, type Values, variableOf } from "../../lib/optio
 import type { OptionsFile } from "../../lib/options/options-file.ts";
 import { printableJson, printableLines } from "../../lib/support/printable.ts";
 import { traced, wantsTraces } from "../../lib/support/tracing/tracing.ts";
-import { declareFlags } from "./flags.ts";
+import { declareFlags, meansYes } from "./flags.ts";
+import { describeError, failedResult, withHint, withoutPassword } from "./output/failure.ts";
 import type { JqWriter } from "./output/jq.ts";
 import { RecordWriter } from "./output/records.ts";
 import { version } from "./version.ts";
@@ -256,16 +257,6 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   }
 }
 
-const withHint = (error: SealiftError, more: string): SealiftError =>
-  new SealiftError(error.kind, error.code, error.message, {
-    hint: [error.hint, more].filter((hint) => hint !== undefined).join(" "),
-    cause: error.cause,
-    ...(error.faults !== undefined && { faults: error.faults }),
-  });
-
-/** A URL as it may be shown. */
-export const withoutPassword = (url: string): string => url.replace(/\/\/[^@/]*@/, "//…@");
-
 type Statics = Pick<typeof SealiftCommand, keyof typeof SealiftCommand>;
 
 /** The base of a command that has these options, and those of every command. */
@@ -284,40 +275,6 @@ export function withOptions<T extends Table>(options: T): (abstract new () => Se
 function withoutFlagsOf(table: Table, others: Table): Table {
   const taken = new Set(Object.values(others).map(({ flag }) => flag));
   return Object.fromEntries(Object.entries(table).filter(([, { flag }]) => !taken.has(flag)));
-}
-
-/** Whether a yes-or-no option says yes. */
-export const meansYes = (given: Given | undefined): boolean =>
-  given === true || (typeof given === "string" && /^(1|true|yes|on)$/i.test(given));
-
-/** The result event of a command that failed. */
-export const failedResult = (error: SealiftError, result: Record<string, unknown> = {}) => ({
-  ...{ v: 1, event: "result", status: "failed", ...result },
-  ...{ exit_code: error.exitCode, error: error.toJSON() },
-});
-
-/**
- * An error as people read it: what happened, what to do; a defect shows where.
- *
- * @param verbose adds the errors that caused it
- */
-export function describeError(error: SealiftError, verbose = false): string {
-  const lines = [`error (${error.code}): ${error.message}`];
-  if (error.hint !== undefined) lines.push(`  ${error.hint}`);
-  if (verbose) lines.push(...causesOf(error).map((cause) => `  cause: ${cause}`));
-  if (error.code === "internal" && error.cause instanceof Error && error.cause.stack !== undefined)
-    lines.push(error.cause.stack);
-  return `${printableLines(lines.join("\n"))}\n`;
-}
-
-/** The chain of causes, without the queries of URLs, which may be credentials. */
-function causesOf(error: Error): string[] {
-  const found: string[] = [];
-  for (let cause = error.cause; cause instanceof Error && found.length < 10; cause = cause.cause) {
-    const { name, message, code } = cause as NodeJS.ErrnoException;
-    found.push(withoutPassword(`${code ?? name}: ${message}`).replaceAll(/\?[^\s"')]+/g, "?…"));
-  }
-  return [...new Set(found)];
 }
 
 /**

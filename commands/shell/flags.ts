@@ -1,5 +1,5 @@
 import { type Command, Option as Flag } from "clipanion";
-import type { Option, Table } from "../../lib/options/option.ts";
+import type { Given, Option, Table } from "../../lib/options/option.ts";
 
 /**
  * Declares the flags of a table on a command, under the option's name with two dashes, which is no name of a member.
@@ -19,3 +19,7 @@ function flagOf({ kind, flag: main, alias }: Option): unknown {
   if (kind === "flag") return Flag.Boolean(flag);
   return kind === "list" ? Flag.Array(flag) : Flag.String(flag);
 }
+
+/** Whether a yes-or-no option says yes. */
+export const meansYes = (given: Given | undefined): boolean =>
+  given === true || (typeof given === "string" && /^(1|true|yes|on)$/i.test(given));

@@ -2,9 +2,10 @@ import { Cli, Command, type CommandClass } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { printableJson } from "../../lib/support/printable.ts";
-import { describeError, failedResult, meansYes } from "./base.ts";
 import { commandFacts } from "./facts.ts";
+import { meansYes } from "./flags.ts";
 import { commandHelp, helpWidth, overview } from "./help.ts";
+import { describeError, failedResult } from "./output/failure.ts";
 import { placeOf } from "./place.ts";
 import { version } from "./version.ts";
 
