@@ -102,8 +102,7 @@ const plugins = z
   .catchall(ofPlugin);
 
 /** Returns in how many processes a sandboxed plugin runs: `plugins.<name>.instances`. */
-export const instancesOf = (section: Integration["plugins"], plugin: string): number =>
-  (section[plugin])?.instances ?? 1;
+export const instancesOf = (section: Integration["plugins"], plugin: string): number => section[plugin]?.instances ?? 1;
 
 const database = z.strictObject({ type: z.enum(["sqlite", "postgresql"]), url: z.string().min(1) });
 

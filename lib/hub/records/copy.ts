@@ -192,10 +192,7 @@ async function refusalOf(transaction: Transacted, batch: readonly CopiedRow[]): 
   const values = batch.map(({ row }) => row);
   await sql`savepoint batch`.execute(transaction);
   try {
-    await transaction
-      .insertInto(batch[0]!.table)
-      .values(values)
-      .execute();
+    await transaction.insertInto(batch[0]!.table).values(values).execute();
     return undefined;
   } catch (error) {
     if (storageTrouble(error) !== undefined) throw error;

@@ -99,7 +99,8 @@ t.test("the list of fleets has the owner's reports and the projects that the key
   await report(hub, "bobs", bob);
   const project = await createProject(hub, { name: "Harbour", kind: "project" }, alice);
   await reportProject(hub, project, alice, "db");
-  const fleets = async (key: string, query = "") => (await hub.call("GET", FLEETS + query, { key })).body as { items: object[]; next: string | null };
+  const fleets = async (key: string, query = "") =>
+    (await hub.call("GET", FLEETS + query, { key })).body as { items: object[]; next: string | null };
   const own = [
     { target: "plugin:tide", name: null, hosts: 2 },
     { target: `project:${project}`, name: "Harbour", hosts: 1 },
