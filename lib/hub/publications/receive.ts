@@ -82,6 +82,8 @@ async function skipFile(part: MultipartFile): Promise<void> {
 /** Reads the rest of a refused body and drops it, so that the sender gets to read the answer. */
 function dropRest({ raw }: FastifyRequest): void {
   raw.on("data", (chunk: Buffer) => countBuffered(chunk.length));
+  // A listener alone does not start a stream that was unpiped.
+  raw.resume();
 }
 
 /**
