@@ -207,7 +207,7 @@ function deltaText({ base_version: base, size_bytes: bytes, full_size_bytes: ful
   return `delta from ${String(base)}: ${sizeText(Number(bytes))} instead of ${sizeText(Number(full))}`;
 }
 
-/** The newest report of a target, whoever made the deployment: the tour or the watch of its dashboard. */
+/** The newest report of a target, of the tour or of the watch of its dashboard. */
 async function lastReport(reports: string): Promise<{ version: string; file: string }> {
   const names = (await readdir(reports)).filter((name) => name.endsWith(".json")).toSorted();
   const file = join(reports, names.at(-1)!);
@@ -234,7 +234,7 @@ function removeWhenInterrupted(folder: string, programs: Programs): void {
   }
 }
 
-/** The example belongs to whoever runs it: its plan gets the project's id, its plugins the version. */
+/** The example is made the user's own: its plan gets the project's id, its plugins the version. */
 async function prepareSource(source: string, projectId: string, version: string): Promise<void> {
   const edit = async (file: string, change: (text: string) => string): Promise<void> => {
     const path = join(source, file);

@@ -46,7 +46,7 @@ export class SignerList extends withOptions(connection) {
       { title: "ADDED", of: ({ added_at: at, added_by: by }: SignerRecord) => `${timeText(at)} by ${by}` },
     ];
     for (const line of tableLines(columns, signers, this.isForPeople)) this.print.line(line);
-    if (signers.length === 0) this.note("No signer is registered: whoever may publish signs with any key.");
+    if (signers.length === 0) this.note("No signer is registered: every publisher may sign with any key.");
     return this.done({});
   }
 }

@@ -8,7 +8,7 @@ export interface OptionFacts {
   name: string;
   /** Another flag that does the same, which help leaves out. */
   alias?: string | undefined;
-  /** The name of the value in help; empty where there is none. */
+  /** The name of the value in help; empty for a flag. */
   metavar: string;
   /** Without the default. */
   description: string;

@@ -36,7 +36,7 @@ export async function versionDifferences(
     emit({ event: "resolve.ok", version: resolved.version, running_version: null });
     const staging = join(folder, "staging");
     await mkdir(staging, { mode: 0o700 });
-    // There is no release that a delta could complete.
+    // No release here could be completed by a delta.
     const layout = layoutOf(join(folder, "root"));
     const { target } = source;
     const fetched = await resolved.fetch({ layout, target, staging, limits, emit, signal });

@@ -8,7 +8,7 @@ import { withRetries } from "./retry.ts";
  * Builds the address under which a source host serves the ZIP of a repository at a ref: GitHub and Gitea write
  * `/archive/<ref>.zip`, GitLab `/-/archive/<ref>/<repo>-<ref>.zip`.
  *
- * @throws ArtifactError `manifest_invalid` for an address that is no repository, or a ref that is none
+ * @throws ArtifactError `manifest_invalid` for an address without a repository, or an unknown ref
  */
 export function gitArchiveUrl(repository: string, ref: string): URL {
   const url = new URL(repository);

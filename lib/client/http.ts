@@ -152,7 +152,7 @@ export function send(request: HttpRequest, transport: Transport): Promise<HttpRe
   if (tracer()?.active === undefined) return follow(request, transport, undefined);
   const { operation, method } = request;
   const first = new URL(request.url);
-  // The address of bytes may be a bucket's, which is none of ours.
+  // The address of bytes may be a bucket's, which is not ours.
   const own = BYTES.has(operation) ? transport.hubUrl && new URL(transport.hubUrl).origin : first.origin;
   const port = first.port === "" ? undefined : Number(first.port);
   const facts = { "http.request.method": method, "server.address": first.hostname, "server.port": port };

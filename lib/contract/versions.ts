@@ -32,7 +32,7 @@ export function byPrecedence(a: VersionFacts, b: VersionFacts): number {
   return rcompare(a.version, b.version) || newestFirst(a, b);
 }
 
-/** The one answer to "latest": the best version that is not yanked, or `undefined` when there is none. */
+/** The one answer to "latest": the best version that is not yanked, or `undefined` without one. */
 export function latestOf<T extends VersionFacts>(versions: Iterable<T>): T | undefined {
   let best: T | undefined;
   for (const candidate of versions) {

@@ -12,7 +12,7 @@ export interface Context {
 
 export interface Contexts {
   v: 1;
-  /** The one that commands use; null when there is none. */
+  /** The one that commands use; null before the first login. */
   current: string | null;
   contexts: Readonly<Record<string, Context>>;
 }

@@ -20,7 +20,7 @@ export const projectSource = group("Project", {
       several({ metavar: "KEY", help: "A publisher's public key: file, hex or base64; repeatable", orText: true }),
     ),
     ({ trustOnFirstUse }) => trustOnFirstUse !== true,
-    "Give the publisher's signer.pub, or --trust-on-first-use to trust whoever signed the first deployment.",
+    "Give the publisher's signer.pub, or --trust-on-first-use to trust the signer of the first deployment.",
   ),
   delta: flag({ help: "Fetch the full artifact even where a delta would do", default: true }),
   trustOnFirstUse: flag({ help: "Trust the signer of the first deployment, and no other later" }),

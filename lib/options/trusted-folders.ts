@@ -6,7 +6,7 @@ import { readUserFile, userFile, writeUserFile } from "./user-file.ts";
 /**
  * Files of options in folders that a person trusts: by path and content, in the user's own configuration folder.
  *
- * Whoever can change the `sealift.yaml` of a folder (the author of a pull request, for one) could otherwise have a key
+ * Anyone who can change the `sealift.yaml` of a folder (such as the author of a pull request) could otherwise have a key
  * of the environment sent to a hub of their own.
  */
 

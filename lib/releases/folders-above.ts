@@ -9,7 +9,7 @@ const STICKY = 0o1000;
 
 /**
  * Looks at each folder and link on the way to a folder, and at itself, for somebody but root who could put something
- * else in the place of the next name: the owner of a folder or link, and whoever may write in a folder that is not
+ * else in the place of the next name: the owner of a folder or link, and every user who may write in a folder that is not
  * sticky. The user who has become root by sudo is root (`SUDO_UID`, as for git).
  *
  * @returns what is wrong with the first of them: a sentence without its end. Undefined when only root can
@@ -34,7 +34,7 @@ export async function replaceableAt(path: string): Promise<string | undefined> {
       continue;
     }
     if (!isTrusted(stats.uid)) return belongs(next, stats.uid);
-    // A circle of links is the trouble of whoever opens the path.
+    // A circle of links is left to the caller, who opens the path.
     if (++links > MAX_LINKS) return undefined;
     const text = await readlink(next);
     if (text.startsWith("/")) at = "/";

@@ -25,7 +25,7 @@ export const releaseRecord = z.object({
   created_at: z.string(),
   /** Plugin id → SHA-256 of its `plugin.yaml` as it was installed. Left out of adopted folders. */
   descriptors: z.record(z.string(), z.string()).optional(),
-  /** Files in the list of its contents; left out where there is none: in adopted folders. */
+  /** Files in the list of its contents; left out in adopted folders, which have no list. */
   files: z.int().nonnegative().optional(),
 });
 export type ReleaseRecord = z.infer<typeof releaseRecord>;

@@ -5,7 +5,7 @@ import { asSealiftError } from "../contract/errors.ts";
 import type { LogModel } from "./log-model.ts";
 import { printable } from "../support/printable.ts";
 
-/** Returns the programs that print a target's log and go on with it. @throws UsageError when there is none to read */
+/** Returns the programs that print a target's log and go on with it. @throws UsageError when no log can be read */
 export type LogSource = (lines: number) => Promise<LogCommand[]>;
 
 /** Lines of each unit to begin with. */

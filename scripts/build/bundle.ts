@@ -32,7 +32,7 @@ const OPTIONS = {
     "process.env.NODE_ENV": '"production"',
     __dirname: "import.meta.dirname",
   },
-  // The dashboard sets it for whoever runs from sources.
+  // The dashboard sets it when it runs from sources.
   logOverride: { "assign-to-define": "silent" },
   // pg has a driver in C, for those who ask for it: nobody does.
   external: ["pg-native"],

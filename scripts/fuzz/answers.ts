@@ -131,7 +131,7 @@ function someAnswer({ sound }: Read, random: Random): Buffer {
   return mutated(text, random, 4);
 }
 
-/** The answer as any JSON parser reads it; undefined when it is none. */
+/** The answer as any JSON parser reads it; undefined when it is not JSON. */
 function parsed(body: Buffer): { value: Json } | undefined {
   try {
     return { value: JSON.parse(body.toString("utf8")) as Json };

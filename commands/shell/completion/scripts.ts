@@ -77,7 +77,7 @@ ${roles}
   esac
 }
 
-# Whatever is none of these is a file.
+# Anything else is a file.
 complete -o default -F _sealift ${PROGRAMS.join(" ")}
 `;
 

@@ -26,7 +26,7 @@ export class JqWriter {
     this.#write = write;
   }
 
-  /** Loads jq. @param write takes whole lines @throws UsageError `usage` for an expression that is none */
+  /** Loads jq. @param write takes whole lines @throws UsageError `usage` for an invalid expression */
   static async open(expression: string, write: (text: string) => void): Promise<JqWriter> {
     // @ts-expect-error -- it has no types
     const { default: loading } = (await import("jq-web")) as { default: Promise<Jq> };

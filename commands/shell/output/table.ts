@@ -28,7 +28,7 @@ export function tableLines<T>(columns: readonly Column<T>[], rows: readonly T[],
 /**
  * Returns a time to the second: of this place on a terminal, UTC elsewhere.
  *
- * @param time ISO 8601; what is none, such as a hub's lie, is returned as it is
+ * @param time ISO 8601; any other text is returned as it is
  */
 export function timeText(time: string, onTerminal = process.stdout.isTTY): string {
   const at = Date.parse(time);

@@ -203,7 +203,7 @@ export async function openRoot<S extends Deployed>(begun: Run<S>): Promise<Opene
   return { ...begun, ...root, layout, emit: (event) => begun.emit(shownIn(event, layout)) };
 }
 
-/** Answers of a file system that stay as they are until a person does something; a full disk is none of them. */
+/** Answers of a file system that stay as they are until a person does something; a full disk is not one of them. */
 const UNUSABLE = new Set(["ENOENT", "ENOTDIR", "EEXIST", "EACCES", "EPERM", "EROFS", "ELOOP", "ENAMETOOLONG"]);
 
 /** Makes a folder of the project root, and sees whether it can be written. @throws DeploymentError `root_unusable` */

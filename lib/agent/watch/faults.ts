@@ -8,7 +8,7 @@ const NAMED_TARGETS = 3;
 export class WatchFaults {
   readonly #found = new Map<string, { error: SealiftError; targets: Set<string> }>();
 
-  /** @throws error when it is none of what was given */
+  /** @throws error when it is not one of those given */
   add(error: SealiftError, target?: string): void {
     if (error.exitCode !== EXIT.usage) throw error;
     const found = this.#found.get(error.message) ?? { error, targets: new Set() };

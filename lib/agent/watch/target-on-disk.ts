@@ -11,7 +11,7 @@ import type { WatchMemory } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
 import { titleOf } from "./title.ts";
 
-/** The version of the running release; null when there is none. */
+/** The version of the running release; null before the first deployment. */
 export async function runningVersion(layout: Layout, target: TargetName): Promise<string | null> {
   return (await currentRelease(layout, target))?.version ?? null;
 }

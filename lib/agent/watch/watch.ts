@@ -67,7 +67,7 @@ export class Watch {
   }
 
   /**
-   * Takes a person's request to a target; one that cannot be met is a warning. @returns false when there is none of
+   * Takes a person's request to a target; one that cannot be met is a warning. @returns false without a target of
    * that name
    */
   async act(name: string, action: WatchAction): Promise<boolean> {
@@ -82,7 +82,7 @@ export class Watch {
 
   /**
    * Takes a target back to the release that ran before, as a person asks; one that fails to begin is a warning. A watch
-   * that ends waits for it. @returns false when there is none of that name
+   * that ends waits for it. @returns false without a target of that name
    */
   goBack(name: string): boolean {
     const found = this.#running.get(name);

@@ -98,7 +98,7 @@ const OTHER_NUMBERS = [
 ] as const;
 
 /**
- * Checks the numbers that nothing here needs: at one that is none, Python ends as if the archive did, bsdtar refuses
+ * Checks the numbers that nothing here needs: at an invalid one, Python ends as if the archive did, bsdtar refuses
  * it, and GNU tar goes on.
  */
 function checkOtherNumbers(block: Buffer): void {

@@ -183,7 +183,7 @@ export class ChunkTable {
   }
 
   /**
-   * Returns the start of a chunk of this length and digest in the base file, in bytes; undefined when there is none.
+   * Returns the start of a chunk of this length and digest in the base file, in bytes; undefined if the base has no such chunk.
    */
   offsetOf(length: number, digest: Uint8Array): number | undefined {
     const index = this.#slots[this.#slotOf(length, digest)]!;

@@ -174,7 +174,7 @@ class TopFolder {
     this.#isOne &&= first === this.#name && (type === "folder" || slash !== -1);
   }
 
-  /** Undefined where there is none. */
+  /** Undefined without one. */
   get name(): string | undefined {
     return this.#isOne ? this.#name : undefined;
   }

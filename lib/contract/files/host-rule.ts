@@ -55,7 +55,7 @@ export const addressRange = z.string().refine((text) => {
   }
 }, "must be a range of addresses such as 10.0.0.0/8");
 
-/** Adds a range to a list. @throws Error for a text that is none */
+/** Adds a range to a list. @throws Error for any other text */
 export function addRange(list: BlockList, range: string): void {
   const [address = "", length = ""] = range.split("/");
   const family = isIP(address) === 6 ? "ipv6" : "ipv4";

@@ -46,7 +46,7 @@ type SecurityRequirement = Record<string, string[]>;
 
 /**
  * Refuses requests without any credential before their body is looked at, on every route whose documented security asks
- * for one: whoever is nobody is told 401, not what is wrong with their fields.
+ * for one: an unknown caller gets 401, and hears nothing of its fields.
  */
 export function refuseAnonymous(app: FastifyInstance): void {
   app.addHook("onRoute", (route) => {

@@ -47,10 +47,10 @@ export interface Blobs {
   read(id: string, range?: ByteRange): Promise<Readable>;
   /** The paths at which a blob may lie, where blobs are files of this machine: it may move to the trash and back. */
   filesOf?(id: string): readonly string[];
-  /** Bytes of a blob, or undefined when there is none. */
+  /** Bytes of a blob, or undefined without one. */
   size(id: string): Promise<number | undefined>;
   /**
-   * An address that gives the bytes to whoever has it, without the hub, for `lifetimeMs`. Undefined where the hub
+   * An address that gives the bytes to its holder, without the hub, for `lifetimeMs`. Undefined where the hub
    * itself has to serve them.
    */
   directUrl?(id: string, lifetimeMs: number): Promise<string | undefined>;

@@ -39,7 +39,7 @@ const SILENCE_TIMEOUT_MS = 20_000;
 /** A try and one more. */
 const MAX_ATTEMPTS = 2;
 
-/** The bytes of an answer, counted as they are let go of; its connection ends with whoever reads it. */
+/** The bytes of an answer, counted as they are let go of; its connection ends with its reader. */
 async function* counted(body: Readable): AsyncGenerator<Buffer> {
   for await (const chunk of body as AsyncIterable<Buffer>) {
     yield chunk;

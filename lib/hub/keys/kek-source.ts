@@ -23,7 +23,7 @@ export type KekLocation =
   /** A shell command that prints what a KEK file holds. */
   | { command: string };
 
-/** Returns the source at a location; `kek.json` in the data folder when there is none. */
+/** Returns the source at a location; `kek.json` in the data folder when none is given. */
 export function kekSource(location: KekLocation | undefined, dataDir: string): KekSource {
   if (location === undefined) return kekFileSource(join(dataDir, "kek.json"));
   return "file" in location ? kekFileSource(location.file, location) : kekCommandSource(location.command);

@@ -151,7 +151,7 @@ export function yankArtifact(
 /**
  * Deletes a version with its deltas and its index.
  *
- * @returns the ids of the blobs that nobody needs now; undefined when there is none
+ * @returns the ids of the blobs that nobody needs now; undefined without one
  */
 export function deleteArtifact(db: Queries, deletion: Deletion): Promise<string[] | undefined> {
   return inTransaction(db, async (transaction) => {

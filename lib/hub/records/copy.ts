@@ -94,7 +94,7 @@ export function faultOf({ table, row }: CopiedRow, schemaVersion: readonly strin
   return issue && `${issue.path.join(".") || "row"}: ${issue.message}`;
 }
 
-/** A view of a database as it is at one moment, beside whoever writes to it. */
+/** A view of a database as it is at one moment, beside its writers. */
 export interface Snapshot extends AsyncDisposable {
   rows(): AsyncGenerator<CopiedRow>;
 }

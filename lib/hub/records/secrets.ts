@@ -35,7 +35,7 @@ export async function writeSecret(
     .execute();
 }
 
-/** Returns when a secret was stored, ISO 8601, or undefined when there is none of that name. */
+/** Returns when a secret was stored, ISO 8601, or undefined for an unknown name. */
 export async function secretSince(db: Queries, name: string): Promise<string | undefined> {
   const row = await db.selectFrom("sealed_secrets").select("created_at").where("name", "=", name).executeTakeFirst();
   return row?.created_at;

@@ -37,7 +37,7 @@ export interface InstalledPackage {
   license: string;
 }
 
-/** Reads a JSON file of npm, or returns `undefined` when there is none. @throws UsageError `usage` */
+/** Reads a JSON file of npm, or returns `undefined` without one. @throws UsageError `usage` */
 async function read<T extends z.ZodType>(file: string, schema: T): Promise<z.output<T> | undefined> {
   const text = await ifThere(readFile(file, "utf8"));
   if (text === undefined) return undefined;

@@ -108,7 +108,7 @@ export function scaffoldFiles(options: ScaffoldOptions): Record<string, string> 
 /**
  * Writes a new plugin that works as it is.
  * @returns the paths written, relative to the folder
- * @throws UsageError `usage` for a name that is none, or a folder that is not empty
+ * @throws UsageError `usage` for an invalid name, or a folder that is not empty
  */
 export async function scaffoldPlugin(options: ScaffoldOptions): Promise<string[]> {
   const named = pluginName.safeParse(options.name);

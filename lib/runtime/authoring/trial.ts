@@ -120,7 +120,7 @@ function judge(entry: z.output<typeof trialCase>, status: number, body: Record<s
 }
 
 /**
- * @returns what every call gave; whoever runs the trial decides what a failed one means
+ * @returns the outcome of every call; the caller decides about failed ones
  * @throws UsageError for a folder without a descriptor; DeploymentError `unhealthy` for a plugin that does not load
  */
 export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {

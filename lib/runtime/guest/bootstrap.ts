@@ -216,7 +216,7 @@ function receive(frame: Frame): void {
     case "cancel": {
       const id = String(header["id"]);
       const late = new RuntimeFault("timed_out", "The call took longer than the plugin's time-out.");
-      const gone = new RuntimeFault("timed_out", "Whoever asked has gone.");
+      const gone = new RuntimeFault("timed_out", "The client has gone.");
       calls.get(id)?.abort(header["gone"] === true ? gone : late);
       send({ t: "cancelled", id });
       break;

@@ -40,7 +40,7 @@ export function jsonSchemaOf(schema: PayloadSchema): Record<string, unknown> | u
 
 /**
  * The check of an action's schema. A JSON Schema runs through zod, on the plugin's side: its patterns are the plugin's,
- * and could hold up whoever runs them.
+ * and could block the process that runs them.
  */
 export async function payloadCheck(schema: PayloadSchema): Promise<PayloadCheck> {
   if (isStandard(schema)) return standardCheck(schema);

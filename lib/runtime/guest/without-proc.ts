@@ -9,7 +9,7 @@ export function replaceProc(): void {
     process.memoryUsage.rss();
     return;
   } catch {
-    // There is none.
+    // This system has no /proc.
   }
   const rss = (): number => process.resourceUsage().maxRSS * 1024;
   const memoryUsage = (): NodeJS.MemoryUsage => {

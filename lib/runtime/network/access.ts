@@ -36,7 +36,7 @@ function matches(rule: HostRule, host: string, port: number): boolean {
   if (rule.port !== port) return false;
   if (!rule.wildcard) return rule.host === host;
   const label = host.endsWith(`.${rule.host}`) ? host.slice(0, -rule.host.length - 1) : "";
-  // One label, as in certificates: a wildcard is no room for long messages to whoever answers for the domain.
+  // One label, as in certificates: a wildcard has no room for long messages to the owner of the domain.
   return label !== "" && !label.includes(".");
 }
 

@@ -83,7 +83,7 @@ function checkModules(slots: PluginSlot[], limit: number): Finding {
   return { status: "degraded", message: `${held}, more than the limit of ${limit}. ${advice}` };
 }
 
-/** A missing wall degrades nothing by itself: whoever asks for one has plugins that do not load. */
+/** A missing wall degrades nothing by itself: where one is required, plugins do not load. */
 function checkSandbox(found: FoundWall, bounds: FoundGroups, slots: PluginSlot[]): Finding {
   const sandboxes = slots.filter(({ instance }) => instance?.mode === "sandboxed").length;
   const held = found.wall ? `${found.wall.name}: ${found.wall.parts.join(", ")}` : `no second wall: ${found.reason}`;

@@ -21,7 +21,7 @@ export class GroupUsage implements Disposable {
     this.othersUs();
   }
 
-  /** Returns that of the group which this process shares with what it starts; undefined where there is none. */
+  /** Returns that of the group which this process shares with what it starts; undefined without control groups. */
   static common(): GroupUsage | undefined {
     try {
       return new GroupUsage(commonGroup());

@@ -51,7 +51,7 @@ export interface Inspect {
 }
 
 /**
- * Takes away what whoever patches `spawn` may have put into the environment (test runners and tracing agents do),
+ * Removes what a patched `spawn` may have put into the environment (test runners and tracing agents patch it),
  * forbids core dumps, which would write memory to disk, and has the kernel refuse files larger than the disk limit.
  * `exec` keeps the process id. A grouped process first waits for the line that says it is in its control group.
  */

@@ -196,7 +196,7 @@ export class OpenCalls {
     };
   }
 
-  /** Takes a frame of an exchange. Returns false when there is none. */
+  /** Takes a frame of an exchange. Returns false for an unknown one. */
   take(frame: Frame): boolean {
     const id = text(frame.header["id"], MAX_ID_CHARACTERS);
     const take = this.#calls.get(id)?.take;

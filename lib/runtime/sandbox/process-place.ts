@@ -9,7 +9,7 @@ import type { Enclosed, Program } from "../walls/wall.ts";
 import type { Sampled } from "./memory-sampler.ts";
 import type { Reaper } from "./reaper.ts";
 
-/** Ends a process group at once. @returns false when there is none */
+/** Ends a process group at once. @returns false for an unknown group */
 function killGroup(leader: number): boolean {
   try {
     return process.kill(-leader, "SIGKILL");

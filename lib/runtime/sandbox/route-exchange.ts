@@ -194,7 +194,7 @@ export class RouteExchange implements OpenExchange {
     this.#takeTurns();
   }
 
-  /** Lets the time run of whoever is waited for. @param progress whether the client has just sent something */
+  /** Resumes the timer of the side that is waited for. @param progress whether the client has just sent something */
   #takeTurns(progress = false): void {
     if (this.#over) return;
     const forBody = !this.#bodyEnded && this.#untaken < ROUTE_WINDOW_BYTES;

@@ -48,7 +48,7 @@ export function headersOfPlugin(given: unknown, prefix: string): Record<string, 
   for (const [key, value] of entries) {
     const name = key.toLowerCase();
     const values = (Array.isArray(value) ? value : [value]) as unknown[];
-    if (!NAME.test(name) || name.length > 256) throw invalid("have a name that is none");
+    if (!NAME.test(name) || name.length > 256) throw invalid("have an invalid name");
     for (const text of values) {
       if (typeof text !== "string" || !VALUE.test(text)) throw invalid(`have a value of ${name} that is not allowed`);
       characters += name.length + text.length;

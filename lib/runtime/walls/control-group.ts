@@ -137,7 +137,7 @@ export class ControlGroups implements AsyncDisposable {
       for (const controller of this.controllers) {
         for (const [file, value] of Object.entries(files[controller])) await writeFile(join(folder, file), value);
       }
-      // Missing where the kernel has no swap accounting: then there is none to bound.
+      // Missing where the kernel has no swap accounting: then no swap has to be bounded.
       if (this.controllers.includes("memory"))
         await ifThere(writeFile(join(folder, "memory.swap.max"), "0", { flag: "r+" }));
       return group;

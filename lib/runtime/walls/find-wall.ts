@@ -17,7 +17,7 @@ import type { Enclosed, Program, Wall } from "./wall.ts";
 
 export type WallPolicy = "required" | "preferred" | "off";
 
-/** A wall, or why there is none. */
+/** A wall, or the reason why this host has no wall. */
 export type FoundWall = { wall: Wall } | { wall: undefined; reason: string; waived?: boolean };
 
 /** A trial starts `node --version`; milliseconds. */

@@ -28,7 +28,7 @@ export interface LandlockOptions {
   dropPowers: boolean;
 }
 
-/** A file that is there and cannot be read ends Node.js at its start; behind other walls there is none. */
+/** A file that is there and cannot be read ends Node.js at its start; other walls hide it. */
 const NO_OPENSSL_FILE = "--openssl-config=/dev/null";
 
 const READ = "read-file,read-dir";

@@ -6,7 +6,7 @@ import { within } from "../within.ts";
 
 /** A scrape takes no longer, whatever is measured by it. */
 const SCRAPE_TIMEOUT_MS = 5000;
-/** Scrapers are few; whoever opens more connections waits. */
+/** Scrapers are few; further connections wait. */
 const MAX_CONNECTIONS = 20;
 
 export interface MetricsListener extends AsyncDisposable {

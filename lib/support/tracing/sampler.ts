@@ -18,7 +18,7 @@ const PARENT_BASED = "parentbased_";
 
 /**
  * Returns the sampler of a name and an argument as OpenTelemetry writes them; undefined for names that it does not
- * have, and for a ratio that is none.
+ * have, and for an invalid ratio.
  */
 export function samplerOf(name = "parentbased_always_on", argument = "1"): Sampler | undefined {
   const ratio = Number(argument);
