@@ -77,6 +77,8 @@ export async function lastDeployment(text: string, layers: readonly Layer[]): Pr
   const given = (name: string): string | undefined =>
     layers.map((layer) => layer.get(name)).find((value) => value !== undefined) as string | undefined;
   const layout = layoutOf(resolve(given("project-root") ?? "."));
+  // A target's bare id names none for sure: the command itself finds it, or says what is wrong.
+  if (!/^(plugin|service|project):/.test(text)) return [];
   const target = targetName(parseTarget(text));
   const settings = (await readDeployed(layout, target))?.settings;
   if (settings === undefined) return [];

@@ -10,6 +10,7 @@ import type { Option, Table } from "./option.ts";
 import * as plan from "./plan.ts";
 import * as publish from "./publish.ts";
 import * as runtime from "./runtime.ts";
+import * as signers from "./signers.ts";
 import * as sources from "./sources.ts";
 import * as systemd from "./systemd.ts";
 import * as watch from "./watch.ts";
@@ -17,7 +18,7 @@ import * as watch from "./watch.ts";
 /** The files that describe options; every table that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, hub, runtime],
-  systemd,
+  ...[signers, systemd],
 ];
 
 const isTable = (value: unknown): value is Table =>

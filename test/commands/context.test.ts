@@ -56,7 +56,7 @@ t.test("after login commands need no hub and no key, and say which hub they ask"
 t.test("a key that the hub does not know is not kept", async (t) => {
   const hub = await startHub(t);
   const { run } = person(t);
-  const ended = await run(`login ${hub.url}`, { SEALIFT_API_KEY: "no such key" });
+  const ended = await run(`login ${hub.url}`, { SEALIFT_API_KEY: "slk_no_such_key" });
   t.equal(ended.code, 3);
   t.match((await run("context list")).stderr, /None yet/);
 });

@@ -49,7 +49,7 @@ t.test("a host that is fit is told so, and one that is not learns what is wrong"
   await t.test("a rejected key", async (t) => {
     const { code, finding } = await doctor(["--project-root", root], {
       ...world.hostSecrets(),
-      SEALIFT_API_KEY: "no such key",
+      SEALIFT_API_KEY: "slk_no_such_key",
     });
     t.equal(code, 1);
     t.match(finding("key"), { status: "failed", message: /401/ });

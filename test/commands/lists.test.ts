@@ -64,7 +64,9 @@ t.test("every list knows its fields without a record, and refuses others before 
     "marketplace search": ["marketplace search nothing", false],
     "project list": ["project list", true],
     releases: [`releases ${target}`, true],
+    "signer list": [`signer list ${project.id}`, false],
     status: ["status", true],
+    "trust-folder": ["trust-folder --list", false],
     "version diff": [`version diff plugin:tides 1.0.0`, false],
     "version list": [`version list ${project.id}`, false],
   };

@@ -67,7 +67,11 @@ async function resolved(
     const cli = new Cli();
     cli.register(command);
     const words = commandFacts(command).positionals.filter(({ required }) => required);
-    const argv = [...command.paths![0]!, ...words.map(() => "word"), ...(place.flags ?? [])];
+    const argv = [
+      ...command.paths![0]!,
+      ...words.map(({ name }) => (name === "TARGET" ? "plugin:word" : "word")),
+      ...(place.flags ?? []),
+    ];
     const made = cli.process(argv, Cli.defaultContext) as unknown as Command;
     await made.resolve();
     return made.options;

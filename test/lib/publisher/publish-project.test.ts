@@ -175,7 +175,7 @@ t.test(
     const answers: [number, unknown][] = [
       [411, { error: "say how long it is" }],
       ...Array.from({ length: 3 }, (): [number, unknown] => [201, { ...record, created_at: "n" }]),
-      [401, { error: "no such key" }],
+      [401, { error: "slk_no_such_key" }],
     ];
     const bodies: { headers: IncomingHttpHeaders; body: string }[] = [];
     const server = createServer((request, response) => {
