@@ -14,7 +14,7 @@ export class HubServe extends withOptions(hubOptions) {
     details: `
       Prints one \`ready\` line with its URL on stdout (with \`--json\` a ready event), logs on stderr, and
       serves until SIGTERM or SIGINT, which let the requests in flight end. SIGHUP reads the key-encryption keys
-      again, and \`log_level\` of the configuration file. The first start creates the data folder with
+      again, the TLS certificate, and \`log_level\` of the configuration file. The first start creates the data folder with
       \`admin.key\` (0600), the administrator's API key. Unless the key-encryption keys come from a command, a
       credential or a file of your own, it also creates \`kek.json\` (0600). Back these keys up: without them no
       stored artifact can be decrypted.
@@ -22,6 +22,7 @@ export class HubServe extends withOptions(hubOptions) {
     examples: [
       ["Try it", "$0 hub serve --listen 127.0.0.1:0"],
       ["Behind a proxy", "$0 hub serve --data-dir /var/lib/sealift-hub --public-url https://hub.example.org"],
+      ["With TLS", "$0 hub serve --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem"],
       ["On PostgreSQL", "$0 hub serve --database-url postgres://hub@db/hub"],
     ],
   });
@@ -29,6 +30,7 @@ export class HubServe extends withOptions(hubOptions) {
   override async run(): Promise<number> {
     const { listen, publicUrl, blobUrl, importHost: sourceHosts, maxArtifactBytes } = this.options;
     const { requestsPerMinute, failuresPerMinute, trustedProxy, keepAuditMs = 0 } = this.options;
+    const { tlsCert: certFile, tlsKey: keyFile } = this.options;
     const { databasePoolSize, statementTimeoutMs, metricsListen } = this.options;
     const [{ createHub }, { createLogger }, { systemdNotifier }] = await Promise.all([
       import("../../lib/hub/hub.ts"),
@@ -44,6 +46,7 @@ export class HubServe extends withOptions(hubOptions) {
       ...storageOf(this.options),
       listen,
       ...(publicUrl !== undefined && { publicUrl }),
+      ...(certFile !== undefined && keyFile !== undefined && { tls: { certFile, keyFile } }),
       ...(blobUrl !== undefined && { blobUrl }),
       maxArtifactBytes,
       rateLimits: { requestsPerMinute, failuresPerMinute },

@@ -53,6 +53,9 @@ export const CODES = {
   config_invalid: usage("A configuration file cannot be read or has a key or value that is not known."),
   credential_unreadable: usage("A secret's file, credential or standard input cannot be read or is empty."),
   key_file_invalid: usage("A signing or public key file holds no Ed25519 key in raw, hex, base64 or PEM form."),
+  tls_invalid: usage(
+    "The hub's TLS certificate or key cannot be read, they do not belong together, or everyone may open the key.",
+  ),
   needs_supervisor: usage("The plan starts, stops, restarts or checks a plugin, and no supervisor was chosen."),
   interrupted: { exit: EXIT.interrupted, meaning: "A signal ended the program; what it was doing was undone." },
   output_lost: tryAgain("Standard output could not take all that was written; the work itself is done."),

@@ -1,4 +1,4 @@
-import fastify, { type FastifyError, type FastifyInstance } from "fastify";
+import fastify, { type FastifyError, type FastifyInstance, type FastifyServerFactory } from "fastify";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { MOUNTS } from "../contract/surfaces/paths.ts";
 import { nameRequest, traceIdOf, traceRequests } from "../support/tracing/http-server.ts";
@@ -12,6 +12,7 @@ import { HubError } from "./http/errors.ts";
 import { shedLoad } from "./http/load-shedding.ts";
 import { requestId } from "./http/request-id.ts";
 import { levelOf, logAnswered } from "./http/request-log.ts";
+import type { TlsServers } from "./http/tls.ts";
 import { validatorCompiler } from "./http/validation.ts";
 import { auditLog } from "./mounts/audit.ts";
 import { deltas } from "./mounts/deltas.ts";
@@ -62,6 +63,12 @@ function tellRequests(app: FastifyInstance, { logger, metrics }: HubContext): vo
   });
 }
 
+/** Sets what Fastify sets on a server that it makes itself. */
+const serversOf =
+  (tls: TlsServers): FastifyServerFactory =>
+  (handler, { keepAliveTimeout, requestTimeout }) =>
+    Object.assign(tls.create(handler), { keepAliveTimeout, requestTimeout }).setTimeout(IDLE_TIMEOUT_MS);
+
 /** The Fastify app: what all routes share, then the mounts. */
 export async function createApp(
   hub: HubContext,
@@ -71,12 +78,14 @@ export async function createApp(
     upkeep,
     readiness,
     trustedProxies,
+    tls,
   }: {
     publicUrl: string | undefined;
     connections: Connections;
     upkeep: Upkeep;
     readiness: ReadinessCheck;
     trustedProxies: string[];
+    tls: TlsServers | undefined;
   },
 ): Promise<FastifyInstance> {
   const app = fastify({
@@ -85,6 +94,8 @@ export async function createApp(
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     bodyLimit: MAX_BODY_BYTES,
     connectionTimeout: IDLE_TIMEOUT_MS,
+    // Fastify makes one server more for each further address of `localhost`.
+    ...(tls !== undefined && { https: {}, serverFactory: serversOf(tls) }),
     genReqId: requestId,
     // HEAD is answered wherever GET is (RFC 9110, 9.1).
     exposeHeadRoutes: true,

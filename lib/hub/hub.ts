@@ -12,6 +12,7 @@ import type { HubContext } from "./context.ts";
 import { Arrivals } from "./http/arrivals.ts";
 import { Connections, mostConnections } from "./http/connections.ts";
 import { drain } from "./http/drain.ts";
+import { TlsServers } from "./http/tls.ts";
 import { WideListener } from "./http/wide-listener.ts";
 import { hubKey } from "./keys/hub-secret.ts";
 import { kekSource } from "./keys/kek-source.ts";
@@ -45,8 +46,8 @@ export interface Hub {
   /** Starts listening. @returns the URL of the listener, whatever the public URL is */
   listen(): Promise<string>;
   /**
-   * Reads the KEKs again now, instead of with the next request that needs them. KEKs that cannot be read are told in
-   * the log, and the keys that are known stay in use. Never rejects.
+   * Reads the KEKs again now, instead of with the next request that needs them, and the TLS certificate. What cannot be
+   * read is told in the log, and the keys and the certificate that are known stay in use. Never rejects.
    */
   reload(): Promise<void>;
   /** Stops accepting, lets requests in flight end within the drain time, closes the database. */
@@ -64,6 +65,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const { logger } = options;
   const listenOn = options.listen ?? DEFAULTS.listen;
 
+  const tls = options.tls && (await TlsServers.open(options.tls, logger));
   // Everything that was opened is closed in the reverse order: when a later step fails, and when the hub closes.
   await using opened = new AsyncDisposableStack();
   opened.use(await openDataDir(dataDir));
@@ -95,7 +97,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   await prepareAdminKey(dataDir, database, clock.iso());
 
   const configuredUrl = options.publicUrl === undefined ? undefined : baseUrl(options.publicUrl);
-  let url = configuredUrl ?? `http://${listenOn.host}:${listenOn.port}`;
+  let url = configuredUrl ?? `${tls === undefined ? "http" : "https"}://${listenOn.host}:${listenOn.port}`;
   const connections = new Connections(
     mostConnections(await descriptors(), options.databasePoolSize ?? POSTGRES_DEFAULTS.poolSize),
   );
@@ -143,9 +145,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     upkeep,
     readiness,
     trustedProxies: options.trustedProxies ?? [],
+    tls,
   });
   const listener = new WideListener(app);
-  opened.defer(() => drain(app, listener, options.drainTimeoutMs ?? DEFAULTS.drainTimeoutMs));
+  opened.defer(() => drain({ app, listener, connections }, options.drainTimeoutMs ?? DEFAULTS.drainTimeoutMs));
 
   const running = opened.move();
   let closing: Promise<void> | undefined;
@@ -161,6 +164,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       return listening;
     },
     async reload() {
+      await tls?.reload();
       try {
         await keyring.refresh({ force: true });
         await registerKeks(database.kysely, keyring.ids, clock.iso());

@@ -3,6 +3,7 @@ import { defaultOf } from "../options/option.ts";
 import type { Logger } from "../support/logging.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
 import type { ArrivalLimits } from "./http/arrivals.ts";
+import type { TlsFiles } from "./http/tls.ts";
 import type { KekLocation } from "./keys/kek-source.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
 import type { SourceHost } from "./publications/import/sources.ts";
@@ -17,6 +18,8 @@ export interface HubOptions {
    * listening address.
    */
   publicUrl?: string;
+  /** The files to speak TLS with. Default: plain HTTP. */
+  tls?: TlsFiles;
   /** `postgres://…`, or `sqlite:PATH`. Default: `hub.sqlite` in the data dir. */
   databaseUrl?: string;
   /** Most connections to PostgreSQL. Default 10. */

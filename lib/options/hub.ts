@@ -188,6 +188,14 @@ export const hub = {
       },
       publicUrlOf,
     ),
+    tlsCert: requiredWhen(
+      guarded(path({ help: "Serve https with this certificate and its chain (PEM)" })),
+      ({ tlsKey }) => tlsKey !== undefined,
+    ),
+    tlsKey: requiredWhen(
+      guarded(path({ help: "The certificate's private key (PEM)" })),
+      ({ tlsCert }) => tlsCert !== undefined,
+    ),
     maxArtifactBytes: size({ name: "max-artifact-size", help: "Largest upload", default: 2 ** 36 }),
     requestsPerMinute: whole({
       name: "rate-limit",

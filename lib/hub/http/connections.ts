@@ -57,6 +57,8 @@ export class Connections {
   readonly #busyStrangers = new Set<Connection>();
   readonly #idleVouched = new Set<Connection>();
   readonly #busyVouched = new Set<Connection>();
+  /** Those with TLS whose handshake is under way, by the address of their client. */
+  readonly #shaking = new Map<string, Connection>();
   #shed = 0;
   /** Most connections at one moment, since somebody has set it back. */
   peak = 0;
@@ -77,18 +79,19 @@ export class Connections {
   /** Watches the connections of an app's server, and its requests. */
   attach(app: FastifyInstance): void {
     const { server } = app;
-    const shaking = new Map<string, Connection>();
     const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
     const isEncrypted = server instanceof TlsServer;
     server.on("connection", (socket: Socket) => {
       const connection = this.#opened(socket);
       if (!isEncrypted) return;
       const name = nameOf(socket);
-      shaking.set(name, connection);
-      socket.once("close", () => shaking.delete(name));
+      this.#shaking.set(name, connection);
+      socket.once("close", () => this.#shaking.delete(name));
     });
     server.on("secureConnection", (socket: Socket) => {
-      const connection = shaking.get(nameOf(socket));
+      const name = nameOf(socket);
+      const connection = this.#shaking.get(name);
+      this.#shaking.delete(name);
       if (connection === undefined || !this.#all.delete(connection.socket)) return;
       connection.socket = socket;
       this.#all.set(socket, connection);
@@ -119,6 +122,11 @@ export class Connections {
   *busy(): Generator<{ socket: Socket; reply: FastifyReply }> {
     for (const group of [this.#busyStrangers, this.#busyVouched])
       for (const { socket, requests } of group) for (const reply of requests) yield { socket, reply };
+  }
+
+  /** Closes the connections in their TLS handshake, which the server does not count as idle but waits for. */
+  endHandshakes(): void {
+    for (const { socket } of this.#shaking.values()) socket.destroy();
   }
 
   #opened(socket: Socket): Connection {

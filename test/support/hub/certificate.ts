@@ -22,7 +22,10 @@ const BASIC_CONSTRAINTS = objectId("551d13");
 const TRUE = Buffer.from([0x01, 0x01, 0xff]);
 
 /** Makes a self-signed certificate (RFC 5280) for 127.0.0.1 and its P-256 key, for a day. @returns both as PEM */
-export function makeCertificate(commonName = "127.0.0.1"): { key: string; cert: string } {
+export function makeCertificate(
+  commonName = "127.0.0.1",
+  { endsAt = Date.now() + DAY_MS } = {},
+): { key: string; cert: string } {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const name = sequence(der(0x31, sequence(COMMON_NAME, der(0x0c, Buffer.from(commonName)))));
   const address = sequence(der(0x87, Buffer.from([127, 0, 0, 1])));
@@ -34,7 +37,7 @@ export function makeCertificate(commonName = "127.0.0.1"): { key: string; cert: 
     der(0x02, serial),
     ECDSA_WITH_SHA256,
     name,
-    sequence(utcTime(Date.now() - DAY_MS), utcTime(Date.now() + DAY_MS)),
+    sequence(utcTime(Date.now() - DAY_MS), utcTime(endsAt)),
     name,
     publicKey.export({ format: "der", type: "spki" }),
     der(

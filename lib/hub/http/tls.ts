@@ -1,0 +1,137 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { open, readFile } from "node:fs/promises";
+import type { RequestListener } from "node:http";
+import { createServer, type Server } from "node:https";
+import { createSecureContext } from "node:tls";
+import { usageError } from "../../contract/errors.ts";
+import type { Logger } from "../../support/logging.ts";
+
+/** The files of a certificate, with its chain after it, and of its private key; both in PEM form. */
+export interface TlsFiles {
+  certFile: string;
+  keyFile: string;
+}
+
+interface Pair {
+  cert: Buffer;
+  key: Buffer;
+  certificate: X509Certificate;
+}
+
+/** A client that does not finish its handshake is disconnected. */
+const HANDSHAKE_TIMEOUT_MS = 20_000;
+/** Read, write and search rights of everyone. */
+const EVERYONE = 0o007;
+
+const invalid = (message: string, hint: string, cause?: unknown) =>
+  usageError("tls_invalid", message, { hint, ...(cause !== undefined && { cause }) });
+
+const unreadable = (option: string, file: string, error: unknown) =>
+  invalid(
+    `The file ${file} cannot be read: ${(error as Error).message}.`,
+    `Check the path of ${option}, and that the hub's user may read it.`,
+    error,
+  );
+
+async function readKey(file: string): Promise<Buffer> {
+  let mode: number;
+  let bytes: Buffer;
+  try {
+    await using handle = await open(file, "r");
+    ({ mode } = await handle.stat());
+    bytes = await handle.readFile();
+  } catch (error) {
+    throw unreadable("--tls-key", file, error);
+  }
+  if ((mode & EVERYONE) !== 0 && process.platform !== "win32")
+    throw invalid(`Everyone on this machine may open the private key ${file}.`, `Run: chmod o= ${file}`);
+  return bytes;
+}
+
+/** @throws UsageError `tls_invalid` */
+async function readPair({ certFile, keyFile }: TlsFiles): Promise<Pair> {
+  const cert = await readFile(certFile).catch((error: unknown) => {
+    throw unreadable("--tls-cert", certFile, error);
+  });
+  const key = await readKey(keyFile);
+  const parsed = <T>(parse: () => T, message: string, hint: string): T => {
+    try {
+      return parse();
+    } catch (error) {
+      throw invalid(message, hint, error);
+    }
+  };
+  const certificate = parsed(
+    () => new X509Certificate(cert),
+    `The file ${certFile} holds no certificate.`,
+    "--tls-cert takes a PEM file: the hub's certificate, then those of its issuers.",
+  );
+  const privateKey = parsed(
+    () => createPrivateKey(key),
+    `The file ${keyFile} holds no private key that can be read.`,
+    "--tls-key takes a PEM file without a passphrase.",
+  );
+  if (!certificate.checkPrivateKey(privateKey))
+    throw invalid(
+      `The key ${keyFile} does not belong to the certificate ${certFile}.`,
+      "Give the two files that were made together; the hub's own certificate comes first in its file.",
+    );
+  parsed(
+    () => createSecureContext({ cert, key }),
+    `TLS cannot use the certificate ${certFile}.`,
+    "Check that its chain is whole, and that its key is not too short: openssl x509 -text -in FILE.",
+  );
+  return { cert, key, certificate };
+}
+
+/** The certificate of a hub that speaks TLS itself, and the servers that show it. */
+export class TlsServers {
+  readonly #files: TlsFiles;
+  readonly #logger: Logger | undefined;
+  readonly #servers: Server[] = [];
+  #pair: Pair;
+
+  private constructor(files: TlsFiles, pair: Pair, logger: Logger | undefined) {
+    this.#files = files;
+    this.#pair = pair;
+    this.#logger = logger;
+    this.#tell();
+  }
+
+  /** @throws UsageError `tls_invalid` when the files are not a certificate and its key, or the key is no secret */
+  static async open(files: TlsFiles, logger: Logger | undefined): Promise<TlsServers> {
+    return new TlsServers(files, await readPair(files), logger);
+  }
+
+  /** Creates a server that shows the certificate, also after {@link reload}. */
+  create(handler: RequestListener): Server {
+    const { cert, key } = this.#pair;
+    const server = createServer({ cert, key, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler);
+    this.#servers.push(server);
+    return server;
+  }
+
+  /**
+   * Reads the files again. New connections get the new certificate, open ones go on. Files that cannot be used are told
+   * in the log, and the certificate stays. Never rejects.
+   */
+  async reload(): Promise<void> {
+    try {
+      this.#pair = await readPair(this.#files);
+      const { cert, key } = this.#pair;
+      for (const server of this.#servers) server.setSecureContext({ cert, key });
+      this.#tell();
+    } catch (error) {
+      this.#logger?.error({ err: error }, "the TLS certificate could not be read again; the old one stays");
+    }
+  }
+
+  #tell(): void {
+    const { subject, validFromDate: from, validToDate: to, fingerprint256: fingerprint } = this.#pair.certificate;
+    const facts = { file: this.#files.certFile, subject, from, to, fingerprint };
+    const now = new Date();
+    if (to < now) this.#logger?.warn(facts, "the TLS certificate has expired: clients will refuse it");
+    else if (from > now) this.#logger?.warn(facts, "the TLS certificate is not valid yet: clients will refuse it");
+    else this.#logger?.info(facts, "this TLS certificate is in use");
+  }
+}
