@@ -13,8 +13,7 @@ export class ProjectsCreate extends withOptions(projectCreation) {
   static override usage = Command.Usage({
     category: "Hub",
     description: "Create a project, plugin or service on a hub",
-    details:
-      "A project gets a generated id, which is its id on surface B; a plugin or service takes the slug that it is known by.",
+    details: "The hub gives a project its id. A plugin or service is known by its slug.",
     examples: [
       ["Create a project", "$0 project create 'Cold store' --kind project"],
       ["Create a plugin", "$0 project create 'Tide table' --kind plugin --slug tide-table"],

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
@@ -9,6 +10,8 @@ const LAUNCHER = fileURLToPath(new URL("../support/programs/runtime-program.ts",
 
 const run = (cwd: string, ...parameters: string[]) =>
   spawnSync(process.execPath, [LAUNCHER, ...parameters], { cwd, encoding: "utf8" });
+
+const asRoot = { skip: process.getuid?.() === 0 ? false : "this process is not root's" };
 
 const SPY = `
   import { readFileSync, writeFileSync } from "node:fs";
@@ -34,6 +37,17 @@ const DESCRIPTOR = `
   entry_point: main.mjs
   permissions: [{ resource: cache, actions: [get, set] }, { resource: "plugin:other", actions: [run] }]
   network: ["unused.example:443", "127.0.0.1:9998"]`;
+
+t.test("plugin audit runs nothing as root who has not said so", asRoot, (t) => {
+  const cwd = t.testdir({
+    spy: { "plugin.yaml": DESCRIPTOR, "main.mjs": SPY, "plugin.test.yaml": "[{ action: run }]" },
+  });
+  const { status, stdout } = run(cwd, "plugin", "audit", "spy", "--json");
+  t.equal(status, 2);
+  t.match(JSON.parse(stdout), { error: { code: "usage", message: /--as-root/ } });
+  t.notOk(existsSync(join(cwd, "spy/notes")));
+  t.end();
+});
 
 t.test("plugin audit prints the least that the plugin's own tests need", (t) => {
   const cwd = t.testdir({

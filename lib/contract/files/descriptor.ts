@@ -118,7 +118,7 @@ export const descriptor = z.looseObject(described.shape).transform((document, co
   for (const key of Object.keys(document)) {
     const meant = KNOWN.has(key) ? undefined : nearKey(key, KNOWN);
     if (meant === undefined) continue;
-    const message = `unknown key: did you mean ${meant}? A key of your own needs a name that is less like it`;
+    const message = `unknown key: did you mean ${meant}? If it is a key of your own, rename it`;
     context.addIssue({ code: "custom", path: [key], message });
   }
   const known: Record<string, unknown> = {};

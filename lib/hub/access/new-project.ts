@@ -7,7 +7,7 @@ import type { Project } from "../records/projects.ts";
 import { detailOf } from "../records/targets.ts";
 
 /**
- * Describes a new project, plugin or service. A project gets a generated slug, which is its id on surface B.
+ * Describes a new project, plugin or service. The slug of a project is its generated id.
  *
  * @param now milliseconds since 1970
  * @throws HubError 422 for a project with a slug, and for a plugin or service without one

@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import t from "tap";
 import { sandboxLaunch } from "../../../../lib/runtime/sandbox/launch.ts";
 import { bubblewrap } from "../../../../lib/runtime/walls/bubblewrap.ts";
@@ -42,5 +43,17 @@ t.test("a plugin whose release lies below /tmp gets no /tmp of its own, which wo
       "--allow-fs-write=/tmp",
     ),
   );
+  t.end();
+});
+
+t.test("a Node.js below /tmp stays in sight of a sandbox with a /tmp of its own", (t) => {
+  const wall = bubblewrap({ file: "/usr/bin/bwrap", version: "0.8.0", proc: true });
+  const view = {
+    ...{ reads: ["/srv/release"], writes: [], cwd: "/srv/release", network: "none" as const, user: undefined },
+    limits: { scratchMb: 16 } as never,
+  };
+  const { arguments: given } = wall.enclose({ file: "/tmp/node", arguments: [] }, view);
+  const node = given.indexOf(realpathSync(process.execPath));
+  t.ok(given.indexOf("--tmpfs") < node && node < given.indexOf("--"), "it is mounted after the file system of /tmp");
   t.end();
 });

@@ -15,9 +15,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import t from "tap";
+import { integration } from "../../../../lib/contract/files/integration.ts";
 import { createRuntime } from "../../../../lib/runtime/runtime.ts";
 import { examineWall } from "../../../../lib/runtime/walls/examine-wall.ts";
-import { findWall } from "../../../../lib/runtime/walls/find-wall.ts";
+import { chooseWall, findWall } from "../../../../lib/runtime/walls/find-wall.ts";
 import { seccompFilter } from "../../../../lib/runtime/walls/seccomp.ts";
 import { needs, programFile } from "../../../support/programs/optional.ts";
 import { actions, isAlive, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
@@ -74,10 +75,22 @@ t.test("a wall that is required and missing keeps sandboxed plugins out, and say
   t.match(found["other"], { state: "loaded" });
 });
 
+t.test("a program that only tries a plugin does not warn of a missing wall", async (t) => {
+  const lines: { level: number }[] = [];
+  const stream = { write: (line: string) => void lines.push(JSON.parse(line) as { level: number }) };
+  const settings = integration.parse({ app: { secret_key: "a-plugin-key" }, plugins: { sandbox: { wall: "off" } } });
+  for (const quiet of [true, false])
+    await chooseWall(settings, undefined, pino({ level: "debug" }, stream), { waived: undefined, quiet });
+  t.strictSame(
+    lines.map(({ level }) => level),
+    [20, 40],
+  );
+});
+
 t.test("a wall that is preferred and missing is told of, and one that is off is not looked for", async (t) => {
   usePath(t, "/nowhere");
   const host = await startHost(t, { plugins: { box: sandboxed("box", BOX) } });
-  t.match(host.logs[0], { level: 40, msg: /without a second wall: bwrap was not found/ });
+  t.match(host.logs[0]?.msg, /without a second wall: bwrap was not found/);
   t.notMatch(((await host.status("box")) as { held_by: string[] }).held_by.join(), /bubblewrap/);
   const off = { plugins: { sandbox: { wall: "off" } } };
   const without = await startHost(t, { plugins: { box: sandboxed("box", BOX) }, configuration: off });
