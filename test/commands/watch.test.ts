@@ -75,7 +75,8 @@ t.test(
     const worst = await once();
     t.match(worst, { code: 4, result: { exit_code: 4, targets: [{}, { error: { code: "signature_invalid" } }] } });
     t.same(outcomes(worst.result), ["plugin:tides deployed", "service:clock failed"], "the worst of both");
-    t.match(await once(), { code: 1, result: { targets: [{}, { outcome: "held", error: { code: "quarantined" } }] } });
+    const again = { targets: [{}, { outcome: "failed", error: { code: "signature_invalid" } }] };
+    t.match(await once(), { code: 4, result: again }, "a secret that never verified anything condemns no version");
   },
 );
 

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, readlink, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, readlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
@@ -203,21 +203,28 @@ t.test("the dashboard, in a terminal of 80×24", { timeout: 200_000, skip: needs
 });
 
 t.test(
-  "a terminal that is closed during a deployment leaves the old release or the new one, whole",
+  "SIGHUP reads watch.yaml again, and a terminal that is closed during a deployment leaves a whole release",
   { timeout: 120_000, skip: needs("tmux") },
   async (t) => {
     const { world, publish, health, open, root } = await watchedWorld({ retries: 20 });
     await using _world = world;
     await using terminal = await open({ columns: 80, rows: 24 });
     await terminal.shows(/› plugin:tides +1\.0\.0 +1\.0\.0 +current/);
-    // The unit takes its time: the terminal goes away between the switch and the end of the health check.
-    await health("activating");
-    await publish("1.1.0");
-    await terminal.shows(/▸ health/);
     const shell = await terminal.processId();
     const watch = Number(
       await readFile(`/proc/${shell}/task/${shell}/children`, "utf8").then((text) => text.trim().split(" ")[0]),
     );
+    await world.programs.run("sealift", ["plan", "init", "waves", "--out", world.path("waves.yaml")], {});
+    await appendFile(
+      world.path("watch.yaml"),
+      "  - {target: plugin:waves, project_root: other, install_plan: waves.yaml}\n",
+    );
+    process.kill(watch, "SIGHUP");
+    await terminal.shows(/ plugin:waves /);
+    // The unit takes its time: the terminal goes away between the switch and the end of the health check.
+    await health("activating");
+    await publish("1.1.0");
+    await terminal.shows(/▸ health/);
     await health("active");
     await terminal.close();
     await ended(watch);
