@@ -11,9 +11,9 @@ export class Completion extends withOptions({}) {
     category: "Operating",
     description: "Print the completion of a shell, for all programs",
     details: `
-      Commands, options and the words that options take are completed after Tab; everything else is a file. Load it
-      where your shell starts,
-      or keep it as a file where your shell looks for such ones.
+      Commands, options and the words that options take are completed after Tab, and so are targets, contexts, hosts,
+      versions and plugins that this host or your hub knows, as far as they are found within 0.2 seconds; everything
+      else is a file. Load it where your shell starts, or keep it as a file where your shell looks for such ones.
     `,
     examples: [
       ["In ~/.bashrc", "source <($0 completion bash)"],

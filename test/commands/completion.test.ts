@@ -1,14 +1,25 @@
 import { execFile, spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t, { type Test } from "tap";
+import { candidates } from "../../commands/shell/completion/candidates.ts";
+import { specOf } from "../../commands/shell/completion/question.ts";
+import { factsOf } from "../../commands/shell/facts.ts";
+import { COMMANDS } from "../../commands/shell/registry.ts";
+import { writeContexts } from "../../lib/options/contexts.ts";
+import { createProject, startHub } from "../support/hub/harness.ts";
+import { publishedArchive } from "../support/hub/published.ts";
 import { needs } from "../support/programs/optional.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const run = promisify(execFile);
 const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
-const environment = { PATH: process.env.PATH };
+const environment: NodeJS.ProcessEnv = { PATH: process.env.PATH };
 
 async function scriptFile(t: Test, shell: string): Promise<string> {
   const { stdout } = await run(process.execPath, [PROGRAM, "completion", shell], { env: environment });
@@ -87,6 +98,43 @@ for (const [shell, completeWith] of Object.entries(shells)) {
   });
 }
 
+/** A project root with two kept releases of a plugin, and a `sealift` for the shells to ask. */
+function hostWithReleases(t: Test) {
+  const folder = temporaryFolder(t);
+  const root = join(folder, "root");
+  for (const [second, version] of ["1.0.0", "1.1.0"].entries()) {
+    const release = join(root, ".sealift/releases/plugin-tides", `r${second}`);
+    mkdirSync(release, { recursive: true });
+    const record = { version, identity: null, items: [], content_sha256: null };
+    const json = JSON.stringify({ v: 1, ...record, created_at: `2026-01-01T00:00:0${second}.000Z` });
+    writeFileSync(join(release, "release.json"), json);
+  }
+  writeFileSync(join(folder, "sealift"), `#!/bin/sh\nexec ${process.execPath} ${PROGRAM} "$@"\n`, { mode: 0o755 });
+  return { root, programs: folder };
+}
+
+for (const [shell, completeWith] of Object.entries(shells)) {
+  const missing = shell !== "bash" && needs(shell as "zsh" | "fish");
+  t.test(`${shell}: targets of this host are completed`, { skip: missing }, async (t) => {
+    const script = await scriptFile(t, shell);
+    const { root, programs } = hostWithReleases(t);
+    const before = { ...environment };
+    Object.assign(environment, { PATH: `${programs}:${environment.PATH}`, SEALIFT_PROJECT_ROOT: root });
+    t.teardown(() => {
+      for (const name of Object.keys(environment)) delete environment[name];
+      Object.assign(environment, before);
+    });
+    const complete = completeWith(script);
+    t.strictSame(await complete("sealift", "rollback", "pl"), ["plugin:tides"]);
+    t.strictSame(await complete("sealift", "rollback", "--dry-run", "plugin:tides", "--to", "1.1"), ["1.1.0"]);
+    t.ok((await complete("sealift", "watch", "p")).includes("plugin:tides"), "beside the words that go on");
+    if (shell !== "bash") return;
+    t.strictSame(await complete("sealift", "rollback", "plugin", ":", "ti"), ["tides"], "as bash takes it apart");
+    t.strictSame(await complete("sealift", "rollback", "plugin", ":"), ["tides"]);
+    t.strictSame(await complete("sealift", "rollback", "tides", "--to", "=", "1.0"), ["1.0.0"]);
+  });
+}
+
 t.test("bash: values behind an equals sign are completed, and free values are left to files", async (t) => {
   const complete = shells["bash"]!(await scriptFile(t, "bash"));
   t.strictSame(await complete("sealift", "deploy-project", "--supervisor", "=", "dock"), ["docker"]);
@@ -98,6 +146,61 @@ t.test("bash: values behind an equals sign are completed, and free values are le
     "kubernetes",
   ]);
   t.strictSame(await complete("sealift", "deploy-project", "--project-root", ""), []);
+});
+
+t.test("what a hub and this host know is offered, from memory for a minute, and silently", async (t) => {
+  const folder = temporaryFolder(t);
+  const hub = await startHub(t, { rateLimits: false });
+  const tides = await publishedArchive(hub, "plugin", "tides", folder);
+  for (const version of ["1.0.0", "1.1.0"]) await tides.publish(version);
+  const project = await createProject(hub, ["read"]);
+  const report = { kind: "plugin", slug: "tides", version: "1.1.0", status: "success", host_id: "host-1" };
+  const times = { started_at: "2026-01-01T00:00:00Z", completed_at: "2026-01-01T00:00:01Z" };
+  await hub.call("POST", "/app/deployments/deployments/report", { json: { ...report, ...times } });
+  const silent = createServer().listen(0, "127.0.0.1");
+  t.teardown(() => silent.close());
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  const settings = { XDG_CACHE_HOME: join(folder, "cache"), XDG_CONFIG_HOME: join(folder, "config") };
+  t.intercept(process, "env", {
+    value: { ...process.env, ...settings, SEALIFT_PROJECT_ROOT: folder, SEALIFT_API_KEY: "" },
+  });
+  await writeContexts({
+    ...{ v: 1, current: "here" },
+    contexts: {
+      silent: { hub_url: `http://127.0.0.1:${port}`, api_key: "k" },
+      here: { hub_url: hub.url, api_key: hub.adminKey },
+      there: { hub_url: "http://127.0.0.1:9", api_key: "k" },
+    },
+  });
+  const facts = factsOf(COMMANDS);
+  const limit = new AbortController();
+  t.teardown(() => limit.abort());
+  const patiently = () => sleep(10_000, undefined, { signal: limit.signal }).catch(() => {});
+  const ask = (line: string, deadline = patiently): Promise<string[]> => {
+    const [command, ...words] = line.split(" ");
+    const { options, positionals, paths } = facts.find((each) =>
+      each.paths.some((path) => path.join("-") === command),
+    )!;
+    return candidates(specOf({ options, positionals, paths }), words, deadline);
+  };
+  t.strictSame(await ask("context-use "), ["here", "silent", "there"]);
+  t.strictSame(await ask("fleet-wait --context t"), ["there"]);
+  t.strictSame(await ask("version-list "), ["plugin:tides", `project:${project.id}`]);
+  t.strictSame(await ask("project-deploy --project-id p"), [project.id]);
+  t.strictSame(await ask("marketplace-deploy t"), ["tides"]);
+  t.strictSame(await ask("fleet-forget plugin:tides "), ["host-1"]);
+  for (const line of ["version-yank tides ", "marketplace-yank tides ", "marketplace-deploy tides --version "])
+    t.strictSame(await ask(line), ["1.0.0", "1.1.0"], line);
+  t.strictSame(await ask("fleet-wait --context there "), [], "of a hub that is away nothing is said");
+  t.strictSame(await ask("marketplace-publish tides --version "), [], "a version that is yet to be");
+
+  await tides.publish("1.2.0");
+  t.strictSame(await ask("version-yank tides "), ["1.0.0", "1.1.0"], "the answer of a moment ago");
+  t.strictSame(await ask("version-yank tides "), ["1.0.0", "1.1.0"]);
+  const now = performance.now();
+  t.strictSame(await ask("grant-list --context silent ", () => sleep(50)), [], "a hub that says nothing in time");
+  t.ok(performance.now() - now < 2000);
 });
 
 t.test("a shell that nobody knows is refused", async (t) => {

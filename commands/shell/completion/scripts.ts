@@ -51,6 +51,31 @@ ${valueBranches(places, (values) => `echo ${quoted(values.join(" "))}`)}
   esac
 }
 
+__sealift_spec() {
+  case "$1" in
+${branches(places, ({ spec }) => (spec === "" ? "" : `echo ${quoted(spec)}`))}
+  esac
+}
+
+# Words that this host or a hub knows, for the word at the cursor. bash takes words apart at : and =.
+__sealift_ask() {
+  local spec joined=() word glue="" found
+  spec=$(__sealift_spec "$1")
+  [ -n "$spec" ] || return 0
+  for word in "\${@:2}"; do
+    case "$glue$word" in
+      :* | =* | +*) joined[\${#joined[@]} - 1]="\${joined[\${#joined[@]} - 1]}$word" ;;
+      *) joined+=("$word") ;;
+    esac
+    case "$word" in : | =) glue="+" ;; *) glue="" ;; esac
+  done
+  word="\${joined[\${#joined[@]} - 1]}"
+  word="\${word#--*=}"
+  while IFS= read -r found; do
+    COMPREPLY+=("\${found#"\${word%"\${word##*:}"}"}")
+  done < <(command sealift __complete "$spec" "\${joined[@]}" 2>/dev/null)
+}
+
 _sealift() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD - 1]}" path="" word i
   case "\${COMP_WORDS[0]##*/}" in
@@ -63,16 +88,22 @@ ${roles}
       *) break ;;
     esac
   done
+  local first=$i
   # bash takes --name=value apart.
   if [ "$current" = "=" ]; then current=""; elif [ "$previous" = "=" ]; then previous="\${COMP_WORDS[COMP_CWORD - 2]}"; fi
   COMPREPLY=()
-  case "$current" in
-    -*) COMPREPLY=($(compgen -W "$(__sealift_options "$path")" -- "$current")) ;;
+  # The words from here on are the command's own.
+  set -- "$path" "\${COMP_WORDS[@]:first:COMP_CWORD - first + 1}"
+  case "$previous $current" in
+    ": "* | *" :") __sealift_ask "$@" ;;
+    *" -"*) COMPREPLY=($(compgen -W "$(__sealift_options "$path")" -- "$current")) ;;
+    --*)
+      COMPREPLY=($(compgen -W "$(__sealift_values "$path" "$previous")" -- "$current"))
+      [ \${#COMPREPLY[@]} -gt 0 ] || __sealift_ask "$@"
+      ;;
     *)
-      case "$previous" in
-        --*) COMPREPLY=($(compgen -W "$(__sealift_values "$path" "$previous")" -- "$current")) ;;
-        *) COMPREPLY=($(compgen -W "$(__sealift_words "$path")" -- "$current")) ;;
-      esac
+      COMPREPLY=($(compgen -W "$(__sealift_words "$path")" -- "$current"))
+      __sealift_ask "$@"
       ;;
   esac
 }
@@ -107,6 +138,15 @@ ${branches(places, ({ words }) => (words.length === 0 ? "" : `found=(${words.map
     (( \${names[(Ie)$word]} )) || break
     path_="\${path_:+$path_ }$word"
   done
+  # Words that this host or a hub knows, for the word at the cursor.
+  __sealift_ask() {
+    local spec=""
+    case "$path_" in
+${branches(places, ({ spec }) => (spec === "" ? "" : `spec=${quoted(spec)}`))}
+    esac
+    [[ -z "$spec" ]] || values=("\${(@f)$(command sealift __complete "$spec" "\${(@)words[i,CURRENT]}" 2>/dev/null)}")
+    values=(\${values:#})
+  }
   if [[ "$current" == -* ]]; then
     found=()
     case "$path_" in
@@ -120,11 +160,15 @@ ${branches(places, ({ options }) => (options.length === 0 ? "" : `found=(${optio
     case "$path_:$previous" in
 ${valueBranches(places, (values) => `values=(${values.join(" ")})`)}
     esac
+    (( \${#values} )) || __sealift_ask
     if (( \${#values} )); then compadd -a values; else _files; fi
     return
   fi
   __sealift_words "$path_"
-  if (( \${#found} )); then _describe command found; else _files; fi
+  values=()
+  __sealift_ask
+  if (( \${#found} )); then _describe command found; fi
+  if (( \${#values} )); then compadd -a values; elif (( ! \${#found} )); then _files; fi
 }
 
 compdef _sealift ${PROGRAMS.join(" ")}
@@ -134,13 +178,17 @@ function fish(places: readonly Place[]): string {
   const lines: string[] = [];
   for (const program of PROGRAMS) {
     const root = ROLES[program] ?? "";
-    for (const { path, words, options } of places) {
+    for (const { path, words, options, spec } of places) {
       if (path !== root && !(root === "" || path.startsWith(`${root} `))) continue;
       const here = `-c ${program} -n ${fishQuoted(`__sealift_at ${fishQuoted(path)}`)}`;
       for (const { word, description } of words)
         lines.push(`complete ${here} -a ${fishQuoted(word)} -d ${fishQuoted(description)}`);
+      const ask = fishQuoted(`(__sealift_ask ${fishQuoted(path)} ${fishQuoted(spec)})`);
+      if (/^[a-z]|,[a-z]/.test(spec)) lines.push(`complete ${here} -f -a ${ask}`);
       for (const { name, description, takesValue, values } of options) {
-        const takes = values.length > 0 ? ` -x -a ${fishQuoted(values.join(" "))}` : takesValue ? " -r" : "";
+        const asked = spec.includes(`${name}=`);
+        const list = asked ? ask : fishQuoted(values.join(" "));
+        const takes = asked || values.length > 0 ? ` -x -a ${list}` : takesValue ? " -r" : "";
         lines.push(`complete ${here} -l ${name.slice(2)} -d ${fishQuoted(description)}${takes}`);
       }
     }
@@ -164,6 +212,18 @@ ${Object.entries(ROLES)
         set path $longer
     end
     test "$path" = "$argv[1]"
+end
+
+# Words that this host or a hub knows, for the word at the cursor.
+function __sealift_ask
+    set -l words (commandline -opc)
+    set -l from (math (count (string split -n ' ' -- $argv[1])) + 2)
+    switch (basename -- $words[1])
+        case ${Object.keys(ROLES).join(" ")}
+            set from (math $from - 1)
+    end
+    set -l given $words[$from..-1] (commandline -ct)
+    command sealift __complete $argv[2] $given 2>/dev/null
 end
 
 ${lines.join("\n")}

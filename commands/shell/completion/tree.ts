@@ -1,4 +1,5 @@
 import type { CommandFacts, OptionFacts } from "../facts.ts";
+import { specOf } from "./question.ts";
 
 /** The words and options that may follow one path, of which the empty one is the program itself. */
 export interface Place {
@@ -7,6 +8,8 @@ export interface Place {
   words: readonly { word: string; description: string }[];
   /** Empty where the words do not make a command yet. */
   options: readonly OptionFacts[];
+  /** Describes the command to `sealift __complete`; empty where that has nothing to offer. */
+  spec: string;
 }
 
 /** The programs that are one command of `sealift`, and its words. */
@@ -21,8 +24,13 @@ export const ROLES: Readonly<Record<string, string>> = {
 
 /** Every place that the words of the commands lead to. */
 export function placesOf(commands: readonly CommandFacts[]): Place[] {
-  const calls = commands.flatMap(({ paths, description, options }) =>
-    paths.map((words) => ({ words, description, options })),
+  const calls = commands.flatMap((facts) =>
+    facts.paths.map((words) => ({
+      words,
+      description: facts.description,
+      options: facts.options,
+      spec: specOf(facts),
+    })),
   );
   const paths = new Set(calls.flatMap(({ words }) => words.map((_word, index) => words.slice(0, index + 1).join(" "))));
   return ["", ...[...paths].toSorted()].map((path) => {
@@ -33,10 +41,12 @@ export function placesOf(commands: readonly CommandFacts[]): Place[] {
       const word = call[depth]!;
       words.set(word, call.length === depth + 1 ? description : (words.get(word) ?? `${word} …`));
     }
+    const called = calls.find((call) => call.words.join(" ") === path);
     return {
       path,
       words: [...words].map(([word, description]) => ({ word, description })),
-      options: calls.find((call) => call.words.join(" ") === path)?.options ?? [],
+      options: called?.options ?? [],
+      spec: called?.spec ?? "",
     };
   });
 }

@@ -1,0 +1,189 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { HubConnection } from "../../../lib/client/hub-connection.ts";
+import type { TargetName } from "../../../lib/contract/target.ts";
+import { type Kind, type Question, questionOf } from "./question.ts";
+
+/** Milliseconds from the start of the program after which nothing more is awaited; its end takes a few more. */
+const DEADLINE_MS = 180;
+/** Answers of a hub are used again for this time. */
+const FRESH_MS = 60_000;
+/** Nobody reads more than these, and a hub may have thousands. */
+const MOST = 500;
+
+type Add = (word: string) => void;
+
+/**
+ * Answers a shell: prints the words that may stand in place of the last one, a line each, as far as they are known in
+ * time. Whatever goes wrong, nothing is said.
+ */
+export async function answerShell([spec = "", ...words]: readonly string[]): Promise<void> {
+  const found = await candidates(spec, words, () => sleep(Math.max(0, DEADLINE_MS - performance.now())));
+  const { writeSync } = await import("node:fs");
+  if (found.length > 0) writeSync(1, found.map((word) => `${word}\n`).join(""));
+}
+
+/**
+ * The words that may stand in place of the last one.
+ *
+ * @param spec as the completion script has it
+ * @param deadline a hub is awaited until then, and what is on this host for as long as it takes
+ */
+export async function candidates(
+  spec: string,
+  words: readonly string[],
+  deadline: () => Promise<unknown>,
+): Promise<string[]> {
+  const question = questionOf(spec, words);
+  if (question === undefined) return [];
+  const found = new Set<string>();
+  // A word with white space or control characters would be several to a shell.
+  const add = (word: string): void => {
+    if (found.size < MOST && word.startsWith(question.start) && /^[\x21-\x7e]+$/.test(word)) found.add(word);
+  };
+  const ended = new AbortController();
+  const late = deadline().finally(() => ended.abort());
+  const asking = (ASKED[question.kind] === undefined ? Promise.resolve() : fromHub(question, ended.signal, add)).catch(
+    () => undefined,
+  );
+  await HERE[question.kind]?.(question, add).catch(() => undefined);
+  await Promise.race([asking, late]);
+  ended.abort();
+  return [...found].toSorted();
+}
+
+/** Lists of this host. */
+const HERE: Partial<Record<Kind, (question: Question, add: Add) => Promise<void>>> = {
+  async contexts(_question, add) {
+    const { readContexts } = await import("../../../lib/options/contexts.ts");
+    for (const name of Object.keys(readContexts().contexts)) add(name);
+  },
+  async "kept-targets"(question, add) {
+    for (const { text } of await targetsHere(question)) add(text);
+  },
+  targets: (question, add) => HERE["kept-targets"]!(question, add),
+  async "kept-versions"(question, add) {
+    const { listReleases } = await import("../../../lib/releases/release.ts");
+    for (const { layout, name } of await meantHere(question))
+      for (const { version } of await listReleases(layout, name)) add(version);
+  },
+  async "kept-plugins"(question, add) {
+    const { currentRelease } = await import("../../../lib/releases/release.ts");
+    for (const { layout, name } of await meantHere(question))
+      for (const { section, id } of (await currentRelease(layout, name))?.items ?? [])
+        if (section === "plugins") add(id);
+  },
+};
+
+async function targetsHere({ options }: Question) {
+  const [{ knownTargets }, { layoutOf }, { targetOfName, targetText }] = await Promise.all([
+    import("../../../lib/releases/targets.ts"),
+    import("../../../lib/releases/layout.ts"),
+    import("../../../lib/contract/target.ts"),
+  ]);
+  const layout = layoutOf(options.get("--project-root") ?? (process.env["SEALIFT_PROJECT_ROOT"] || "."));
+  const known = await knownTargets(layout);
+  return known.map((name: TargetName) => ({ layout, name, text: targetText(targetOfName(name)) }));
+}
+
+/** The target that the first argument names, by its slug or id alone where one does. */
+async function meantHere(question: Question) {
+  const [given = ""] = question.before;
+  return (await targetsHere(question)).filter(({ text }) => text === given || text.endsWith(`:${given}`));
+}
+
+/** Lists of a hub. */
+const ASKED: Partial<Record<Kind, (hub: HubConnection, question: Question, add: Add) => Promise<void>>> = {
+  async targets(hub, _question, add) {
+    const { listFleets } = await import("../../../lib/client/fleet.ts");
+    const fleets = async (): Promise<void> => {
+      for await (const { target } of listFleets(hub)) add(target);
+    };
+    await Promise.all([fleets(), projects(hub, ({ kind, slug }) => add(`${kind}:${slug}`))]);
+  },
+  projects: (hub, _question, add) => projects(hub, ({ kind, id }) => kind === "project" && add(id)),
+  slugs: (hub, _question, add) => projects(hub, ({ kind, slug }) => kind !== "project" && add(slug)),
+  async hosts(hub, question, add) {
+    const [target, { readFleet }] = await Promise.all([meant(hub, question), import("../../../lib/client/fleet.ts")]);
+    for await (const { host_id: id } of (await readFleet(target, hub)).hosts) add(id);
+  },
+  async versions(hub, question, add) {
+    const { kind, slug } = await meant(hub, question);
+    if (kind === "project") {
+      const { DevkeysClient } = await import("../../../lib/client/devkeys-client.ts");
+      for await (const { version } of new DevkeysClient(hub).listVersions(slug)) add(version);
+    } else {
+      const { MarketplaceClient } = await import("../../../lib/client/marketplace-client.ts");
+      for (const { version } of (await new MarketplaceClient(kind, slug, hub).detail()).versions ?? []) add(version);
+    }
+  },
+};
+
+async function projects(
+  hub: HubConnection,
+  see: (project: { id: string; kind: string; slug: string }) => void,
+): Promise<void> {
+  const { DevkeysClient } = await import("../../../lib/client/devkeys-client.ts");
+  for await (const project of new DevkeysClient(hub).listProjects()) see(project);
+}
+
+/** The target that the words before name. */
+async function meant(hub: HubConnection, { before, hasSlug, options }: Question) {
+  const { targetCalled } = await import("../../../lib/client/lookup.ts");
+  const text = before[0] ?? options.get("--project-id") ?? "";
+  return targetCalled(hub, hasSlug ? `${options.get("--kind") ?? "plugin"}:${text}` : text);
+}
+
+/** Adds what the hub answers, or has answered within the last minute. */
+async function fromHub(question: Question, signal: AbortSignal, add: Add): Promise<void> {
+  const connection = await hubOf(question.options);
+  const { kind, before, options } = question;
+  const asked = [
+    connection.hubUrl,
+    connection.apiKey,
+    kind,
+    before[0],
+    options.get("--project-id"),
+    options.get("--kind"),
+  ];
+  const name = createHash("sha256").update(JSON.stringify(asked)).digest("hex");
+  const file = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sealift/completion", `${name}.json`);
+  const kept = await readFile(file, "utf8").then(
+    (text) => JSON.parse(text) as { at: number; words: string[] },
+    () => undefined,
+  );
+  if (kept !== undefined && Math.abs(Date.now() - kept.at) < FRESH_MS) return kept.words.forEach(add);
+  const words = new Set<string>();
+  const both = (word: string): void => {
+    if (words.size < MOST) words.add(word);
+    add(word);
+  };
+  await ASKED[kind]!({ ...connection, signal }, question, both);
+  const { writeUserFile } = await import("../../../lib/options/user-file.ts");
+  await writeUserFile(file, { at: Date.now(), words: [...words] });
+}
+
+/** The hub that the command will ask: by its flags, the environment, or a context. @throws UsageError */
+async function hubOf(options: ReadonlyMap<string, string>): Promise<HubConnection> {
+  const [{ connection, network }, { credentialsLayer, environmentLayer, flagsLayer }, { resolveOptions }, contexts] =
+    await Promise.all([
+      import("../../../lib/options/connection.ts"),
+      import("../../../lib/options/layers.ts"),
+      import("../../../lib/options/resolve.ts"),
+      import("../../../lib/options/contexts.ts"),
+    ]);
+  const given = Object.fromEntries([...options].map(([flag, value]) => [flag.slice(2), value]));
+  const layers = [flagsLayer(given), environmentLayer(process.env), credentialsLayer(process.env)];
+  const first = (name: string): string | undefined => {
+    const value = layers.map((layer) => layer.get(name)).find((each) => each !== undefined);
+    return typeof value === "string" ? value : undefined;
+  };
+  layers.push(contexts.contextLayer(contexts.readContexts(), first("hub-url"), first("context")));
+  const { hubUrl, apiKey, caFile } = await resolveOptions({ ...connection, ...network }, layers);
+  const { prepareNetwork } = await import("../network.ts");
+  prepareNetwork({ caFile, usesTls: !hubUrl.startsWith("http:") });
+  return { hubUrl, apiKey, timeoutMs: FRESH_MS };
+}
