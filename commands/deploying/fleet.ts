@@ -62,7 +62,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
     const { targetCalled } = await import("../../lib/client/lookup.ts");
     const given = await Promise.all(this.targets.map((text) => targetCalled(hub, text)));
-    const fleets = given.length > 0 ? given.map((target) => ({ target, title: targetText(target) })) : await named(hub);
+    const fleets = given.length > 0 ? await Promise.all(given.map((target) => titled(target, hub))) : await named(hub);
     if (fleets.length === 0) {
       this.note("No fleet yet: hosts appear with their first report.");
       return this.done({ fleets: [] });
@@ -129,6 +129,15 @@ async function named(hub: HubConnection): Promise<Named[]> {
   for await (const { target, name } of listFleets(hub))
     found.push({ target: parseTarget(target), title: name === null ? target : `${name} (${target})` });
   return found;
+}
+
+/** Gives a fleet its name for people: a project's is its name at the hub, where that tells it. */
+async function titled(target: Target, hub: HubConnection): Promise<Named> {
+  const text = targetText(target);
+  if (target.kind !== "project") return { target, title: text };
+  const { DeployClient } = await import("../../lib/client/deploy-client.ts");
+  const name = await new DeployClient(target.slug, hub).projectName().catch(() => undefined);
+  return { target, title: name === undefined ? text : `${name} (${text})` };
 }
 
 function sumOf(

@@ -46,15 +46,14 @@ export class DeployPublish extends withOptions(publish) {
     const root = resolve(this.sourceRoot);
     const stats = await stat(root).catch(() => undefined);
     if (stats?.isDirectory() !== true) throw usageError("usage", `SOURCE_ROOT ${root} is not a folder.`);
-    const { projectName = basename(root), version, include, dryRun } = this.options;
+    const { version, include, dryRun } = this.options;
     const epoch = sourceDateEpoch();
     using interrupt = interruptible();
     const { openProgress } = await import("../shell/output/progress.ts");
     const progress = await openProgress(this.context.stderr);
     const build: BuildOptions = {
       sourceRoot: root,
-      projectId: await this.#projectId(),
-      projectName,
+      ...(await this.#project(basename(root))),
       version,
       include,
       limits: limitsOf(this.options),
@@ -71,16 +70,24 @@ export class DeployPublish extends withOptions(publish) {
     }
   }
 
-  /** The id of the project. Without a hub nobody knows its name. */
-  async #projectId(): Promise<string> {
-    const { projectId, hubUrl, apiKey, timeoutMs } = this.options;
+  /** The id and the name of the project. Without a hub that tells the name, `folder` is its name. */
+  async #project(folder: string): Promise<Pick<BuildOptions, "projectId" | "projectName">> {
+    const { projectId: given, projectName, hubUrl, apiKey, timeoutMs } = this.options;
     if (hubUrl !== undefined && apiKey !== undefined) {
-      const { projectNamed } = await import("../../lib/client/lookup.ts");
-      return projectNamed(hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS), projectId);
+      const hub = hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
+      const [{ projectNamed }, { DeployClient }] = await Promise.all([
+        import("../../lib/client/lookup.ts"),
+        import("../../lib/client/deploy-client.ts"),
+      ]);
+      const projectId = await projectNamed(hub, given);
+      if (projectName !== undefined) return { projectId, projectName };
+      // A key that may only publish is told no name, and other troubles are better told by the publication itself.
+      const known = await new DeployClient(projectId, hub).projectName().catch(() => undefined);
+      return { projectId, projectName: known ?? folder };
     }
-    const checked = (await import("../../lib/contract/identifiers.ts")).projectId.safeParse(projectId);
+    const checked = (await import("../../lib/contract/identifiers.ts")).projectId.safeParse(given);
     if (!checked.success) throw usageError("usage", `Without a hub, --project-id ${checked.error.issues[0]!.message}.`);
-    return projectId;
+    return { projectId: given, projectName: projectName ?? folder };
   }
 
   async #dryRun(build: BuildOptions, endProgress: () => void): Promise<number> {

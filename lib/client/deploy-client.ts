@@ -26,6 +26,8 @@ const RENEW_AGAIN_MS = 30_000;
 
 interface Session {
   token: string;
+  /** The project's name, from a hub that tells it. */
+  projectName: string | undefined;
   /** By `performance.now()`. */
   renewAt: number;
   endsAt: number;
@@ -50,6 +52,11 @@ export class DeployClient {
   /** @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
   async authenticate(): Promise<void> {
     await this.#liveSession();
+  }
+
+  /** The project's name at the hub, from a hub that tells it. @throws as {@link authenticate} */
+  async projectName(): Promise<string | undefined> {
+    return (await this.#liveSession()).projectName;
   }
 
   async #liveSession(): Promise<Session> {
@@ -84,11 +91,12 @@ export class DeployClient {
       secrets: [apiKey],
     };
     const asked = performance.now();
-    const { access_token: token, expires_in: seconds } = await call(request, authAnswer, this.#options);
+    const answer = await call(request, authAnswer, this.#options);
+    const { access_token: token, expires_in: seconds, project_name: projectName } = answer;
     // A hub that does not say how long a session lives says 401 when it has ended.
     const lifeMs = seconds === undefined ? Number.POSITIVE_INFINITY : seconds * 1000;
     const renewAfter = lifeMs * (RENEW_AFTER_PART + RENEW_SPREAD_PART * Math.random());
-    return { token, renewAt: asked + renewAfter, endsAt: asked + lifeMs };
+    return { token, projectName, renewAt: asked + renewAfter, endsAt: asked + lifeMs };
   }
 
   #withSession<T extends z.ZodType>(request: HttpRequest, schema: T): Promise<z.output<T>> {

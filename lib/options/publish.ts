@@ -28,7 +28,7 @@ export const publish = {
       (known) => known["dryRun"] !== true || sizes(known),
       "Make a key pair with `sealift keygen --out keys`.",
     ),
-    projectName: text({ metavar: "NAME", help: "Its name for people", defaultText: "the source folder's" }),
+    projectName: text({ metavar: "NAME", help: "Its name for people", defaultText: "the hub's" }),
     level: whole({ help: "zstd level, 1 to 19", default: 3, min: 1, max: 19 }),
     include: list(
       { metavar: "PATTERN", help: "Bring back what is never packed; may be repeated" },

@@ -213,7 +213,10 @@ export class TargetLoop implements AsyncDisposable {
       });
     }
     const { latest } = await this.#memory.read();
-    const title = await titleOf(this.#layout, this.#source.target);
+    const { projectName } = answer;
+    // A hub that does not tell the name: the running release does.
+    const title =
+      projectName === undefined ? await titleOf(this.#layout, this.#source.target) : `project:${projectName}`;
     emit({
       event: "check.done",
       target: this.name,

@@ -14,7 +14,10 @@ import type { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch } from "./events.ts";
 
 /** The answer to one poll: nothing new, or what is latest now, and what a later poll says to hear only of changes. */
-export type Polled = { changed: false } | { changed: true; latest: Latest; etag: string | null };
+export type Polled = ({ changed: false } | { changed: true; latest: Latest; etag: string | null }) & {
+  /** The project's name at the hub. */
+  projectName?: string | undefined;
+};
 
 /**
  * Asks the hub once.
@@ -91,11 +94,13 @@ export function projectPoll(projectId: string, connection: HubConnection): Poll 
     client ??= new DeployClient(projectId, { ...connection, signal });
     try {
       const answer = await client.latestIfChanged(etags.sent(etag));
-      if (!answer.changed) return answer;
+      const projectName = await client.projectName();
+      if (!answer.changed) return { ...answer, projectName };
       const { value: version } = answer;
       const isTakenBack = running !== null && isDowngrade(running, version) && (await isYanked(client, running));
       return {
         changed: true,
+        projectName,
         etag: etags.kept(answer.etag),
         latest: { version, identity: null, yanked: isTakenBack ? [running] : [] },
       };

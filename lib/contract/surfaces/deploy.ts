@@ -16,6 +16,8 @@ export const authAnswer = z.object({
   access_token: z.string().min(1).max(8192),
   /** Seconds; ours adds it. */
   expires_in: z.int().positive().optional(),
+  /** The project's name at the hub; ours adds it. */
+  project_name: z.string().optional(),
 });
 
 /** A label as hubs store it: it goes into paths, file names and messages. */

@@ -10,8 +10,13 @@ import { controls, isAdministrator, type Principal, requireScope } from "./princ
 
 /** Looking at projects of surface B in the caller's name. */
 export interface ProjectAccess {
-  /** Opens a session for the key's own project. @returns its token @throws 401, 403; 404 for administrators only */
-  openSession(request: FastifyRequest, key: string, projectId: string): Promise<string>;
+  /**
+   * Opens a session for the key's own project.
+   *
+   * @returns its token, and the project's name
+   * @throws 401, 403; 404 for administrators only
+   */
+  openSession(request: FastifyRequest, key: string, projectId: string): Promise<{ token: string; name: string }>;
   /** The live session of this project. @throws 401 without one, 403 for another project's or a missing scope */
   session(request: FastifyRequest, projectId: string, ...scopes: Scope[]): Promise<Session>;
   /** @throws 401, 403; 404 for administrators only, when there is no such project */
@@ -26,9 +31,9 @@ export function projectAccess({ hub, authentication }: MountOptions): ProjectAcc
   const { kysely: db, statements } = hub.database;
 
   /** Only administrators hear that there is no such project: to everyone else it is another's. */
-  async function requireControl(principal: Principal, projectId: string, refusal: string): Promise<void> {
+  async function requireControl(principal: Principal, projectId: string, refusal: string): Promise<{ name: string }> {
     const project = await findOwnership(statements, projectId);
-    if (project?.kind === "project" && controls(principal, project)) return;
+    if (project?.kind === "project" && controls(principal, project)) return project;
     throw isAdministrator(principal) ? notFound("There is no such project.") : forbidden(refusal);
   }
 
@@ -38,11 +43,11 @@ export function projectAccess({ hub, authentication }: MountOptions): ProjectAcc
       if (principal === undefined) throw authentication.rejected(request, keyRejected(), key);
       authentication.accepted(request, principal);
       requireScope(principal, "deploy", "report", "read");
-      await requireControl(principal, projectId, "The key is not for this project.");
+      const { name } = await requireControl(principal, projectId, "The key is not for this project.");
       const token = hub.sessionTokens.issue();
       await openSession(db, { keyId: principal.keyId, projectId, token }, hub.clock());
       hub.metrics.sessionOpened();
-      return token;
+      return { token, name };
     },
     async session(request, projectId, ...scopes) {
       const session = await authentication.session(request);

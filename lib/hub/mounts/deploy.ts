@@ -44,8 +44,8 @@ export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) 
     },
     async handler(request) {
       const { xdevkey, project_id: projectId } = request.body;
-      const token = await access.openSession(request, xdevkey, projectId);
-      return { access_token: token, expires_in: SESSION_SECONDS };
+      const { token, name } = await access.openSession(request, xdevkey, projectId);
+      return { access_token: token, expires_in: SESSION_SECONDS, project_name: name };
     },
   });
 

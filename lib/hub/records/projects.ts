@@ -24,13 +24,13 @@ export function findProject(db: Queries, id: string): Promise<Project | undefine
   return db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst();
 }
 
-const OWNERSHIP = "SELECT id, kind, owner FROM projects WHERE id = ?";
+const OWNERSHIP = "SELECT id, kind, owner, name FROM projects WHERE id = ?";
 
-/** Reads whose a project is, and of which kind: one indexed read. */
+/** Reads the owner, kind and name of a project: one indexed read. */
 export async function findOwnership(
   statements: Statements,
   id: string,
-): Promise<Pick<Project, "id" | "kind" | "owner"> | undefined> {
+): Promise<Pick<Project, "id" | "kind" | "owner" | "name"> | undefined> {
   return (await statements.first(OWNERSHIP, [id])) as Project | undefined;
 }
 

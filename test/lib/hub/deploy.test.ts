@@ -72,7 +72,7 @@ t.test("a session is opened for a key of that project only", async (t) => {
       json: { xdevkey, project_id, client: "unknown fields are ignored" },
     });
 
-  t.equal((await auth(mine.key, mine.id)).body.expires_in, 3600);
+  t.match((await auth(mine.key, mine.id)).body, { expires_in: 3600, project_name: "Demo" });
   t.equal((await auth(hub.adminKey, mine.id)).status, 200, "an administrator's key is for every project");
   isErrorBody(t, await auth("slk_wrong", mine.id), 401, "key_rejected");
   isErrorBody(t, await auth(mine.key, other.id), 403, "forbidden");

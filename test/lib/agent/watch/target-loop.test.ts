@@ -216,7 +216,10 @@ t.test(
     const poll = projectPoll(project.id, { hubUrl: hub.url, apiKey: project.key, timeoutMs: 5000 });
     const { signal } = new AbortController();
     const versions = `/devkeys/projects/${project.id}/versions`;
-    t.match(await poll(undefined, signal, "1.2.0"), { latest: { version: "1.2.0", yanked: [] } });
+    t.match(await poll(undefined, signal, "1.2.0"), {
+      projectName: "Demo",
+      latest: { version: "1.2.0", yanked: [] },
+    });
     await hub.call("POST", `${versions}/1.2.0/yank`);
     t.match(await poll(undefined, signal, "1.2.0"), { latest: { version: "1.1.0", yanked: ["1.2.0"] } });
     await hub.call("DELETE", `${versions}/1.1.0?reason=broken`);
