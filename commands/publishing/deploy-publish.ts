@@ -59,7 +59,7 @@ export class DeployPublish extends withOptions(publish) {
       limits: limitsOf(this.options),
       ...(epoch !== undefined && { sourceDateEpoch: epoch }),
       signal: interrupt.signal,
-      emit: this.json ? sparing(this.print.event) : renderer(progress),
+      emit: this.json ? sparing(this.print.event) : renderer(progress, dryRun),
     };
     try {
       return dryRun
@@ -214,11 +214,12 @@ function sparing(emit: (event: PublishEvent) => void): (event: PublishEvent) => 
   };
 }
 
-function renderer(progress: {
-  line(text: string): void;
-  update(what: string, done: number, total: number): void;
-  stop(): void;
-}): BuildOptions["emit"] {
+function renderer(
+  progress: { line(text: string): void; update(what: string, done: number, total: number): void; stop(): void },
+  isDryRun: boolean,
+): BuildOptions["emit"] {
+  // A dry run lists them itself.
+  const hint = isDryRun ? "" : " (see --dry-run)";
   const labels = { "scan.progress": "Hashing", "pack.progress": "Packing" };
   return (event) => {
     switch (event.event) {
@@ -236,7 +237,7 @@ function renderer(progress: {
         return progress.line(waitSentence(event));
       case "scan.done":
         return progress.line(
-          `${event.files} files, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out (see --dry-run)` : ""}`,
+          `${event.files} files, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out${hint}` : ""}`,
         );
       case "delta.skipped":
         return progress.line(`No delta from ${event.base_version}: ${event.reason}`);

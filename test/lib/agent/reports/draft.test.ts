@@ -1,0 +1,24 @@
+import t from "tap";
+import type { Run } from "../../../../lib/agent/deployment/run.ts";
+import { ReportDraft, reportOf } from "../../../../lib/agent/reports/draft.ts";
+import { deploymentError } from "../../../../lib/contract/errors.ts";
+
+t.test("a report begins with the cause, and keeps the chain behind it once", (t) => {
+  const jam = new Error("winch jammed");
+  const asked = new Error("The request to the runtime failed: the runtime answered 500", { cause: jam });
+  const run = {
+    ...{ id: "0b9e5f6c", startedAt: "2026-01-01T00:00:00.000Z", draft: new ReportDraft() },
+    ...{ source: { slug: "tides", kind: "plugin", requestedVersion: "latest" }, options: { hostId: "host" } },
+  } as unknown as Run;
+  const chainOf = (message: string) => {
+    const error = deploymentError("supervisor_failed", message, { cause: asked });
+    return reportOf(run, { status: "failed", error, running: null });
+  };
+  t.match(chainOf("winch jammed: crane could not be reloaded."), {
+    error_message: /^winch jammed/,
+    causes: ["The request to the runtime failed: the runtime answered 500"],
+  });
+  t.same(chainOf("Crane could not be reloaded.").causes, [asked.message, "winch jammed"]);
+  t.notOk("causes" in reportOf(run, { status: "success", running: "1.0.0" }));
+  t.end();
+});
