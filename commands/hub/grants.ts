@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import type { MarketplaceKind } from "../../lib/contract/surfaces/paths.ts";
 import { connection } from "../../lib/options/connection.ts";
+import { removal } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
 import { type Managed, managed } from "./managed.ts";
 
@@ -68,7 +69,7 @@ export class GrantAdd extends withOptions(connection) {
   }
 }
 
-export class GrantRemove extends withOptions(connection) {
+export class GrantRemove extends withOptions(removal) {
   static override paths = [["grant", "remove"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -82,8 +83,16 @@ export class GrantRemove extends withOptions(connection) {
   override async run(): Promise<number> {
     const hub = await managed(this.options);
     const { kind, slug } = await grantable(hub, this.target);
-    await hub.client.removeGrant(kind, slug, this.owner);
-    this.note(`${this.owner} no longer sees ${kind}:${slug}.`);
-    return this.done({ kind, slug, owner: this.owner });
+    const { dryRun } = this.options;
+    if (dryRun) await this.#find(hub, kind, slug);
+    else await hub.client.removeGrant(kind, slug, this.owner);
+    this.note(`${this.owner} ${dryRun ? "would no longer see" : "no longer sees"} ${kind}:${slug}.`);
+    return this.done({ kind, slug, owner: this.owner, dry_run: dryRun });
+  }
+
+  async #find({ client }: Managed, kind: MarketplaceKind, slug: string): Promise<void> {
+    for await (const { owner } of client.listGrants(kind, slug)) if (owner === this.owner) return;
+    const { deploymentError } = await import("../../lib/contract/errors.ts");
+    throw deploymentError("not_found", `${this.owner} has no grant of ${kind}:${slug}.`);
   }
 }

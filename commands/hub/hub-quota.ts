@@ -2,7 +2,7 @@ import { Command } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { QuotaSubject } from "../../lib/hub/records/quotas.ts";
 import type { UsedQuota } from "../../lib/hub/upkeep/quotas.ts";
-import { hubQuota, hubQuotaSet, hubStorage } from "../../lib/options/hub.ts";
+import { hubQuotaRemove, hubQuotaSet, hubStorage } from "../../lib/options/hub.ts";
 import { withOptions } from "../shell/base.ts";
 import { fieldsOf } from "../shell/output/records.ts";
 import { databaseOf } from "./storage.ts";
@@ -54,7 +54,7 @@ export class HubQuotaSet extends withOptions(hubQuotaSet) {
   }
 }
 
-export class HubQuotaRemove extends withOptions(hubQuota) {
+export class HubQuotaRemove extends withOptions(hubQuotaRemove) {
   static override paths = [["hub", "quota", "remove"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -65,9 +65,14 @@ export class HubQuotaRemove extends withOptions(hubQuota) {
   override async run(): Promise<number> {
     const subject = subjectOf(this.options);
     const { dropQuota } = await import("../../lib/hub/upkeep/quotas.ts");
-    await dropQuota(databaseOf(this.options), subject);
-    this.note(`There is no quota of ${subject} any more.`);
-    return this.done({ subject });
+    const { dryRun } = this.options;
+    const quota = await dropQuota(databaseOf(this.options), subject, { dryRun });
+    this.note(
+      dryRun
+        ? `would lift the quota of ${described(quota).replace(/ +/, ": ")}`
+        : `There is no quota of ${subject} any more.`,
+    );
+    return this.done({ subject, quota, dry_run: dryRun });
   }
 }
 

@@ -1,9 +1,9 @@
 import { Command } from "clipanion";
-import { hubStorage } from "../../lib/options/hub.ts";
+import { hubRotateKek } from "../../lib/options/hub.ts";
 import { withOptions } from "../shell/base.ts";
 import { storageOf } from "./storage.ts";
 
-export class HubRotateKek extends withOptions(hubStorage) {
+export class HubRotateKek extends withOptions(hubRotateKek) {
   static override paths = [["hub", "rotate-kek"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -18,11 +18,13 @@ export class HubRotateKek extends withOptions(hubStorage) {
   });
 
   override async run(): Promise<number> {
+    const { dryRun } = this.options;
     const { rotateKek } = await import("../../lib/hub/keys/rotate-kek.ts");
-    const { kekId, rewrapped, dropped } = await rotateKek(storageOf(this.options));
-    if (this.json) return this.done({ kek_id: kekId, rewrapped, dropped });
-    this.note(`Sealed ${rewrapped} keys anew; dropped ${dropped.length} old key-encryption keys.`);
-    this.print.line(kekId);
+    const { kekId, rewrapped, dropped } = await rotateKek({ ...storageOf(this.options), dryRun });
+    if (this.json) return this.done({ kek_id: kekId ?? null, rewrapped, dropped, dry_run: dryRun });
+    const [seal, drop] = dryRun ? ["would seal", "would drop"] : ["Sealed", "dropped"];
+    this.note(`${seal} ${rewrapped} keys anew; ${drop} ${dropped.length} old key-encryption keys.`);
+    if (kekId !== undefined) this.print.line(kekId);
     return 0;
   }
 }

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { Command, Option } from "clipanion";
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
-import { SealiftError, usageError } from "../../lib/contract/errors.ts";
+import { deploymentError, SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { ApiKeyRecord, CreatedKey } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
-import { keyCreation, keyRotation } from "../../lib/options/devkeys.ts";
+import { keyCreation, keyRotation, removal } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
 import { managed } from "./managed.ts";
 
@@ -174,7 +174,7 @@ async function projectNames(client: DevkeysClient, keys: readonly ApiKeyRecord[]
   return names;
 }
 
-export class KeysRevoke extends withOptions(connection) {
+export class KeysRevoke extends withOptions(removal) {
   static override paths = [
     ["key", "revoke"],
     ["keys", "revoke"],
@@ -190,8 +190,19 @@ export class KeysRevoke extends withOptions(connection) {
   override async run(): Promise<number> {
     const { client, keyIdOf } = await managed(this.options);
     const id = await keyIdOf(this.id);
+    if (this.options.dryRun) return this.#preview(client, id);
     await client.revokeKey(id);
     this.note(`Revoked ${id}.`);
-    return this.done({ id });
+    return this.done({ id, dry_run: false });
+  }
+
+  async #preview(client: DevkeysClient, id: string): Promise<number> {
+    for await (const key of client.listKeys()) {
+      if (key.id !== id || key.revoked_at !== null) continue;
+      const { name, owner, last_used_at: lastUse } = key;
+      this.note(`would revoke ${id} (${name}) of ${owner}, last used ${lastUse ?? "never"}`);
+      return this.done({ id, key, dry_run: true });
+    }
+    throw deploymentError("not_found", `There is no live key ${id}.`);
   }
 }

@@ -1,6 +1,6 @@
 import { Command, Option } from "clipanion";
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
-import { usageError } from "../../lib/contract/errors.ts";
+import { deploymentError, usageError } from "../../lib/contract/errors.ts";
 import type { SignerRecord } from "../../lib/contract/surfaces/signers.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { signerAddition, signerEnd, signerRotation } from "../../lib/options/signers.ts";
@@ -82,11 +82,23 @@ abstract class SignerEnd extends withOptions(signerEnd) {
   override async run(): Promise<number> {
     const { client, idOf } = await managed(this.options);
     const id = await idOf(this.project);
-    const signer = await client.endSigner(id, await keyFrom(this.key), this.how, this.options.reason);
-    this.note(`${signer.public_key} is ${signer.state}, and signs nothing more for ${this.project}.`);
-    const isLast = (await signersOf(client, id)).every(({ state }) => state !== "active");
-    if (isLast) this.note("No active signer is left: nobody can publish before `sealift signer add`.");
-    return this.done({ signer });
+    const { reason, dryRun } = this.options;
+    const key = await keyFrom(this.key);
+    const signer = dryRun ? await this.#find(client, id, key) : await client.endSigner(id, key, this.how, reason);
+    this.note(
+      dryRun
+        ? `would ${this.how} ${key}, which is ${signer.state}`
+        : `${key} is ${signer.state}, and signs nothing more for ${this.project}.`,
+    );
+    const left = (await signersOf(client, id)).filter((each) => each.state === "active" && each.public_key !== key);
+    if (left.length === 0) this.note("No other signer is active: nobody can publish before `sealift signer add`.");
+    return this.done({ signer, dry_run: dryRun });
+  }
+
+  async #find(client: DevkeysClient, id: string, key: string): Promise<SignerRecord> {
+    const signer = (await signersOf(client, id)).find(({ public_key: known }) => known === key);
+    if (signer !== undefined) return signer;
+    throw deploymentError("not_found", `${key} is no signer of ${this.project}.`);
   }
 }
 

@@ -76,6 +76,12 @@ export const projectTransfer = {
 
 const reason = text({ metavar: "TEXT", help: "Why, for people who run it" });
 
+/** Options of the commands that take something away on a hub. */
+export const removal = {
+  ...group("Removal", { dryRun: flag({ help: "Only tell what would go" }) }),
+  ...connection,
+};
+
 /** Options of `version yank`. */
 export const versionYank = { ...group("Version", { reason }), ...connection };
 

@@ -156,13 +156,21 @@ export const hubRetain = {
   ...{ dataDir, databaseUrl, ...blobStorage },
 };
 
+const quotaSubject = {
+  owner: text({ metavar: "NAME", help: "Owner whose quota it is" }),
+  project: text({ metavar: "ID", help: "Project, plugin or service whose quota it is" }),
+};
+
 /** Options of `hub quota remove`. */
-export const hubQuota = {
-  ...group("Quota", {
-    owner: text({ metavar: "NAME", help: "Owner whose quota it is" }),
-    project: text({ metavar: "ID", help: "Project, plugin or service whose quota it is" }),
-  }),
+export const hubQuotaRemove = {
+  ...group("Quota", { ...quotaSubject, dryRun: flag({ help: "Only tell what would go" }) }),
   ...{ dataDir, databaseUrl },
+};
+
+/** Options of `hub rotate-kek`. */
+export const hubRotateKek = {
+  ...group("Rotation", { dryRun: flag({ help: "Only tell what would change" }) }),
+  ...hubStorage,
 };
 
 /** Options of `hub quota set`. */
@@ -170,8 +178,9 @@ export const hubQuotaSet = {
   ...group("Quota", {
     maxBytes: size({ help: "Most bytes to store", defaultText: "no limit" }),
     maxVersions: whole({ help: "Most versions to store", defaultText: "no limit" }),
+    ...quotaSubject,
   }),
-  ...hubQuota,
+  ...{ dataDir, databaseUrl },
 };
 
 export const hub = {

@@ -1,5 +1,5 @@
 import { connection } from "./connection.ts";
-import { path, text } from "./kinds.ts";
+import { flag, path, text } from "./kinds.ts";
 import { group } from "./option.ts";
 
 /** Options of the commands about a project's signers. */
@@ -8,7 +8,10 @@ const named = { metavar: "NAME", help: "What people call the key" };
 export const signerAddition = { ...group("Signer", { name: text(named) }), ...connection };
 
 const why = { help: "Why, for the audit log" };
-export const signerEnd = { ...group("Signer", { reason: text(why) }), ...connection };
+export const signerEnd = {
+  ...group("Signer", { reason: text(why), dryRun: flag({ help: "Only tell what would end" }) }),
+  ...connection,
+};
 
 export const signerRotation = {
   ...group("Signer", {

@@ -57,6 +57,8 @@ t.test("versions, names, owners and keys of a project by its name", async (t) =>
     (await sealift(hub, "key", "list")).stdout,
     /^ci +slk_\S+… +no end +admin +Harbour +never +deploy,report,read +key_/m,
   );
+  const told = await sealift(hub, "key", "revoke", "ci", "--dry-run", "--json");
+  t.match(JSON.parse(told.stdout), { key: { name: "ci", last_used_at: null }, dry_run: true });
   t.match(await sealift(hub, "key", "revoke", "ci"), { code: 0, stderr: /^Revoked key_/ });
   t.match(await sealift(hub, "key", "revoke", "ci"), { code: 1, stderr: /\(not_found\)/ });
 
@@ -90,6 +92,8 @@ t.test("a name that several have is refused with their ids; a kind or an id deci
   t.match(await sealift(hub, "grant", "list", "tide"), { code: 0, stderr: "Nobody but its owner.\n" });
   t.match(await sealift(hub, "grant", "add", "tide", "bob"), { code: 0, stderr: "bob may see plugin:tide.\n" });
   t.match((await sealift(hub, "grant", "list", "tide")).stdout, /^bob {2}\d{4}-/);
+  t.match(await sealift(hub, "grant", "remove", "tide", "bob", "--dry-run"), { code: 0 });
+  t.match(await sealift(hub, "grant", "remove", "tide", "carol", "--dry-run"), { code: 1, stderr: /\(not_found\)/ });
   t.match(await sealift(hub, "grant", "remove", "tide", "bob"), {
     code: 0,
     stderr: "bob no longer sees plugin:tide.\n",

@@ -11,23 +11,27 @@ import {
 } from "../records/sealed-rows.ts";
 import { type DatabasePlace, openHubDatabase } from "../storage.ts";
 import { type Kek, lockKekFile, newKek, writeKekFile } from "./kek-file.ts";
-import { foreignKeks, type KekLocation, kekSource } from "./kek-source.ts";
+import { foreignKeks, type KekLocation, type KekSource, kekSource } from "./kek-source.ts";
 import { dekContext, seal, secretContext, unseal } from "./sealing.ts";
 
 export interface RotateKekOptions extends DatabasePlace {
   /** Default: `<dataDir>/kek.json`. */
   keks?: KekLocation;
   clock?: () => number;
+  /** Only counts what a rotation would change. */
+  dryRun?: boolean;
 }
 
 export interface RotateKekResult {
-  /** The KEK that seals from now on. */
-  kekId: string;
+  /** The KEK that seals from now on; undefined for one that a dry run does not make. */
+  kekId: string | undefined;
   /** Rows that were sealed anew. */
   rewrapped: number;
   /** KEKs that no row names any more: gone from the file, or for their manager to remove. */
   dropped: string[];
 }
+
+const TABLES = [sealedDeks, sealedDeltaDeks, sealedSecrets];
 
 /** Returns the context that a row's sealing is bound to: a DEK to its project and artifact, a secret to its name. */
 const contextOf = ({ id, projectId }: SealedRow) =>
@@ -51,6 +55,27 @@ async function rewrap(database: Database, table: SealedTable, keks: Map<string, 
   }
 }
 
+/** @throws UsageError `credential_unreadable` for keys that a database has never used: all of them would be dropped */
+async function refuseForeign(database: Database, source: KekSource, keks: readonly Kek[]): Promise<void> {
+  const registered = await findKeks(database.kysely);
+  if (!keks.some(({ id }) => registered.has(id))) throw foreignKeks(source);
+}
+
+async function preview(database: Database, source: KekSource): Promise<RotateKekResult> {
+  const keks = await source.read();
+  await refuseForeign(database, source, keks);
+  const kekId = source.path === undefined ? keks.at(-1)!.id : undefined;
+  let rewrapped = 0;
+  for (const table of TABLES) {
+    for (let after: string | undefined = ""; after !== undefined;) {
+      const page = await table.page(database.kysely, after);
+      rewrapped += page.filter((row) => row.kekId !== kekId).length;
+      after = page.at(-1)?.id;
+    }
+  }
+  return { kekId, rewrapped, dropped: keks.map(({ id }) => id).filter((id) => id !== kekId) };
+}
+
 /**
  * Adds a KEK, seals every secret anew under it, and drops the KEKs that no row names any more. Keys that are managed
  * elsewhere (a command, a credential) are neither added nor dropped here: everything is sealed under the newest of
@@ -67,11 +92,10 @@ export async function rotateKek(options: RotateKekOptions): Promise<RotateKekRes
   await source.read();
   await using opened = await openHubDatabase(options);
   const { database } = opened;
+  if (options.dryRun) return await preview(database, source);
   using _lock = source.path === undefined ? undefined : lockKekFile(source.path);
   const before = await source.read();
-  // Another database names none of these keys: they would all be dropped.
-  const registered = await findKeks(database.kysely);
-  if (!before.some(({ id }) => registered.has(id))) throw foreignKeks(source);
+  await refuseForeign(database, source, before);
   const target = source.path === undefined ? before.at(-1)! : newKek(clock());
   const all = source.path === undefined ? before : [...before, target];
   if (source.path !== undefined) await writeKekFile(source.path, all);
@@ -86,8 +110,7 @@ export async function rotateKek(options: RotateKekOptions): Promise<RotateKekRes
 
   const byId = new Map(all.map((kek) => [kek.id, kek]));
   let rewrapped = 0;
-  for (const table of [sealedDeks, sealedDeltaDeks, sealedSecrets])
-    rewrapped += await rewrap(database, table, byId, target);
+  for (const table of TABLES) rewrapped += await rewrap(database, table, byId, target);
 
   const inUse = await keksInUse(database.kysely);
   const kept = all.filter(({ id }) => id === target.id || inUse.has(id));

@@ -46,15 +46,27 @@ export function setQuota(place: DatabasePlace, quota: Quota): Promise<UsedQuota>
   });
 }
 
-/** @throws UsageError `usage` when there is no such quota */
-export function dropQuota(place: DatabasePlace, subject: QuotaSubject): Promise<void> {
+/**
+ * Lifts a quota beside the running hub.
+ *
+ * @param dryRun only finds it
+ * @returns the quota
+ * @throws UsageError `usage` when there is no such quota
+ */
+export function dropQuota(place: DatabasePlace, subject: QuotaSubject, { dryRun = false } = {}): Promise<UsedQuota> {
   return onDatabase(place, async (database) => {
     const { kysely } = database;
+    const missing = () => usageError("usage", `There is no quota of ${subject}.`);
+    const quota = (await listQuotas(kysely)).find((each) => each.subject === subject);
+    if (quota === undefined) throw missing();
+    const dropped = { ...quota, usage: await usageOf(kysely, subject) };
+    if (dryRun) return dropped;
     const at = (await database.now?.()) ?? Date.now();
     await inTransaction(kysely, async (transaction) => {
-      if (!(await removeQuota(transaction, subject))) throw usageError("usage", `There is no quota of ${subject}.`);
+      if (!(await removeQuota(transaction, subject))) throw missing();
       await insertAudit(transaction, { action: "quota.remove", subject, ...BY_HAND, facts: {} }, at);
     });
+    return dropped;
   });
 }
 

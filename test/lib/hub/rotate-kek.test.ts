@@ -115,6 +115,22 @@ t.test("a rotation against a database that is not the hub's changes no key", asy
   t.equal(await readFile(path, "utf8"), before);
 });
 
+t.test("a dry run counts what a rotation changes, and changes nothing", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  for (const version of ["1.0.0", "1.1.0"]) await project.publish(publication(version));
+  const path = join(hub.dataDir, "kek.json");
+  const before = await readFile(path, "utf8");
+  const told = await rotateKek({ dataDir: hub.dataDir, dryRun: true });
+  t.equal(await readFile(path, "utf8"), before);
+  t.equal(told.kekId, undefined);
+  const managed = { dataDir: hub.dataDir, keks: { file: path, isManaged: true }, dryRun: true };
+  t.match(await rotateKek(managed), { rewrapped: 0, dropped: [] }, "all is sealed under the newest key");
+  const { rewrapped, dropped } = await rotateKek({ dataDir: hub.dataDir });
+  t.match(told, { rewrapped, dropped });
+  t.ok(rewrapped >= 2);
+});
+
 t.test("two rotations at once do not drop each other's key", async (t) => {
   const hub = await startHub(t);
   const path = join(hub.dataDir, "kek.json");

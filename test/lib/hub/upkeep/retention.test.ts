@@ -111,12 +111,16 @@ async function retains(t: Test, databaseUrl?: string): Promise<void> {
     { usage: { bytes: reports + 5000, versions: 5 } },
   ]);
 
+  t.match(await dropQuota(place, "owner/admin", { dryRun: true }), { subject: "owner/admin", usage: { versions: 7 } });
+  t.equal((await usedQuotas(place)).length, 2, "a dry run lifts no quota");
   await dropQuota(place, "owner/admin");
   await setQuota(place, { ...ofProject, max_bytes: null });
   const racing = await Promise.all(["2.0.0", "2.1.0", "2.2.0"].map((version) => project.publish(publication(version))));
   t.strictSame(racing.map(({ status }) => status).toSorted(), [201, 413, 413], "of three at once one fits");
   await t.rejects(setQuota(place, { ...ofProject, subject: "project/prj_none" }), { code: "usage" });
-  await t.rejects(dropQuota(place, "owner/admin"), { code: "usage" });
+  for (const dryRun of [true, false]) {
+    await t.rejects(dropQuota(place, "owner/admin", { dryRun }), { code: "usage" });
+  }
 }
 
 t.test("old versions go, but for what hosts run or go back to, and quotas refuse, on SQLite", (t) => retains(t));
