@@ -81,9 +81,15 @@ t.test("a project goes from a source tree to a host through the real programs", 
     t.ok(seen.some(({ event, path }) => event === "file" && path === "plugins/tide-table/src/main.js"));
     t.ok(seen.some(({ event, path }) => event === "left_out" && path === "plugins/tide-table/notes.key"));
     t.match(seen.at(-1), { content_sha256: /^[0-9a-f]{64}$/, artifact_bytes: null, deltas: null });
+    t.match(
+      seen.at(-1),
+      { manifest: { project_name: "source" } },
+      "without a key that the hub takes, the name of the folder",
+    );
     const sized = await shell("deploy-publish", [...world.publishArgs("9.9.9"), "--dry-run", "--json"], {
       env: world.admin,
     });
+    t.match(events(sized.stdout).at(-1), { manifest: { project_name: "Harbour" } }, "as the hub calls it");
     t.match(events(sized.stdout).at(-1), { artifact_bytes: Number, deltas: [] }, "the hub and the key tell sizes");
     const included = await shell(
       "deploy-publish",
