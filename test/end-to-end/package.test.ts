@@ -53,20 +53,26 @@ t.test("npm installs one small package without dependencies, with the licences o
 
 t.test("installed programs publish a project and deploy it, from compiled code alone", async (t) => {
   await using world = await World.make();
-  await world.setVersion("1.0.0");
-  const traced = { NODE_DEBUG_NATIVE: "COMPILE_CACHE" };
-  const published = run("deploy-publish", world.publishArgs("1.0.0"), { ...world.admin, ...traced });
-  t.equal(published.status, 0, published.stderr);
   const root = world.path("host");
-  const deployed = run("deploy-project", world.deployArgs(root), { ...world.hostSecrets(), ...traced });
-  t.equal(deployed.status, 0, deployed.stderr);
-  t.match(deployed.stderr + deployed.stdout, "Switched to 1.0.0");
+  const traced = { NODE_DEBUG_NATIVE: "COMPILE_CACHE" };
+  const bring = async (version: string) => {
+    await world.setVersion(version);
+    const published = run("deploy-publish", world.publishArgs(version), { ...world.admin, ...traced });
+    t.equal(published.status, 0, published.stderr);
+    const deployed = run("deploy-project", world.deployArgs(root), { ...world.hostSecrets(), ...traced });
+    t.equal(deployed.status, 0, deployed.stderr);
+    t.match(deployed.stderr + deployed.stdout, `Switched to ${version}`);
+    return { published, deployed };
+  };
+  // The first starts compile; the second version is the first with a delta.
+  for (const version of ["1.0.0", "1.1.0"]) await bring(version);
+  const { published, deployed } = await bring("1.2.0");
   for (const { stderr } of [published, deployed]) {
     t.match(stderr, /lib\/chunks\/[\w-]+\.js was accepted/);
     // V8 refuses what was made under other flags, and Node would make it anew at each start.
     t.same(stderr.match(/for ESM \S+ was (?:rejected|not initialized)|no such file/g) ?? [], []);
   }
-  t.match(deployed.stderr, /unpack-worker\.js was accepted/);
+  t.match(deployed.stderr, /artifact-worker\.js was accepted/);
 });
 
 for (const mode of ["sandboxed", "trusted"]) {

@@ -2,7 +2,7 @@ import { chmod, cp, readFile, writeFile } from "node:fs/promises";
 import t from "tap";
 import { World } from "../support/host/world.ts";
 
-const PLUGIN_KEY = "a plugin key that is long enough";
+const PLUGIN_KEY = "a-plugin-key-that-is-long-enough";
 const SIGNATURE_KEY = "a signature key that is long enough";
 
 /** The example project with a plan that a runtime carries out, deployed to a host with a running runtime. */

@@ -3,7 +3,7 @@ import t from "tap";
 import { type CollectedSpan, startCollector } from "../support/collector.ts";
 import { World } from "../support/host/world.ts";
 
-const PLUGIN_KEY = "a plugin key that is long enough";
+const PLUGIN_KEY = "a-plugin-key-that-is-long-enough";
 const SIGNATURE_KEY = "a signature key that is long enough";
 const COLLECTOR_KEY = "a key of the collector";
 const PIPELINE = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };
