@@ -57,7 +57,7 @@ t.test(
  */
 const withoutMoment = (screen: string): string =>
   screen
-    .replace(/\d\d:\d\d:\d\d/g, "TIME")
+    .replace(/\d\d:\d\d:\d\d( [+-]\d\d:\d\d)?/g, "TIME")
     .replace(/(current)(?: +(?:in \d+ s|now))?$/gm, "$1")
     .replace(/\d+(?:\.\d+)? (?:ms|s|[KM]?i?B)/g, "N")
     .replace(/ +[▁▂▃▄▅▆▇█]+$/gm, "")
