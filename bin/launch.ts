@@ -128,8 +128,8 @@ function isOurs(folder: string): boolean {
 /**
  * Keeps the first ES import of `node:http` from loading Node's WebSocket client: the import reads every enumerable
  * export, and these three load undici, 50 ms of processor time that no command of ours has a use for. They stay where
- * they are, for code that asks the module for them. Not for programs that run other people's plugins: an ES import by one
- * of these names no longer finds it.
+ * they are, for code that asks the module for them. Not for programs that run other people's plugins: an ES import by
+ * one of these names no longer finds it.
  */
 export function lightenHttp(): void {
   const http = process.getBuiltinModule("node:http") as object;

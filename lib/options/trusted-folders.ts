@@ -6,8 +6,8 @@ import { readUserFile, userFile, writeUserFile } from "./user-file.ts";
 /**
  * Files of options in folders that a person trusts: by path and content, in the user's own configuration folder.
  *
- * Anyone who can change the `sealift.yaml` of a folder (such as the author of a pull request) could otherwise have a key
- * of the environment sent to a hub of their own.
+ * Anyone who can change the `sealift.yaml` of a folder (such as the author of a pull request) could otherwise have a
+ * key of the environment sent to a hub of their own.
  */
 
 interface TrustedFolders {

@@ -9,8 +9,8 @@ const STICKY = 0o1000;
 
 /**
  * Looks at each folder and link on the way to a folder, and at itself, for somebody but root who could put something
- * else in the place of the next name: the owner of a folder or link, and every user who may write in a folder that is not
- * sticky. The user who has become root by sudo is root (`SUDO_UID`, as for git).
+ * else in the place of the next name: the owner of a folder or link, and every user who may write in a folder that is
+ * not sticky. The user who has become root by sudo is root (`SUDO_UID`, as for git).
  *
  * @returns what is wrong with the first of them: a sentence without its end. Undefined when only root can
  */

@@ -123,8 +123,8 @@ export async function nextMoment(layout: Layout, target: TargetName): Promise<st
 
 /**
  * Chooses the releases to remove when `keep` versions stay, the running one included. Of each version its newest
- * release stays, so that a version that is deployed again pushes no older one out; of the running version an earlier release
- * stays, too, unless it is all that is kept.
+ * release stays, so that a version that is deployed again pushes no older one out; of the running version an earlier
+ * release stays, too, unless it is all that is kept.
  *
  * @param releases newest first
  * @param running name of the running release

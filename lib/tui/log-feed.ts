@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { LogCommand } from "../agent/supervisors/log-commands.ts";
 import { readLogs } from "../agent/supervisors/target-logs.ts";
 import { asSealiftError } from "../contract/errors.ts";
-import type { LogModel } from "./log-model.ts";
 import { printable } from "../support/printable.ts";
+import type { LogModel } from "./log-model.ts";
 
 /** Returns the programs that print a target's log and go on with it. @throws UsageError when no log can be read */
 export type LogSource = (lines: number) => Promise<LogCommand[]>;

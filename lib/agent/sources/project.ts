@@ -186,7 +186,7 @@ async function fetchFull({ options, located, signer, tree, context }: Fetching):
 }
 
 /**
- * Completes the tree from a delta. Returns undefined without a delta, or when anything about it is off: an event says why.
+ * Completes the tree from a delta. Returns undefined without one, or when anything about it is off: an event says why.
  */
 async function tryDelta({ options, located, signer, tree, context }: Fetching): Promise<VerifiedTree | undefined> {
   const { client, version, location } = located;

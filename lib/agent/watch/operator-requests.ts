@@ -49,7 +49,7 @@ export async function requestAction(layout: Layout, target: TargetName, action: 
   });
 }
 
-/** Opens a folder that another user may have planted. @throws DeploymentError `root_unusable` where it is not a folder */
+/** Opens a folder that another user may have planted. @throws DeploymentError `root_unusable` for anything else */
 const entered = (path: string, shown: string): Promise<OpenFolder> =>
   openFolder(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOTDIR" && error.code !== "ELOOP") throw error;

@@ -94,7 +94,8 @@ export class TargetLoop implements AsyncDisposable {
    */
   async run(signal: AbortSignal, dropped: AbortSignal): Promise<void> {
     const ending = AbortSignal.any([signal, dropped]);
-    await using _loop: AsyncDisposable = this;
+    await using ended = new AsyncDisposableStack();
+    ended.use<AsyncDisposable>(this);
     // If the root is refused, each check says so.
     const refusal = await this.#root.enter(this.#target.options).catch(asSealiftError);
     if (refusal === undefined) await this.#memory.begin();

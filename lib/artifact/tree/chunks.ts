@@ -183,7 +183,7 @@ export class ChunkTable {
   }
 
   /**
-   * Returns the start of a chunk of this length and digest in the base file, in bytes; undefined if the base has no such chunk.
+   * Returns the start of a chunk of this length and digest in the base file, in bytes; undefined without one.
    */
   offsetOf(length: number, digest: Uint8Array): number | undefined {
     const index = this.#slots[this.#slotOf(length, digest)]!;
