@@ -127,11 +127,12 @@ export function readTarHeader(block: Buffer): TarHeader {
     throw tarInvalid("a block where a member should begin is no header");
   if (numberField(block, CHECKSUM_AT, CHECKSUM_BYTES, "checksum") !== sum)
     throw tarInvalid("a member's header has a wrong checksum");
-  // GNU's form has times of incremental backups where the other form, and some readers in any form, have a prefix.
-  if (magic === "ustar  \0" && !isZero(block.subarray(PREFIX_AT, PREFIX_AT + PREFIX_BYTES)))
+  const type = block[156] === 0 ? "0" : String.fromCharCode(block[156]!);
+  // GNU's form has times of incremental backups where the other form, and some readers in any form, have a prefix. A
+  // sparse member has its map there; it is refused for its type.
+  if (magic === "ustar  \0" && type !== "S" && !isZero(block.subarray(PREFIX_AT, PREFIX_AT + PREFIX_BYTES)))
     throw tarInvalid("a member has bytes where one form of headers has a part of the name and another one has times");
   checkOtherNumbers(block);
-  const type = block[156] === 0 ? "0" : String.fromCharCode(block[156]!);
   return {
     size: numberField(block, 124, 12, "size"),
     mode: block[100] === 0 ? 0 : numberField(block, 100, 8, "mode"),

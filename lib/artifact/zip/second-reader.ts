@@ -1,4 +1,4 @@
-import { closeSync, createReadStream, fstatSync, openSync } from "node:fs";
+import { closeSync, fstatSync, openSync } from "node:fs";
 import { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Entry as NamedEntry, fromReader, Reader, type Zip } from "yauzl-promise";
@@ -15,12 +15,10 @@ const TURN_ENTRIES = 200;
 
 /** Lets yauzl-promise read a file by plain calls: a round trip to the thread pool for each entry takes longer. */
 class WindowReader extends Reader {
-  readonly #descriptor: number;
   readonly #window: FileWindow;
 
   constructor(descriptor: number) {
     super();
-    this.#descriptor = descriptor;
     this.#window = new FileWindow(descriptor);
   }
 
@@ -32,8 +30,13 @@ class WindowReader extends Reader {
   }
 
   override _createReadStream(start: number, length: number): Readable {
-    const range = { start, end: start + length - 1, highWaterMark: PIECE_BYTES };
-    return createReadStream("", { fd: this.#descriptor, autoClose: false, ...range });
+    return Readable.from(this.#pieces(start, start + length), { objectMode: false });
+  }
+
+  /** Not a stream of the file: one that is destroyed closes its descriptor, `autoClose: false` or not. */
+  *#pieces(start: number, end: number): Generator<Buffer> {
+    for (let at = start; at < end; at += PIECE_BYTES)
+      yield Buffer.from(this.#window.read(at, Math.min(PIECE_BYTES, end - at)));
   }
 }
 

@@ -87,8 +87,10 @@ export async function largeContent(
     if (inflate === undefined) await pipeline(source, check);
     else await pipeline(source, inflate, check);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code?.startsWith("Z_") === true)
-      throw lies(member, "cannot be decompressed", error);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code?.startsWith("Z_") === true) throw lies(member, "cannot be decompressed", error);
+    // The inflater is done before its source is.
+    if (code === "ERR_STREAM_PREMATURE_CLOSE") throw lies(member, "has bytes behind its end");
     throw error;
   }
   if (inflate !== undefined && inflate.bytesWritten !== member.compressedSize)
