@@ -34,7 +34,9 @@ t.test("a plugin whose release lies below /tmp gets no /tmp of its own, which wo
   const of = (release: string) =>
     sandboxLaunch({ ...confinement, reads: [release], writes: [`${release}/data`] }, true);
   const elsewhere = of("/srv/release").arguments;
-  t.ok(elsewhere.includes("--tmpfs") && elsewhere.includes("--allow-fs-write=/tmp"));
+  // The sandboxes of a checkout below /tmp have none, wherever the release lies.
+  if (!import.meta.dirname.startsWith("/tmp/"))
+    t.ok(elsewhere.includes("--tmpfs") && elsewhere.includes("--allow-fs-write=/tmp"));
   const below = of("/tmp/release").arguments;
   t.notOk(below.includes("--tmpfs") || below.includes("--allow-fs-write=/tmp"));
   const old = { ...wall, scratch: false };
