@@ -37,7 +37,7 @@ export function Header({
 /** The target that an action is meant for. */
 type Subject = Pick<TargetView, "title" | "running" | "latest">;
 
-/** Returns what is being asked, the name last: it is what a narrow screen cuts. */
+/** Returns the question with the name last, which a narrow screen cuts. */
 export function questionOf(confirming: Confirmed, subject: Subject | undefined): string {
   const { title = "it", running = null, latest = null } = subject ?? {};
   switch (confirming) {

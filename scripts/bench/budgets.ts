@@ -1,7 +1,7 @@
 /** A limit that `npm run bench` judges a measurement by, and that `docs/performance.md` shows. */
 export interface Budget {
   what: string;
-  /** What the measurement is divided by, or compared with. */
+  /** The rival or value that the measurement is divided by, or compared with. */
   against: string;
   limit: number;
   /** Follows the limit. */

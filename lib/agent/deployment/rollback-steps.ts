@@ -71,7 +71,7 @@ export function rollbackSteps(
       if (before.includes(unit) && !unitsOf(own.stop, "stop").has(unit)) stops.push(supervised("stop", unit));
     } else if (unit === null || changed(unit) || stopped.has(unit)) restarts.push(supervised("restart", unit));
   }
-  // Where the plan itself stops a unit after the switch, only what comes after that lasts.
+  // A plan that stops a unit after the switch: only the steps after that one last.
   const late = restarts.filter((step) => unitsOf(own.after, "stop").intersection(unitsOf([step], "restart")).size > 0);
   const early = restarts.filter((step) => !late.includes(step));
   const after = [...early, ...own.after, ...late];

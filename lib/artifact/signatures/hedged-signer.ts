@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { threadId } from "node:worker_threads";
 import { nonceHash, OnePassSigner } from "./ed25519.ts";
 
-/** What is signed, as far as it is known before its first byte. */
+/** The facts about a message that are known before its first byte. */
 export interface SigningFacts {
   projectId: string;
   version: string;

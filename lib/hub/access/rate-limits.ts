@@ -41,7 +41,7 @@ export async function limitRates(app: FastifyInstance, { rateLimits, rateCounts 
     max: rateLimits.requestsPerMinute,
     timeWindow: RATE_WINDOW_MS,
     store: storeOf(rateCounts, rateLimits.requestsPerMinute),
-    // Where a key counts for nothing, anybody could make one up for each request.
+    // A key that counts for nothing could be made up anew for each request.
     keyGenerator: (request) =>
       (request.routeOptions.schema?.security !== undefined && credentialHash(request)) || request.ip,
     addHeaders: silent,

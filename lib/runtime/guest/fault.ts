@@ -43,7 +43,7 @@ const NETWORK_ADVICE =
 const FILES_ADVICE =
   "the sandbox reads the plugin's own folder and writes data/: see filesystem.allowed_paths in plugin.yaml";
 
-/** Returns what to do about an error that the sandbox itself caused, if it did. */
+/** Returns advice about an error that the sandbox itself caused; undefined for any other. */
 function sandboxAdvice(error: unknown): string | undefined {
   let cause = error;
   for (let depth = 0; depth < 5 && cause instanceof Error; depth++) {
