@@ -2,7 +2,7 @@
  * Node strips types from `.ts` only: this hook, given to tap as a node argument, lets tests import `.tsx` as well.
  * Every worker thread of the product runs it, too, so esbuild is loaded by the first `.tsx` and not before.
  */
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync, statSync } from "node:fs";
 import { createRequire, enableCompileCache, registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import type esbuild from "esbuild";
@@ -29,7 +29,26 @@ processOnSpawn.addListener((started) => {
   };
 });
 
+/** The newest of some files was written then; 0 for those that are not there. */
+const written = (...paths: readonly string[]): number =>
+  Math.max(...paths.map((path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0));
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const guestSources = new URL("../../lib/runtime/sandbox/guest-files.ts", import.meta.url).href;
+const guestBuild = new URL("./runtime/built-guest.ts", import.meta.url).href;
+const guestIsBuilt = (): boolean =>
+  written(`${root}dist/lib/guest/bootstrap.js`) >
+  written(
+    ...globSync(["lib/runtime/guest/*.ts", "lib/sdk/*.ts", "lib/contract/**/*.ts"], { cwd: root }).map(
+      (path) => root + path,
+    ),
+  );
+
 registerHooks({
+  resolve(specifier, context, nextResolve) {
+    const resolved = nextResolve(specifier, context);
+    return resolved.url === guestSources && guestIsBuilt() ? { ...resolved, url: guestBuild } : resolved;
+  },
   load(url, context, nextLoad) {
     if (!url.endsWith(".tsx")) return nextLoad(url, context);
     const { transformSync } = createRequire(import.meta.url)("esbuild") as typeof esbuild;

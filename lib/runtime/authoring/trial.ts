@@ -14,7 +14,7 @@ import { parseYaml, readYamlFile } from "../../support/yaml-file.ts";
 import type { Auditor } from "../audit.ts";
 import { stackOf } from "../guest/fault.ts";
 import { createRuntime } from "../runtime.ts";
-import { SHARED_READS } from "../sandbox/launch.ts";
+import { SHARED_READS } from "../sandbox/guest-files.ts";
 import { writeTypePaths } from "./type-paths.ts";
 
 /**

@@ -1,20 +1,10 @@
-import { realpathSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { PermissionModel } from "../audit.ts";
 import { RuntimeFault } from "../guest/fault.ts";
-import { OWN_EXTENSION, ZOD_FOLDER } from "../guest/sdk-resolution.ts";
 import type { Enclosed, Program, View, Wall } from "../walls/wall.ts";
 import type { SandboxUser } from "./folder-scan.ts";
+import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";
 
 /** The start of a sandbox's process, with the Node flags and the wall that shut it in. */
-
-const guestFolder = realpathSync(fileURLToPath(new URL("../guest", import.meta.url)));
-const sdkFolder = realpathSync(fileURLToPath(new URL("../../sdk", import.meta.url)));
-
-export const BOOTSTRAP = `${guestFolder}/bootstrap${OWN_EXTENSION}`;
-
-/** The paths that every sandbox reads besides its plugin. */
-export const SHARED_READS: readonly string[] = [guestFolder, sdkFolder, realpathSync(ZOD_FOLDER)];
 
 /** Node ≥ 25 denies the network under `--permission`; 24 knows no such rule. */
 const NETWORK_IS_DENIABLE = process.allowedNodeEnvironmentFlags.has("--allow-net");

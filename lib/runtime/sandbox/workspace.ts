@@ -5,7 +5,7 @@ import type { PluginLocation } from "../catalogue/plugin-location.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { checkDiskLimit } from "./disk-limit.ts";
 import { checkFolder, checkReachable, isInside, type SandboxUser } from "./folder-scan.ts";
-import { BOOTSTRAP, SHARED_READS } from "./launch.ts";
+import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";
 import { giveFolder } from "./owned-folder.ts";
 
 /** The folders of one sandboxed plugin, checked and made ready: what it reads, what it writes. */

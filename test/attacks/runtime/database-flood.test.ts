@@ -1,6 +1,7 @@
+// In a process of its own: it waits for a database that others keep busy.
 import t from "tap";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
-import { inOneSetting, startAttacker } from "../../support/runtime/attacker.ts";
+import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 
 /** A plugin that may read a database must not end the runtime, or anybody else's work, with what it reads. */
 
@@ -39,7 +40,7 @@ const databases = {
 };
 if (url === undefined) t.test("PostgreSQL", { skip: "PostgreSQL is not installed" }, () => undefined);
 
-inOneSetting("a database's answer that is too large is refused where the query runs", async (t, setting) => {
+inEachSetting("a database's answer that is too large is refused where the query runs", async (t, setting) => {
   const host = await startAttacker(t, {
     setting,
     descriptor: { ...READS, resources: { timeout_seconds: 30, max_memory_mb: 512 } },

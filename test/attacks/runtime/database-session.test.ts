@@ -1,6 +1,7 @@
+// In a process of its own: it waits for a database that others keep busy.
 import t, { type Test } from "tap";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
-import { inOneSetting, startAttacker } from "../../support/runtime/attacker.ts";
+import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 import { actions, type Host, sandboxed } from "../../support/runtime/host.ts";
 
 /** The state of one plugin's database session must not reach another plugin, or its own next call. */
@@ -44,7 +45,7 @@ function waysTo(host: Host, database: string) {
 }
 const INSERT = "INSERT INTO items (name) VALUES ('one')";
 
-inOneSetting("one plugin's session at a database is none of another's", async (t, setting) => {
+inEachSetting("one plugin's session at a database is none of another's", async (t, setting) => {
   const host = await startAttacker(t, {
     setting,
     plugins: { evil: sandboxed("evil", USER, ALL), victim: sandboxed("victim", USER, ALL) },

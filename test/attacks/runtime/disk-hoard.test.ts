@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import t from "tap";
-import { inOneSetting, startAttacker } from "../../support/runtime/attacker.ts";
+import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 import { until } from "../../support/runtime/host.ts";
 
 const descriptor = { resources: { timeout_seconds: 30, max_disk_mb: 5, max_memory_mb: 512 } };
@@ -20,7 +20,7 @@ const HOARDS = {
     return "written";`,
 };
 
-inOneSetting("a plugin that hoards exceeds its disk limit", async (t, setting) => {
+inEachSetting("a plugin that hoards exceeds its disk limit", async (t, setting) => {
   const host = await startAttacker(t, { setting, descriptor });
   for (const [name, code] of Object.entries(HOARDS)) {
     void host.call("evil", "run", { code });

@@ -1,9 +1,9 @@
-import { inOneSetting, startAttacker } from "../../support/runtime/attacker.ts";
+import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 import { isAlive } from "../../support/runtime/host.ts";
 
 const LOOPS = [`for (;;);`, `for (;;) await null;`, `/(a+)+$/.test("a".repeat(40) + "b")`];
 
-inOneSetting("an endless loop costs its own call, not the runtime, a sibling or the next call", async (t, setting) => {
+inEachSetting("an endless loop costs its own call, not the runtime, a sibling or the next call", async (t, setting) => {
   const host = await startAttacker(t, { setting, descriptor: { resources: { timeout_seconds: 0.5 } } });
   const { pid } = (await host.status("evil")) as { pid: number };
   for (const code of LOOPS) {

@@ -1,5 +1,5 @@
 import t from "tap";
-import { inOneSetting, startAttacker } from "../../support/runtime/attacker.ts";
+import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 import { isAlive, sandboxed, until } from "../../support/runtime/host.ts";
 
 /** Writes frames of its own on the channel, past the bootstrap. */
@@ -26,7 +26,7 @@ const BROKEN = {
   "a flood of log records": `for (;;) { for (let i = 0; i < 1000; i++) context.logger.info("x"); await new Promise(setImmediate); }`,
 };
 
-inOneSetting("nothing that a plugin writes on its channel costs more than its own process", async (t, setting) => {
+inEachSetting("nothing that a plugin writes on its channel costs more than its own process", async (t, setting) => {
   const host = await startAttacker(t, { setting });
 
   await t.test("replies with unknown, guessed or repeated ids reach no caller and are counted", async (t) => {
@@ -91,7 +91,7 @@ inOneSetting("nothing that a plugin writes on its channel costs more than its ow
   }
 });
 
-inOneSetting("a plugin asks only for what its permissions allow", async (t, setting) => {
+inEachSetting("a plugin asks only for what its permissions allow", async (t, setting) => {
   const host = await startAttacker(t, {
     setting,
     descriptor: {

@@ -1,4 +1,4 @@
-import { inOneSetting, startAttacker } from "../../support/runtime/attacker.ts";
+import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 import { until } from "../../support/runtime/host.ts";
 
 const FLOODS = {
@@ -9,7 +9,7 @@ const FLOODS = {
   }`,
 };
 
-inOneSetting("a plugin that floods the log writes no more than its limit", async (t, setting) => {
+inEachSetting("a plugin that floods the log writes no more than its limit", async (t, setting) => {
   const host = await startAttacker(t, {
     setting,
     descriptor: { resources: { timeout_seconds: 20 } },

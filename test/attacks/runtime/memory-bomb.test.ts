@@ -1,4 +1,4 @@
-import { inOneSetting, startAttacker } from "../../support/runtime/attacker.ts";
+import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 
 const BOMBS = {
   heap: `const hoard = []; for (;;) { for (let i = 0; i < 20000; i++) hoard.push({ a: [i, String(i)] }); await new Promise(setImmediate); }`,
@@ -15,7 +15,7 @@ const bomb = {
   files: { "main.mjs": AT_LOAD },
 };
 
-inOneSetting("a memory bomb ends its own process, which comes back", async (t, setting) => {
+inEachSetting("a memory bomb ends its own process, which comes back", async (t, setting) => {
   const host = await startAttacker(t, { setting, plugins: { bomb } });
   t.match(await host.status("bomb"), { state: "error", error_code: "memory_exceeded" }, "one at load does not load");
   for (const [name, code] of Object.entries(BOMBS)) {

@@ -1,4 +1,4 @@
-import { inOneSetting, startAttacker } from "../../support/runtime/attacker.ts";
+import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 import { until } from "../../support/runtime/host.ts";
 
 /** Milliseconds for which each flood goes on. */
@@ -11,7 +11,7 @@ const FLOODS = {
   "both streams": flood(`process.stdout.write("out\\n".repeat(1000)); process.stderr.write("err\\n".repeat(1000))`),
 };
 
-inOneSetting(
+inEachSetting(
   "a flood of output fills neither the log nor the runtime's memory, and stops nobody",
   async (t, setting) => {
     const host = await startAttacker(t, { setting, descriptor: { resources: { timeout_seconds: 20 } } });

@@ -36,20 +36,16 @@ const MEANS: Record<Setting, string> = {
 };
 const noWall = needs("bwrap");
 
-/** Runs a test once for each setting. Without the wall's program, those that need it are skipped. */
+/**
+ * Runs a test in production's setting, or, without the wall's program, with the model alone. Where SEALIFT_EVERY_WALL is
+ * set it runs in each setting: every night, and in CI where a change touches the walls.
+ */
 export function inEachSetting(title: string, run: (t: Test, setting: Setting) => Promise<void>): void {
+  if (process.env["SEALIFT_EVERY_WALL"] === undefined)
+    return void t.test(title, (t) => run(t, noWall === false ? "both" : "model"));
   for (const setting of ["model", "wall", "both"] as const) {
     t.test(`${title}: ${MEANS[setting]}`, { skip: setting !== "model" && noWall }, (t) => run(t, setting));
   }
-}
-
-/**
- * Runs a test of what the runtime itself holds, whatever the wall: in production's setting, or, without the wall's
- * program, with the model alone. Each night it runs in every setting (SEALIFT_EVERY_WALL).
- */
-export function inOneSetting(title: string, run: (t: Test, setting: Setting) => Promise<void>): void {
-  if (process.env["SEALIFT_EVERY_WALL"] !== undefined) return inEachSetting(title, run);
-  t.test(title, (t) => run(t, noWall === false ? "both" : "model"));
 }
 
 export type AttackerOptions = HostOptions & { descriptor?: Record<string, unknown>; setting?: Setting };
