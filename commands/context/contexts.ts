@@ -1,4 +1,5 @@
 import { Command, Option } from "clipanion";
+import { logout } from "../../lib/options/login.ts";
 import { withOptions } from "../shell/base.ts";
 
 const load = () => import("../../lib/options/contexts.ts");
@@ -76,7 +77,7 @@ export class ContextShow extends withOptions({}) {
   }
 }
 
-export class Logout extends withOptions({}) {
+export class Logout extends withOptions(logout) {
   static override paths = [["logout"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -95,10 +96,15 @@ export class Logout extends withOptions({}) {
       this.note("No context is in use.");
       return this.done({ context: null });
     }
-    contextNamed(stored, name);
+    const { hub_url: hubUrl } = contextNamed(stored, name);
+    const { dryRun } = this.options;
+    if (dryRun) {
+      this.note(`would forget the context ${name} and its key for ${hubUrl}`);
+      return this.done({ context: name, dry_run: dryRun });
+    }
     const { [name]: _gone, ...contexts } = stored.contexts;
     await writeContexts({ v: 1, current: stored.current === name ? null : stored.current, contexts });
     this.note(`Forgot the context ${name}.`);
-    return this.done({ context: name });
+    return this.done({ context: name, dry_run: dryRun });
   }
 }

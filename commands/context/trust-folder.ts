@@ -32,7 +32,8 @@ export class TrustFolder extends withOptions(folderTrust) {
       import("../../lib/options/trusted-folders.ts"),
       import("../../lib/options/options-file.ts"),
     ]);
-    const { list, remove } = this.options;
+    const { list, remove, dryRun } = this.options;
+    if (dryRun && !remove) throw usageError("usage", "--dry-run goes with --remove.");
     if (list) {
       const trusted = Object.entries(files.trustedFiles());
       for (const [path, digest] of trusted)
@@ -42,10 +43,11 @@ export class TrustFolder extends withOptions(folderTrust) {
     }
     const file = join(resolve(this.folder ?? "."), DEFAULT_FILE);
     if (remove) {
-      const found = await files.distrustFile(await realpath(file).catch(() => file));
+      const path = await realpath(file).catch(() => file);
+      const found = dryRun ? path in files.trustedFiles() : await files.distrustFile(path);
       if (!found) throw usageError("usage", `${file} is not trusted.`, { hint: "`--list` shows the trusted files." });
-      this.note(`${file} is no longer trusted.`);
-      return this.done({ path: file });
+      this.note(dryRun ? `would no longer trust ${file}` : `${file} is no longer trusted.`);
+      return this.done({ path: file, dry_run: dryRun });
     }
     const { text, guarded } = (await optionsFile(file))!;
     const { path, digest } = await files.trustFile(file, text);

@@ -31,17 +31,24 @@ export class Remove extends withOptions(removal) {
   }
 
   override async run(): Promise<number> {
-    const { projectRoot, hostId, lockWaitMs, deadlineMs, allowForeignRoot, purge } = this.options;
+    const { projectRoot, hostId, lockWaitMs, deadlineMs, allowForeignRoot, purge, dryRun } = this.options;
     const layout = projectRootAt(projectRoot);
     await targetsAt(layout, [this.target]);
     const supervisor = await supervisorFrom(this.options);
-    const [{ removeTarget }, { counted, deploySentence }] = await Promise.all([
+    const [{ previewRemoval, removeTarget }, { counted, deploySentence }] = await Promise.all([
       import("../../lib/agent/deployment/remove.ts"),
       import("../../lib/agent/deployment/sentences.ts"),
     ]);
+    const removed = { ...parseTarget(this.target), purge };
+    if (dryRun) {
+      const preview = await previewRemoval(layout, removed, supervisor);
+      for (const unit of preview.units) this.note(`would stop ${unit ?? "the project"}`);
+      for (const path of preview.paths) this.note(`would remove ${path}`);
+      return this.done({ target: this.target, ...preview, purged: false, dry_run: true });
+    }
     using interrupt = interruptible();
     const { version, releases } = await removeTarget(
-      { ...parseTarget(this.target), purge },
+      removed,
       { projectRoot, hostId, supervisor, lockWaitMs, deadlineMs, allowForeignRoot, signal: interrupt.signal },
       (event) => {
         const sentence = deploySentence(event);
@@ -53,6 +60,6 @@ export class Remove extends withOptions(removal) {
     this.note(
       `Removed ${this.target}: ${what}, ${counted(releases, "release")} gone${purge ? ", data and reports, too" : ""}.`,
     );
-    return this.done({ target: this.target, version, releases, purged: purge });
+    return this.done({ target: this.target, version, releases, purged: purge, dry_run: false });
   }
 }

@@ -3,7 +3,7 @@ import type { ProjectRecord } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { projectCreation, projectTransfer } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
-import { managed } from "./managed.ts";
+import { type Managed, managed } from "./managed.ts";
 
 export class ProjectsCreate extends withOptions(projectCreation) {
   static override paths = [
@@ -106,14 +106,29 @@ export class ProjectsTransfer extends withOptions(projectTransfer) {
   owner = Option.String({ required: true, name: "OWNER" });
 
   override async run(): Promise<number> {
-    const { client, idOf } = await managed(this.options);
-    const { keepKeys: keep_keys } = this.options;
-    const project = await client.transferProject(await idOf(this.target), { owner: this.owner, keep_keys });
+    const { client, called } = await managed(this.options);
+    const { keepKeys: keep_keys, dryRun } = this.options;
+    const before = await called(this.target);
+    if (dryRun) return this.#preview(client, before, keep_keys);
+    const project = await client.transferProject(before.id, { owner: this.owner, keep_keys });
     const { revoked_keys: revoked } = project;
     this.note(
       `${project.name} belongs to ${this.owner} now.` +
         (revoked === 0 ? "" : ` ${revoked} key${revoked === 1 ? " was" : "s were"} revoked.`),
     );
-    return this.done({ project });
+    return this.done({ project, dry_run: false });
+  }
+
+  async #preview(client: Managed["client"], project: ProjectRecord, keepKeys: boolean): Promise<number> {
+    this.note(`would give ${project.name} of ${project.owner} to ${this.owner}`);
+    const bound: string[] = [];
+    for await (const { id, name, project_id: of, revoked_at: end } of client.listKeys()) {
+      if (of !== project.id || end !== null) continue;
+      bound.push(id);
+      this.note(
+        keepKeys ? `would keep the key ${id} (${name}) for ${this.owner}` : `would revoke the key ${id} (${name})`,
+      );
+    }
+    return this.done({ project, owner: this.owner, keys: bound, keep_keys: keepKeys, dry_run: true });
   }
 }

@@ -147,9 +147,10 @@ export class SignerRotate extends withOptions(signerRotation) {
   project = Option.String(PROJECT);
 
   override async run(): Promise<number> {
-    const { out, finish } = this.options;
+    const { out, finish, dryRun } = this.options;
     if ((out === undefined) === (finish === undefined))
       throw usageError("usage", "Give --out FOLDER to begin a rotation, or --finish KEY to end it.");
+    if (dryRun && finish === undefined) throw usageError("usage", "--dry-run goes with --finish.");
     const { client, called } = await managed(this.options);
     const { id, slug } = await called(this.project);
     if (out !== undefined) return this.#begin(client, id, out);
@@ -170,10 +171,14 @@ export class SignerRotate extends withOptions(signerRotation) {
       );
     const others = signers.filter(({ public_key: known }) => known !== key);
     for (const { public_key: old } of others) {
+      if (dryRun) {
+        this.note(`would retire ${old}`);
+        continue;
+      }
       await client.endSigner(id, old, "retire", `replaced by ${key}`);
       this.note(`${old} is retired. Take it out of the hosts' pins.`);
     }
-    return this.done({ signer: key, retired: others.map(({ public_key: old }) => old) });
+    return this.done({ signer: key, retired: others.map(({ public_key: old }) => old), dry_run: dryRun });
   }
 
   async #begin(client: DevkeysClient, id: string, out: string): Promise<number> {

@@ -24,17 +24,27 @@ export class MarketplaceSigningKey extends withOptions(signingKey) {
   });
 
   override async run(): Promise<number> {
-    const { status, forget, signingSecret: secret = "" } = this.options;
+    const { status, forget, dryRun, signingSecret: secret = "" } = this.options;
     if (status && forget) throw usageError("usage", "Give either --status or --forget.");
+    if (dryRun && !forget) throw usageError("usage", "--dry-run goes with --forget.");
     const [{ DevkeysClient }, { signingKeyRequest }] = await Promise.all([
       import("../../lib/client/devkeys-client.ts"),
       import("../../lib/contract/surfaces/marketplace.ts"),
     ]);
     const client = new DevkeysClient(hubConnection(this.options, MARKETPLACE_TIMEOUT_MS));
+    if (dryRun) {
+      const found = await client.signingKey();
+      this.note(
+        found === undefined
+          ? "No signing secret is registered: nothing would be forgotten."
+          : `would forget the signing secret of ${found.owner}, registered since ${found.created_at}`,
+      );
+      return this.done({ registered: found !== undefined, ...found, dry_run: true });
+    }
     if (forget) {
       await client.forgetSigningKey();
       this.note("The hub has forgotten your signing secret; it can import nothing for you.");
-      return this.done({ registered: false });
+      return this.done({ registered: false, dry_run: false });
     }
     if (status) {
       const found = await client.signingKey();

@@ -70,6 +70,7 @@ export const projectCreation = {
 export const projectTransfer = {
   ...group("Transfer", {
     keepKeys: flag({ help: "Keys of the project become the new owner's" }),
+    dryRun: flag({ help: "Only tell which keys would be revoked" }),
   }),
   ...connection,
 };
@@ -107,6 +108,7 @@ export const versionComparison = {
 export const signingKeyState = group("Signing key", {
   status: flag({ help: "Only tell whether one is registered" }),
   forget: flag({ help: "Remove it from the hub" }),
+  dryRun: flag({ help: "With --forget: only tell what would go" }),
 });
 
 /** A moment in the past: a span back from now, or a time. @throws Error whose message continues "--since …" */

@@ -44,7 +44,10 @@ export const consent = {
 
 /** Options of `remove`. */
 export const removal = {
-  ...group("Removal", { purge: flag({ help: "Remove data, environment files and reports, too" }) }),
+  ...group("Removal", {
+    purge: flag({ help: "Remove data, environment files and reports, too" }),
+    dryRun: flag({ help: "Only tell what would go" }),
+  }),
   ...hostChange,
   ...{ hostId, lockWaitMs, deadlineMs, timeoutMs },
   ...{ supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl, pluginKey },

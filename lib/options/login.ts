@@ -10,8 +10,12 @@ export const login = {
   caFile: network.caFile,
 };
 
+/** Options of `logout`. */
+export const logout = group("Logout", { dryRun: flag({ help: "Only tell what would go" }) });
+
 /** Options of `trust-folder`. */
 export const folderTrust = group("Trust", {
   list: flag({ name: "trust-list", flag: "--list", help: "List the files that are trusted, with their digests" }),
   remove: flag({ name: "trust-remove", flag: "--remove", help: "Trust the folder no longer" }),
+  dryRun: flag({ help: "With --remove: only tell what would go" }),
 });

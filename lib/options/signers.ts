@@ -17,6 +17,7 @@ export const signerRotation = {
   ...group("Signer", {
     out: path({ help: "Begin: folder for the new signer.key and signer.pub" }),
     finish: path({ metavar: "KEY", help: "End: the new public key, as a file or hex", orText: true }),
+    dryRun: flag({ help: "With --finish: only tell what would end" }),
   }),
   ...connection,
 };

@@ -48,6 +48,8 @@ t.test("after login commands need no hub and no key, and say which hub they ask"
   t.match((await run("key list --json")).stderr, /^$/, "programs read no remarks");
   t.match((await run("context show")).stdout, new RegExp(`^one {2}${hub.url} {2}key .{8}…`));
   t.notMatch((await run("context show")).stdout, hub.adminKey);
+  t.match(await run("logout --dry-run"), { code: 0, stderr: /^would forget the context one/ });
+  t.match(await readFile(file, "utf8"), hub.adminKey);
   t.match(await run("logout"), { code: 0, stderr: /Forgot the context one/ });
   t.notMatch(await readFile(file, "utf8"), hub.adminKey);
   t.equal((await run("key list")).code, 2);

@@ -193,6 +193,14 @@ t.test("two releases are compared, a target's logs are shown, and it is removed"
     stderr: /docker is not installed here/,
   });
 
+  const { version, paths, ...would } = (await events("remove", TARGET, "--dry-run", "--purge"))[0]!;
+  t.match({ version, ...would }, { version: "2.0.0", releases: 2, units: [], purged: false, dry_run: true });
+  const ends = ["1.0.0-*", "2.0.0-*", "data/plugins/a", `outbox/${GIVEN_TARGET}`, `reports/${GIVEN_TARGET}`];
+  const shown = (paths as string[]).map((path) =>
+    path.replace(/.*\.sealift\/|releases\/[^/]*\/|(?<=0-)\w+$/g, "").replace(/-$/, "-*"),
+  );
+  t.strictSame(shown.toSorted(), ends);
+  t.equal((await events("releases", TARGET)).length, 3, "nothing was removed");
   t.match(await run("remove", TARGET), { code: 0, stderr: /^Removed .*: 2\.0\.0 ran, 2 releases gone\.$/m });
   t.match((await run("status")).stdout, /nothing runs/);
 });

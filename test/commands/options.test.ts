@@ -133,6 +133,16 @@ for (const command of COMMANDS) {
   }
 }
 
+t.test("every command that takes something away can tell what would go", (t) => {
+  const removes = /remove|delete|revoke|retire|retain|forget|transfer|logout|rotate-kek/;
+  const removing = COMMANDS.filter((command) =>
+    removes.test([nameOf(command), ...Object.keys(tableOf(command))].join()),
+  );
+  t.ok(removing.length >= 14);
+  for (const command of removing) t.ok("dryRun" in tableOf(command), nameOf(command));
+  t.end();
+});
+
 t.test("every option of every command is known to sealift.yaml and to the documents", async (t) => {
   const known = optionsByName();
   for (const command of COMMANDS)

@@ -1,11 +1,19 @@
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { createPrivateKey, createPublicKey, sign } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
 import { appendFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { hmacOf } from "../support/hub/archives.ts";
-import { createProject, publication, type RunningHub, startHub } from "../support/hub/harness.ts";
+import {
+  createProject,
+  newSigner,
+  publication,
+  type RunningHub,
+  type Signer,
+  startHub,
+} from "../support/hub/harness.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** The operator's day at a hub, by the names that things have. */
@@ -153,4 +161,76 @@ t.test("a host's files are written ready to run: its key, its watch and its plan
   const watched = await sealift(hub, "watch", "--config", join(out, "watch.yaml"), "--once", "--json");
   t.not(watched.code, 2, "the configuration is taken; nothing is published yet");
   t.match(watched.stdout, '"exit_code"');
+});
+
+/** The signer whose files a command has written. */
+function signerIn(folder: string): Signer {
+  const key = createPrivateKey(readFileSync(join(folder, "signer.key")));
+  const spki = createPublicKey(key).export({ format: "der", type: "spki" });
+  return { publicKey: spki.subarray(-32), sign: (bytes) => sign(null, bytes, key) };
+}
+
+t.test("a rotation of signers waits for the last host, tells with --dry-run what ends, and ends it", async (t) => {
+  const hub = await startHub(t, { rateLimits: false });
+  const project = await createProject(hub);
+  const out = join(temporaryFolder(t), "keys");
+  const old = newSigner();
+  const bearer = await project.session();
+  const runs = async (host_id: string, version: string) => {
+    const times = { started_at: "2026-01-01T00:00:00Z", completed_at: "2026-01-01T00:00:01Z" };
+    const json = {
+      project_id: project.id,
+      version,
+      status: "success",
+      host_id,
+      ...times,
+      deployment_id: "",
+      plugins: [],
+    };
+    const answer = await hub.call("POST", "/app/deploy/v1/deployments/report", { bearer, json });
+    t.ok(answer.status < 300, JSON.stringify(answer.body));
+  };
+  const states = async () =>
+    (await sealift(hub, "signer", "list", project.id, "--jq", "[.public_key, .state]")).stdout.trim().split("\n");
+  const stateOf = (signer: Signer, state: string) => JSON.stringify([signer.publicKey.toString("hex"), state]);
+  await project.publish(publication("1.0.0", { signer: old }));
+  for (const host of ["north", "south"]) await runs(host, "1.0.0");
+
+  t.match(await sealift(hub, "signer", "rotate", project.id, "--out", out, "--dry-run"), { code: 2 });
+  t.match(await sealift(hub, "signer", "rotate", project.id, "--out", out), { code: 0, stderr: /--finish/ });
+  const fresh = signerIn(out);
+  t.strictSame(new Set(await states()), new Set([stateOf(old, "active"), stateOf(fresh, "active")]));
+  const finish = ["signer", "rotate", project.id, "--finish", join(out, "signer.pub")];
+  t.equal((await project.publish(publication("1.1.0", { signer: fresh }))).status, 201);
+  await runs("north", "1.1.0");
+  t.match(await sealift(hub, ...finish), { code: 2, stderr: /: south\.\n.*fleet forget/s }, "one host is late");
+  t.ok((await states()).includes(stateOf(old, "active")));
+  await runs("south", "1.1.0");
+  const told = await sealift(hub, ...finish, "--dry-run");
+  t.match(told, { code: 0, stderr: `would retire ${old.publicKey.toString("hex")}\n` });
+  t.ok((await states()).includes(stateOf(old, "active")), "nothing has changed");
+  t.match(await sealift(hub, ...finish), { code: 0 });
+  t.strictSame(new Set(await states()), new Set([stateOf(old, "retired"), stateOf(fresh, "active")]));
+});
+
+t.test("a transfer, a forgotten signing secret and a logout are told by --dry-run, and nothing ends", async (t) => {
+  const hub = await startHub(t, { rateLimits: false });
+  const project = await createProject(hub);
+  await sealift(hub, "key", "create", "--name", "alice", "--owner", "alice");
+  const { stdout: before } = await sealift(hub, "key", "list", "--json");
+  const transfer = ["project", "transfer", project.id, "alice", "--dry-run"];
+  t.match(await sealift(hub, ...transfer), { code: 0, stderr: `would revoke the key ${project.keyId} (all)\n` });
+  t.match(await sealift(hub, ...transfer, "--keep-keys"), { code: 0, stderr: /would keep the key key_/ });
+  t.equal((await sealift(hub, "key", "list", "--json")).stdout, before);
+  t.match((await sealift(hub, "project", "list")).stdout, /^project +Demo +– +admin /);
+
+  const secret = join(temporaryFolder(t), "secret");
+  const forget = ["marketplace", "signing-key", "--forget", "--dry-run"];
+  t.match(await sealift(hub, ...forget, "--json"), { code: 0, stdout: '"registered":false' });
+  await writeFile(secret, "a developer's own secret");
+  t.match(await sealift(hub, "marketplace", "signing-key", "--signing-secret-file", secret), { code: 0 });
+  t.match(await sealift(hub, ...forget), { code: 0, stderr: /^would forget the signing secret of admin/ });
+  const status = await sealift(hub, "marketplace", "signing-key", "--status", "--json");
+  t.match(status.stdout, '"registered":true');
+  t.match(await sealift(hub, "marketplace", "signing-key", "--status", "--dry-run"), { code: 2 });
 });

@@ -1,12 +1,14 @@
+import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
-import type { Item } from "../../releases/layout.ts";
+import type { Item, Layout } from "../../releases/layout.ts";
 import { removeOwnLink, syncLinks } from "../../releases/links.ts";
 import { removeTree } from "../../releases/open-folder.ts";
 import { currentRelease, listReleases, namedUnits, removeRelease } from "../../releases/release.ts";
 import { ifThere } from "../../support/files.ts";
+import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Emit } from "./events.ts";
 import { endInterrupted, recover } from "./interrupted.ts";
 import { beginRun, type DeployOptions, lockRoot, lockTarget, openRoot } from "./run.ts";
@@ -26,17 +28,63 @@ export interface Removal {
   releases: number;
 }
 
+/** What a removal would stop and remove. */
+export interface RemovalPreview extends Removal {
+  /** Plugins and other units; null is the project's own unit. */
+  units: readonly (string | null)[];
+  /** Releases, and with `purge` whatever the host itself has written: absolute paths. */
+  paths: readonly string[];
+}
+
+/** What a removal is about, as the target stands now. */
+async function partsOf(layout: Layout, { kind, slug, purge }: RemovedTarget, supervisor: SupervisorChoice) {
+  const target = targetName({ kind, slug });
+  const running = await currentRelease(layout, target);
+  const releases = await listReleases(layout, target);
+  const items = [running, ...releases].flatMap((release): readonly Item[] => release?.items ?? []);
+  const plugins = [...new Set(pluginsAmong(items))];
+  const stopped = supervisor.name === "runtime" || running?.steps === undefined ? plugins : namedUnits(running);
+  return {
+    running,
+    releases,
+    items,
+    units: running === undefined || supervisor.name === "none" ? [] : [...stopped],
+    kept: purge
+      ? [
+          ...items.map((item) => layout.data(item)),
+          ...plugins.map((id) => layout.envFile(id)),
+          ...[".pub", ".proof"].map((end) => layout.trust(target).replace(/\.pub$/, end)),
+          layout.reports(target),
+          layout.outbox(target),
+        ]
+      : [],
+  };
+}
+
+/** Returns what {@link removeTarget} would do, and changes nothing. */
+export async function previewRemoval(
+  layout: Layout,
+  removed: RemovedTarget,
+  supervisor: SupervisorChoice,
+): Promise<RemovalPreview> {
+  const { running, releases, units, kept } = await partsOf(layout, removed, supervisor);
+  const own = releases.map(({ name }) => layout.release(targetName(removed), name));
+  return {
+    version: running?.version ?? null,
+    releases: releases.length,
+    units,
+    paths: [...own, ...new Set(kept)].filter((path) => existsSync(path)),
+  };
+}
+
 /**
  * Takes a target off this host: stops its units, removes its links, then its releases. What the host itself has written
  * stays, unless it is purged. A removal that is cut short is finished by the next one.
  *
  * @throws DeploymentError before anything is removed when a unit cannot be stopped or the target is busy
  */
-export async function removeTarget(
-  { kind, slug, purge }: RemovedTarget,
-  options: DeployOptions,
-  listener: Emit,
-): Promise<Removal> {
+export async function removeTarget(removed: RemovedTarget, options: DeployOptions, listener: Emit): Promise<Removal> {
+  const { kind, slug } = removed;
   const target = targetName({ kind, slug });
   const quiet: Emit = (event) => {
     if (event.event !== "deploy.started") listener(event);
@@ -49,28 +97,16 @@ export async function removeTarget(
   await recover(run);
   await using _root = await lockRoot(run);
   await endInterrupted(layout, run.options.supervisor, emit);
-  const running = await currentRelease(layout, target);
-  const releases = await listReleases(layout, target);
-  const items = [running, ...releases].flatMap((release): readonly Item[] => release?.items ?? []);
-  const plugins = [...new Set(pluginsAmong(items))];
   const { supervisor } = run.options;
-  if (running !== undefined && supervisor.name !== "none") {
-    const units = supervisor.name === "runtime" || running.steps === undefined ? plugins : namedUnits(running);
-    for (const unit of units) await supervisorOf(supervisor, items).stop(unit, signal);
-  }
+  const { running, releases, items, units, kept } = await partsOf(layout, removed, supervisor);
+  for (const unit of units) await supervisorOf(supervisor, items).stop(unit, signal);
   for (const item of items) await removeOwnLink(layout, target, item);
   await rm(layout.current(target), { force: true });
   await syncLinks(layout);
   for (const { name } of releases) await removeRelease(layout, target, name);
   await removeTree(layout.releases(target));
   await removeState(layout.sealift, target);
-  if (purge) {
-    for (const item of items) await removeTree(layout.data(item));
-    for (const id of plugins) await rm(layout.envFile(id), { force: true });
-    for (const end of [".pub", ".proof"]) await rm(layout.trust(target).replace(/\.pub$/, end), { force: true });
-    for (const folder of [layout.reports(target), layout.outbox(target)])
-      await rm(folder, { recursive: true, force: true });
-  }
+  for (const path of kept) await removeTree(path);
   return { version: running?.version ?? null, releases: releases.length };
 }
 

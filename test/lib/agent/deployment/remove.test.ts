@@ -3,7 +3,7 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
-import { removeTarget } from "../../../../lib/agent/deployment/remove.ts";
+import { previewRemoval, removeTarget } from "../../../../lib/agent/deployment/remove.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { readPin, writePin } from "../../../../lib/agent/watch/pin.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
@@ -31,6 +31,18 @@ t.test("a removed target is stopped and gone, and what the host wrote itself sta
   await writePin(layout, TARGET, { version: "2.0.0", reason: null, at });
   await quarantine(layout, TARGET, { version: "3.0.0", identity: null, code: "unhealthy", reason: "it fell", at });
 
+  const preview = await previewRemoval(layout, { kind: "project", slug, purge: false }, systemd);
+  t.match(preview, { version: "2.0.0", releases: 2, units: ["a"] });
+  t.equal(preview.paths.length, 2);
+  const whole = await previewRemoval(layout, { kind: "project", slug, purge: true }, systemd);
+  t.ok(
+    whole.paths.includes(layout.data({ section: "plugins", id: "a" })) && whole.paths.every((path) => existsSync(path)),
+  );
+  t.notOk(
+    (await calls()).some((call) => call.includes("stop")),
+    "a preview stops nothing",
+  );
+  t.equal((await listReleases(layout, TARGET)).length, 2);
   const events: string[] = [];
   const removed = await removeTarget({ kind: "project", slug, purge: false }, options, ({ event }) =>
     events.push(event),
