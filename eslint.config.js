@@ -24,14 +24,27 @@ const rooms = {
 };
 
 /**
- * Floors inside a room, from the ground up: a folder imports the files in the room's own folder and the floors below
- * it; folders of one floor do not know each other.
+ * Floors inside a room, from the ground up: a folder imports the floors below it, and folders of one floor do not know
+ * each other. "." stands for the files in the room's own folder.
  */
 const floors = {
-  artifact: [["thread"], ["tree"], ["signatures"], ["project", "zip"], ["delta"]],
+  artifact: [["."], ["thread"], ["tree"], ["signatures"], ["project", "zip"], ["delta"]],
+  runtime: [
+    ["guest"],
+    ["ground"],
+    ["walls", "network", "router", "observability", "watchdog"],
+    ["sandbox", "trusted"],
+    ["services"],
+    ["catalogue"],
+    ["calls"],
+    ["lifecycle"],
+    ["routes"],
+    ["."],
+    ["authoring"],
+  ],
 };
 
-const placesOf = (room) => (floors[room] ?? []).flat();
+const placesOf = (room) => (floors[room] ?? []).flat().filter((place) => place !== ".");
 /** The elements that a room consists of. */
 const elementsOf = (room) => [room, ...placesOf(room).map((place) => `${room}/${place}`)];
 
@@ -39,14 +52,13 @@ const elementsOf = (room) => [room, ...placesOf(room).map((place) => `${room}/${
 function policiesOf(room, allowed) {
   const others = allowed.flatMap(elementsOf);
   const policy = (from, to) => ({ from: { element: { type: from } }, allow: [{ to: { element: { type: to } } }] });
-  const below = [room];
-  const found = [policy(room, [...(room in floors ? [room] : elementsOf(room)), ...others])];
-  for (const floor of floors[room] ?? []) {
-    const places = floor.map((place) => `${room}/${place}`);
-    for (const place of places) found.push(policy(place, [place, ...below, ...others]));
+  const below = [];
+  return (floors[room] ?? [["."]]).flatMap((floor) => {
+    const places = floor.map((place) => (place === "." ? room : `${room}/${place}`));
+    const found = places.map((place) => policy(place, [place, ...below, ...others]));
     below.push(...places);
-  }
-  return found;
+    return found;
+  });
 }
 
 /** A bundler can leave out what a namespace does not use: of zod's 450 kB, programs load the 100 that they need. */

@@ -71,7 +71,7 @@ async function* withNetwork(findings: AsyncIterable<Finding>, caFile: string | u
 /** Adds the wall that would hold sandboxed plugins here, where the project root has a runtime configuration. */
 async function* withWall(findings: AsyncIterable<Finding>, projectRoot: string): AsyncGenerator<Finding> {
   yield* findings;
-  const { examineWall } = await import("../../lib/runtime/walls/examine-wall.ts");
+  const { examineWall } = await import("../../lib/runtime/examine-wall.ts");
   const finding = await examineWall(projectRoot);
   if (finding) yield { check: "sandbox", ...finding };
 }

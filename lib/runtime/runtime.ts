@@ -3,30 +3,29 @@ import { dirname, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { INTEGRATION_FILE } from "../contract/files/manifest.ts";
 import { createLogger, type Logger } from "../support/logging.ts";
-import type { Auditor, PermissionModel } from "./audit.ts";
 import { Broker } from "./calls/broker.ts";
 import { CallLog, type EndedCall } from "./calls/call-log.ts";
 import { Calls } from "./calls/calls.ts";
 import { Catalogue } from "./catalogue/catalogue.ts";
 import type { PluginSlot } from "./catalogue/plugin-slot.ts";
 import { type Configuration, readConfiguration, resolveConfiguration } from "./configuration.ts";
+import type { Auditor, PermissionModel } from "./ground/instance.ts";
+import { sandboxUser } from "./ground/user.ts";
+import { chooseGroups, chooseWall } from "./lifecycle/choose-walls.ts";
+import { diagnose } from "./lifecycle/health.ts";
+import { HealthMonitor } from "./lifecycle/health-monitor.ts";
 import { instanceFactory } from "./lifecycle/instance-factory.ts";
 import { Lifecycle } from "./lifecycle/lifecycle.ts";
 import { guardProcess } from "./lifecycle/process-guard.ts";
-import { diagnose } from "./observability/health.ts";
-import { HealthMonitor } from "./observability/health-monitor.ts";
 import { Metrics, type Observed } from "./observability/metrics.ts";
+import { createTokenVerifier } from "./router/bearer-token.ts";
 import { createApp } from "./routes/app.ts";
 import { GroupUsage } from "./sandbox/group-usage.ts";
 import type { Inspect } from "./sandbox/launch.ts";
 import { MemorySampler } from "./sandbox/memory-sampler.ts";
 import { Reaper } from "./sandbox/reaper.ts";
-import { sandboxUser } from "./sandbox/sandbox-user.ts";
 import { Scheduler } from "./services/scheduler.ts";
 import { openServices } from "./services/services.ts";
-import { createTokenVerifier } from "./trusted/bearer-token.ts";
-import { describeGroups, findGroups, type FoundGroups } from "./walls/find-groups.ts";
-import { chooseWall } from "./walls/find-wall.ts";
 import { Watchdog } from "./watchdog/watchdog.ts";
 
 export interface RuntimeOptions {
@@ -108,21 +107,6 @@ function waiverOf({ inspect, permissionModel }: RuntimeOptions): string | undefi
   return permissionModel === "audited" ? "the plugin is audited" : undefined;
 }
 
-/** A process that does other work too stays in the control group that it was given. */
-async function chooseGroups(
-  { guardProcess, controlGroup }: RuntimeOptions,
-  boundsIo: boolean,
-  logger: Logger,
-): Promise<FoundGroups> {
-  if (guardProcess !== true && controlGroup === undefined)
-    return { groups: undefined, reason: "this process is not a runtime alone" };
-  const found = await findGroups(logger, controlGroup, boundsIo);
-  if (boundsIo && found.groups?.controllers.includes("io") !== true)
-    logger.warn("plugins.sandbox.io_mb_per_second does not hold here: there is no control group with io");
-  logger.info(`sandboxed plugins: ${describeGroups(found)}`);
-  return found;
-}
-
 /**
  * Builds a runtime: reads the configuration, opens the services and prepares surface C. Plugins load with `listen`.
  * @throws SealiftError `config_invalid` with every fault of the configuration
@@ -139,7 +123,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   });
   const directory = resolve(root, options.pluginsDir ?? plugins.directory);
   if (!existsSync(directory)) logger.warn(`there are no plugins yet: ${directory} does not exist`);
-  const groups = await chooseGroups(options, plugins.sandbox.io_mb_per_second !== undefined, logger);
+  const groups = await chooseGroups(settings, options, logger);
 
   // Everything that ends with the runtime, in the order in which it begins; a failed start leaves nothing behind.
   await using building = new AsyncDisposableStack();

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Stats } from "node:fs";
 import { lstat, mkdir, open, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve, sep } from "node:path";
 
 /** True for the error of a path that does not exist. Every other error of a file system is a reason to stop. */
 export function missing(error: unknown): boolean {
@@ -18,6 +18,9 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
     throw error;
   }
 }
+
+/** True for a folder itself and for every path below it; both are absolute. */
+export const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(folder + sep);
 
 /** Returns the stats of a path without following a link at its end, or `undefined` when nothing stands there. */
 export const statsOf = (path: string): Promise<Stats | undefined> => ifThere(lstat(path));

@@ -70,8 +70,8 @@ export async function sealProject(project: Project, options: SealOptions): Promi
 }
 
 /**
- * Seals a project in one pass over its files: each is read once, hashed and packed; tar → zstd → AES-256-GCM → signature
- * and file (docs/contract/project-artifact.md). The file is 0600, and gone again when anything fails.
+ * Seals a project in one pass over its files: each is read once, hashed and packed; tar → zstd → AES-256-GCM →
+ * signature and file (docs/contract/project-artifact.md). The file is 0600, and gone again when anything fails.
  *
  * @param chunks whether large files are cut into chunks, for deltas
  * @throws PublishError `source_changed`

@@ -4,8 +4,8 @@ import { type Descriptor, descriptor as schema, type PermissionRule } from "../.
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { hostText } from "../../contract/rights.ts";
 import { readYamlFile } from "../../support/yaml-file.ts";
-import type { Use } from "../audit.ts";
 import { isPermitted } from "../calls/permissions.ts";
+import type { Use } from "../ground/instance.ts";
 import { type TrialOptions, type TrialResult, tryPlugin } from "./trial.ts";
 
 /** The uses of a plugin in its trial, and the least that its descriptor has to ask for. */

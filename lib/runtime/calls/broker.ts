@@ -1,9 +1,8 @@
 import type { Descriptor } from "../../contract/files/descriptor.ts";
-import type { Auditor } from "../audit.ts";
+import type { Auditor, CallFacts, PluginInstance } from "../ground/instance.ts";
 import { messageOf, RequestFault, RuntimeFault } from "../guest/fault.ts";
 import { parseJson } from "../guest/json.ts";
 import type { PluginPort } from "../guest/plugin-port.ts";
-import type { CallFacts, PluginInstance } from "../lifecycle/instance.ts";
 import type { Service } from "../services/service.ts";
 import type { Calls } from "./calls.ts";
 import { isPermitted } from "./permissions.ts";

@@ -1,7 +1,7 @@
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
+import { LogBudget } from "../ground/log-budget.ts";
 import { type RuntimeFault, stackOf } from "../guest/fault.ts";
-import { LogBudget } from "../observability/log-budget.ts";
 
 /** One call that has ended. */
 export interface EndedCall {

@@ -1,8 +1,8 @@
 import type { Logger } from "../../support/logging.ts";
+import type { PluginLocation } from "../ground/instance.ts";
 import { asLoadFault, RuntimeFault } from "../guest/fault.ts";
 import { readDescriptor } from "./descriptor-file.ts";
 import { discoverPlugins } from "./discovery.ts";
-import type { PluginLocation } from "./plugin-location.ts";
 import { PluginSlot } from "./plugin-slot.ts";
 
 /** Every plugin on disk, loaded or not: one slot for each folder, and whose name is whose. */

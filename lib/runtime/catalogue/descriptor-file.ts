@@ -4,10 +4,10 @@ import { artifactError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
+import { isInside } from "../../support/files.ts";
 import { readYamlFile } from "../../support/yaml-file.ts";
+import type { PluginLocation } from "../ground/instance.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
-import { isInside } from "../sandbox/folder-scan.ts";
-import type { PluginLocation } from "./plugin-location.ts";
 
 /** Reads `plugin.yaml` and checks what its schema cannot. */
 

@@ -1,7 +1,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ifThere, missing } from "../../support/files.ts";
-import type { PluginLocation } from "./plugin-location.ts";
+import type { PluginLocation } from "../ground/instance.ts";
 
 /**
  * The plugins on disk: every folder, or link to one, in the plugins folder (docs/contract/host.md). Names that start

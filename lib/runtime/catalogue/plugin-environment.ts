@@ -3,8 +3,8 @@ import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import { ifThere } from "../../support/files.ts";
+import type { PluginLocation } from "../ground/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
-import type { PluginLocation } from "./plugin-location.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,10 +1,9 @@
 import { DEFAULT_RATE_LIMIT, type Descriptor } from "../../contract/files/descriptor.ts";
 import type { PluginState, PluginStatus } from "../../contract/surfaces/runtime.ts";
-import { RateLimit } from "../calls/rate-limit.ts";
+import { type PluginInstance, type PluginLocation } from "../ground/instance.ts";
+import { RateLimit } from "../ground/rate-limit.ts";
 import type { RuntimeFault } from "../guest/fault.ts";
-import type { PluginInstance } from "../lifecycle/instance.ts";
 import { ModuleLoader } from "../trusted/module-loader.ts";
-import { type PluginLocation, releaseOf } from "./plugin-location.ts";
 
 export type Retry = Descriptor["runtime"]["retry"];
 
@@ -75,3 +74,7 @@ export class PluginSlot {
     };
   }
 }
+
+/** Returns the release that a plugin stands in: none where no agent has deployed it. */
+const releaseOf = ({ folder }: PluginLocation): string | undefined =>
+  /\/\.sealift\/releases\/[^/]+\/([^/]+)\/plugins\/[^/]+$/.exec(folder)?.[1];

@@ -1,17 +1,20 @@
 import { instancesOf, type Integration } from "../../contract/files/integration.ts";
-import type { PermissionModel } from "../audit.ts";
+import type { InstanceOptions, PermissionModel, PluginInstance } from "../ground/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { accessOf } from "../network/access.ts";
+import type { TokenVerifier } from "../router/bearer-token.ts";
 import type { Inspect } from "../sandbox/launch.ts";
 import type { MemorySampler } from "../sandbox/memory-sampler.ts";
 import type { Reaper } from "../sandbox/reaper.ts";
 import { SandboxInstance } from "../sandbox/sandbox-instance.ts";
-import type { TokenVerifier } from "../trusted/bearer-token.ts";
+import type { ModuleLoader } from "../trusted/module-loader.ts";
 import { TrustedInstance } from "../trusted/trusted-instance.ts";
 import type { ControlGroups } from "../walls/control-group.ts";
 import { type FoundWall, wallPolicyOf } from "../walls/find-wall.ts";
 import type { Watchdog } from "../watchdog/watchdog.ts";
-import type { InstanceFactory } from "./instance.ts";
+
+/** Makes an instance of the mode that the descriptor names. @throws RuntimeFault with the reason that it cannot run */
+export type InstanceFactory = (options: InstanceOptions, loader: ModuleLoader) => Promise<PluginInstance>;
 
 /** The parts that the instances of one runtime share. */
 export interface FactoryOptions {

@@ -2,7 +2,7 @@ import { type LookupAddress, type LookupAllOptions, type LookupOptions } from "n
 import { lookup as lookupAddresses } from "node:dns/promises";
 import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
-import { RateLimit } from "../calls/rate-limit.ts";
+import { RateLimit } from "../ground/rate-limit.ts";
 import { allows, isGrantedAddress, type NameRules } from "./access.ts";
 import { addressList, isListed, isPublic } from "./addresses.ts";
 

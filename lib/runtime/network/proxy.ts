@@ -14,8 +14,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { SandboxUser } from "../ground/user.ts";
 import { messageOf } from "../guest/fault.ts";
-import type { SandboxUser } from "../sandbox/folder-scan.ts";
 import { Denied, type Destinations } from "./destinations.ts";
 
 /**

@@ -2,12 +2,11 @@ import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
 import { traceRequests } from "../../support/tracing/http-server.ts";
+import { answerClientError, answerErrors, asFault, nextRequestId, sendFault } from "../router/error-answer.ts";
 import { DOCS_POLICY, docsPage } from "./docs-page.ts";
-import { answerClientError, answerErrors, asFault, sendFault } from "./error-answer.ts";
 import { addIpcRoutes, type IpcOptions } from "./ipc.ts";
 import { pluginKeyCheck } from "./plugin-key.ts";
 import { addPluginRoutes } from "./plugin-routes.ts";
-import { nextRequestId } from "./request-id.ts";
 
 export interface AppOptions extends Omit<IpcOptions, "checkKey"> {
   logger: Logger;

@@ -16,8 +16,8 @@ import { type Calls, RateFault } from "../calls/calls.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Lifecycle } from "../lifecycle/lifecycle.ts";
+import { asFault, sendFault } from "../router/error-answer.ts";
 import { payloadOf, readCallBodies } from "./call-body.ts";
-import { asFault, sendFault } from "./error-answer.ts";
 import { callAnswerer } from "./ipc-answer.ts";
 import { openApi } from "./openapi.ts";
 

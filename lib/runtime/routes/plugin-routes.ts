@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
-import { sendFault } from "./error-answer.ts";
+import { sendFault } from "../router/error-answer.ts";
 
 /**
  * The one wildcard route that hands requests to the routers of trusted plugins. It runs before the body is read,

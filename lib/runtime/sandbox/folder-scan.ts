@@ -1,20 +1,14 @@
 import type { Stats } from "node:fs";
 import { lstat, opendir, realpath, stat } from "node:fs/promises";
-import { dirname, join, sep } from "node:path";
+import { dirname, join } from "node:path";
+import { isInside } from "../../support/files.ts";
+import type { SandboxUser } from "../ground/user.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 
 /**
  * Checks a folder before a sandbox may read it. Node's permission model follows links: one that leads out of a granted
  * folder opens what it leads to.
  */
-
-/** The user and group that a sandbox runs as. */
-export interface SandboxUser {
-  uid: number;
-  gid: number;
-}
-
-export const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(folder + sep);
 
 const READ = 4;
 const EXECUTE = 1;

@@ -1,7 +1,7 @@
-import type { PermissionModel } from "../audit.ts";
+import type { PermissionModel } from "../ground/instance.ts";
+import type { SandboxUser } from "../ground/user.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Enclosed, Program, View, Wall } from "../walls/wall.ts";
-import type { SandboxUser } from "./folder-scan.ts";
 import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";
 
 /** The start of a sandbox's process, with the Node flags and the wall that shut it in. */

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import { traceparentOf } from "../../support/tracing/trace-context.ts";
+import type { CallFacts } from "../ground/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { cleanJson } from "../guest/json.ts";
-import type { CallFacts } from "../lifecycle/instance.ts";
 import type { Channel } from "./channel.ts";
 import { MAX_ID_CHARACTERS, text } from "./frame-fields.ts";
 

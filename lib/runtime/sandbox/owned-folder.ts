@@ -1,6 +1,6 @@
 import { closeSync, constants, fchownSync, fstatSync, lstatSync, opendirSync, openSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SandboxUser } from "./folder-scan.ts";
+import type { SandboxUser } from "../ground/user.ts";
 
 /** Entries after which the event loop turns. */
 const BATCH = 200;

@@ -1,8 +1,8 @@
+import type { CallFacts } from "../ground/instance.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { parseJson, serialiseResult } from "../guest/json.ts";
 import type { PluginPort } from "../guest/plugin-port.ts";
-import type { CallFacts } from "../lifecycle/instance.ts";
 import type { Channel } from "./channel.ts";
 import { text } from "./frame-fields.ts";
 import type { OpenCalls } from "./open-calls.ts";

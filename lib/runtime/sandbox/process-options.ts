@@ -1,10 +1,9 @@
-import type { Use } from "../audit.ts";
+import type { CallFacts, Use } from "../ground/instance.ts";
+import type { SandboxUser } from "../ground/user.ts";
 import type { InitFrame } from "../guest/bootstrap.ts";
 import type { PluginLog, PluginPort } from "../guest/plugin-port.ts";
-import type { CallFacts } from "../lifecycle/instance.ts";
 import type { ControlGroups, GroupBounds } from "../walls/control-group.ts";
 import type { Enclosed, Program } from "../walls/wall.ts";
-import type { SandboxUser } from "./folder-scan.ts";
 import type { MemorySampler } from "./memory-sampler.ts";
 import type { Reaper } from "./reaper.ts";
 import type { SandboxProcess } from "./sandbox-process.ts";

@@ -1,8 +1,8 @@
+import type { RouteFacts } from "../ground/instance.ts";
 import type { ActionFacts } from "../guest/definition.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { parseJson } from "../guest/json.ts";
-import type { RouteFacts } from "../lifecycle/instance.ts";
 
 const MAX_ACTIONS = 10_000;
 const MAX_ROUTES = 1000;

@@ -1,10 +1,10 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
+import type { CallFacts } from "../ground/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { ROUTE_CHUNK_BYTES, ROUTE_WINDOW_BYTES } from "../guest/route-reply.ts";
-import type { CallFacts } from "../lifecycle/instance.ts";
 import type { Channel } from "./channel.ts";
 import type { CallLimits, ExchangeControl, OpenCalls, OpenExchange } from "./open-calls.ts";
 import { headersForPlugin, headersOfPlugin, statusOfPlugin } from "./route-headers.ts";

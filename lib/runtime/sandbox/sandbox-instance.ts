@@ -2,30 +2,30 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { HealthReport } from "../../sdk/definition.ts";
 import { traceOf } from "../../support/tracing/http-server.ts";
-import type { GuestFacts } from "../guest/context.ts";
-import type { RuntimeFault } from "../guest/fault.ts";
 import type {
   CallFacts,
   InstanceDescription,
   InstanceOptions,
   PluginInstance,
   RouteFacts,
-} from "../lifecycle/instance.ts";
-import { openProxy } from "../network/open-proxy.ts";
+} from "../ground/instance.ts";
+import { LogBudget } from "../ground/log-budget.ts";
+import { sandboxUser } from "../ground/user.ts";
+import type { GuestFacts } from "../guest/context.ts";
+import type { RuntimeFault } from "../guest/fault.ts";
 import type { NetworkProxy } from "../network/proxy.ts";
-import { LogBudget } from "../observability/log-budget.ts";
-import { createPluginRouter, type PluginRouter } from "../trusted/plugin-router.ts";
+import { createPluginRouter, type PluginRouter } from "../router/plugin-router.ts";
 import type { View } from "../walls/wall.ts";
 import { DiskLimit } from "./disk-limit.ts";
 import { sandboxLaunch } from "./launch.ts";
 import type { CallLimits } from "./open-calls.ts";
+import { openProxy } from "./open-proxy.ts";
 import type { ProcessOptions } from "./process-options.ts";
 import { RestartPolicy } from "./restart-policy.ts";
 import { RouteExchange } from "./route-exchange.ts";
 import { SandboxProcess } from "./sandbox-process.ts";
 import { leastBusy, SandboxSeat, whenServing } from "./sandbox-seat.ts";
-import type { SandboxSetting } from "./sandbox-setting.ts";
-import { heldBy, sandboxUser } from "./sandbox-user.ts";
+import { heldBy, type SandboxSetting } from "./sandbox-setting.ts";
 import { prepareWorkspace, type Workspace } from "./workspace.ts";
 
 const MEGABYTE = 1024 * 1024;

@@ -1,8 +1,10 @@
 import type { Integration } from "../../contract/files/integration.ts";
-import type { PermissionModel } from "../audit.ts";
+import type { PermissionModel } from "../ground/instance.ts";
+import { sandboxUser } from "../ground/user.ts";
 import type { NetworkAccess } from "../network/access.ts";
-import type { TokenVerifier } from "../trusted/bearer-token.ts";
+import type { TokenVerifier } from "../router/bearer-token.ts";
 import type { ControlGroups } from "../walls/control-group.ts";
+import { boundsOf } from "../walls/find-groups.ts";
 import type { Wall } from "../walls/wall.ts";
 import type { Inspect } from "./launch.ts";
 import type { MemorySampler } from "./memory-sampler.ts";
@@ -29,4 +31,15 @@ export interface SandboxSetting {
   /** `/plugin`. */
   prefix: string;
   bodyLimit: number;
+}
+
+/** Names what keeps a sandbox in, for status. */
+export function heldBy({ limits, permissionModel, wall, groups }: SandboxSetting): string[] {
+  const user = sandboxUser(limits);
+  return [
+    ...(permissionModel === "enforced" ? ["node"] : []),
+    ...(user ? [`uid ${user.uid}`] : []),
+    ...(wall ? [wall.name] : []),
+    ...(groups ? [`cgroup (${boundsOf(groups.controllers)})`] : []),
+  ];
 }

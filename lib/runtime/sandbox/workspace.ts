@@ -1,10 +1,12 @@
 import { mkdir, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
-import type { PluginLocation } from "../catalogue/plugin-location.ts";
+import { isInside } from "../../support/files.ts";
+import type { PluginLocation } from "../ground/instance.ts";
+import { type SandboxUser } from "../ground/user.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { checkDiskLimit } from "./disk-limit.ts";
-import { checkFolder, checkReachable, isInside, type SandboxUser } from "./folder-scan.ts";
+import { checkFolder, checkReachable } from "./folder-scan.ts";
 import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";
 import { giveFolder } from "./owned-folder.ts";
 

@@ -1,8 +1,8 @@
 import { realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { isInside } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
-import { isInside } from "../sandbox/folder-scan.ts";
 import { ModuleLoader } from "../trusted/module-loader.ts";
 import type { Service } from "./service.ts";
 

@@ -7,16 +7,16 @@ import type { HealthReport } from "../../sdk/definition.ts";
 import { traceOf } from "../../support/tracing/http-server.ts";
 import { traceparentOf } from "../../support/tracing/trace-context.ts";
 import { settledWithin, within } from "../../support/within.ts";
+import type { CallFacts, InstanceDescription, InstanceOptions, PluginInstance } from "../ground/instance.ts";
 import { type CallScope, ContextFactory } from "../guest/context.ts";
 import { askHealth, type LoadedPlugin, type PluginAction, readPlugin } from "../guest/definition.ts";
 import { faultOfAction, RuntimeFault } from "../guest/fault.ts";
 import { serialiseResult } from "../guest/json.ts";
 import { describeLoadError } from "../guest/syntax-error.ts";
-import type { CallFacts, InstanceDescription, InstanceOptions, PluginInstance } from "../lifecycle/instance.ts";
+import type { TokenVerifier } from "../router/bearer-token.ts";
+import { createPluginRouter, type PluginRouter, type ServedRoute } from "../router/plugin-router.ts";
 import type { Guard } from "../watchdog/watchdog.ts";
-import type { TokenVerifier } from "./bearer-token.ts";
 import type { ModuleLoader } from "./module-loader.ts";
-import { createPluginRouter, type PluginRouter, type ServedRoute } from "./plugin-router.ts";
 
 /** The parts that all trusted plugins of a runtime share. */
 export interface TrustedSetting {

@@ -2,11 +2,9 @@ import type { ChildProcess } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { Integration } from "../../contract/files/integration.ts";
-import type { Logger } from "../../support/logging.ts";
 import { settledWithin } from "../../support/within.ts";
+import type { SandboxUser } from "../ground/user.ts";
 import { messageOf } from "../guest/fault.ts";
-import { DISK_IS_SAMPLED } from "../sandbox/disk-limit.ts";
-import type { SandboxUser } from "../sandbox/folder-scan.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { LandlockWall } from "./landlock.ts";
 import { spawnEnclosed } from "./spawn.ts";
@@ -26,34 +24,6 @@ const TRIAL_MS = 10_000;
 /** Returns the policy of the configuration; without one, production requires a wall. */
 export const wallPolicyOf = ({ app, plugins }: Integration): WallPolicy =>
   plugins.sandbox.wall ?? (app.env === "production" ? "required" : "preferred");
-
-/**
- * Finds the wall that a configuration asks for, and says in the log what holds sandboxed plugins.
- * @param options `waived`: why this runtime builds none, whatever its configuration asks for; `quiet`: for a process
- *   that does other work too, whose person need not hear of a host without a wall
- */
-export async function chooseWall(
-  settings: Integration,
-  user: SandboxUser | undefined,
-  logger: Logger,
-  { waived, quiet }: { waived: string | undefined; quiet: boolean },
-): Promise<FoundWall> {
-  if (waived !== undefined) return { wall: undefined, reason: waived, waived: true };
-  const policy = wallPolicyOf(settings);
-  const off = { wall: undefined, reason: "plugins.sandbox.wall is off" };
-  const found: FoundWall = policy === "off" ? off : await findWall(user);
-  const own = user ? `Node's permission model, user ${user.uid}` : "Node's permission model";
-  if (found.wall)
-    logger.info(
-      `sandboxed plugins are held by ${own} and ${found.wall.name}: ${found.wall.parts.join(", ")}; ${DISK_IS_SAMPLED}`,
-    );
-  else if (policy === "required") logger.error(`sandboxed plugins do not load: ${found.reason}`);
-  else
-    logger[quiet ? "debug" : "warn"](
-      `sandboxed plugins are held by ${own}, without a second wall: ${found.reason}; ${DISK_IS_SAMPLED}`,
-    );
-  return found;
-}
 
 function findProgram(name: string, path: string): string | undefined {
   return path

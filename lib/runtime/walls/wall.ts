@@ -1,4 +1,4 @@
-import type { SandboxUser } from "../sandbox/folder-scan.ts";
+import type { SandboxUser } from "../ground/user.ts";
 import type { GroupLimits } from "./control-group.ts";
 
 /** A wall that the operating system puts around a sandboxed process, beside Node's own permission model. */

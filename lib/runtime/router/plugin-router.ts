@@ -3,9 +3,8 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest, 
 import type { Logger } from "../../support/logging.ts";
 import type { LoadedPlugin } from "../guest/definition.ts";
 import { RuntimeFault } from "../guest/fault.ts";
-import { answerErrors } from "../routes/error-answer.ts";
-import { nextRequestId } from "../routes/request-id.ts";
 import { type Claims, missingPermissions, type TokenVerifier } from "./bearer-token.ts";
+import { answerErrors, nextRequestId } from "./error-answer.ts";
 
 /**
  * The HTTP routes of one generation of a plugin: a Fastify instance of its own, because Fastify takes no routes

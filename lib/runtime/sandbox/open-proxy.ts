@@ -1,11 +1,11 @@
 import { setGlobalProxyFromEnv } from "node:http";
-import { RateLimit } from "../calls/rate-limit.ts";
+import type { InstanceOptions } from "../ground/instance.ts";
+import { RateLimit } from "../ground/rate-limit.ts";
+import { sandboxUser } from "../ground/user.ts";
 import { RuntimeFault } from "../guest/fault.ts";
-import type { InstanceOptions } from "../lifecycle/instance.ts";
-import type { SandboxSetting } from "../sandbox/sandbox-setting.ts";
-import { sandboxUser } from "../sandbox/sandbox-user.ts";
-import { Destinations } from "./destinations.ts";
-import { NetworkProxy } from "./proxy.ts";
+import { Destinations } from "../network/destinations.ts";
+import { NetworkProxy } from "../network/proxy.ts";
+import type { SandboxSetting } from "./sandbox-setting.ts";
 
 /** Refusals that are logged; all are counted. */
 const LOGGED = { calls: 20, period_seconds: 60 };

@@ -1,3 +1,5 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
@@ -55,4 +57,14 @@ export function answerErrors(app: FastifyInstance): void {
   app.setNotFoundHandler((request, reply) => {
     return sendFault(reply, new RuntimeFault("not_found", `There is no route ${request.method} ${request.url}.`));
   });
+}
+
+const START = randomBytes(6).toString("base64url");
+let last = 0;
+
+/** A caller's own X-Request-Id when it is a plain word, else one of ours: unique, and cheap to make. */
+export function nextRequestId(request: Pick<IncomingMessage, "headers">): string {
+  const given = request.headers["x-request-id"];
+  if (typeof given === "string" && /^[A-Za-z0-9._:-]{1,128}$/.test(given)) return given;
+  return `${START}-${(++last).toString(36)}`;
 }

@@ -4,11 +4,8 @@ import type { ExecutionMode, PluginStatus, RuntimeCode } from "../../contract/su
 import type { HealthReport } from "../../sdk/definition.ts";
 import type { Logger } from "../../support/logging.ts";
 import type { TraceContext } from "../../support/tracing/trace-context.ts";
-import type { Use } from "../audit.ts";
-import type { PluginLocation } from "../catalogue/plugin-location.ts";
 import type { ActionFacts } from "../guest/definition.ts";
 import type { PluginPort } from "../guest/plugin-port.ts";
-import type { ModuleLoader } from "../trusted/module-loader.ts";
 
 /**
  * One generation of a plugin in memory, whichever way it runs. The lifecycle swaps instances; callers see only this.
@@ -89,5 +86,32 @@ export interface InstanceObserver {
   failed(code: RuntimeCode, message: string): void;
 }
 
-/** Makes an instance of the mode that the descriptor names. @throws RuntimeFault with the reason that it cannot run */
-export type InstanceFactory = (options: InstanceOptions, loader: ModuleLoader) => Promise<PluginInstance>;
+/** The place of a plugin on this host. */
+export interface PluginLocation {
+  /** The folder's name under the plugins folder: the id that it was deployed under. */
+  id: string;
+  /** The plugins folder's own path to it, a link where the agent deployed it. */
+  path: string;
+  /** Its real path: the release. */
+  folder: string;
+  /** The real path of the host's store for its data, which `data/` of every release links to; absent without one. */
+  hostData: string | undefined;
+}
+
+/** One thing that a plugin did and that a permission, a grant or the sandbox decides about. */
+export type Use =
+  /** A service, an event or another plugin: `permissions` of the descriptor. */
+  | { what: "service"; target: string; action: string }
+  /** A server that it spoke HTTP with, as `host:port`: `network`. */
+  | { what: "host"; host: string }
+  /** A use that Node's permission model would have refused, in its own words. */
+  | { what: "node"; permission: string; resource: string };
+
+/** Hears of every use. Where there is one, nothing is refused by permissions. */
+export type Auditor = (plugin: string, use: Use) => void;
+
+/**
+ * Node's permission model in the sandboxes of a runtime: `audited` lets a plugin do what it would refuse, and tells;
+ * `absent` is for tests, which see by it that the wall holds alone.
+ */
+export type PermissionModel = "enforced" | "audited" | "absent";

@@ -1,12 +1,12 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { INTEGRATION_FILE } from "../../contract/files/manifest.ts";
-import { readConfiguration } from "../configuration.ts";
-import { messageOf } from "../guest/fault.ts";
-import { DISK_IS_SAMPLED } from "../sandbox/disk-limit.ts";
-import { sandboxUser } from "../sandbox/sandbox-user.ts";
-import { examineGroups } from "./find-groups.ts";
-import { findWall, wallPolicyOf } from "./find-wall.ts";
+import { INTEGRATION_FILE } from "../contract/files/manifest.ts";
+import { readConfiguration } from "./configuration.ts";
+import { sandboxUser } from "./ground/user.ts";
+import { messageOf } from "./guest/fault.ts";
+import { DISK_IS_SAMPLED } from "./sandbox/disk-limit.ts";
+import { examineGroups } from "./walls/find-groups.ts";
+import { findWall, wallPolicyOf } from "./walls/find-wall.ts";
 
 export interface WallFinding {
   status: "ok" | "warning" | "failed";
