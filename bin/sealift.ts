@@ -5,10 +5,11 @@ const loadsPlugins = /^(?:runtime|plugin)/.test(process.argv[2] ?? "");
 
 launch(
   async () => {
-    if (process.argv[2] === "__complete") {
-      // A shell waits for this one: it loads no commands, and leaves what a hub answers too late.
-      const { answerShell } = await import("../commands/shell/completion/candidates.ts");
-      await answerShell(process.argv.slice(3)).catch(() => undefined);
+    const [, , word, spec = "", ...words] = process.argv;
+    if (word === "__complete" || word === "__complete-later") {
+      // A shell waits for the first one: it loads no commands, and leaves a late hub to the second one.
+      const { answerShell, askLater } = await import("../commands/shell/completion/candidates.ts");
+      await (word === "__complete" ? answerShell : askLater)(spec, words).catch(() => undefined);
       process.exit(0);
     }
     const [{ runProgram }, { COMMANDS }] = await Promise.all([

@@ -1,12 +1,15 @@
 import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
+import { readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t, { type Test } from "tap";
+import { answerFile, isFirstToAsk, keepAnswer, readAnswer } from "../../commands/shell/completion/answers.ts";
 import { candidates } from "../../commands/shell/completion/candidates.ts";
 import { specOf } from "../../commands/shell/completion/question.ts";
 import { factsOf } from "../../commands/shell/facts.ts";
@@ -177,12 +180,12 @@ t.test("what a hub and this host know is offered, from memory for a minute, and 
   const limit = new AbortController();
   t.teardown(() => limit.abort());
   const patiently = () => sleep(10_000, undefined, { signal: limit.signal }).catch(() => {});
-  const ask = (line: string, deadline = patiently): Promise<string[]> => {
+  const ask = async (line: string, deadline = patiently): Promise<string[]> => {
     const [command, ...words] = line.split(" ");
     const { options, positionals, paths } = facts.find((each) =>
       each.paths.some((path) => path.join("-") === command),
     )!;
-    return candidates(specOf({ options, positionals, paths }), words, deadline);
+    return (await candidates(specOf({ options, positionals, paths }), words, { deadline })).found;
   };
   t.strictSame(await ask("context-use "), ["here", "silent", "there"]);
   t.strictSame(await ask("fleet-wait --context t"), ["there"]);
@@ -201,6 +204,58 @@ t.test("what a hub and this host know is offered, from memory for a minute, and 
   const now = performance.now();
   t.strictSame(await ask("grant-list --context silent ", () => sleep(50)), [], "a hub that says nothing in time");
   t.ok(performance.now() - now < 2000);
+});
+
+t.test("an answer that comes late is there at the next Tab, and stands in for a hub that is away", async (t) => {
+  const folder = temporaryFolder(t);
+  let delay = 1000;
+  let requests = 0;
+  const hub = createHttpServer((_request, response) => {
+    requests += 1;
+    const project = { id: "plg_0", kind: "plugin", slug: "tides", name: "Tides", created_at: "2026-01-01T00:00:00Z" };
+    const page = { items: [{ ...project, latest_version: null }], next: null };
+    setTimeout(() => response.setHeader("content-type", "application/json").end(JSON.stringify(page)), delay).unref();
+  }).listen(0, "127.0.0.1");
+  t.teardown(() => hub.close());
+  await once(hub, "listening");
+  const env = {
+    ...environment,
+    ...{ XDG_CACHE_HOME: join(folder, "cache"), XDG_CONFIG_HOME: join(folder, "config") },
+    ...{ SEALIFT_HUB_URL: `http://127.0.0.1:${(hub.address() as AddressInfo).port}`, SEALIFT_API_KEY: "k" },
+  };
+  const tab = async () => lines((await run(process.execPath, [PROGRAM, "__complete", "slugs", ""], { env })).stdout);
+  const answers = join(folder, "cache/sealift/completion");
+  const kept = async () => (await readdir(answers).catch(() => [])).filter((name) => name.endsWith(".json"));
+  t.strictSame(await tab(), [], "nobody waits for a second");
+  while ((await kept()).length === 0) await sleep(50);
+  t.strictSame(await tab(), ["tides"]);
+  const [name] = await kept();
+  t.equal((await stat(answers)).mode & 0o777, 0o700);
+  t.equal((await stat(join(answers, name!))).mode & 0o777, 0o600);
+
+  const written = JSON.parse(await readFile(join(answers, name!), "utf8")) as { at: number };
+  const aged = (ms: number) => writeFile(join(answers, name!), JSON.stringify({ ...written, at: Date.now() - ms }));
+  delay = 60_000;
+  await aged(120_000);
+  t.strictSame(await tab(), ["tides"], "a hub that is late again");
+  await aged(3_600_000);
+  t.strictSame(await tab(), [], "of long ago");
+  t.ok(requests < 10);
+});
+
+t.test("answers of hubs are few, and old ones are removed", async (t) => {
+  const folder = temporaryFolder(t);
+  t.intercept(process, "env", { value: { ...process.env, XDG_CACHE_HOME: folder } });
+  const old = answerFile(["old"]);
+  await keepAnswer(old, ["a"]);
+  await utimes(old, 0, 0);
+  for (let count = 0; count < 80; count += 1) await keepAnswer(answerFile([count]), ["a"]);
+  const names = await readdir(dirname(old));
+  t.ok(names.length <= 65);
+  t.notOk(names.includes(basename(old)));
+  t.strictSame(await readAnswer(answerFile([79])), { words: ["a"], isFresh: true });
+  t.ok(await isFirstToAsk(old));
+  t.notOk(await isFirstToAsk(old), "one process goes on with a question");
 });
 
 t.test("a shell that nobody knows is refused", async (t) => {

@@ -1,16 +1,13 @@
-import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HubConnection } from "../../../lib/client/hub-connection.ts";
 import type { TargetName } from "../../../lib/contract/target.ts";
+import { answerFile, isFirstToAsk, keepAnswer, readAnswer } from "./answers.ts";
 import { type Kind, type Question, questionOf } from "./question.ts";
 
 /** Milliseconds from the start of the program after which nothing more is awaited; its end takes a few more. */
 const DEADLINE_MS = 180;
-/** Answers of a hub are used again for this time. */
-const FRESH_MS = 60_000;
+/** Milliseconds that the hub has when nobody waits any more, so that the next Tab finds its answer. */
+const LATER_MS = 10_000;
 /** Nobody reads more than these, and a hub may have thousands. */
 const MOST = 500;
 
@@ -18,41 +15,47 @@ type Add = (word: string) => void;
 
 /**
  * Answers a shell: prints the words that may stand in place of the last one, a line each, as far as they are known in
- * time. Whatever goes wrong, nothing is said.
+ * time. Whatever goes wrong, nothing is said. A process of its own goes on waiting for a late hub.
  */
-export async function answerShell([spec = "", ...words]: readonly string[]): Promise<void> {
-  const found = await candidates(spec, words, () => sleep(Math.max(0, DEADLINE_MS - performance.now())));
+export async function answerShell(spec: string, words: readonly string[]): Promise<void> {
+  const deadline = () => sleep(Math.max(0, DEADLINE_MS - performance.now()));
+  const { found, isLate } = await candidates(spec, words, { deadline });
   const { writeSync } = await import("node:fs");
   if (found.length > 0) writeSync(1, found.map((word) => `${word}\n`).join(""));
+  if (!isLate) return;
+  const { spawn } = await import("node:child_process");
+  const again = [...process.execArgv, process.argv[1]!, "__complete-later", spec, ...words];
+  spawn(process.execPath, again, { detached: true, stdio: "ignore" }).on("error", () => {});
+}
+
+/** Has the hub's answer kept for the next Tab, unless another process does. */
+export async function askLater(spec: string, words: readonly string[]): Promise<void> {
+  await candidates(spec, words, { deadline: () => sleep(LATER_MS), isLater: true });
 }
 
 /**
  * The words that may stand in place of the last one.
  *
  * @param spec as the completion script has it
- * @param deadline a hub is awaited until then, and what is on this host for as long as it takes
+ * @param when.deadline a hub is awaited until then, and what is on this host for as long as it takes
+ * @param when.isLater whether the hub is asked only if no other process asks it the same
+ * @returns the words, and whether the hub did not answer in time
  */
 export async function candidates(
   spec: string,
   words: readonly string[],
-  deadline: () => Promise<unknown>,
-): Promise<string[]> {
+  { deadline, isLater = false }: { deadline: () => Promise<unknown>; isLater?: boolean },
+): Promise<{ found: string[]; isLate: boolean }> {
   const question = questionOf(spec, words);
-  if (question === undefined) return [];
+  if (question === undefined) return { found: [], isLate: false };
   const found = new Set<string>();
   // A word with white space or control characters would be several to a shell.
   const add = (word: string): void => {
     if (found.size < MOST && word.startsWith(question.start) && /^[\x21-\x7e]+$/.test(word)) found.add(word);
   };
-  const ended = new AbortController();
-  const late = deadline().finally(() => ended.abort());
-  const asking = (ASKED[question.kind] === undefined ? Promise.resolve() : fromHub(question, ended.signal, add)).catch(
-    () => undefined,
-  );
   await HERE[question.kind]?.(question, add).catch(() => undefined);
-  await Promise.race([asking, late]);
-  ended.abort();
-  return [...found].toSorted();
+  const isLate = await fromHub(question, { add, deadline, isLater }).catch(() => false);
+  return { found: [...found].toSorted(), isLate };
 }
 
 /** Lists of this host. */
@@ -137,33 +140,34 @@ async function meant(hub: HubConnection, { before, hasSlug, options }: Question)
   return targetCalled(hub, hasSlug ? `${options.get("--kind") ?? "plugin"}:${text}` : text);
 }
 
-/** Adds what the hub answers, or has answered within the last minute. */
-async function fromHub(question: Question, signal: AbortSignal, add: Add): Promise<void> {
-  const connection = await hubOf(question.options);
+/** Adds what the hub answers before the deadline, or has answered lately. @returns whether it was late */
+async function fromHub(
+  question: Question,
+  { add, deadline, isLater }: { add: Add; deadline: () => Promise<unknown>; isLater: boolean },
+): Promise<boolean> {
   const { kind, before, options } = question;
-  const asked = [
-    connection.hubUrl,
-    connection.apiKey,
-    kind,
-    before[0],
-    options.get("--project-id"),
-    options.get("--kind"),
-  ];
-  const name = createHash("sha256").update(JSON.stringify(asked)).digest("hex");
-  const file = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sealift/completion", `${name}.json`);
-  const kept = await readFile(file, "utf8").then(
-    (text) => JSON.parse(text) as { at: number; words: string[] },
-    () => undefined,
-  );
-  if (kept !== undefined && Math.abs(Date.now() - kept.at) < FRESH_MS) return kept.words.forEach(add);
+  const list = ASKED[kind];
+  if (list === undefined) return false;
+  const connection = await hubOf(options);
+  const about = [kind, before[0], options.get("--project-id"), options.get("--kind")];
+  const file = answerFile([connection.hubUrl, connection.apiKey, ...about]);
+  const kept = await readAnswer(file);
   const words = new Set<string>();
-  const both = (word: string): void => {
-    if (words.size < MOST) words.add(word);
-    add(word);
+  const ask = (): Promise<"answered" | "failed" | "late"> => {
+    const ended = new AbortController();
+    const take: Add = (word) => void (words.size < MOST && words.add(word));
+    const asking = list({ ...connection, signal: ended.signal }, question, take).then(
+      () => "answered" as const,
+      () => "failed" as const,
+    );
+    return Promise.race([asking, deadline().then(() => "late" as const)]).finally(() => ended.abort());
   };
-  await ASKED[kind]!({ ...connection, signal }, question, both);
-  const { writeUserFile } = await import("../../../lib/options/user-file.ts");
-  await writeUserFile(file, { at: Date.now(), words: [...words] });
+  const mayAsk = kept?.isFresh !== true && (!isLater || (await isFirstToAsk(file)));
+  const outcome = mayAsk ? await ask() : "failed";
+  if (outcome === "answered") await keepAnswer(file, words);
+  else kept?.words.forEach((word) => words.add(word));
+  words.forEach(add);
+  return outcome === "late";
 }
 
 /** The hub that the command will ask: by its flags, the environment, or a context. @throws UsageError */
@@ -185,5 +189,5 @@ async function hubOf(options: ReadonlyMap<string, string>): Promise<HubConnectio
   const { hubUrl, apiKey, caFile } = await resolveOptions({ ...connection, ...network }, layers);
   const { prepareNetwork } = await import("../network.ts");
   prepareNetwork({ caFile, usesTls: !hubUrl.startsWith("http:") });
-  return { hubUrl, apiKey, timeoutMs: FRESH_MS };
+  return { hubUrl, apiKey, timeoutMs: LATER_MS };
 }
