@@ -29,6 +29,16 @@ const rooms = {
  */
 const floors = {
   artifact: [["."], ["thread"], ["tree"], ["signatures"], ["project", "zip"], ["delta"]],
+  hub: [
+    ["ground"],
+    ["records", "blobs"],
+    ["storage"],
+    ["observability"],
+    ["backup", "keys", "http"],
+    ["access", "publications", "upkeep"],
+    ["mounts"],
+    ["."],
+  ],
   runtime: [
     ["guest"],
     ["ground"],

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { KekLocation } from "../../lib/hub/keys/kek-source.ts";
-import type { DatabasePlace, HubStorage } from "../../lib/hub/storage.ts";
+import type { DatabasePlace, HubStorage } from "../../lib/hub/storage/open.ts";
 import type { hubStorage } from "../../lib/options/hub.ts";
 import type { Values } from "../../lib/options/option.ts";
 

@@ -1,14 +1,21 @@
 import fastify, { type FastifyError, type FastifyInstance, type FastifyServerFactory } from "fastify";
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { HEADERS } from "../contract/surfaces/headers.ts";
-import { MOUNTS } from "../contract/surfaces/paths.ts";
+import { type MarketplaceKind, MOUNTS } from "../contract/surfaces/paths.ts";
 import { nameRequest, traceIdOf, traceRequests } from "../support/tracing/http-server.ts";
-import { createAuthentication, refuseAnonymous } from "./access/authentication.ts";
+import {
+  type AuthenticationParts,
+  createAuthentication,
+  type MountOptions,
+  refuseAnonymous,
+} from "./access/authentication.ts";
+import type { ProjectAccessParts } from "./access/project-access.ts";
 import { limitRates } from "./access/rate-limits.ts";
-import type { HubContext } from "./context.ts";
+import type { TargetAccessParts } from "./access/target-access.ts";
+import { HubError } from "./ground/errors.ts";
+import type { Arrivals } from "./http/arrivals.ts";
 import type { Connections } from "./http/connections.ts";
-import type { MountOptions } from "./http/documentation.ts";
 import { answerErrors, onClientError, pathOf, refusalOf, sendError } from "./http/error-answers.ts";
-import { HubError } from "./http/errors.ts";
 import { shedLoad } from "./http/load-shedding.ts";
 import { requestId } from "./http/request-id.ts";
 import { levelOf, logAnswered } from "./http/request-log.ts";
@@ -16,7 +23,7 @@ import type { TlsServers } from "./http/tls.ts";
 import { validatorCompiler } from "./http/validation.ts";
 import { auditLog } from "./mounts/audit.ts";
 import { deltas } from "./mounts/deltas.ts";
-import { deploy } from "./mounts/deploy.ts";
+import { deploy, type DeployParts } from "./mounts/deploy.ts";
 import { deployments } from "./mounts/deployments.ts";
 import { devkeys } from "./mounts/devkeys.ts";
 import { downloads } from "./mounts/downloads.ts";
@@ -29,7 +36,9 @@ import { projectManage } from "./mounts/project-manage.ts";
 import { publish } from "./mounts/publish.ts";
 import { signers } from "./mounts/signers.ts";
 import { signingKey } from "./mounts/signing-key.ts";
-import type { ReadinessCheck } from "./upkeep/readiness.ts";
+import type { ImportParts } from "./publications/import-version.ts";
+import type { SealedParts } from "./publications/signed-bytes.ts";
+import type { ReadinessCheck } from "./storage/readiness.ts";
 import type { Upkeep } from "./upkeep/upkeep.ts";
 
 /** Largest JSON body: a project report names up to 10,000 plugins. */
@@ -39,8 +48,16 @@ const IDLE_TIMEOUT_MS = 120_000;
 
 const requestIdHeader = HEADERS.requestId.toLowerCase();
 
+/** The parts of the hub that its routes work with; each mount names those that it takes. */
+export interface HubParts
+  extends AuthenticationParts, ProjectAccessParts, TargetAccessParts, SealedParts, ImportParts, DeployParts {
+  arrivals: Arrivals;
+}
+
+type Mount<More = unknown> = FastifyPluginAsyncZod<MountOptions<HubParts> & More>;
+
 /** One line per request, and its numbers. */
-function tellRequests(app: FastifyInstance, { logger, metrics }: HubContext): void {
+function tellRequests(app: FastifyInstance, { logger, metrics }: HubParts): void {
   app.addHook("onResponse", (request, reply, done) => {
     const { id, method, url, ip, raw, routeOptions } = request;
     const { statusCode: status, elapsedTime: durationMs } = reply;
@@ -71,7 +88,7 @@ const serversOf =
 
 /** The Fastify app: what all routes share, then the mounts. */
 export async function createApp(
-  hub: HubContext,
+  hub: HubParts,
   {
     publicUrl,
     connections,
@@ -132,22 +149,20 @@ export async function createApp(
   await documentRoutes(app, publicUrl);
 
   refuseAnonymous(app);
-  const options: MountOptions = { hub, authentication: createAuthentication(hub, connections) };
-  await app.register(health, { ...options, connections, upkeep, readiness });
-  for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp]) {
-    for (const mount of [devkeys, projectManage, signers, signingKey, auditLog])
-      await app.register(mount, { ...options, prefix });
-  }
-  for (const mount of [deploy, publish, deltas, downloads])
-    await app.register(mount, { ...options, prefix: MOUNTS.deploy });
+  const options: MountOptions<HubParts> = { hub, authentication: createAuthentication(hub, connections) };
+  await app.register(health, { connections, upkeep, readiness });
+  const keyService: Mount[] = [devkeys, projectManage, signers, signingKey, auditLog];
+  for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp])
+    for (const mount of keyService) await app.register(mount, { ...options, prefix });
+  const deployHub: Mount[] = [deploy, publish, deltas, downloads];
+  for (const mount of deployHub) await app.register(mount, { ...options, prefix: MOUNTS.deploy });
   const kinds = [
     { kind: "plugin", prefix: `${MOUNTS.plugins}/plugins` },
     { kind: "service", prefix: `${MOUNTS.services}/services` },
   ] as const;
+  const market: Mount<{ kind: MarketplaceKind }>[] = [marketplace, marketplacePublish, marketplaceManage];
   for (const { kind, prefix } of kinds) {
-    for (const mount of [marketplace, marketplacePublish, marketplaceManage]) {
-      await app.register(mount, { ...options, kind, prefix });
-    }
+    for (const mount of market) await app.register(mount, { ...options, kind, prefix });
   }
   await app.register(deployments, { ...options, prefix: MOUNTS.deployments });
   openapi(app);

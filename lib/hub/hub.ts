@@ -6,33 +6,32 @@ import { recordSpan } from "../support/tracing/tracing.ts";
 import { DownloadUrls } from "./access/download-urls.ts";
 import { SessionTokens } from "./access/session-tokens.ts";
 import { SharedCounts } from "./access/shared-counts.ts";
-import { createApp } from "./app.ts";
+import { createApp, type HubParts } from "./app.ts";
 import { openBlobs } from "./blobs/open.ts";
-import type { HubContext } from "./context.ts";
 import { Arrivals } from "./http/arrivals.ts";
 import { Connections, mostConnections } from "./http/connections.ts";
 import { drain } from "./http/drain.ts";
 import { TlsServers } from "./http/tls.ts";
 import { WideListener } from "./http/wide-listener.ts";
+import { prepareAdminKey } from "./keys/admin-key.ts";
 import { hubKey } from "./keys/hub-secret.ts";
 import { kekSource } from "./keys/kek-source.ts";
 import { Keyring } from "./keys/keyring.ts";
+import { prepareKeks } from "./keys/prepare-keks.ts";
 import { HubMetrics, listenForMetrics } from "./observability/hub-metrics.ts";
 import { measuredBlobs } from "./observability/measured-blobs.ts";
 import { DEFAULTS, type HubOptions } from "./options.ts";
 import { checkArchive } from "./publications/archive-check.ts";
-import { SourceHosts } from "./publications/import/sources.ts";
+import { SourceHosts } from "./publications/source-hosts.ts";
 import { openDatabase, POSTGRES_DEFAULTS } from "./records/database.ts";
 import { registerKeks } from "./records/keks.ts";
 import { KeyUse } from "./records/key-use.ts";
 import { ReportQueue } from "./records/report-queue.ts";
 import { Sightings } from "./records/sightings.ts";
-import { prepareAdminKey } from "./start/admin-key.ts";
-import { openDataDir } from "./start/data-dir.ts";
-import { prepareKeks } from "./start/keks.ts";
-import { claimStorage, databaseId, refuseForeignStorage } from "./start/ownership.ts";
-import { startClock } from "./upkeep/clock.ts";
-import { ReadinessCheck } from "./upkeep/readiness.ts";
+import { startClock } from "./storage/clock.ts";
+import { openDataDir } from "./storage/data-dir.ts";
+import { claimStorage, databaseId, refuseForeignStorage } from "./storage/ownership.ts";
+import { ReadinessCheck } from "./storage/readiness.ts";
 import { Upkeep } from "./upkeep/upkeep.ts";
 
 export type { HubOptions } from "./options.ts";
@@ -101,7 +100,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const connections = new Connections(
     mostConnections(await descriptors(), options.databasePoolSize ?? POSTGRES_DEFAULTS.poolSize),
   );
-  const context: HubContext = {
+  const context: HubParts = {
     database,
     blobs,
     keyring,
@@ -138,7 +137,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const readiness = new ReadinessCheck(context);
   const metricsListener =
     options.metricsListen &&
-    opened.use(await listenForMetrics(context, { connections, upkeep, readiness, listen: options.metricsListen }));
+    opened.use(
+      await listenForMetrics(metrics, { ...context, connections, upkeep, readiness, listen: options.metricsListen }),
+    );
   const app = await createApp(context, {
     publicUrl: configuredUrl,
     connections,

@@ -6,7 +6,8 @@ import type { ArrivalLimits } from "./http/arrivals.ts";
 import type { TlsFiles } from "./http/tls.ts";
 import type { KekLocation } from "./keys/kek-source.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
-import type { SourceHost } from "./publications/import/sources.ts";
+import type { SourceHost } from "./publications/source-hosts.ts";
+import type { ReportLimits } from "./upkeep/retention.ts";
 
 export interface HubOptions {
   /** Everything the hub keeps, mode 0700: database, blobs, KEK file, `admin.key`. Created when missing. */
@@ -64,16 +65,6 @@ export interface HubOptions {
   metricsListen?: { host: string; port: number };
   /** Hears every database statement; tests count them. */
   onStatement?: (text: string, durationMs: number) => void;
-}
-
-/** Bounds on the deployment reports that are kept of each host. */
-export interface ReportLimits {
-  /** Newest reports, of deployments that succeeded, and as many of others. Default 200. */
-  reportsPerHost: number;
-  /** Milliseconds. Default 180 days. */
-  keepReportsMs: number;
-  /** Milliseconds, for those of deployments that failed. Default a year. */
-  keepFailuresMs: number;
 }
 
 export const DEFAULTS = {

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { createHub } from "../../lib/hub/hub.ts";
-import { openHubDatabase } from "../../lib/hub/storage.ts";
+import { openHubDatabase } from "../../lib/hub/storage/open.ts";
 
 const ROUNDS = 100;
 const FILL_ROWS = 10_000;

@@ -1,10 +1,8 @@
 import type { FastifyRequest } from "fastify";
 import type { AuditAction } from "../../contract/surfaces/keys.ts";
-import type { HubContext } from "../context.ts";
+import type { Principal } from "../ground/principal.ts";
 import { insertAudit } from "../records/audit.ts";
-import type { Transacted } from "../records/port.ts";
-import { inTransaction } from "../records/transaction.ts";
-import type { Principal } from "./principal.ts";
+import { inTransaction, type Records, type Transacted } from "../records/port.ts";
 
 /** A deed for the audit log; never with a secret. */
 export interface Deed {
@@ -18,7 +16,7 @@ export type Witness = (transaction: Transacted, deed: Deed) => Promise<void>;
 
 /** Returns the witness of a request. */
 export function witnessOf(
-  { clock }: Pick<HubContext, "clock">,
+  { clock }: Pick<Records, "clock">,
   { ip: address, id: request_id }: FastifyRequest,
   { owner, keyId }: Principal,
 ): Witness {
@@ -31,7 +29,7 @@ export function witnessOf(
  * nothing.
  */
 export function audited<T>(
-  hub: Pick<HubContext, "clock" | "database">,
+  hub: Pick<Records, "clock" | "database">,
   request: FastifyRequest,
   principal: Principal,
   work: (transaction: Transacted, tell: (deed: Deed) => Promise<void>) => Promise<T>,

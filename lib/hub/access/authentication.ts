@@ -1,46 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { HEADERS } from "../../contract/surfaces/headers.ts";
-import type { HubContext } from "../context.ts";
+import { HubError, keyMissing, keyRejected } from "../ground/errors.ts";
 import { hashOf, shownPrefix } from "../ground/identity.ts";
+import type { Principal } from "../ground/principal.ts";
 import type { Connections } from "../http/connections.ts";
-import { badRequest, HubError, keyMissing, keyRejected } from "../http/errors.ts";
 import { findKey, findSession, type Session } from "../records/access.ts";
-import type { Principal } from "./principal.ts";
-import { FAILURES_OF_ADDRESS, RATE_WINDOW_MS } from "./rate-limits.ts";
-
-const API_KEY = HEADERS.apiKey.toLowerCase();
-/** Longer than anything the hub issues; what is longer need not be hashed. */
-const MAX_CREDENTIAL_CHARACTERS = 512;
-
-declare module "fastify" {
-  interface FastifyRequest {
-    /**
-     * SHA-256 of the credential that the request carries, computed once: rate limit, key and session lookup share it.
-     */
-    credentialHash: string | null;
-  }
-}
-
-const keyOf = (request: FastifyRequest): string | undefined => {
-  const value = request.headers[API_KEY];
-  return typeof value === "string" && value !== "" ? value : undefined;
-};
-
-/** @throws HubError 400 for two headers: Node would take the first, and a proxy before it perhaps the second */
-function bearerOf({ headers, raw }: FastifyRequest): string | undefined {
-  if (headers.authorization === undefined) return undefined;
-  if (raw.headersDistinct.authorization!.length > 1)
-    throw badRequest("The request has more than one Authorization header.");
-  return /^Bearer +(\S+)$/i.exec(headers.authorization)?.[1];
-}
-
-/** The hash of the request's credential, or undefined when it carries none. */
-export function credentialHash(request: FastifyRequest): string | undefined {
-  if (request.credentialHash !== null) return request.credentialHash;
-  const secret = keyOf(request) ?? bearerOf(request);
-  if (secret === undefined || secret.length > MAX_CREDENTIAL_CHARACTERS) return undefined;
-  return (request.credentialHash = hashOf(secret));
-}
+import type { KeyUse } from "../records/key-use.ts";
+import type { Records } from "../records/port.ts";
+import { bearerOf, credentialHash, keyOf, MAX_CREDENTIAL_CHARACTERS } from "./credentials.ts";
+import { FAILURES_OF_ADDRESS, RATE_WINDOW_MS, type RateLimits } from "./rate-limits.ts";
+import type { SessionTokens } from "./session-tokens.ts";
+import type { SharedCounts } from "./shared-counts.ts";
 
 type SecurityRequirement = Record<string, string[]>;
 
@@ -83,8 +52,22 @@ export interface Authentication {
   accepted(request: FastifyRequest, principal?: Principal): void;
 }
 
+/** The parts of the hub that authentication needs. */
+export interface AuthenticationParts extends Records {
+  sessionTokens: SessionTokens;
+  keyUse: KeyUse;
+  rateLimits: RateLimits | undefined;
+  rateCounts: SharedCounts;
+}
+
+/** The options of a mount: the parts of the hub that its routes work with. */
+export interface MountOptions<Parts> {
+  hub: Parts;
+  authentication: Authentication;
+}
+
 /** Limits of failed authentications, and the answer beyond them. */
-function failureLimits({ rateLimits, rateCounts }: HubContext): Authentication["rejected"] {
+function failureLimits({ rateLimits, rateCounts }: AuthenticationParts): Authentication["rejected"] {
   if (rateLimits === undefined) return (_request, error) => error;
   const { failuresPerMinute } = rateLimits;
   return (request, error, secret = keyOf(request) ?? bearerOf(request) ?? "") => {
@@ -107,7 +90,7 @@ function failureLimits({ rateLimits, rateCounts }: HubContext): Authentication["
   };
 }
 
-export function createAuthentication(context: HubContext, connections: Connections): Authentication {
+export function createAuthentication(context: AuthenticationParts, connections: Connections): Authentication {
   const { statements } = context.database;
   const rejected = failureLimits(context);
   const accepted: Authentication["accepted"] = (request, principal) => {

@@ -1,10 +1,12 @@
 import type { FastifyRequest } from "fastify";
+import { forbidden, notFound } from "../ground/errors.ts";
 import { hashOf } from "../ground/identity.ts";
-import type { MountOptions } from "../http/documentation.ts";
-import { forbidden, notFound } from "../http/errors.ts";
+import { requireScope } from "../ground/principal.ts";
+import type { Keyring } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
 import { findAuthorization, readSealedDek } from "../records/artifacts.ts";
-import { requireScope } from "./principal.ts";
+import type { Records } from "../records/port.ts";
+import type { MountOptions } from "./authentication.ts";
 
 /** A deployment credential that is asked for the DEK of the artifact with this signature. */
 export interface DekQuestion {
@@ -20,7 +22,7 @@ export interface DekQuestion {
  *   signature
  */
 export async function authorizeDek(
-  { hub, authentication }: MountOptions,
+  { hub, authentication }: MountOptions<Records & { keyring: Keyring }>,
   request: FastifyRequest,
   { deploymentCredential, artifactSignature }: DekQuestion,
 ): Promise<Buffer> {

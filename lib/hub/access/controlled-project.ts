@@ -1,16 +1,17 @@
 import type { FastifyRequest } from "fastify";
 import type { Scope } from "../../contract/surfaces/keys.ts";
-import type { MountOptions } from "../http/documentation.ts";
-import { notFound } from "../http/errors.ts";
+import { notFound } from "../ground/errors.ts";
+import { controls, type Principal, requireScope } from "../ground/principal.ts";
+import type { Records } from "../records/port.ts";
 import { findProject, type Project } from "../records/projects.ts";
-import { controls, type Principal, requireScope } from "./principal.ts";
+import type { MountOptions } from "./authentication.ts";
 
 /**
  * Returns a function that looks a project, plugin or service up by its id, for a key that may act on it.
  *
  * @throws HubError 401, 403; 404 also for another owner's project
  */
-export function controlledProject({ hub, authentication }: MountOptions) {
+export function controlledProject({ hub, authentication }: MountOptions<Records>) {
   return async (
     request: FastifyRequest,
     id: string,

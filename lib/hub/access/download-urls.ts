@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { paths } from "../../contract/surfaces/paths.ts";
-import { HubError } from "../http/errors.ts";
+import { HubError } from "../ground/errors.ts";
 
 /** The life of a download URL. */
 const DOWNLOAD_LIFETIME_MS = 15 * 60 * 1000;

@@ -1,7 +1,7 @@
 import { type CreateKeyRequest, DEFAULT_SCOPES, type Scope } from "../../contract/surfaces/keys.ts";
-import { forbidden, unprocessable } from "../http/errors.ts";
+import { forbidden, unprocessable } from "../ground/errors.ts";
+import { isAdministrator, may, type Principal } from "../ground/principal.ts";
 import type { NewKey } from "../records/keys.ts";
-import { isAdministrator, may, type Principal } from "./principal.ts";
 
 type GrantableKey = Omit<NewKey, "withCredential">;
 

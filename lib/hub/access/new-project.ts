@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type * as z from "zod";
 import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
+import { unprocessable } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
-import { unprocessable } from "../http/errors.ts";
 import type { Project } from "../records/projects.ts";
 import { detailOf } from "../records/targets.ts";
 

@@ -1,12 +1,15 @@
 import type { FastifyRequest } from "fastify";
 import type { Scope } from "../../contract/surfaces/keys.ts";
+import { forbidden, keyRejected, notFound } from "../ground/errors.ts";
 import { hashOf } from "../ground/identity.ts";
-import type { MountOptions } from "../http/documentation.ts";
-import { forbidden, keyRejected, notFound } from "../http/errors.ts";
+import { controls, isAdministrator, type Principal, requireScope } from "../ground/principal.ts";
+import type { HubMetrics } from "../observability/hub-metrics.ts";
 import { findKey, type Session } from "../records/access.ts";
+import type { Records } from "../records/port.ts";
 import { findOwnership } from "../records/projects.ts";
 import { openSession } from "../records/sessions.ts";
-import { controls, isAdministrator, type Principal, requireScope } from "./principal.ts";
+import type { MountOptions } from "./authentication.ts";
+import type { SessionTokens } from "./session-tokens.ts";
 
 /** Looking at projects of surface B in the caller's name. */
 export interface ProjectAccess {
@@ -27,7 +30,13 @@ export interface ProjectAccess {
   readable(request: FastifyRequest, projectId: string): Promise<void>;
 }
 
-export function projectAccess({ hub, authentication }: MountOptions): ProjectAccess {
+/** The parts of the hub that access to projects needs. */
+export interface ProjectAccessParts extends Records {
+  sessionTokens: SessionTokens;
+  metrics: HubMetrics;
+}
+
+export function projectAccess({ hub, authentication }: MountOptions<ProjectAccessParts>): ProjectAccess {
   const { kysely: db, statements } = hub.database;
 
   /** Only administrators hear that there is no such project: to everyone else it is another's. */

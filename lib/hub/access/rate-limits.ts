@@ -1,7 +1,6 @@
 import rateLimit, { type FastifyRateLimitStoreCtor } from "@fastify/rate-limit";
 import type { FastifyInstance } from "fastify";
-import type { HubContext } from "../context.ts";
-import { credentialHash } from "./authentication.ts";
+import { credentialHash } from "./credentials.ts";
 import type { SharedCounts } from "./shared-counts.ts";
 
 export const RATE_WINDOW_MS = 60_000;
@@ -33,7 +32,10 @@ function storeOf(counts: SharedCounts, max: number): FastifyRateLimitStoreCtor {
 }
 
 /** Limits the requests of each key and of each address. */
-export async function limitRates(app: FastifyInstance, { rateLimits, rateCounts }: HubContext): Promise<void> {
+export async function limitRates(
+  app: FastifyInstance,
+  { rateLimits, rateCounts }: { rateLimits: RateLimits | undefined; rateCounts: SharedCounts },
+): Promise<void> {
   if (rateLimits === undefined || rateLimits.requestsPerMinute === 0) return;
   const silent = { "x-ratelimit-limit": false, "x-ratelimit-remaining": false, "x-ratelimit-reset": false };
   await app.register(rateLimit, {

@@ -2,17 +2,19 @@ import type { FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { Scope } from "../../contract/surfaces/keys.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import type { MountOptions } from "../http/documentation.ts";
-import { forbidden, keyMissing, keyRejected, notFound } from "../http/errors.ts";
+import { forbidden, keyMissing, keyRejected, notFound } from "../ground/errors.ts";
+import { controls, type Principal, requireScope } from "../ground/principal.ts";
+import type { Records } from "../records/port.ts";
 import { loggedTarget } from "../records/reports.ts";
+import type { Sightings } from "../records/sightings.ts";
 import {
   findVisibleTarget,
   findVisibleVersion,
   type Question,
   type VisibleTarget,
 } from "../records/visible-targets.ts";
-import { credentialHash } from "./authentication.ts";
-import { controls, type Principal, requireScope } from "./principal.ts";
+import type { MountOptions } from "./authentication.ts";
+import { credentialHash } from "./credentials.ts";
 
 export const targetParams = z.object({ slug: z.string() });
 export const versionParams = targetParams.extend({ version: z.string() });
@@ -38,7 +40,15 @@ export interface TargetAccess {
   question(request: FastifyRequest, slug: string): Question;
 }
 
-export function targetAccess(kind: MarketplaceKind, { hub, authentication }: MountOptions): TargetAccess {
+/** The parts of the hub that access to plugins and services needs. */
+export interface TargetAccessParts extends Records {
+  sightings: Sightings;
+}
+
+export function targetAccess(
+  kind: MarketplaceKind,
+  { hub, authentication }: MountOptions<TargetAccessParts>,
+): TargetAccess {
   const { statements } = hub.database;
   const carriesKey = (request: FastifyRequest) => request.headers["x-api-key"] !== undefined;
 

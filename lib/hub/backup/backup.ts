@@ -8,7 +8,7 @@ import { totalOfBlobs, versionOfBlob } from "../records/blobs.ts";
 import { blobOf, type CopiedRow, nameOf, openSnapshot, replaceRows } from "../records/copy.ts";
 import { findKeks } from "../records/keks.ts";
 import { SCHEMA_VERSION } from "../records/migrations.ts";
-import { type HubStorage, openHubDatabase, openHubStorage } from "../storage.ts";
+import { type HubStorage, openHubDatabase, openHubStorage } from "../storage/open.ts";
 import { type BlobFault, type CopiedBlobs, copyBlobs, type ExpectedBlob } from "./copy-blobs.ts";
 import { type BackupTrust, type Manifest, readManifest, writeManifest } from "./manifest.ts";
 import { type Omission, Omissions } from "./omissions.ts";

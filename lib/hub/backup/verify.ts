@@ -3,7 +3,7 @@ import type { Blobs } from "../blobs/port.ts";
 import { type BlobVersion, knownBlobs, totalOfBlobs, versionOfBlob } from "../records/blobs.ts";
 import { allRows, blobOf, type CopiedRow } from "../records/copy.ts";
 import { SCHEMA_VERSION } from "../records/migrations.ts";
-import { type HubStorage, openHubStorage } from "../storage.ts";
+import { type HubStorage, openHubStorage } from "../storage/open.ts";
 import { type CopyProgress, recordsOf } from "./backup.ts";
 import { type BlobFault, faultOfBlob } from "./copy-blobs.ts";
 import { type BackupTrust, readManifest } from "./manifest.ts";

@@ -3,7 +3,7 @@ import { type FileHandle, link, mkdir, open, readdir, readFile, rename, rm, utim
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { missing, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
-import { countBuffered } from "../buffer-collection.ts";
+import { countBuffered } from "../ground/buffer-collection.ts";
 import { blobName, isBlobId } from "../ground/identity.ts";
 import { IncomingFolder } from "./incoming-folder.ts";
 import type { BlobEntry, Blobs, ByteRange, IncomingBlob } from "./port.ts";

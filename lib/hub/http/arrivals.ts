@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { LEAST_BYTES_PER_SECOND } from "../../contract/deployment-defaults.ts";
 import { collectGarbage } from "../../support/buffer-pacing.ts";
-import { countBuffered } from "../buffer-collection.ts";
+import { countBuffered } from "../ground/buffer-collection.ts";
+import { HubError } from "../ground/errors.ts";
 import { type Connections, giveUp } from "./connections.ts";
-import { HubError } from "./errors.ts";
 
 /** Bounds of bodies on their way in. */
 export interface ArrivalLimits {

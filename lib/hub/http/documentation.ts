@@ -1,13 +1,5 @@
 import * as z from "zod";
 import { errorBody } from "../../contract/surfaces/keys.ts";
-import type { Authentication } from "../access/authentication.ts";
-import type { HubContext } from "../context.ts";
-
-/** The options that every mount is registered with. */
-export interface MountOptions {
-  hub: HubContext;
-  authentication: Authentication;
-}
 
 const MEANINGS: Record<number, string> = {
   304: "Not changed since the representation that If-None-Match names.",

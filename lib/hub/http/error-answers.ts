@@ -2,10 +2,11 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Code } from "../../contract/codes.ts";
+import type { Logger } from "../../support/logging.ts";
 import { traceIdOf } from "../../support/tracing/http-server.ts";
-import type { HubContext } from "../context.ts";
-import { type StorageTrouble, storageTrouble } from "../storage-error.ts";
-import { HubError } from "./errors.ts";
+import { HubError } from "../ground/errors.ts";
+import { type StorageTrouble, storageTrouble } from "../ground/storage-error.ts";
+import type { HubMetrics } from "../observability/hub-metrics.ts";
 
 const CODE_OF_STATUS: Record<number, Code> = {
   400: "bad_request",
@@ -104,7 +105,10 @@ const refusals = new WeakMap<FastifyRequest, string>();
 export const refusalOf = (request: FastifyRequest): string | undefined => refusals.get(request);
 
 /** The places that hear of errors. */
-type Witnesses = Pick<HubContext, "logger" | "metrics">;
+interface Witnesses {
+  logger: Logger | undefined;
+  metrics: HubMetrics;
+}
 
 /** Sends an error as every route does. */
 export function sendError(

@@ -1,8 +1,8 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
+import { HubError } from "../ground/errors.ts";
 import type { Database } from "../records/port.ts";
-import { HubError } from "./errors.ts";
 
 /**
  * Beyond this wait for a database connection the hub takes on no new work: requests would wait, give up, and come

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import parseRange from "range-parser";
 import { missing } from "../../support/files.ts";
 import type { Blobs, ByteRange } from "../blobs/port.ts";
-import { HubError } from "./errors.ts";
+import { HubError } from "../ground/errors.ts";
 
 /** A representation with a strong validator. */
 export interface Representation {

@@ -9,7 +9,7 @@ import {
   sealedSecrets,
   type SealedTable,
 } from "../records/sealed-rows.ts";
-import { type DatabasePlace, openHubDatabase } from "../storage.ts";
+import { type DatabasePlace, openHubDatabase } from "../storage/open.ts";
 import { type Kek, lockKekFile, newKek, writeKekFile } from "./kek-file.ts";
 import { foreignKeks, type KekLocation, type KekSource, kekSource } from "./kek-source.ts";
 import { dekContext, seal, secretContext, unseal } from "./sealing.ts";

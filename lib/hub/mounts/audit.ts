@@ -2,10 +2,12 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { timestamp } from "../../contract/identifiers.ts";
 import { auditRecord, page } from "../../contract/surfaces/keys.ts";
-import { isAdministrator } from "../access/principal.ts";
-import { errors, type MountOptions, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { forbidden } from "../http/errors.ts";
+import type { MountOptions } from "../access/authentication.ts";
+import { forbidden } from "../ground/errors.ts";
+import { isAdministrator } from "../ground/principal.ts";
+import { errors, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { listAudit } from "../records/audit.ts";
+import type { Records } from "../records/port.ts";
 
 const query = pageQuery.extend({
   since: timestamp.optional(),
@@ -17,7 +19,7 @@ const query = pageQuery.extend({
 const instant = (text: string | undefined) => (text === undefined ? undefined : new Date(text).toISOString());
 
 /** The audit log, for administrators. */
-export const auditLog: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
+export const auditLog: FastifyPluginAsyncZod<MountOptions<Records>> = async (app, { hub, authentication }) => {
   app.get("/audit", {
     schema: {
       tags: ["key service"],

@@ -10,12 +10,16 @@ import {
   indexResult,
 } from "../../contract/surfaces/deploy.ts";
 import { witnessOf } from "../access/audit.ts";
+import type { MountOptions } from "../access/authentication.ts";
+import type { ProjectAccessParts } from "../access/project-access.ts";
 import { projectAccess } from "../access/project-access.ts";
-import { bytes, errors, type MountOptions, security } from "../http/documentation.ts";
-import { notFound } from "../http/errors.ts";
+import { notFound } from "../ground/errors.ts";
+import type { Arrivals } from "../http/arrivals.ts";
+import { bytes, errors, security } from "../http/documentation.ts";
 import { blobBytes, sendBytes } from "../http/ranges.ts";
 import { unvalidated } from "../http/validation.ts";
 import { publishDelta, publishIndex } from "../publications/delta.ts";
+import type { SealedParts } from "../publications/signed-bytes.ts";
 import { findIndex, indexedVersions } from "../records/deltas.ts";
 
 const tags = ["deploy hub"];
@@ -27,7 +31,9 @@ const MAX_BASES = 20;
 /**
  * Deltas between versions of a project, and the sealed indexes that publishers make them from (docs/contract/delta.md).
  */
-export const deltas: FastifyPluginAsyncZod<MountOptions> = async (app, options) => {
+export const deltas: FastifyPluginAsyncZod<
+  MountOptions<ProjectAccessParts & SealedParts & { arrivals: Arrivals }>
+> = async (app, options) => {
   const { hub } = options;
   const access = projectAccess(options);
   app.removeAllContentTypeParsers();

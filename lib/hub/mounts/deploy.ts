@@ -13,23 +13,41 @@ import {
 } from "../../contract/surfaces/deploy.ts";
 import { seenAtField } from "../../contract/surfaces/reports.ts";
 import { audited } from "../access/audit.ts";
+import type { MountOptions } from "../access/authentication.ts";
 import { authorizeDek } from "../access/authorize-dek.ts";
+import type { DownloadUrls } from "../access/download-urls.ts";
+import type { ProjectAccessParts } from "../access/project-access.ts";
 import { projectAccess } from "../access/project-access.ts";
-import { errors, type MountOptions, noContent, notModified, security } from "../http/documentation.ts";
-import { HubError, notFound } from "../http/errors.ts";
+import type { Blobs } from "../blobs/port.ts";
+import { HubError, notFound } from "../ground/errors.ts";
+import { errors, noContent, notModified, security } from "../http/documentation.ts";
 import { fleetQuery, noSuchHost, sendFleetView } from "../http/fleet-view.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { matchesEtag } from "../http/ranges.ts";
+import type { Keyring } from "../keys/keyring.ts";
 import { findArtifact } from "../records/artifacts.ts";
 import { deltasOf } from "../records/deltas.ts";
 import { forgetHost } from "../records/fleet.ts";
+import type { ReportQueue } from "../records/report-queue.ts";
 import { storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
+import type { Sightings } from "../records/sightings.ts";
 
 const tags = ["deploy hub"];
 const projectParams = z.object({ project_id: z.string() });
+
+/** The parts of the hub that deployments from projects need. */
+export interface DeployParts extends ProjectAccessParts {
+  blobs: Blobs;
+  keyring: Keyring;
+  downloadUrls: DownloadUrls;
+  publicUrl: () => string;
+  reports: ReportQueue;
+  sightings: Sightings;
+}
+
 /** Surface B without publishing: sessions, latest version, location, authorisation, reports, the project's fleet. */
-export const deploy: FastifyPluginAsyncZod<MountOptions> = async (app, options) => {
+export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (app, options) => {
   const { hub } = options;
   const { statements } = hub.database;
 

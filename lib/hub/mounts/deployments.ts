@@ -5,22 +5,17 @@ import { page } from "../../contract/surfaces/keys.ts";
 import { marketplaceKind, type ReportRecord, reportRecord } from "../../contract/surfaces/marketplace.ts";
 import { deploymentReport, deploymentStatus, fleetSummary, seenAtField } from "../../contract/surfaces/reports.ts";
 import { audited } from "../access/audit.ts";
-import { isAdministrator, requireScope } from "../access/principal.ts";
+import type { MountOptions } from "../access/authentication.ts";
+import type { TargetAccessParts } from "../access/target-access.ts";
 import { noSuchTarget, targetAccess } from "../access/target-access.ts";
-import {
-  errors,
-  type MountOptions,
-  noContent,
-  notModified,
-  pageOf,
-  pageQuery,
-  security,
-} from "../http/documentation.ts";
-import { forbidden } from "../http/errors.ts";
+import { forbidden } from "../ground/errors.ts";
+import { isAdministrator, requireScope } from "../ground/principal.ts";
+import { errors, noContent, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { fleetQuery, noSuchHost, sendFleetView } from "../http/fleet-view.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { forgetHost, listViews } from "../records/fleet.ts";
 import { listReports } from "../records/report-history.ts";
+import type { ReportQueue } from "../records/report-queue.ts";
 import { loggedTarget, storeTargetReport } from "../records/reports.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
 
@@ -38,7 +33,10 @@ const historyQuery = pageQuery.extend({
 const instant = (text: string | undefined) => (text === undefined ? undefined : new Date(text).toISOString());
 
 /** Deployment reports of plugins and services, and the fleet view, both scoped to the owner of the calling key. */
-export const deployments: FastifyPluginAsyncZod<MountOptions> = async (app, options) => {
+export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts & { reports: ReportQueue }>> = async (
+  app,
+  options,
+) => {
   const { hub, authentication } = options;
   const { kysely: db, statements } = hub.database;
   const accesses = { plugin: targetAccess("plugin", options), service: targetAccess("service", options) };

@@ -11,12 +11,14 @@ import {
   rotateKeyRequest,
 } from "../../contract/surfaces/keys.ts";
 import { audited } from "../access/audit.ts";
+import type { MountOptions } from "../access/authentication.ts";
 import { grantableKey } from "../access/key-rights.ts";
 import { newProject } from "../access/new-project.ts";
-import { controls, isAdministrator, may, type Principal, requireScope } from "../access/principal.ts";
-import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { conflict, forbidden, notFound } from "../http/errors.ts";
+import { conflict, forbidden, notFound } from "../ground/errors.ts";
+import { controls, isAdministrator, may, type Principal, requireScope } from "../ground/principal.ts";
+import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { ADMIN_KEY, endKey, findVisibleKey, issueKey, type KeyView, listKeys, revokeKey } from "../records/keys.ts";
+import type { Records } from "../records/port.ts";
 import { findProject, insertProject, listProjects, projectRecord } from "../records/projects.ts";
 
 const tags = ["key service"];
@@ -30,7 +32,7 @@ const viewOf = (principal: Principal): KeyView => ({
 });
 
 /** The key service (docs/contract/keys.md): API keys and projects. */
-export const devkeys: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
+export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app, { hub, authentication }) => {
   const db = hub.database.kysely;
 
   /**

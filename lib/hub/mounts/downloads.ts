@@ -1,13 +1,19 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
-import { bytes, errors, type MountOptions, notModified } from "../http/documentation.ts";
-import { notFound } from "../http/errors.ts";
+import type { MountOptions } from "../access/authentication.ts";
+import type { DownloadUrls } from "../access/download-urls.ts";
+import type { Blobs } from "../blobs/port.ts";
+import { notFound } from "../ground/errors.ts";
+import { bytes, errors, notModified } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { blobBytes, sendBytes } from "../http/ranges.ts";
 import { findArtifactBytes } from "../records/artifacts.ts";
+import type { Records } from "../records/port.ts";
 
 /** The bytes behind `download_url`: authorised by the URL alone. */
-export const downloads: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
+export const downloads: FastifyPluginAsyncZod<
+  MountOptions<Records & { blobs: Blobs; downloadUrls: DownloadUrls }>
+> = async (app, { hub, authentication }) => {
   app.route({
     method: ["GET", "HEAD"],
     url: "/v1/downloads/:id",

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { descriptors } from "../../support/descriptors.ts";
+import { HubError } from "../ground/errors.ts";
 import type { Connections } from "../http/connections.ts";
-import { errors, type MountOptions } from "../http/documentation.ts";
-import { HubError } from "../http/errors.ts";
-import type { Part, ReadinessCheck } from "../upkeep/readiness.ts";
+import { errors } from "../http/documentation.ts";
+import type { Part, ReadinessCheck } from "../storage/readiness.ts";
 import type { Upkeep } from "../upkeep/upkeep.ts";
 
 const tags = ["health"];
@@ -37,7 +37,7 @@ const ready = z.object({
   unexplained_blobs: z.int().optional().describe("Blobs without a record, too many to be what crashes left"),
 });
 
-interface HealthOptions extends MountOptions {
+interface HealthOptions {
   connections: Connections;
   upkeep: Upkeep;
   readiness: ReadinessCheck;

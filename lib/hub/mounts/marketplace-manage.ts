@@ -13,21 +13,24 @@ import {
 } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { audited, witnessOf } from "../access/audit.ts";
+import type { MountOptions } from "../access/authentication.ts";
+import type { TargetAccessParts } from "../access/target-access.ts";
 import { targetAccess, targetParams, versionParams } from "../access/target-access.ts";
+import { notFound } from "../ground/errors.ts";
+import type { Arrivals } from "../http/arrivals.ts";
 import { untilLeft } from "../http/connections.ts";
-import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { notFound } from "../http/errors.ts";
-import { importVersion } from "../publications/import/import-version.ts";
+import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
+import type { ImportParts } from "../publications/import-version.ts";
+import { importVersion } from "../publications/import-version.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { describeTarget, setYanked, versionRecord } from "../records/targets.ts";
 import { archiveExists } from "./marketplace-publish.ts";
 
 /** Routes of an owner for a plugin or service beside publishing: import, yank, describe, hide, grant. */
-export const marketplaceManage: FastifyPluginAsyncZod<MountOptions & { kind: MarketplaceKind }> = async (
-  app,
-  options,
-) => {
+export const marketplaceManage: FastifyPluginAsyncZod<
+  MountOptions<TargetAccessParts & ImportParts & { arrivals: Arrivals }> & { kind: MarketplaceKind }
+> = async (app, options) => {
   const { hub, kind } = options;
   const db = hub.database.kysely;
   const access = targetAccess(kind, options);

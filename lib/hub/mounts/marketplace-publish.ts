@@ -5,9 +5,13 @@ import { errorBody } from "../../contract/surfaces/keys.ts";
 import { ARCHIVE_PART, versionFields, versionRecord as versionSchema } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { witnessOf } from "../access/audit.ts";
+import type { MountOptions } from "../access/authentication.ts";
+import type { TargetAccessParts } from "../access/target-access.ts";
 import { targetAccess, targetParams } from "../access/target-access.ts";
-import { errors, type MountOptions, security } from "../http/documentation.ts";
+import type { Arrivals } from "../http/arrivals.ts";
+import { errors, security } from "../http/documentation.ts";
 import { unvalidated } from "../http/validation.ts";
+import type { ArchiveParts } from "../publications/archive.ts";
 import { uploadArchive } from "../publications/archive.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { versionRecord } from "../records/targets.ts";
@@ -20,10 +24,9 @@ export const archiveExists = errorBody
  * Publishing of plugins and services: the developer signed the archive, the hub stores it as it is and never sees
  * the secret.
  */
-export const marketplacePublish: FastifyPluginAsyncZod<MountOptions & { kind: MarketplaceKind }> = async (
-  app,
-  options,
-) => {
+export const marketplacePublish: FastifyPluginAsyncZod<
+  MountOptions<TargetAccessParts & ArchiveParts & { arrivals: Arrivals }> & { kind: MarketplaceKind }
+> = async (app, options) => {
   const { hub, kind } = options;
   const access = targetAccess(kind, options);
   app.removeAllContentTypeParsers();

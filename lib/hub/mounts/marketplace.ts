@@ -4,16 +4,21 @@ import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { page } from "../../contract/surfaces/keys.ts";
 import { targetDetail, targetSummary, versionRecord as versionSchema } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import type { MountOptions } from "../access/authentication.ts";
+import type { TargetAccessParts } from "../access/target-access.ts";
 import { noSuchTarget, targetAccess, targetParams } from "../access/target-access.ts";
-import { bytes, errors, type MountOptions, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { HubError, keyRejected, notFound } from "../http/errors.ts";
+import type { Blobs } from "../blobs/port.ts";
+import { HubError, keyRejected, notFound } from "../ground/errors.ts";
+import { bytes, errors, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { blobBytes, sendBytes, textBytes } from "../http/ranges.ts";
 import { listVersions, versionRecord } from "../records/targets.ts";
 import { findVisibleTarget, listVisibleTargets } from "../records/visible-targets.ts";
 
 /** The marketplace's reading side for one kind: detail, install, search, versions. */
-export const marketplace: FastifyPluginAsyncZod<MountOptions & { kind: MarketplaceKind }> = async (app, options) => {
+export const marketplace: FastifyPluginAsyncZod<
+  MountOptions<TargetAccessParts & { blobs: Blobs }> & { kind: MarketplaceKind }
+> = async (app, options) => {
   const { hub, kind } = options;
   const { statements, kysely: db } = hub.database;
   const access = targetAccess(kind, options);

@@ -10,12 +10,16 @@ import {
   versionDeletion,
   versionYankRequest,
 } from "../../contract/surfaces/keys.ts";
+import type { Logger } from "../../support/logging.ts";
 import { audited } from "../access/audit.ts";
+import type { MountOptions } from "../access/authentication.ts";
 import { controlledProject } from "../access/controlled-project.ts";
-import { isAdministrator } from "../access/principal.ts";
-import { errors, type MountOptions, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { forbidden, notFound, unprocessable } from "../http/errors.ts";
+import type { Blobs } from "../blobs/port.ts";
+import { forbidden, notFound, unprocessable } from "../ground/errors.ts";
+import { isAdministrator } from "../ground/principal.ts";
+import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { deleteManagedVersion, listManagedVersions, yankManagedVersion } from "../records/managed-versions.ts";
+import type { Records } from "../records/port.ts";
 import { type Project, projectRecord, renameProject } from "../records/projects.ts";
 import { describeTarget } from "../records/targets.ts";
 import { hasLiveKey, transferProject } from "../records/transfer.ts";
@@ -29,7 +33,9 @@ const noSuchVersion = () => notFound("The project has no such version.");
 const subjectOf = ({ id, kind, slug }: Project) => (kind === "project" ? id : `${kind}/${slug}`);
 
 /** Routes of an owner for a project, plugin or service and its versions (docs/contract/keys.md). */
-export const projectManage: FastifyPluginAsyncZod<MountOptions> = async (app, options) => {
+export const projectManage: FastifyPluginAsyncZod<
+  MountOptions<Records & { blobs: Blobs; logger: Logger | undefined }>
+> = async (app, options) => {
   const { hub } = options;
   const controlled = controlledProject(options);
   const db = hub.database.kysely;

@@ -4,10 +4,14 @@ import * as z from "zod";
 import { ARTIFACT_PART, publishFields, type PublishResult, publishResult } from "../../contract/surfaces/deploy.ts";
 import { errorBody } from "../../contract/surfaces/keys.ts";
 import { witnessOf } from "../access/audit.ts";
+import type { MountOptions } from "../access/authentication.ts";
+import type { ProjectAccessParts } from "../access/project-access.ts";
 import { projectAccess } from "../access/project-access.ts";
-import { errors, type MountOptions, security } from "../http/documentation.ts";
+import type { Arrivals } from "../http/arrivals.ts";
+import { errors, security } from "../http/documentation.ts";
 import { unvalidated } from "../http/validation.ts";
 import { publishArtifact } from "../publications/project.ts";
+import type { SealedParts } from "../publications/signed-bytes.ts";
 import type { Artifact } from "../records/artifacts.ts";
 
 const publishForm = publishFields.extend({ [ARTIFACT_PART.name]: z.file() });
@@ -27,7 +31,9 @@ const resultOf = (artifact: Artifact): PublishResult => ({
 });
 
 /** Publishing of encrypted project artifacts (surface B), in a scope of its own: only here are forms read. */
-export const publish: FastifyPluginAsyncZod<MountOptions> = async (app, options) => {
+export const publish: FastifyPluginAsyncZod<
+  MountOptions<ProjectAccessParts & SealedParts & { arrivals: Arrivals }>
+> = async (app, options) => {
   const { hub } = options;
   const access = projectAccess(options);
   app.removeAllContentTypeParsers();

@@ -4,9 +4,11 @@ import { isUsablePublicKey } from "../../artifact/signatures/ed25519.ts";
 import { page } from "../../contract/surfaces/keys.ts";
 import { addSignerRequest, endSignerRequest, signerKey, signerRecord } from "../../contract/surfaces/signers.ts";
 import { audited } from "../access/audit.ts";
+import type { MountOptions } from "../access/authentication.ts";
 import { controlledProject } from "../access/controlled-project.ts";
-import { errors, type MountOptions, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { conflict, notFound, unprocessable } from "../http/errors.ts";
+import { conflict, notFound, unprocessable } from "../ground/errors.ts";
+import { errors, pageOf, pageQuery, security } from "../http/documentation.ts";
+import type { Records } from "../records/port.ts";
 import { addSigner, endSigner, findSigner, listSigners } from "../records/signers.ts";
 
 const projectParams = z.object({ id: z.string() });
@@ -16,7 +18,7 @@ const signerParams = projectParams.extend({ key: signerKey });
  * The register of a project's signers (docs/contract/keys.md#signers). Changes ask for the scope `projects`: a key that
  * only publishes cannot make itself a signer.
  */
-export const signers: FastifyPluginAsyncZod<MountOptions> = async (app, options) => {
+export const signers: FastifyPluginAsyncZod<MountOptions<Records>> = async (app, options) => {
   const { hub } = options;
   const db = hub.database.kysely;
   const controlled = controlledProject(options);

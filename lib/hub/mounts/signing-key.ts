@@ -2,17 +2,23 @@ import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { signingKeyRecord, signingKeyRequest } from "../../contract/surfaces/marketplace.ts";
 import { audited } from "../access/audit.ts";
-import { type Principal, requireScope } from "../access/principal.ts";
-import { errors, type MountOptions, noContent, security } from "../http/documentation.ts";
-import { forbidden, notFound } from "../http/errors.ts";
+import type { MountOptions } from "../access/authentication.ts";
+import { forbidden, notFound } from "../ground/errors.ts";
+import { type Principal, requireScope } from "../ground/principal.ts";
+import { errors, noContent, security } from "../http/documentation.ts";
 import { storeSecret } from "../keys/hub-secret.ts";
+import type { Keyring } from "../keys/keyring.ts";
+import type { Records } from "../records/port.ts";
 import { removeSecret, secretSince, signingSecretName } from "../records/secrets.ts";
 
 /**
  * A developer's signing secret, sealed under the KEK, for archives that the hub imports itself. It never comes out
  * again.
  */
-export const signingKey: FastifyPluginAsyncZod<MountOptions> = async (app, { hub, authentication }) => {
+export const signingKey: FastifyPluginAsyncZod<MountOptions<Records & { keyring: Keyring }>> = async (
+  app,
+  { hub, authentication },
+) => {
   const db = hub.database.kysely;
   const shared = { tags: ["key service"], security: security.key };
 

@@ -1,12 +1,12 @@
 import type { Metric } from "prom-client";
+import type { Logger } from "../../support/logging.ts";
 import { type Count, counter, Counts, Durations, gauge, processMetrics } from "../../support/metrics/families.ts";
 import type { Histogram } from "../../support/metrics/histogram.ts";
 import type { MetricsListener } from "../../support/metrics/listener.ts";
-import type { HubContext } from "../context.ts";
-import type { Connections } from "../http/connections.ts";
+import type { Records } from "../records/port.ts";
 import { countSessions } from "../records/sessions.ts";
-import type { ReadinessCheck } from "../upkeep/readiness.ts";
-import type { Upkeep } from "../upkeep/upkeep.ts";
+import type { ReadinessCheck } from "../storage/readiness.ts";
+import type { SweepResult } from "../storage/sweep.ts";
 import { listenOverflows } from "./accept-queue.ts";
 
 /** A request that was answered. */
@@ -21,9 +21,10 @@ export interface AnsweredRequest {
 }
 
 /** Sources of what is measured when somebody looks. */
-interface Observed {
-  connections: Pick<Connections, "numbers">;
-  upkeep: Pick<Upkeep, "lastSweep" | "lastSweepAt">;
+interface Observed extends Records {
+  keyring: { newestSince: string | undefined };
+  connections: { numbers: { open: number; most: number | undefined; shed: number } };
+  upkeep: { lastSweep: SweepResult | undefined; lastSweepAt: number | undefined };
   readiness: ReadinessCheck;
 }
 
@@ -134,8 +135,8 @@ export class HubMetrics {
   }
 
   /** All metrics, for a listener. */
-  all({ database, keyring, clock, now }: HubContext, { connections, upkeep, readiness }: Observed): Metric[] {
-    const sweep = <T>(of: (result: NonNullable<Upkeep["lastSweep"]>) => T) => {
+  all({ database, keyring, clock, now, connections, upkeep, readiness }: Observed): Metric[] {
+    const sweep = <T>(of: (result: SweepResult) => T) => {
       const { lastSweep } = upkeep;
       return lastSweep && of(lastSweep);
     };
@@ -192,14 +193,14 @@ export class HubMetrics {
 
 /** Serves the hub's metrics on a listener of their own. @throws UsageError `usage` when it cannot listen there */
 export async function listenForMetrics(
-  hub: HubContext,
-  { listen, ...observed }: Observed & { listen: { host: string; port: number } },
+  metrics: HubMetrics,
+  { listen, logger, ...observed }: Observed & { listen: { host: string; port: number }; logger: Logger | undefined },
 ): Promise<MetricsListener> {
   // Hubs without such a listener do without the library.
   const { serveMetrics } = await import("../../support/metrics/listener.ts");
   return serveMetrics({
     listen,
-    metrics: hub.metrics.all(hub, observed),
-    onFailure: (error) => hub.logger?.warn({ err: error }, "the metrics could not be measured"),
+    metrics: metrics.all(observed),
+    onFailure: (error) => logger?.warn({ err: error }, "the metrics could not be measured"),
   });
 }

@@ -1,14 +1,18 @@
 import type { FastifyRequest } from "fastify";
 import { ARCHIVE_PART, type VersionFields, versionFields } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import type { HubContext } from "../context.ts";
 import { recordId } from "../ground/identity.ts";
 import { faultsAnswer } from "../http/validation.ts";
+import { inTransaction } from "../records/port.ts";
 import { findVersionById, insertVersion, type Version } from "../records/targets.ts";
-import { inTransaction } from "../records/transaction.ts";
-import { requireSoundArchive } from "./archive-check.ts";
-import { publish, type Published, type Told, versionExists } from "./publication.ts";
+import { type CheckArchive, requireSoundArchive } from "./archive-check.ts";
+import { type PublicationParts, publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
+
+/** The parts of the hub that publishing an archive needs. */
+export interface ArchiveParts extends PublicationParts {
+  checkArchive: CheckArchive;
+}
 
 /** The target under which an archive is published. */
 export interface PublishedTarget {
@@ -23,7 +27,7 @@ export interface PublishedTarget {
  * @throws HubError 422 for an archive that no agent would install, 409 when the version exists with other bytes
  */
 export async function publishArchive(
-  hub: HubContext,
+  hub: ArchiveParts,
   target: PublishedTarget,
   fields: VersionFields,
   { blob, sha256 }: UploadedFile,
@@ -67,7 +71,7 @@ export async function publishArchive(
  * @throws HubError as {@link publishArchive} and {@link receiveUpload} do
  */
 export async function uploadArchive(
-  hub: HubContext,
+  hub: ArchiveParts,
   target: PublishedTarget,
   request: FastifyRequest,
   told: Told<Version>,

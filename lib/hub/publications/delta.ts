@@ -1,9 +1,8 @@
 import type { FastifyRequest } from "fastify";
 import * as z from "zod";
 import { ARTIFACT_PART, deltaFields, INDEX_PART } from "../../contract/surfaces/deploy.ts";
-import type { HubContext } from "../context.ts";
+import { conflict, HubError, notFound } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
-import { conflict, HubError, notFound } from "../http/errors.ts";
 import { type Artifact, findArtifact } from "../records/artifacts.ts";
 import {
   type Delta,
@@ -13,13 +12,13 @@ import {
   insertIndex,
   type StoredIndex,
 } from "../records/deltas.ts";
-import { inTransaction } from "../records/transaction.ts";
+import { inTransaction } from "../records/port.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload } from "./receive.ts";
-import { canonical, insertSealed, signedColumns } from "./signed-bytes.ts";
+import { canonical, insertSealed, type SealedParts, signedColumns } from "./signed-bytes.ts";
 
-async function publishedArtifact(hub: HubContext, projectId: string, version: string): Promise<Artifact> {
+async function publishedArtifact(hub: SealedParts, projectId: string, version: string): Promise<Artifact> {
   const artifact = await findArtifact(hub.database.statements, projectId, version);
   if (artifact === undefined) throw notFound("The project has no such version.");
   return artifact;
@@ -33,7 +32,7 @@ async function publishedArtifact(hub: HubContext, projectId: string, version: st
  *   when the version has another delta from this base, or as many as it may have
  */
 export async function publishDelta(
-  hub: HubContext,
+  hub: SealedParts,
   { projectId, version }: { projectId: string; version: string },
   request: FastifyRequest,
   told: Told<Delta>,
@@ -97,7 +96,7 @@ const MAX_INDEX_BYTES = 256 * 1024 * 1024;
  * @throws HubError 404 for an unknown version, 409 when it has another index
  */
 export async function publishIndex(
-  hub: HubContext,
+  hub: SealedParts,
   { projectId, version }: { projectId: string; version: string },
   request: FastifyRequest,
   told: Told<StoredIndex>,

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from "fastify";
-import * as z from "zod";
+import type * as z from "zod";
 import { Ed25519Verifier, R_BYTES } from "../../artifact/signatures/ed25519.ts";
 import { base64Of } from "../../contract/surfaces/deploy.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { IncomingBlob } from "../blobs/port.ts";
-import { HubError, unprocessable } from "../http/errors.ts";
+import { HubError, unprocessable } from "../ground/errors.ts";
 import { faultsAnswer } from "../http/validation.ts";
 import { decode, type SignedFields } from "./signed-bytes.ts";
 

@@ -1,17 +1,16 @@
 import type { FastifyRequest } from "fastify";
 import { publicKeyOf } from "../../artifact/signatures/ed25519.ts";
 import { ARTIFACT_PART, type PublishFields, publishFields } from "../../contract/surfaces/deploy.ts";
-import type { HubContext } from "../context.ts";
+import { HubError } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
-import { HubError } from "../http/errors.ts";
 import { type Artifact, findArtifactById, insertArtifact, signersOf } from "../records/artifacts.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
-import { decode, insertSealed, requireSigner, signedColumns } from "./signed-bytes.ts";
+import { decode, insertSealed, requireSigner, type SealedParts, signedColumns } from "./signed-bytes.ts";
 
 function store(
-  hub: HubContext,
+  hub: SealedParts,
   projectId: string,
   fields: PublishFields,
   file: UploadedFile,
@@ -52,7 +51,7 @@ function store(
  *
  * @throws HubError 400
  */
-async function refusePublicSeed({ database }: HubContext, projectId: string, signer: Buffer): Promise<void> {
+async function refusePublicSeed({ database }: SealedParts, projectId: string, signer: Buffer): Promise<void> {
   for await (const earlier of signersOf(database.kysely, projectId)) {
     if (!signer.equals(publicKeyOf(decode(earlier)))) continue;
     throw new HubError(
@@ -70,7 +69,7 @@ async function refusePublicSeed({ database }: HubContext, projectId: string, sig
  *   {@link receiveUpload}
  */
 export async function publishArtifact(
-  hub: HubContext,
+  hub: SealedParts,
   projectId: string,
   request: FastifyRequest,
   told: Told<Artifact>,

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Blobs, IncomingBlob } from "../blobs/port.ts";
-import type { HubContext } from "../context.ts";
-import { HubError } from "../http/errors.ts";
+import { HubError } from "../ground/errors.ts";
+import { concernsConnection } from "../ground/storage-error.ts";
+import type { HubMetrics } from "../observability/hub-metrics.ts";
 import { VersionDeleted } from "../records/deleted-versions.ts";
-import type { Transacted } from "../records/port.ts";
+import type { Records, Transacted } from "../records/port.ts";
 import { QuotaExceeded } from "../records/quotas.ts";
-import { concernsConnection } from "../storage-error.ts";
 
 /** The time within which a commit that was not answered is asked for, from its beginning, and the pause between. */
 const UNCLEAR_COMMIT_MS = 4500;
@@ -49,6 +49,13 @@ export interface Published<Version> {
   created: boolean;
 }
 
+/** The parts of the hub that publishing needs. */
+export interface PublicationParts extends Records {
+  blobs: Blobs;
+  maxArtifactBytes: number;
+  metrics: HubMetrics;
+}
+
 /**
  * Publishes what was received and verified: the bytes first, durably, then the record that makes them visible. Of two
  * publishers of one version, one wins. A version whose bytes the hub has lost can be published again. The caller
@@ -57,7 +64,7 @@ export interface Published<Version> {
  * @throws HubError 409 when the version exists with other bytes, or was deleted
  */
 export async function publish<Version extends { id: string }>(
-  { blobs, metrics }: HubContext,
+  { blobs, metrics }: PublicationParts,
   publication: Publication<Version>,
 ): Promise<Published<Version>> {
   const { kind, blob } = publication;

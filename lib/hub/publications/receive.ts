@@ -3,8 +3,8 @@ import type { MultipartFile } from "@fastify/multipart";
 import type { FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { Blobs, IncomingBlob } from "../blobs/port.ts";
-import { countBuffered } from "../buffer-collection.ts";
-import { badRequest, HubError, tooLarge, unprocessable } from "../http/errors.ts";
+import { countBuffered } from "../ground/buffer-collection.ts";
+import { badRequest, HubError, tooLarge, unprocessable } from "../ground/errors.ts";
 import { parseOrRefuse } from "../http/validation.ts";
 
 /** Bounds of a form's text fields; the file has its own limit. */

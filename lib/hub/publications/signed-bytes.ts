@@ -1,10 +1,9 @@
-import type { HubContext } from "../context.ts";
-import { HubError } from "../http/errors.ts";
-import { sealInTransaction } from "../keys/keyring.ts";
+import { HubError } from "../ground/errors.ts";
+import { type Keyring, sealInTransaction } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
 import type { Queries, Transacted } from "../records/port.ts";
 import { standingOf } from "../records/signers.ts";
-import type { Told } from "./publication.ts";
+import type { PublicationParts, Told } from "./publication.ts";
 import type { UploadedFile } from "./receive.ts";
 
 /** The fields of a form that signs its file: base64. */
@@ -40,6 +39,11 @@ export const signedColumns = (fields: SignedFields, { blob, sha256 }: UploadedFi
   signer_public_key: canonical(fields.signer_public_key),
 });
 
+/** The parts of the hub that publishing sealed bytes needs. */
+export interface SealedParts extends PublicationParts {
+  keyring: Keyring;
+}
+
 interface SealedInsertion<Row extends { id: string }> {
   id: string;
   projectId: string;
@@ -50,9 +54,13 @@ interface SealedInsertion<Row extends { id: string }> {
   told: Told<Row>;
 }
 
-/** Stores the record of a signer who may publish with its DEK sealed, and tells of it if it is new. @returns the record that stands now */
+/**
+ * Stores the record of a signer who may publish, with its DEK sealed, and tells of a new one.
+ *
+ * @returns the record that stands now
+ */
 export const insertSealed = <Row extends { id: string }>(
-  { database, keyring }: HubContext,
+  { database, keyring }: Pick<SealedParts, "database" | "keyring">,
   { id, projectId, now, fields, insert, told }: SealedInsertion<Row>,
 ): Promise<Row> =>
   sealInTransaction(

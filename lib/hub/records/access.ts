@@ -1,5 +1,5 @@
-import type { Principal } from "../access/principal.ts";
-import { scopesOf } from "../access/principal.ts";
+import type { Principal } from "../ground/principal.ts";
+import { scopesOf } from "../ground/principal.ts";
 import { type Answer, type Row, type Statements, whenAnswered } from "./port.ts";
 
 /** The columns of a key that decide whether and what it may do. */

@@ -1,12 +1,11 @@
 import type { Selectable } from "kysely";
 import { latestOf } from "../../contract/versions.ts";
 import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
-import type { Queries, Statements, Transacted } from "./port.ts";
+import { inTransaction, type Queries, type Statements, type Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";
 import { requireRoom } from "./quotas.ts";
 import type { ArtifactsTable } from "./schema.ts";
 import type { Sealed } from "./secrets.ts";
-import { inTransaction } from "./transaction.ts";
 
 export type Artifact = Selectable<ArtifactsTable>;
 

@@ -1,6 +1,6 @@
 import { Kysely, sql } from "kysely";
 import type * as z from "zod";
-import { storageTrouble } from "../storage-error.ts";
+import { storageTrouble } from "../ground/storage-error.ts";
 import { renewLatest } from "./artifacts.ts";
 import { SCHEMA_VERSION } from "./migrations.ts";
 import type { Database, Queries, Transacted } from "./port.ts";

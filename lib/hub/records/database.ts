@@ -3,13 +3,21 @@ import { fileURLToPath } from "node:url";
 import { Kysely, type LogEvent, sql } from "kysely";
 import { usageError } from "../../contract/errors.ts";
 import { statsOf } from "../../support/files.ts";
-import { concernsConnection, storageError, storageTrouble } from "../storage-error.ts";
+import { concernsConnection, storageError, storageTrouble } from "../ground/storage-error.ts";
 import { migrate } from "./migrations.ts";
 import type { Database, Queries, Statements } from "./port.ts";
 import { openPostgres, type PostgresOptions } from "./postgres.ts";
 import type { Schema } from "./schema.ts";
 import { openSqlite } from "./sqlite.ts";
-import { writeState } from "./state.ts";
+
+/** Keeps a value that the hubs of one database share. */
+async function writeState(db: Queries, name: string, value: string): Promise<void> {
+  await db
+    .insertInto("hub_state")
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
+    .execute();
+}
 
 export interface DatabaseOptions {
   /** Holds `hub.sqlite` unless `url` says otherwise. */

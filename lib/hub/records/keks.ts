@@ -1,6 +1,5 @@
 import { sql } from "kysely";
-import type { Database, Queries, Transacted } from "./port.ts";
-import { inTransaction } from "./transaction.ts";
+import { type Database, inTransaction, type Queries, type Transacted } from "./port.ts";
 
 /** Names the KEKs that the database has ever been used with; none for a new one. */
 export async function findKeks(db: Queries): Promise<Set<string>> {

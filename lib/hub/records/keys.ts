@@ -1,9 +1,8 @@
 import type { Selectable } from "kysely";
 import type { ApiKeyRecord, Scope } from "../../contract/surfaces/keys.ts";
 import { hashOf, issue, recordId, shownPrefix } from "../ground/identity.ts";
-import type { Queries } from "./port.ts";
+import { inTransaction, type Queries } from "./port.ts";
 import type { ApiKeysTable } from "./schema.ts";
-import { inTransaction } from "./transaction.ts";
 
 export interface NewKey {
   name: string;

@@ -9,6 +9,11 @@ export type Row = Record<string, unknown>;
 export type Queries = Kysely<Schema>;
 export type Transacted = Transaction<Schema>;
 
+/** Runs `work` in a transaction: in that of `db`, if it is one, else in one of its own. */
+export function inTransaction<T>(db: Queries, work: (transaction: Transacted) => Promise<T>): Promise<T> {
+  return db.isTransaction ? work(db as Transacted) : db.transaction().execute(work);
+}
+
 /** An answer of a database: SQLite answers at once. */
 export type Answer<T> = T | Promise<T>;
 
@@ -50,4 +55,13 @@ export interface Database {
   /** Rejects when the database cannot be written: it is full, or a standby. @param now ISO 8601 */
   checkWrite(now: string): Promise<void>;
   close(): Promise<void>;
+}
+
+/** The records and the time by which they are kept. */
+export interface Records {
+  database: Database;
+  /** Milliseconds since 1970, by the clock of the database. */
+  clock: () => number;
+  /** The same moment as ISO 8601 with milliseconds, the form in which it is stored. */
+  now: () => string;
 }

@@ -1,4 +1,4 @@
-import { StorageError, storageTrouble } from "../storage-error.ts";
+import { StorageError, storageTrouble } from "../ground/storage-error.ts";
 import type { Queries } from "./port.ts";
 import { type IncomingReport, storeReports } from "./reports.ts";
 

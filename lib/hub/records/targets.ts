@@ -4,11 +4,10 @@ import type { TargetChanges, TargetDetail, TargetSummary, VersionRecord } from "
 import { type MarketplaceKind, paths } from "../../contract/surfaces/paths.ts";
 import { byPrecedence, latestOf } from "../../contract/versions.ts";
 import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
-import type { Queries, Transacted } from "./port.ts";
+import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import { lockProject, type Project } from "./projects.ts";
 import { requireRoom } from "./quotas.ts";
 import type { VersionsTable } from "./schema.ts";
-import { inTransaction } from "./transaction.ts";
 
 export type Version = Selectable<VersionsTable>;
 

@@ -1,7 +1,6 @@
-import type { Queries, Transacted } from "./port.ts";
+import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { changeTarget } from "./targets.ts";
-import { inTransaction } from "./transaction.ts";
 
 /** A project's way to another owner. */
 export interface Transfer {

@@ -1,6 +1,6 @@
 import type { TargetSummary } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import type { Principal } from "../access/principal.ts";
+import type { Principal } from "../ground/principal.ts";
 import { type KeyRow, principalOf } from "./access.ts";
 import { type Answer, type Row, type Statements, whenAnswered } from "./port.ts";
 import type { Project } from "./projects.ts";

@@ -1,6 +1,6 @@
 import { usageError } from "../../contract/errors.ts";
 import { BY_HAND, insertAudit } from "../records/audit.ts";
-import type { Database } from "../records/port.ts";
+import { type Database, inTransaction } from "../records/port.ts";
 import { findProject } from "../records/projects.ts";
 import {
   listQuotas,
@@ -11,8 +11,7 @@ import {
   usageOf,
   writeQuota,
 } from "../records/quotas.ts";
-import { inTransaction } from "../records/transaction.ts";
-import { type DatabasePlace, openHubDatabase } from "../storage.ts";
+import { type DatabasePlace, openHubDatabase } from "../storage/open.ts";
 
 async function onDatabase<T>(place: DatabasePlace, work: (database: Database) => Promise<T>): Promise<T> {
   await using opened = await openHubDatabase(place);

@@ -1,11 +1,9 @@
-import type { ReportLimits } from "../options.ts";
 import { BY_HAND, insertAudit } from "../records/audit.ts";
-import type { Database } from "../records/port.ts";
+import { type Database, inTransaction } from "../records/port.ts";
 import { allProjects, lockProject, type Project } from "../records/projects.ts";
 import { removeReports, type ReportRules } from "../records/report-history.ts";
 import { neededVersions, removeVersions, type StoredVersion, storedVersions } from "../records/retention.ts";
-import { inTransaction } from "../records/transaction.ts";
-import { type HubStorage, openHubStorage } from "../storage.ts";
+import { type HubStorage, openHubStorage } from "../storage/open.ts";
 
 /** Versions that one transaction deletes: a hub that publishes meanwhile waits for it. */
 const BATCH = 100;
@@ -38,6 +36,16 @@ export function versionsToRemove(
     .filter(
       ({ version, createdAt }) => version !== latest && !needed.has(version) && Date.parse(createdAt) <= now - minAgeMs,
     );
+}
+
+/** Bounds on the deployment reports that are kept of each host. */
+export interface ReportLimits {
+  /** Newest reports, of deployments that succeeded, and as many of others. Default 200. */
+  reportsPerHost: number;
+  /** Milliseconds. Default 180 days. */
+  keepReportsMs: number;
+  /** Milliseconds, for those of deployments that failed. Default a year. */
+  keepFailuresMs: number;
 }
 
 /** @param now milliseconds since 1970 */

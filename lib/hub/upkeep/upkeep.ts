@@ -1,10 +1,12 @@
-import type { HubContext } from "../context.ts";
-import type { ReportLimits } from "../options.ts";
+import type { Logger } from "../../support/logging.ts";
+import type { Blobs } from "../blobs/port.ts";
+import type { HubMetrics } from "../observability/hub-metrics.ts";
 import { removeAudit } from "../records/audit.ts";
+import type { Records } from "../records/port.ts";
 import { removeReports } from "../records/report-history.ts";
 import { removeSessions } from "../records/sessions.ts";
-import { reportRules } from "./retention.ts";
-import { sweepBlobs, type SweepResult } from "./sweep.ts";
+import { sweepBlobs, type SweepResult } from "../storage/sweep.ts";
+import { type ReportLimits, reportRules } from "./retention.ts";
 
 const INTERVAL_MS = 60 * 60 * 1000;
 /**
@@ -14,6 +16,13 @@ const INTERVAL_MS = 60 * 60 * 1000;
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 /** The time that the trash keeps a blob without a record. */
 const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** The parts of the hub that its upkeep works on. */
+interface UpkeepParts extends Records {
+  blobs: Blobs;
+  metrics: HubMetrics;
+  logger: Logger | undefined;
+}
 
 export interface UpkeepOptions {
   /** True when no other process writes to this storage, so that everything without an owner is a leftover. */
@@ -25,7 +34,7 @@ export interface UpkeepOptions {
 
 /** The hub's work beside the requests, done now and every hour, until it is disposed. */
 export class Upkeep implements AsyncDisposable {
-  readonly #hub: HubContext;
+  readonly #hub: UpkeepParts;
   readonly #options: UpkeepOptions;
   readonly #timer: NodeJS.Timeout;
   #running: Promise<unknown> = Promise.resolve();
@@ -33,7 +42,7 @@ export class Upkeep implements AsyncDisposable {
   #last: SweepResult | undefined;
   #lastAt: number | undefined;
 
-  constructor(hub: HubContext, options: UpkeepOptions) {
+  constructor(hub: UpkeepParts, options: UpkeepOptions) {
     this.#hub = hub;
     this.#options = options;
     this.#timer = setInterval(() => void this.run(), INTERVAL_MS).unref();

@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import t from "tap";
+import { renewAdminKeyOf } from "../../../lib/hub/keys/admin-key.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
-import { renewAdminKeyOf } from "../../../lib/hub/start/renew-admin-key.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
 import { createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
 

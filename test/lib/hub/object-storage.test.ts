@@ -5,7 +5,7 @@ import t, { type Test } from "tap";
 import { openBlobs } from "../../../lib/hub/blobs/open.ts";
 import { createHub } from "../../../lib/hub/hub.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
-import { sweepBlobs } from "../../../lib/hub/upkeep/sweep.ts";
+import { sweepBlobs } from "../../../lib/hub/storage/sweep.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
 import { createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
 import { BUCKET, type S3Server, startS3 } from "../../support/hub/s3-server.ts";

@@ -6,7 +6,7 @@ import t, { type Test } from "tap";
 import { backupHub, type CopyOptions, moveHub, restoreHub } from "../../../../lib/hub/backup/backup.ts";
 import type { Omission } from "../../../../lib/hub/backup/omissions.ts";
 import { type Finding, verifyHub } from "../../../../lib/hub/backup/verify.ts";
-import type { HubStorage } from "../../../../lib/hub/storage.ts";
+import type { HubStorage } from "../../../../lib/hub/storage/open.ts";
 import { type Filled, filledHub } from "../../../support/hub/filled-hub.ts";
 import { publication, type RunningHub, startHub } from "../../../support/hub/harness.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";

@@ -1,9 +1,12 @@
 import { readFile, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { usageError } from "../../contract/errors.ts";
 import { syncFolder, writeFileAtomic } from "../../support/files.ts";
 import { hashOf, issue } from "../ground/identity.ts";
+import { BY_HAND, insertAudit } from "../records/audit.ts";
 import { adminKeyHash, insertAdminKey, replaceAdminKey } from "../records/keys.ts";
 import type { Database } from "../records/port.ts";
+import { type DatabasePlace, openHubDatabase } from "../storage/open.ts";
 
 /** The administrator's key file, and the one that a new key is written to before it is registered. */
 const filesOf = (dataDir: string) => ({
@@ -42,12 +45,24 @@ export async function prepareAdminKey(dataDir: string, database: Database, now: 
 }
 
 /**
- * Makes the administrator key anew, beside a running hub: the old one stops working at once.
+ * Makes the administrator key of a hub anew, beside the running hub: the old one stops working at once.
  *
  * @returns the path of the file that holds the new key
+ * @throws UsageError `usage` when there is no hub
  */
-export async function renewAdminKey(dataDir: string, database: Database, now: string): Promise<string> {
+export async function renewAdminKeyOf(options: DatabasePlace): Promise<string> {
+  const dataDir = resolve(options.dataDir);
+  await using opened = await openHubDatabase({ ...options, dataDir });
+  const { database } = opened;
+  if ((await adminKeyHash(database.kysely)) === undefined) {
+    throw usageError("usage", "The database is not one of a hub that has been started.", {
+      hint: "Check --data-dir and --database-url.",
+    });
+  }
+  const now = database.now === undefined ? Date.now() : await database.now();
   const key = await writePending(dataDir);
-  await replaceAdminKey(database.kysely, key, now);
-  return adopt(dataDir);
+  await replaceAdminKey(database.kysely, key, new Date(now).toISOString());
+  const path = await adopt(dataDir);
+  await insertAudit(database.kysely, { action: "admin-key.renew", subject: "key_admin", ...BY_HAND, facts: {} }, now);
+  return path;
 }

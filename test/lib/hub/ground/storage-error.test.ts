@@ -1,8 +1,8 @@
 import t from "tap";
-import { usageError } from "../../../lib/contract/errors.ts";
-import { createHub } from "../../../lib/hub/hub.ts";
-import { concernsConnection, storageError } from "../../../lib/hub/storage-error.ts";
-import { startPostgres } from "../../support/hub/postgres-server.ts";
+import { usageError } from "../../../../lib/contract/errors.ts";
+import { concernsConnection, storageError } from "../../../../lib/hub/ground/storage-error.ts";
+import { createHub } from "../../../../lib/hub/hub.ts";
+import { startPostgres } from "../../../support/hub/postgres-server.ts";
 
 const failed = (facts: object) => Object.assign(new Error("it failed."), facts);
 

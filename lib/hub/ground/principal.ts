@@ -1,5 +1,5 @@
 import type { Scope } from "../../contract/surfaces/keys.ts";
-import { forbidden } from "../http/errors.ts";
+import { forbidden } from "./errors.ts";
 
 /** The principal of a request: a key, or the key behind a session. */
 export interface Principal {

@@ -1,14 +1,21 @@
 import type { IncomingMessage } from "node:http";
-import { atLeastRate, LEAST_RATE, type LeastRate } from "../../../client/least-rate.ts";
-import { followRedirects } from "../../../support/redirects.ts";
-import type { HubContext } from "../../context.ts";
-import { HubError, notFound, tooLarge } from "../../http/errors.ts";
-import type { SourceHost } from "./sources.ts";
+import { atLeastRate, LEAST_RATE, type LeastRate } from "../../client/least-rate.ts";
+import type { Logger } from "../../support/logging.ts";
+import { followRedirects } from "../../support/redirects.ts";
+import { HubError, notFound, tooLarge } from "../ground/errors.ts";
+import type { SourceHost, SourceHosts } from "./source-hosts.ts";
 
 /** A source host redirects to its download server, and perhaps over a renamed repository. */
 const MAX_REDIRECTS = 5;
 /** For connecting, for the response's headers, and for each silence while the archive comes. */
 const TIMEOUT_MS = 30_000;
+
+/** The parts of the hub that fetching an archive needs. */
+export interface SourceParts {
+  sourceHosts: SourceHosts;
+  maxArtifactBytes: number;
+  logger: Logger | undefined;
+}
 
 const badSource = (message: string, cause?: unknown) =>
   new HubError(502, "hub_unavailable", message, cause === undefined ? {} : { cause });
@@ -48,7 +55,7 @@ async function ask(
  *   hub's limit
  */
 export async function* fetchArchive(
-  { sourceHosts, maxArtifactBytes, logger }: Pick<HubContext, "sourceHosts" | "maxArtifactBytes" | "logger">,
+  { sourceHosts, maxArtifactBytes, logger }: SourceParts,
   host: SourceHost,
   reference: string,
   { signal, leastRate = LEAST_RATE }: { signal: AbortSignal; leastRate?: LeastRate },

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../support/logging.ts";
 import type { Blobs } from "../blobs/port.ts";
+import { StorageError, type StorageTrouble, storageTrouble } from "../ground/storage-error.ts";
 import type { Database } from "../records/port.ts";
-import { StorageError, type StorageTrouble, storageTrouble } from "../storage-error.ts";
 
 /** No part may keep a load balancer waiting for longer. */
 const CHECK_TIMEOUT_MS = 2000;

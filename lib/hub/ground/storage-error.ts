@@ -1,4 +1,4 @@
-import { SealiftError, usageError } from "../contract/errors.ts";
+import { SealiftError, usageError } from "../../contract/errors.ts";
 
 /**
  * Why a storage cannot do something now: it does not answer, it has no room, it only lets itself be read, or it refuses

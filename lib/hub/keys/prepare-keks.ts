@@ -3,10 +3,10 @@ import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { usageError } from "../../contract/errors.ts";
 import { statsOf, syncFolder } from "../../support/files.ts";
-import { newKek, writeKekFile } from "../keys/kek-file.ts";
-import { foreignKeks, type KekSource } from "../keys/kek-source.ts";
 import { findKeks, registerFirstKek } from "../records/keks.ts";
 import type { Database } from "../records/port.ts";
+import { newKek, writeKekFile } from "./kek-file.ts";
+import { foreignKeks, type KekSource } from "./kek-source.ts";
 
 /** The hub that made the KEK puts its file in place right after it has registered it. */
 const OTHER_HUB_WAIT_MS = 5000;

@@ -1,7 +1,7 @@
-import { openBlobs } from "./blobs/open.ts";
-import type { Blobs } from "./blobs/port.ts";
-import { openDatabase } from "./records/database.ts";
-import type { Database } from "./records/port.ts";
+import { openBlobs } from "../blobs/open.ts";
+import type { Blobs } from "../blobs/port.ts";
+import { openDatabase } from "../records/database.ts";
+import type { Database } from "../records/port.ts";
 
 /** The place of a hub's records. */
 export interface DatabasePlace {

@@ -1,4 +1,4 @@
-import { paceBuffers } from "../support/buffer-pacing.ts";
+import { paceBuffers } from "../../support/buffer-pacing.ts";
 
 /** Counts the bytes that all uploads, imports and downloads have released: they share one heap. */
 export const countBuffered = paceBuffers();

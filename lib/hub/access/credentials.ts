@@ -1,0 +1,43 @@
+import type { FastifyRequest } from "fastify";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { badRequest } from "../ground/errors.ts";
+import { hashOf } from "../ground/identity.ts";
+
+const API_KEY = HEADERS.apiKey.toLowerCase();
+/** Longer than anything the hub issues; what is longer need not be hashed. */
+export const MAX_CREDENTIAL_CHARACTERS = 512;
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /**
+     * SHA-256 of the credential that the request carries, computed once: rate limit, key and session lookup share it.
+     */
+    credentialHash: string | null;
+  }
+}
+
+/** The API key of a request. */
+export const keyOf = (request: FastifyRequest): string | undefined => {
+  const value = request.headers[API_KEY];
+  return typeof value === "string" && value !== "" ? value : undefined;
+};
+
+/**
+ * The access token of a request.
+ *
+ * @throws HubError 400 for two headers: Node would take the first, and a proxy before it perhaps the second
+ */
+export function bearerOf({ headers, raw }: FastifyRequest): string | undefined {
+  if (headers.authorization === undefined) return undefined;
+  if (raw.headersDistinct.authorization!.length > 1)
+    throw badRequest("The request has more than one Authorization header.");
+  return /^Bearer +(\S+)$/i.exec(headers.authorization)?.[1];
+}
+
+/** The hash of the request's credential, or undefined when it carries none. */
+export function credentialHash(request: FastifyRequest): string | undefined {
+  if (request.credentialHash !== null) return request.credentialHash;
+  const secret = keyOf(request) ?? bearerOf(request);
+  if (secret === undefined || secret.length > MAX_CREDENTIAL_CHARACTERS) return undefined;
+  return (request.credentialHash = hashOf(secret));
+}

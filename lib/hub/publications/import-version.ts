@@ -1,0 +1,56 @@
+import { createHash, createHmac } from "node:crypto";
+import { SIGNATURE_PREFIX } from "../../contract/surfaces/headers.ts";
+import type { ImportRequest } from "../../contract/surfaces/marketplace.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { countBuffered } from "../ground/buffer-collection.ts";
+import { HubError } from "../ground/errors.ts";
+import { openSecret } from "../keys/hub-secret.ts";
+import type { Keyring } from "../keys/keyring.ts";
+import type { Records } from "../records/port.ts";
+import { signingSecretName } from "../records/secrets.ts";
+import type { Version } from "../records/targets.ts";
+import type { VisibleTarget } from "../records/visible-targets.ts";
+import { type ArchiveParts, publishArchive } from "./archive.ts";
+import { fetchArchive, type SourceParts } from "./fetch-archive.ts";
+import type { Published, Told } from "./publication.ts";
+
+/** @throws 409 when the owner has registered none */
+async function signingSecretOf(hub: Records & { keyring: Keyring }, owner: string): Promise<Buffer> {
+  const secret = await openSecret(hub.database.kysely, hub.keyring, signingSecretName(owner));
+  if (secret !== undefined) return secret;
+  throw new HubError(409, "conflict", "The owner has registered no signing secret; see POST /devkeys/signing-key.");
+}
+
+/** The parts of the hub that an import needs. */
+export interface ImportParts extends ArchiveParts, SourceParts {
+  keyring: Keyring;
+}
+
+/**
+ * Publishes a version from its source host: the archive is fetched as a stream, hashed and signed with the owner's
+ * registered secret
+ * on its way to the blob store, and then checked and published like an uploaded one.
+ */
+export async function importVersion(
+  hub: ImportParts,
+  target: VisibleTarget & { kind: MarketplaceKind },
+  { version, repo, host: hostName, visibility }: ImportRequest,
+  told: Told<Version>,
+  signal: AbortSignal,
+): Promise<Published<Version>> {
+  const host = hub.sourceHosts.find(hostName);
+  const secret = await signingSecretOf(hub, target.owner);
+  const hash = createHash("sha256");
+  const hmac = createHmac("sha256", secret);
+  await using blob = await hub.blobs.create();
+  for await (const chunk of fetchArchive(hub, host, repo, { signal })) {
+    hash.update(chunk);
+    hmac.update(chunk);
+    await blob.write(chunk);
+    countBuffered(chunk.length);
+  }
+  await blob.flush();
+  const signature = SIGNATURE_PREFIX + hmac.digest("hex");
+  const fields = { version, signature, repo, ...(visibility !== undefined && { visibility }) };
+  return await publishArchive(hub, target, fields, { blob, sha256: hash.digest("hex") }, told);
+}
