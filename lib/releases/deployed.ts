@@ -10,26 +10,39 @@ import type { Layout } from "./layout.ts";
 const MAX_VERSIONS = 1000;
 
 const deployed = z.object({
+  /** The folder that the file was written into, as {@link markOf} tells it. */
+  folder: z.string().min(1),
   /** Options of the last deployment by their keys in `sealift.yaml`. Never a secret, only the file that holds it. */
   settings: z.record(z.string(), z.string()),
   /** The versions that the target has run, each with its last switch, the last one at the end. */
   ran: z.array(z.object({ version: z.string(), release: z.string(), at: z.string() })),
 });
 /** The versions that a target has run on this host, and its settings (docs/contract/host.md). */
-export type Deployed = Readonly<z.infer<typeof deployed>>;
+export type Deployed = Readonly<Omit<z.infer<typeof deployed>, "folder">>;
 export type Settings = Deployed["settings"];
 
 export const deployedFile = (layout: Layout, target: TargetName): string =>
   join(layout.sealift, "state", `deployed-${target}.json`);
 
 /**
- * Reads what a target has run. A file of another user says nothing: its settings would decide where a secret is sent.
+ * Tells a folder from every copy of it, which has another number or was made at another moment. Empty where the file
+ * system keeps no moment.
+ */
+async function markOf(folder: string): Promise<string> {
+  const stats = await ifThere(stat(folder, { bigint: true }));
+  return stats === undefined || stats.birthtimeNs === 0n ? "" : `${stats.ino}-${stats.birthtimeNs}`;
+}
+
+/**
+ * Reads what a target has run. Its settings decide where a secret is sent, so that a file of another user says nothing,
+ * nor does one that came with a copied, cloned or unpacked folder.
  */
 export async function readDeployed(layout: Layout, target: TargetName): Promise<Deployed | undefined> {
   const file = deployedFile(layout, target);
   const owner = (await ifThere(stat(file)))?.uid;
   if (owner !== undefined && process.getuid !== undefined && owner !== process.getuid()) return undefined;
-  return readJsonFile(file, deployed);
+  const found = await readJsonFile(file, deployed);
+  return found?.folder === (await markOf(layout.sealift)) ? found : undefined;
 }
 
 /** Remembers a switch. Under the lock of the target, and before the switch is committed. */
@@ -40,6 +53,6 @@ export async function rememberDeployed(
 ): Promise<void> {
   const before = (await readDeployed(layout, target))?.ran ?? [];
   const ran = [...before.filter((run) => run.version !== version), { version, release, at: new Date().toISOString() }];
-  const record: Deployed = { settings, ran: ran.slice(-MAX_VERSIONS) };
+  const record = { folder: await markOf(layout.sealift), settings, ran: ran.slice(-MAX_VERSIONS) };
   await writeJsonFile(deployedFile(layout, target), record, { durable: layout.durability !== "none" });
 }
