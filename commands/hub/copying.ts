@@ -34,6 +34,8 @@ export async function copyProgress({ json, print, stderr }: Output, doing: strin
       if (json) print.event({ event: "left_out", ...omission });
       else bar.line(`left out: ${omission.id} of ${omission.table}, ${omission.reason}: ${omission.fault}`);
     },
+    /** Takes the bar off the terminal, before something else is printed there. */
+    stop: () => bar.stop(),
     [Symbol.dispose]: () => bar.stop(),
   };
 }

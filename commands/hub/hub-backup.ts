@@ -35,6 +35,7 @@ export class HubBackup extends withOptions(hubBackup) {
     using progress = await copyProgress(this.surroundings(), "Backing up");
     const { signal } = interruption;
     const result = await backupHub(placeOf(this.options), to, { seed, skipDamaged, signal, ...progress });
+    progress.stop();
     if (this.json) return this.done({ ...result, to });
     this.print.line(`backed up ${summary(result)}`);
     return 0;
@@ -67,6 +68,7 @@ export class HubRestore extends withOptions(hubRestore) {
     using progress = await copyProgress(this.surroundings(), "Restoring");
     const { signal } = interruption;
     const result = await restoreHub(backup, placeOf(this.options), { trust, skipDamaged, signal, ...progress });
+    progress.stop();
     if (this.json) return this.done({ ...result });
     this.print.line(`restored ${summary(result)}`);
     this.note("Start the hub with the key-encryption keys that it had.");
@@ -101,6 +103,7 @@ export class HubMove extends withOptions(hubMove) {
     const { signal } = interruption;
     const { skipDamaged } = this.options;
     const result = await moveHub(placeOf(this.options), target, { skipDamaged, signal, ...progress });
+    progress.stop();
     if (this.json) return this.done({ ...result });
     this.print.line(`moved ${summary(result)}`);
     return 0;

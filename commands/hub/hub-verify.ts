@@ -47,6 +47,7 @@ export class HubVerify extends withOptions(hubVerify) {
       signal: interruption.signal,
       onProgress: (event) => progress.onProgress(event),
       onFinding: (finding) => {
+        progress.stop();
         if (this.json) this.print.event({ event: "finding", ...finding });
         else this.print.line(sentenceOf(finding));
       },
@@ -55,6 +56,7 @@ export class HubVerify extends withOptions(hubVerify) {
       backup === undefined
         ? await verifyHub(placeOf(this.options), options)
         : await verifyBackup(backup, trust, options);
+    progress.stop();
     if (result.findings > 0) {
       const what = `${result.findings} records or artifacts are damaged; ${result.checked} artifacts were checked.`;
       const hint = "Publish these versions again, or restore a backup.";
