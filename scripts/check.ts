@@ -45,7 +45,7 @@ function touched(): string[] {
   const reached = new Set(changed);
   // A set is walked in the order in which it grows.
   for (const file of reached) for (const importer of by.get(file) ?? []) reached.add(importer);
-  return [...reached].filter((file) => /\.test\.tsx?$/.test(file) && !file.startsWith("test/together/"));
+  return [...reached].filter((file) => /\.test\.tsx?$/.test(file) && !file.startsWith("test/batches/"));
 }
 
 const failed: string[] = [];

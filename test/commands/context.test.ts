@@ -12,7 +12,7 @@ import { needs } from "../support/programs/optional.ts";
 import { Terminal } from "../support/programs/terminal.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
 
 /** A person's home, and the program as they run it there. */
 function person(t: Test) {

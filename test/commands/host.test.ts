@@ -14,7 +14,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** The operator's day on a host, without a hub. */
 
-const PROGRAM = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
 const TARGET = GIVEN_TARGET.replace("-", ":");
 
 async function host(t: Test, versions = ["1.0.0", "2.0.0"]) {

@@ -4,7 +4,7 @@ import t, { type Test } from "tap";
 import { RecordWriter } from "../../commands/shell/output/records.ts";
 import { type RunningHub, startHub } from "../support/hub/harness.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
 
 function sealift(hub: RunningHub, line: string): Promise<{ code: number; stdout: string; stderr: string }> {
   const env = { PATH: process.env.PATH, SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: hub.adminKey };

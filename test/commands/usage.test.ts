@@ -13,7 +13,7 @@ interface Ended {
 }
 
 function run(program: string, args: readonly string[], options: { cwd?: string; env?: object } = {}): Promise<Ended> {
-  const file = fileURLToPath(new URL(`../../bin/${program}.ts`, import.meta.url));
+  const file = fileURLToPath(new URL(`../../dist/bin/${program}.js`, import.meta.url));
   const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: "/nowhere", ...options.env };
   return new Promise((resolve) => {
     execFile(process.execPath, [file, ...args], { cwd: options.cwd, env }, (error, stdout, stderr) =>
@@ -169,7 +169,7 @@ t.test("plan validate says in which line a fault is", async (t) => {
 
 t.test("a working folder that was removed is said, without a stack", async (t) => {
   const cwd = t.testdir({ gone: {} });
-  const program = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
+  const program = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
   const typed = `cd ${cwd}/gone && rmdir ${cwd}/gone && exec ${process.execPath} ${program} status`;
   const { status, stderr } = spawnSync("sh", ["-c", typed], { encoding: "utf8" });
   t.equal(status, 2);

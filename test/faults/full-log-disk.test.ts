@@ -24,7 +24,7 @@ interface Program {
 /** Starts a program from its sources. `null` as a stream is the full disk. */
 function start(t: Test, name: string, parameters: string[], { full, cwd }: { full: number[]; cwd: string }): Program {
   const disk = openSync(FULL, "w");
-  const program = fileURLToPath(new URL(`../../bin/${name}.ts`, import.meta.url));
+  const program = fileURLToPath(new URL(`../../dist/bin/${name}.js`, import.meta.url));
   const streams = [1, 2].map((fd) => (full.includes(fd) ? disk : ("pipe" as const)));
   const child = spawn(process.execPath, [program, ...parameters], { cwd, stdio: ["ignore", ...streams] });
   closeSync(disk);

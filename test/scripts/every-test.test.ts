@@ -1,4 +1,4 @@
-/** `npm test` runs each test file once: by itself, or with others in one process (test/together). */
+/** `npm test` runs each test file once: by itself, or with others in one process (test/batches). */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t from "tap";
@@ -8,7 +8,7 @@ const cwd = fileURLToPath(new URL("../../", import.meta.url));
 
 t.test("every test file is run, and none twice", async (t) => {
   const { include } = parse(readFileSync(`${cwd}.taprc`, "utf8")) as { include: string[] };
-  const shared = globSync("test/together/*.test.ts", { cwd }).flatMap((file) => {
+  const shared = globSync("test/batches/*.test.ts", { cwd }).flatMap((file) => {
     const [, pattern] = /^together\("(.+)"\);$/m.exec(readFileSync(`${cwd}${file}`, "utf8"))!;
     return globSync(pattern!, { cwd });
   });

@@ -29,7 +29,7 @@ import { plant, plugin } from "../../support/host/project-root.ts";
 import { givenTarget } from "../../support/host/watching.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../../bin/sealift.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../../dist/bin/sealift.js", import.meta.url));
 const SOMEBODY = 65_534;
 const PROJECT = { kind: "project" as const, slug: GIVEN_TARGET.replace("project-", "") };
 const asRoot = { skip: process.getuid?.() === 0 ? false : "only root can give a folder away" };

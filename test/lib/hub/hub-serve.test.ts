@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import t, { type Test } from "tap";
 import { call } from "../../support/hub/harness.ts";
 
-const PROGRAM = join(import.meta.dirname, "../../../bin/sealift.ts");
+const PROGRAM = join(import.meta.dirname, "../../../dist/bin/sealift.js");
 
 function start(t: Test, args: string[]): { child: ChildProcess; stderr: () => string } {
   const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ["ignore", "pipe", "pipe"] });
