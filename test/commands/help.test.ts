@@ -20,6 +20,17 @@ t.test("the overview has a line for every command, and fits", async (t) => {
   t.ok(overview.split("\n").every((line) => line.length <= 80));
 });
 
+t.test("help breaks its lines between words only", (t) => {
+  for (const command of COMMANDS) {
+    const name = command.paths![0]!.join(" ");
+    const shown = (width: number): string =>
+      words(commandHelp("sealift", name, commandFacts(command), width).replaceAll(" \\\n", "\n")).trim();
+    const whole = shown(10_000);
+    for (const width of [60, 80, 100]) t.equal(shown(width), whole, name);
+  }
+  t.end();
+});
+
 t.test("every command explains its options by words", async (t) => {
   // The program's own way to that text, once: a start for each of all commands would take a minute.
   const list = COMMANDS.find(({ paths }) => paths?.some((path) => path.join(" ") === "key list"))!;
