@@ -72,7 +72,7 @@ function tellRequests(app: FastifyInstance, { logger, metrics }: HubParts): void
     }
     const length = Number(reply.getHeader("content-length"));
     const isWhole = reply.raw.writableFinished && method !== "HEAD" && Number.isFinite(length);
-    metrics.answered({
+    metrics?.answered({
       ...{ method, route, status, durationMs },
       sentBytes: isWhole ? length : undefined,
     });

@@ -18,7 +18,6 @@ import { hubKey } from "./keys/hub-secret.ts";
 import { kekSource } from "./keys/kek-source.ts";
 import { Keyring } from "./keys/keyring.ts";
 import { prepareKeks } from "./keys/prepare-keks.ts";
-import { HubMetrics, listenForMetrics } from "./observability/hub-metrics.ts";
 import { measuredBlobs } from "./observability/measured-blobs.ts";
 import { DEFAULTS, type HubOptions } from "./options.ts";
 import { checkArchive } from "./publications/archive-check.ts";
@@ -33,6 +32,8 @@ import { openDataDir } from "./storage/data-dir.ts";
 import { claimStorage, databaseId, refuseForeignStorage } from "./storage/ownership.ts";
 import { ReadinessCheck } from "./storage/readiness.ts";
 import { Upkeep } from "./upkeep/upkeep.ts";
+
+const READ = /^\s*(select|with|pragma)\b/i;
 
 export type { HubOptions } from "./options.ts";
 
@@ -68,14 +69,16 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   // Everything that was opened is closed in the reverse order: when a later step fails, and when the hub closes.
   await using opened = new AsyncDisposableStack();
   opened.use(await openDataDir(dataDir));
-  const metrics = new HubMetrics();
+  // Hubs without a listener for their numbers do without the library.
+  const metrics = options.metricsListen && new (await import("./observability/hub-metrics.ts")).HubMetrics();
   const database = await openDatabase({
     dataDir,
     ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
     ...(options.databasePoolSize !== undefined && { poolSize: options.databasePoolSize }),
     ...(options.statementTimeoutMs !== undefined && { statementTimeoutMs: options.statementTimeoutMs }),
     onStatement: (text, durationMs, failed) => {
-      const operation = metrics.statement(text, durationMs, failed);
+      const operation = READ.test(text) ? "read" : "write";
+      metrics?.statement(operation, durationMs, failed);
       recordSpan(`database ${operation}`, durationMs, {}, failed);
       options.onStatement?.(text, durationMs);
     },
@@ -137,9 +140,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const readiness = new ReadinessCheck(context);
   const metricsListener =
     options.metricsListen &&
-    opened.use(
-      await listenForMetrics(metrics, { ...context, connections, upkeep, readiness, listen: options.metricsListen }),
-    );
+    opened.use(await metrics!.serve(options.metricsListen, { ...context, connections, upkeep, readiness }));
   const app = await createApp(context, {
     publicUrl: configuredUrl,
     connections,

@@ -42,7 +42,7 @@ async function namesOfPrograms(t: Test): Promise<Set<string>> {
   await hub.upkeep.run();
   await using watch = await serveMetrics({
     listen,
-    metrics: new WatchMetrics().all(),
+    registry: new WatchMetrics().registry,
     onFailure: (error) => t.error(error),
   });
   const runtime = await createRuntime({

@@ -33,7 +33,7 @@ export interface ProjectAccess {
 /** The parts of the hub that access to projects needs. */
 export interface ProjectAccessParts extends Records {
   sessionTokens: SessionTokens;
-  metrics: HubMetrics;
+  metrics: HubMetrics | undefined;
 }
 
 export function projectAccess({ hub, authentication }: MountOptions<ProjectAccessParts>): ProjectAccess {
@@ -55,7 +55,7 @@ export function projectAccess({ hub, authentication }: MountOptions<ProjectAcces
       const { name } = await requireControl(principal, projectId, "The key is not for this project.");
       const token = hub.sessionTokens.issue();
       await openSession(db, { keyId: principal.keyId, projectId, token }, hub.clock());
-      hub.metrics.sessionOpened();
+      hub.metrics?.sessionOpened();
       return { token, name };
     },
     async session(request, projectId, ...scopes) {

@@ -107,7 +107,7 @@ export const refusalOf = (request: FastifyRequest): string | undefined => refusa
 /** The places that hear of errors. */
 interface Witnesses {
   logger: Logger | undefined;
-  metrics: HubMetrics;
+  metrics: HubMetrics | undefined;
 }
 
 /** Sends an error as every route does. */
@@ -124,7 +124,7 @@ export function sendError(
     return;
   }
   const answer = error instanceof HubError ? error : answerOf(error, request);
-  metrics.failed(answer.code);
+  metrics?.failed(answer.code);
   if (answer.statusCode >= 500 && isRefusal(error)) refusals.set(request, answer.message);
   else if (answer.statusCode >= 500) {
     const facts = { requestId: request.id, traceId: traceIdOf(request.raw), method: request.method };

@@ -3,7 +3,7 @@ import type { Blobs, IncomingBlob } from "../blobs/port.ts";
 import type { HubMetrics } from "./hub-metrics.ts";
 
 /** Milliseconds of `work`, told to the metrics when it has ended. */
-async function measured<T>(metrics: HubMetrics, operation: string, work: () => Promise<T>): Promise<T> {
+async function measured<T>(metrics: HubMetrics | undefined, operation: string, work: () => Promise<T>): Promise<T> {
   const started = performance.now();
   let failed = true;
   try {
@@ -12,13 +12,13 @@ async function measured<T>(metrics: HubMetrics, operation: string, work: () => P
     return result;
   } finally {
     const durationMs = performance.now() - started;
-    metrics.blobCall(operation, durationMs, failed);
+    metrics?.blobCall(operation, durationMs, failed);
     recordSpan(`blob ${operation}`, durationMs, {}, failed);
   }
 }
 
 /** An incoming blob whose commit is measured: what a bucket takes its time for. */
-function measuredIncoming(blob: IncomingBlob, metrics: HubMetrics): IncomingBlob {
+function measuredIncoming(blob: IncomingBlob, metrics: HubMetrics | undefined): IncomingBlob {
   return {
     get size() {
       return blob.size;
@@ -39,7 +39,7 @@ function measuredIncoming(blob: IncomingBlob, metrics: HubMetrics): IncomingBlob
  * The blobs, with the time of each call that a request waits for. Listings take as long as the sweep that reads them,
  * and are left out. A read is measured until its first byte can be asked for.
  */
-export function measuredBlobs(blobs: Blobs, metrics: HubMetrics): Blobs {
+export function measuredBlobs(blobs: Blobs, metrics: HubMetrics | undefined): Blobs {
   return {
     name: blobs.name,
     owner: () => blobs.owner(),

@@ -20,7 +20,7 @@ const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;
 /** The parts of the hub that its upkeep works on. */
 interface UpkeepParts extends Records {
   blobs: Blobs;
-  metrics: HubMetrics;
+  metrics: HubMetrics | undefined;
   logger: Logger | undefined;
 }
 
@@ -89,7 +89,7 @@ export class Upkeep implements AsyncDisposable {
     } catch (error) {
       // The storage ends what still waits for it.
       if (this.#isClosing) return;
-      this.#hub.metrics.upkeepFailed(what);
+      this.#hub.metrics?.upkeepFailed(what);
       this.#hub.logger?.error({ err: error }, `could not look for ${what}`);
     }
   }
@@ -111,9 +111,9 @@ export class Upkeep implements AsyncDisposable {
     this.#last = result;
     this.#lastAt = Date.now();
     const { known, trashed, takenBack, removed, unexplained, lost } = result;
-    metrics.swept("trash", trashed);
-    metrics.swept("place", takenBack);
-    metrics.swept("nowhere", removed);
+    metrics?.swept("trash", trashed);
+    metrics?.swept("place", takenBack);
+    metrics?.swept("nowhere", removed);
     if (trashed > 0) logger?.warn({ known, trashed }, "moved blobs without a record to the trash");
     if (takenBack > 0) logger?.warn({ known, taken_back: takenBack }, "took blobs that have a record out of the trash");
     if (removed > 0) logger?.warn({ known, removed }, "removed blobs that were in the trash for its days");

@@ -1,6 +1,6 @@
-import { Counter, Gauge, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { MetricsAnswer } from "../../contract/surfaces/runtime.ts";
-import { CallStatistics } from "./call-statistics.ts";
+import { DURATION_BUCKETS } from "../../support/metrics/program-metrics.ts";
 
 /** The runtime's numbers: one registry, read as Prometheus text and as the JSON snapshot of surface C. */
 
@@ -23,7 +23,18 @@ const MAX_DENIED_HOSTS = 50;
 
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #calls = new CallStatistics();
+  readonly #calls = this.#counter("sealift_calls_total", "Calls of plugin actions, by outcome", [
+    "plugin",
+    "action",
+    "outcome",
+  ]);
+  readonly #durations = new Histogram({
+    name: "sealift_call_duration_seconds",
+    help: "How long calls of plugin actions took",
+    labelNames: ["plugin"],
+    buckets: DURATION_BUCKETS,
+    registers: [this.#registry],
+  });
   readonly #restarts = this.#counter("sealift_plugin_restarts_total", "Restarts of sandbox processes", ["plugin"]);
   readonly #lifecycle = this.#counter("sealift_plugin_lifecycle_total", "Loads, reloads and unloads, by outcome", [
     "plugin",
@@ -42,10 +53,6 @@ export class Metrics {
   readonly #blocked = this.#counter("sealift_event_loop_blocked_total", "How often the event loop was blocked", []);
   readonly #uncaught = this.#counter("sealift_uncaught_errors_total", "Errors that trusted plugins did not catch", []);
   readonly #blockedSeconds = this.#gauge("sealift_event_loop_blocked_seconds", "How long the last blockage took", []);
-
-  constructor() {
-    for (const metric of this.#calls.metrics()) this.#registry.registerMetric(metric);
-  }
 
   /** Adds the gauges that are read when somebody looks. */
   observe(observe: () => Observed): void {
@@ -96,7 +103,8 @@ export class Metrics {
 
   /** @param action one of the plugin's own, so that labels stay few; @param outcome `ok` or an error code */
   called(plugin: string, action: string, outcome: string, milliseconds: number): void {
-    this.#calls.note(plugin, action, outcome, milliseconds);
+    this.#calls.inc({ plugin, action, outcome });
+    this.#durations.observe({ plugin }, milliseconds / 1000);
   }
 
   restarted(plugin: string): void {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Metric, Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { listening } from "../listening.ts";
 import { within } from "../within.ts";
 
@@ -22,15 +22,13 @@ export interface MetricsListener extends AsyncDisposable {
  */
 export async function serveMetrics({
   listen,
-  metrics,
+  registry,
   onFailure,
 }: {
   listen: { host: string; port: number };
-  metrics: readonly Metric[];
+  registry: Registry;
   onFailure: (error: unknown) => void;
 }): Promise<MetricsListener> {
-  const registry = new Registry();
-  for (const metric of metrics) registry.registerMetric(metric);
   const answer = async ({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> => {
     response.setHeader("x-content-type-options", "nosniff");
     if (url?.split("?")[0] !== "/metrics") return void response.writeHead(404).end("Metrics are at /metrics.\n");

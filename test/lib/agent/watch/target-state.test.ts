@@ -29,8 +29,7 @@ const TARGET = "plugin:tides";
 /** Returns what a scrape says of the only target. */
 async function scraped(metrics: WatchMetrics): Promise<{ state: unknown; held: number; current: number }> {
   const texts: string[] = [];
-  for (const metric of metrics.all()) {
-    const { name, values } = await metric.get();
+  for (const { name, values } of await metrics.registry.getMetricsAsJSON()) {
     for (const { labels, value } of values) texts.push(`${name} ${labels["state"] ?? ""} ${value}`);
   }
   const of = (name: string) => texts.find((text) => text.startsWith(`sealift_watch_target_${name} `))!.split(" ");
