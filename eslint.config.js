@@ -39,6 +39,7 @@ const floors = {
     ["mounts"],
     ["."],
   ],
+  agent: [["ground"], ["sources", "supervisors", "reports"], ["deployment"], ["watch"], ["."]],
   runtime: [
     ["guest"],
     ["ground"],

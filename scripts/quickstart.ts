@@ -8,7 +8,7 @@ import { chmod, cp, mkdtemp, readdir, readFile, readlink, rm, writeFile } from "
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sizeText } from "../lib/agent/deployment/sentences.ts";
+import { sizeText } from "../lib/agent/ground/sentences.ts";
 import { onTerminal, showDashboard } from "./quickstart/dashboard.ts";
 import { Programs, type ResultEvent } from "./quickstart/programs.ts";
 import { heading, next, say, summary } from "./quickstart/words.ts";

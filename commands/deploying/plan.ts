@@ -24,7 +24,7 @@ export class PlanInit extends withOptions(plan) {
     const [{ mkdir, writeFile }, { dirname }, { itemsOfSource, starterPlan }] = await Promise.all([
       import("node:fs/promises"),
       import("node:path"),
-      import("../../lib/agent/starter-plan.ts"),
+      import("../../lib/agent/starters.ts"),
     ]);
     const { kind, supervised, out } = this.options;
     const own = { section: kind === "service" ? ("extensions" as const) : ("plugins" as const), id: this.slug };
@@ -56,9 +56,9 @@ export class PlanValidate extends withOptions(planCheck) {
   override async run(): Promise<number> {
     const [{ readFile }, { orderPlan, unnoticed }, { parsePlan }, { scopeOf }] = await Promise.all([
       import("node:fs/promises"),
-      import("../../lib/agent/deployment/plan.ts"),
-      import("../../lib/agent/deployment/plan-file.ts"),
-      import("../../lib/agent/starter-plan.ts"),
+      import("../../lib/agent/ground/plan.ts"),
+      import("../../lib/agent/ground/documents.ts"),
+      import("../../lib/agent/starters.ts"),
     ]);
     const text = await readFile(this.file, "utf8").catch((error: Error) => {
       throw usageError("usage", `${this.file} cannot be read: ${error.message}.`);

@@ -27,7 +27,7 @@ export class WatchInit extends withOptions(watchStart) {
     const { out, projectRoot, hubUrl } = this.options;
     const [{ targetCalled }, { HOST_KEYS, starterWatch }, { readWatchFile }] = await Promise.all([
       import("../../lib/client/lookup.ts"),
-      import("../../lib/agent/starter-watch.ts"),
+      import("../../lib/agent/starters.ts"),
       import("../../lib/options/watch-file.ts"),
     ]);
     const hub = hubConnection(this.options, MARKETPLACE_TIMEOUT_MS);
@@ -47,7 +47,7 @@ export class WatchInit extends withOptions(watchStart) {
   }
 
   async #writePlans(targets: readonly Target[]): Promise<string[]> {
-    const { starterPlan } = await import("../../lib/agent/starter-plan.ts");
+    const { starterPlan } = await import("../../lib/agent/starters.ts");
     const written: string[] = [];
     for (const { kind, slug } of targets) {
       const file = join(this.options.out, `${slug}.yaml`);

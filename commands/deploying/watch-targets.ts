@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { LogCommand } from "../../lib/agent/supervisors/log-commands.ts";
+import type { LogCommand } from "../../lib/agent/supervisors/logs.ts";
 import { realRoot } from "../../lib/agent/watch/deployment-queue.ts";
 import { WatchFaults } from "../../lib/agent/watch/faults.ts";
 import { type Neighbour, neighbourFaults } from "../../lib/agent/watch/shared-ids.ts";
@@ -88,7 +88,7 @@ type SupervisorChoice = Pick<
 
 /** Returns the programs that print a target's log, as the supervisor that it is deployed with keeps it. */
 async function followedLog(target: Target, lines: number, values: SupervisorChoice): Promise<LogCommand[]> {
-  const { targetLogCommands } = await import("../../lib/agent/supervisors/target-logs.ts");
+  const { targetLogCommands } = await import("../../lib/agent/supervisors/logs.ts");
   const { projectRoot, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext } = values;
   return targetLogCommands(layoutOf(resolve(projectRoot)), targetName(target), [], {
     ...{ supervisor, systemdScope, template: supervisorName, namespace: k8sNamespace, context: k8sContext },

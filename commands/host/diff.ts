@@ -37,8 +37,8 @@ export class Diff extends withOptions(host) {
       [
         import("../../lib/releases/release.ts"),
         import("../../lib/agent/deployment/rollback.ts"),
-        import("../../lib/agent/release-diff.ts"),
-        import("../../lib/agent/deployment/sentences.ts"),
+        import("../../lib/agent/deployment/release-diff.ts"),
+        import("../../lib/agent/ground/sentences.ts"),
       ],
     );
     const releases = await listReleases(layout, target!);

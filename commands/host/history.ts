@@ -76,7 +76,7 @@ export class ReportShow extends withOptions(host) {
     const layout = projectRootAt(this.options.projectRoot);
     const [{ readReports }, { sizeText }] = await Promise.all([
       import("../../lib/agent/reports/report.ts"),
-      import("../../lib/agent/deployment/sentences.ts"),
+      import("../../lib/agent/ground/sentences.ts"),
     ]);
     const found: LocalReport[] = [];
     for (const target of await targetsAt(layout, []))

@@ -36,7 +36,7 @@ export class Logs extends withOptions(logs) {
     const { projectRoot, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext } = this.options;
     const layout = projectRootAt(projectRoot);
     const [target] = await targetsAt(layout, [this.target]);
-    const { readLogs, targetLogCommands } = await import("../../lib/agent/supervisors/target-logs.ts");
+    const { readLogs, targetLogCommands } = await import("../../lib/agent/supervisors/logs.ts");
     const commands = await targetLogCommands(layout, target!, this.plugins, {
       ...{ supervisor, systemdScope, template: supervisorName, namespace: k8sNamespace, context: k8sContext },
       ...{ lines: this.options.lines, follow: this.options.follow || this.short },

@@ -28,7 +28,7 @@ export class PinTarget extends withOptions(pinning) {
     const { layout } = root;
     const [target] = await targetsAt(layout, [this.target]);
     const [{ writePin }, { currentRelease }] = await Promise.all([
-      import("../../lib/agent/watch/pin.ts"),
+      import("../../lib/agent/watch/state.ts"),
       import("../../lib/releases/release.ts"),
     ]);
     const running = (await currentRelease(layout, target!))?.version ?? null;
@@ -62,7 +62,7 @@ export class UnpinTarget extends withOptions(hostChange) {
     await using root = await openProjectRootAt(this.options);
     const { layout } = root;
     const [target] = await targetsAt(layout, [this.target]);
-    const { readPin, removePin } = await import("../../lib/agent/watch/pin.ts");
+    const { readPin, removePin } = await import("../../lib/agent/watch/state.ts");
     const before = await readPin(layout, target!);
     await removePin(layout, target!);
     this.note(before === null ? `${this.target} was not pinned.` : `${this.target} is no longer pinned.`);

@@ -20,7 +20,7 @@ export class Releases extends withOptions(host) {
     const [target] = await targetsAt(layout, [this.target]);
     const [{ keptReleases }, { sizeText }, { tableLines, timeText }] = await Promise.all([
       import("../../lib/agent/target-status.ts"),
-      import("../../lib/agent/deployment/sentences.ts"),
+      import("../../lib/agent/ground/sentences.ts"),
       import("../shell/output/table.ts"),
     ]);
     const releases = await keptReleases(layout, target!);

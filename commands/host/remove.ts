@@ -37,7 +37,7 @@ export class Remove extends withOptions(removal) {
     const supervisor = await supervisorFrom(this.options);
     const [{ previewRemoval, removeTarget }, { counted, deploySentence }] = await Promise.all([
       import("../../lib/agent/deployment/remove.ts"),
-      import("../../lib/agent/deployment/sentences.ts"),
+      import("../../lib/agent/ground/sentences.ts"),
     ]);
     const removed = { ...parseTarget(this.target), purge };
     if (dryRun) {

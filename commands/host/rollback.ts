@@ -45,7 +45,7 @@ export class Rollback extends withOptions(rollback) {
     };
     if (this.options.dryRun) {
       const [{ previewRollback }, { showPreview }] = await Promise.all([
-        import("../../lib/agent/deployment/preview-rollback.ts"),
+        import("../../lib/agent/deployment/preview.ts"),
         import("../shell/output/preview.ts"),
       ]);
       const perform = (signal: AbortSignal, emit: Parameters<typeof previewRollback>[2]) =>

@@ -47,7 +47,7 @@ export class Status extends withOptions(host) {
     const layout = projectRootAt(this.options.projectRoot);
     const [{ inspectTarget }, { counted, sizeText }, { timeText }] = await Promise.all([
       import("../../lib/agent/target-status.ts"),
-      import("../../lib/agent/deployment/sentences.ts"),
+      import("../../lib/agent/ground/sentences.ts"),
       import("../shell/output/table.ts"),
     ]);
     const targets = await targetsAt(layout, this.targets);

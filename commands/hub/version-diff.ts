@@ -42,7 +42,7 @@ export class VersionDiff extends withOptions(versionComparison) {
       for (const difference of differences) this.print.event({ event: "difference", ...difference });
       return this.done({ from, to, differences: differences.length });
     }
-    const { sizeText } = await import("../../lib/agent/deployment/sentences.ts");
+    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
     for (const difference of differences) this.print.line(differenceLine(difference, sizeText));
     if (differences.length === 0) this.note(`${from} and ${to} are the same.`);
     return this.done({});

@@ -35,7 +35,7 @@ export class VersionList extends withOptions(connection) {
     if (this.json) return this.done({ count: versions.length });
     const [{ tableLines, timeText }, { sizeText }] = await Promise.all([
       import("../shell/output/table.ts"),
-      import("../../lib/agent/deployment/sentences.ts"),
+      import("../../lib/agent/ground/sentences.ts"),
     ]);
     const columns = [
       { title: "VERSION", of: ({ version }: ManagedVersion) => version },

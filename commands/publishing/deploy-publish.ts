@@ -112,7 +112,7 @@ export class DeployPublish extends withOptions(publish) {
         manifest,
       });
     }
-    const { sizeText } = await import("../../lib/agent/deployment/sentences.ts");
+    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
     const sized = (bytes: number, what: string): void => this.print.line(`${sizeText(bytes).padStart(12)}  ${what}`);
     for (const { path, size } of files()) sized(size, path);
     for (const { path, pattern } of tree.broughtBack) this.print.line(`brought back  ${path}  (${pattern})`);
@@ -187,7 +187,7 @@ export class DeployPublish extends withOptions(publish) {
       this.print.line(
         outcome === "built" ? `built ${output} (${version})` : `published ${version} as ${record!.artifact_id}`,
       );
-    const { sizeText } = await import("../../lib/agent/deployment/sentences.ts");
+    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
     for (const { base_version, bytes } of made)
       this.print.line(`delta from ${base_version}: ${sizeText(bytes)} instead of ${sizeText(artifact.size)}`);
     return 0;

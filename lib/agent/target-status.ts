@@ -6,10 +6,8 @@ import { type HeldRights, readHeldRights } from "../releases/held-rights.ts";
 import type { Layout } from "../releases/layout.ts";
 import { type QuarantineEntry, readQuarantine } from "../releases/quarantine.ts";
 import { currentName, listReleases, type Release } from "../releases/release.ts";
-import { unsentNames } from "./reports/files.ts";
-import { readReports } from "./reports/report.ts";
-import { type Pin, readPin } from "./watch/pin.ts";
-import { WatchMemory, type WatchState } from "./watch/state.ts";
+import { readReports, unsentNames } from "./reports/report.ts";
+import { type Pin, readPin, WatchMemory, type WatchState } from "./watch/state.ts";
 
 /** A kept release with the bytes of its files, as if it shared none. */
 export interface KeptRelease extends Release {

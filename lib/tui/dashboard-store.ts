@@ -1,6 +1,6 @@
 import type { WatchEvent } from "../agent/watch/events.ts";
-import { type PastDeployment, WatchModel } from "./watch-model.ts";
 import { Pictures } from "./pictures.ts";
+import { type PastDeployment, WatchModel } from "./watch-model.ts";
 
 /** Takes the loop's events in as they come, and has pictures of them made. */
 export class DashboardStore extends Pictures {

@@ -1,11 +1,11 @@
 import type { ReactNode } from "react";
-import { sizeText } from "../agent/deployment/sentences.ts";
-import type { DeploymentModel, Stage, StepView } from "./deployment-model.ts";
-import type { TargetView } from "./watch-model.ts";
+import { sizeText } from "../agent/ground/sentences.ts";
 import { clock } from "../support/local-time.ts";
+import type { DeploymentModel, Stage, StepView } from "./deployment-model.ts";
 import { Line, type Part } from "./line.tsx";
 import { bar, fit, percent, span, spark, widthOf, wrap } from "./text.ts";
 import type { Theme } from "./theme.ts";
+import type { TargetView } from "./watch-model.ts";
 
 interface Props {
   target: TargetView | undefined;

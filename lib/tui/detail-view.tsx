@@ -2,11 +2,11 @@ import type { ReactNode } from "react";
 import { stateOf } from "../agent/watch/target-state.ts";
 import { troubleOf } from "../contract/surfaces/host-record.ts";
 import { type HostRow, statusText } from "./fleet-model.ts";
-import type { TargetView, WatchModel } from "./watch-model.ts";
 import { Line, type Part, Title } from "./line.tsx";
 import type { Tab } from "./navigation.ts";
 import { moment, span, wrap } from "./text.ts";
 import type { Theme } from "./theme.ts";
+import type { TargetView, WatchModel } from "./watch-model.ts";
 
 /** Hosts, deployments and events that the details tell in full; the views have all of them. */
 const MAX_ROWS = 200;

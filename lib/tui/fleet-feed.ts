@@ -4,9 +4,9 @@ import { type FleetHost, type FleetMark, readFleet } from "../client/fleet.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import type { Target } from "../contract/target.ts";
-import type { FleetModel } from "./fleet-model.ts";
 import { collectGarbage } from "../support/buffer-pacing.ts";
 import { printable } from "../support/printable.ts";
+import type { FleetModel } from "./fleet-model.ts";
 
 /** Milliseconds between two looks at a fleet; an unchanged one costs the hub one row. */
 const REFRESH_MS = 5_000;

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { troubleOf } from "../contract/surfaces/host-record.ts";
-import { type FleetModel, type FleetQuery, type HostOrder, type HostRow, statusText } from "./fleet-model.ts";
 import { placed, rowOf, titlesOf } from "./columns.ts";
+import { type FleetModel, type FleetQuery, type HostOrder, type HostRow, statusText } from "./fleet-model.ts";
 import { Line, type Part } from "./line.tsx";
 import { bar, count, fit, moment, percent } from "./text.ts";
 import type { Theme } from "./theme.ts";

@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
-import type { EventLine, PastDeployment } from "./watch-model.ts";
 import { placed, rowOf, titlesOf } from "./columns.ts";
 import { Line } from "./line.tsx";
 import { moment, span } from "./text.ts";
 import type { Theme } from "./theme.ts";
+import type { EventLine, PastDeployment } from "./watch-model.ts";
 
 const LOOKS: Record<PastDeployment["status"], readonly [word: string, look: keyof Theme]> = {
   success: ["deployed", "good"],

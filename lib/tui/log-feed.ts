@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LogCommand } from "../agent/supervisors/log-commands.ts";
-import { readLogs } from "../agent/supervisors/target-logs.ts";
+import { type LogCommand, readLogs } from "../agent/supervisors/logs.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import { printable } from "../support/printable.ts";
 import type { LogModel } from "./log-model.ts";

@@ -1,8 +1,8 @@
 import { Box } from "ink";
 import type { ReactNode } from "react";
-import type { LogModel } from "./log-model.ts";
 import { detailRows, type DetailSubject, DetailView } from "./detail-view.tsx";
 import { Help } from "./frame.tsx";
+import type { LogModel } from "./log-model.ts";
 import { logPage, logRows, LogView } from "./log-view.tsx";
 import type { Overlay, Shown } from "./navigation.ts";
 

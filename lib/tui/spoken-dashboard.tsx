@@ -1,11 +1,11 @@
 import { Box, Text } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { stateOf } from "../agent/watch/target-state.ts";
-import type { TargetView } from "./watch-model.ts";
 import { questionOf } from "./frame.tsx";
 import type { Confirmed, Navigation } from "./navigation.ts";
 import { useNavigation } from "./use-navigation.ts";
 import type { WatchDashboardProps } from "./watch-dashboard.tsx";
+import type { TargetView } from "./watch-model.ts";
 
 /**
  * The dashboard in sentences, for screen readers: no bars, no columns, no clock; it changes only when something has

@@ -1,6 +1,6 @@
 import { stateOf, TARGET_STATES } from "../agent/watch/target-state.ts";
-import type { TargetView } from "./watch-model.ts";
 import type { TargetOrder } from "./navigation.ts";
+import type { TargetView } from "./watch-model.ts";
 
 const byName = (a: TargetView, b: TargetView): number => a.title.localeCompare(b.title) || (a.name < b.name ? -1 : 1);
 

@@ -1,11 +1,11 @@
 import type { ReactNode } from "react";
 import type { HoldReason } from "../agent/watch/events.ts";
 import { stateOf } from "../agent/watch/target-state.ts";
-import type { TargetView } from "./watch-model.ts";
 import { type Placed, placed, rowOf, titlesOf } from "./columns.ts";
 import { windowStart } from "./layout.ts";
 import { Line, type Part, Title } from "./line.tsx";
 import { bar, percent, span } from "./text.ts";
+import type { TargetView } from "./watch-model.ts";
 
 interface Props {
   targets: readonly TargetView[];

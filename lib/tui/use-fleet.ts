@@ -1,8 +1,8 @@
 import { useEffect, useRef } from "react";
 import type { HubConnection } from "../client/hub-connection.ts";
 import type { Target } from "../contract/target.ts";
-import { FleetModel } from "./fleet-model.ts";
 import { followFleet } from "./fleet-feed.ts";
+import { FleetModel } from "./fleet-model.ts";
 
 /** The fleet to read, and the way to its hub. */
 export interface FollowedFleet {

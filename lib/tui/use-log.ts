@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react";
-import { LogModel } from "./log-model.ts";
 import { followLog, type LogSource } from "./log-feed.ts";
+import { LogModel } from "./log-model.ts";
 
 /** The log of `source`, followed for as long as it is looked at; its programs end with it. */
 export function useLog(

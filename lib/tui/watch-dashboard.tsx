@@ -1,12 +1,11 @@
 import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
-import type { FleetModel, FleetQuery } from "./fleet-model.ts";
 import { countStates, targetsText } from "../agent/watch/target-state.ts";
-import type { TargetView, WatchModel } from "./watch-model.ts";
 import { copying } from "./clipboard.ts";
 import type { DashboardStore } from "./dashboard-store.ts";
 import { deploymentRows, DeploymentView } from "./deployment-view.tsx";
 import { type DetailSubject, detailText } from "./detail-view.tsx";
+import type { FleetModel, FleetQuery } from "./fleet-model.ts";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
 import { Footer, Header, TooSmall } from "./frame.tsx";
 import { EventsView, HistoryView } from "./history-view.tsx";
@@ -22,6 +21,7 @@ import { useClock } from "./use-clock.ts";
 import { type FollowedFleet, useFleet } from "./use-fleet.ts";
 import { useLog } from "./use-log.ts";
 import { useNavigation } from "./use-navigation.ts";
+import type { TargetView, WatchModel } from "./watch-model.ts";
 
 export interface WatchDashboardProps {
   store: DashboardStore;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
-import type { Emit } from "../../lib/agent/deployment/events.ts";
+import type { Emit } from "../../lib/agent/ground/events.ts";
 import { rollback } from "../../lib/agent/deployment/rollback.ts";
 import type { DeployOptions, DeployResult } from "../../lib/agent/deployment/run.ts";
 import { projectSource } from "../../lib/agent/sources/project.ts";

@@ -1,4 +1,4 @@
-import type { Difference } from "../../../lib/agent/release-diff.ts";
+import type { Difference } from "../../../lib/agent/deployment/release-diff.ts";
 import { fieldsOf } from "./records.ts";
 
 /** The fields of differences; which of them one has depends on `what`. */

@@ -1,6 +1,6 @@
-import type { Emit } from "../../../lib/agent/deployment/events.ts";
 import type { Preview, PreviewedChanges } from "../../../lib/agent/deployment/preview.ts";
 import type { DeployOptions } from "../../../lib/agent/deployment/run.ts";
+import type { Emit } from "../../../lib/agent/ground/events.ts";
 import type { Source } from "../../../lib/agent/sources/source.ts";
 import { interruptible } from "../base.ts";
 import { deployLines } from "./deploy-lines.ts";
@@ -42,7 +42,7 @@ export async function showPreview(
   { perform, supervisor, words = ["would deploy", "over"] }: Previewed,
   { json, print, stderr, fail, done }: Surroundings,
 ): Promise<number> {
-  const { sizeText } = await import("../../../lib/agent/deployment/sentences.ts");
+  const { sizeText } = await import("../../../lib/agent/ground/sentences.ts");
   using interrupt = interruptible();
   const lines = await deployLines(stderr);
   const emit = json ? () => undefined : lines.emit;

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import type { SingleBar } from "cli-progress";
-import { sizeText } from "../../../lib/agent/deployment/sentences.ts";
+import { sizeText } from "../../../lib/agent/ground/sentences.ts";
 import { printable } from "../../../lib/support/printable.ts";
 
 export interface Progress {

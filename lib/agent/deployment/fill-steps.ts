@@ -4,7 +4,7 @@ import { deploymentError } from "../../contract/errors.ts";
 import type { InstallStep, Provisioners } from "../../contract/files/install-plan.ts";
 import type { Item, Layout } from "../../releases/layout.ts";
 import { makeFolder, statsOf } from "../../support/files.ts";
-import { childEnvironment, describeFailure, runProgram } from "../child-program.ts";
+import { childEnvironment, describeFailure, runProgram } from "../ground/child-program.ts";
 import type { Fetched } from "../sources/source.ts";
 import { prepareEnvFile } from "./env-file.ts";
 import { runStep, type StepContext } from "./steps.ts";

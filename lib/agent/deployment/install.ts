@@ -9,11 +9,11 @@ import { nextMoment, type Release, writeRelease } from "../../releases/release.t
 import { REST_FOLDER, SourceFolders } from "../../releases/source-folders.ts";
 import { planSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
+import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps, unnoticed } from "../ground/plan.ts";
 import type { Fetched } from "../sources/source.ts";
-import { noSupervisor } from "../supervisors/none.ts";
+import { noSupervisor } from "../supervisors/supervisor.ts";
 import { type Filling, runFillStep } from "./fill-steps.ts";
 import type { Ready } from "./pipeline.ts";
-import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps, unnoticed } from "./plan.ts";
 import { type Arriving, checkRights, descriptorDigests } from "./rights.ts";
 import type { Run } from "./run.ts";
 import type { Staged } from "./stage.ts";

@@ -6,10 +6,10 @@ import type { Layout } from "../../releases/layout.ts";
 import { quarantine } from "../../releases/quarantine.ts";
 import { recoverJournal, sweepRoot, sweepTarget } from "../../releases/recovery.ts";
 import { runningVersion } from "../../releases/release.ts";
+import type { Emit } from "../ground/events.ts";
 import { interruptedReport } from "../reports/draft.ts";
 import { hasReport, writeReport } from "../reports/report.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
-import type { Emit } from "./events.ts";
 import { type Deployed, lockRoot, type Run } from "./run.ts";
 import { bringBack } from "./undo.ts";
 

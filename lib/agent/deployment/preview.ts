@@ -11,13 +11,14 @@ import { standing } from "../../releases/links.ts";
 import { isForeignRoot } from "../../releases/project-root.ts";
 import { currentRelease, listReleases, outdatedReleases, readRelease, type Release } from "../../releases/release.ts";
 import { statsOf } from "../../support/files.ts";
-import { type Difference, releaseDifferences } from "../release-diff.ts";
+import type { AgentEvent, Emit } from "../ground/events.ts";
+import type { OrderedPlan } from "../ground/plan.ts";
 import type { Source } from "../sources/source.ts";
 import { admit, alreadyRuns } from "./admit.ts";
-import type { AgentEvent, Emit } from "./events.ts";
 import { provisionerOf } from "./fill-steps.ts";
 import { checkedPlan, fillRelease } from "./install.ts";
-import type { OrderedPlan } from "./plan.ts";
+import { type Difference, releaseDifferences } from "./release-diff.ts";
+import { chooseRelease, keptSource, type KeptTarget, readyToGoBack } from "./rollback.ts";
 import { beginRun, type Deployed, type DeployOptions, errorOf, type Run } from "./run.ts";
 import { stage, type Staged } from "./stage.ts";
 import { pluginOf } from "./steps.ts";
@@ -227,4 +228,44 @@ function listenToFetch(): { fetched: PreviewedFetch; hear: Emit } {
     fetched.bytes = ended + current;
   };
   return { fetched, hear };
+}
+
+/**
+ * Finds out what a rollback would do, with every check that it makes before it switches. It never throws. The project
+ * root is only read, without a lock; no report is written.
+ */
+export async function previewRollback(kept: KeptTarget, options: DeployOptions, listener: Emit): Promise<Preview> {
+  const run = beginRun(keptSource(kept), options, (event) => {
+    if (event.event === "resolve.ok" || event.event === "warning") listener(event);
+  });
+  const { layout, source, emit } = run;
+  let previous: string | null = null;
+  try {
+    await checkSupervisor(run);
+    await warnOfJournal(run);
+    const running = await currentRelease(layout, source.target);
+    previous = running?.version ?? null;
+    const release = await chooseRelease(run, running);
+    emit({ event: "resolve.ok", version: release.version, running_version: previous });
+    const versions = { version: release.version, previous_version: previous };
+    if (release.name === running?.name) return { outcome: "unchanged", ...versions };
+    const { plan } = await readyToGoBack(run, running, release);
+    const gone = (running?.items ?? []).filter((old) => !release.items.some((item) => sameItem(item, old)));
+    return {
+      outcome: "would_deploy",
+      ...versions,
+      changes: {
+        fetched: null,
+        installed: release.items.map(({ section, id }) => `${section}/${id}`),
+        adopted: [],
+        removed: gone.map(({ section, id }) => `${section}/${id}`),
+        env_files: [],
+        differences: (await releaseDifferences(layout, source.target, [running, release])) ?? null,
+        steps: [...steps(plan.stop, false), ...steps(plan.after, true)],
+        collected: [],
+      },
+    };
+  } catch (thrown) {
+    return { outcome: "failed", version: run.draft.version, previous_version: previous, error: errorOf(run, thrown) };
+  }
 }

@@ -8,8 +8,8 @@ import { removeOwnLink, syncLinks } from "../../releases/links.ts";
 import { removeTree } from "../../releases/open-folder.ts";
 import { currentRelease, listReleases, namedUnits, removeRelease } from "../../releases/release.ts";
 import { ifThere } from "../../support/files.ts";
+import type { Emit } from "../ground/events.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
-import type { Emit } from "./events.ts";
 import { endInterrupted, recover } from "./interrupted.ts";
 import { beginRun, type DeployOptions, lockRoot, lockTarget, openRoot } from "./run.ts";
 import { checkSupervisor, pluginsAmong, supervisorOf } from "./supervision.ts";
@@ -28,7 +28,7 @@ export interface Removal {
   releases: number;
 }
 
-/** What a removal would stop and remove. */
+/** A preview of a removal. */
 export interface RemovalPreview extends Removal {
   /** Plugins and other units; null is the project's own unit. */
   units: readonly (string | null)[];
@@ -36,7 +36,7 @@ export interface RemovalPreview extends Removal {
   paths: readonly string[];
 }
 
-/** What a removal is about, as the target stands now. */
+/** Returns the parts of a target that a removal is about, as it stands now. */
 async function partsOf(layout: Layout, { kind, slug, purge }: RemovedTarget, supervisor: SupervisorChoice) {
   const target = targetName({ kind, slug });
   const running = await currentRelease(layout, target);

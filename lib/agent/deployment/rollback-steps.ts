@@ -1,7 +1,7 @@
 import { type InstallStep, unitOf } from "../../contract/files/install-plan.ts";
 import { namedUnits, type Release } from "../../releases/release.ts";
+import type { OrderedPlan } from "../ground/plan.ts";
 import type { SupervisorName } from "../supervisors/supervisor.ts";
-import type { OrderedPlan } from "./plan.ts";
 import { pluginsAmong } from "./supervision.ts";
 
 /** A plugin's unit, or null for the project's own. */

@@ -6,10 +6,10 @@ import { Journal } from "../../releases/journal.ts";
 import { heldBack, OPERATOR, quarantine, type QuarantineEntry, readQuarantine } from "../../releases/quarantine.ts";
 import { listReleases, type Release } from "../../releases/release.ts";
 import { planSwitch } from "../../releases/switch.ts";
-import type { Emit } from "./events.ts";
+import type { Emit } from "../ground/events.ts";
+import { checkSupervised, plannedSteps } from "../ground/plan.ts";
 import { endInterrupted } from "./interrupted.ts";
 import { type Ending, perform, type Ready, switchOver, unchanged } from "./pipeline.ts";
-import { checkSupervised, plannedSteps } from "./plan.ts";
 import { rollbackSteps, stepsOf } from "./rollback-steps.ts";
 import { type Deployed, type DeployOptions, type DeployResult, lockRoot, type Run } from "./run.ts";
 

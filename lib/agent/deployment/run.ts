@@ -11,10 +11,10 @@ import { type Layout, layoutOf } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
 import { openProjectRoot } from "../../releases/project-root.ts";
 import { makeFolder } from "../../support/files.ts";
+import type { AgentEvent, Emit } from "../ground/events.ts";
 import { ReportDraft } from "../reports/draft.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
-import type { AgentEvent, Emit } from "./events.ts";
 
 export interface DeployOptions {
   projectRoot: string;

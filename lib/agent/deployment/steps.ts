@@ -4,10 +4,10 @@ import type { InstallStep, Notifiers } from "../../contract/files/install-plan.t
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { traced } from "../../support/tracing/tracing.ts";
-import { childEnvironment, describeFailure, runProgram } from "../child-program.ts";
+import { childEnvironment, describeFailure, runProgram } from "../ground/child-program.ts";
+import type { Emit } from "../ground/events.ts";
+import { counted } from "../ground/sentences.ts";
 import { capital, type Supervisor } from "../supervisors/supervisor.ts";
-import type { Emit } from "./events.ts";
-import { counted } from "./sentences.ts";
 
 /** Milliseconds before the second attempt of a healthcheck; each further one waits longer. */
 const RETRY_DELAY_MS = 1_000;

@@ -4,8 +4,7 @@ import type { Item } from "../../releases/layout.ts";
 import { releaseName } from "../../releases/names.ts";
 import { saysOfTheRelease } from "../../releases/quarantine.ts";
 import { readRelease } from "../../releases/release.ts";
-import { noSupervisor } from "../supervisors/none.ts";
-import { capital, type Supervisor, type SupervisorChoice } from "../supervisors/supervisor.ts";
+import { capital, noSupervisor, type Supervisor, type SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Deployed, Run } from "./run.ts";
 
 /** Returns the ids of the plugins among items. */

@@ -3,8 +3,8 @@ import type { Journal, JournalEntry } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { currentName, currentRelease } from "../../releases/release.ts";
 import { undoSwitch } from "../../releases/switch.ts";
+import type { Emit } from "../ground/events.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
-import type { Emit } from "./events.ts";
 import type { Deployed, Run } from "./run.ts";
 import { pluginsAmong, supervisorOf } from "./supervision.ts";
 

@@ -2,9 +2,10 @@ import type { Code } from "../../contract/codes.ts";
 import { SealiftError } from "../../contract/errors.ts";
 import { HELD_RIGHTS } from "../../contract/surfaces/host-record.ts";
 import type { DeploymentStatus, LocalReport, StepOutcome } from "../../contract/surfaces/reports.ts";
+import type { TargetName } from "../../contract/target.ts";
 import type { Attempt } from "../../releases/journal.ts";
-import type { AgentEvent } from "../deployment/events.ts";
-import type { Deployed, Run } from "../deployment/run.ts";
+import type { Layout } from "../../releases/layout.ts";
+import type { AgentEvent, Emit } from "../ground/events.ts";
 
 /** Characters of an error that a hub takes in a report. */
 const MAX_MESSAGE = 4000;
@@ -53,9 +54,20 @@ export class ReportDraft {
   }
 }
 
+/** The part of a run that its report is about. */
+export interface Reported {
+  id: string;
+  startedAt: string;
+  source: { kind: LocalReport["kind"]; slug: string; target: TargetName; requestedVersion: string };
+  options: { hostId: string; keepReports: number };
+  layout: Layout;
+  emit: Emit;
+  draft: ReportDraft;
+}
+
 /** Returns the report of a run that ends now. */
 export function reportOf(
-  { id, source, options, startedAt, draft }: Run<Deployed>,
+  { id, source, options, startedAt, draft }: Reported,
   { status, error, running }: { status: DeploymentStatus; error?: SealiftError; running: Running },
 ): LocalReport {
   return {

@@ -1,11 +1,11 @@
 import { isTransient } from "../../client/retry.ts";
 import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
-import { localReport } from "../../contract/surfaces/reports.ts";
+import { type LocalReport, localReport } from "../../contract/surfaces/reports.ts";
+import type { TargetName } from "../../contract/target.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
-import type { Emit } from "../deployment/events.ts";
-import type { Source } from "../sources/source.ts";
-import { markSent, reportPath, unsentNames } from "./files.ts";
+import type { Emit } from "../ground/events.ts";
+import { markSent, reportPath, unsentNames } from "./report.ts";
 
 /** Reports that wait for the hub at the most; the oldest beyond it are kept as files only. */
 const MAX_UNSENT = 100;
@@ -19,7 +19,7 @@ const LATE_REPORT_LIMIT_MS = 10_000;
  */
 export async function sendReports(
   layout: Layout,
-  source: Source,
+  source: { target: TargetName; report(report: LocalReport, signal: AbortSignal): Promise<void> },
   { emit, signal }: { emit: Emit; signal: AbortSignal },
 ): Promise<void> {
   const { target } = source;

@@ -12,8 +12,7 @@ import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
-import type { Emit } from "../deployment/events.ts";
-import { throttled } from "../deployment/progress.ts";
+import { type Emit, throttled } from "../ground/events.ts";
 import type { PinnedPluginOptions } from "./pinned-plugins.ts";
 import type { VerifiedTree } from "./project-delta.ts";
 import { rememberProven } from "./proven-secret.ts";
@@ -140,7 +139,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   };
 }
 
-const loadPlanParser = () => import("../deployment/plan-file.ts");
+const loadPlanParser = () => import("../ground/documents.ts");
 
 /**
  * Has the parser of YAML loaded before it is needed. This thread has time for it while the answers before a full

@@ -4,8 +4,8 @@ import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
-import type { Emit } from "../deployment/events.ts";
-import type { PlanOrigin } from "../deployment/plan.ts";
+import type { Emit } from "../ground/events.ts";
+import type { PlanOrigin } from "../ground/plan.ts";
 
 /** A version that a source has found, before any of its bytes. */
 export interface Resolved {

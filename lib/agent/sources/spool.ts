@@ -1,15 +1,13 @@
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import type { Readable } from "node:stream";
-import { Transform } from "node:stream";
+import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { MAX_PLAINTEXT_BYTES } from "../../artifact/limits.ts";
 import { ArchiveVerifier } from "../../artifact/signatures/archive-hmac.ts";
 import { installError } from "../../client/marketplace-client.ts";
 import { SealiftError } from "../../contract/errors.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
-import type { AgentEvent } from "../deployment/events.ts";
-import { throttled } from "../deployment/progress.ts";
+import { type AgentEvent, throttled } from "../ground/events.ts";
 import { isProven } from "./proven-secret.ts";
 import type { FetchContext } from "./source.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../../contract/errors.ts";
-import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../child-program.ts";
+import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../ground/child-program.ts";
 
 /**
  * Starts, stops, restarts and checks what an installation runs (docs/contract/install-plan.md). A `plugin` of null is
@@ -124,4 +124,15 @@ export async function twoSamples(sample: () => Promise<Sample>, signal?: AbortSi
   return second.restarts === first.restarts
     ? undefined
     : `it was restarted ${second.restarts - first.restarts} times within a second`;
+}
+
+/** Nobody: plans that need a supervisor are refused before they get here (docs/contract/install-plan.md). */
+export function noSupervisor(): Supervisor {
+  const refuse = () =>
+    Promise.reject(
+      deploymentError("needs_supervisor", "There is no supervisor to do this.", {
+        hint: "Choose one with --supervisor.",
+      }),
+    );
+  return { ready: () => Promise.resolve(undefined), start: refuse, stop: refuse, restart: refuse, check: refuse };
 }

@@ -1,9 +1,13 @@
+import { resolve } from "node:path";
 import { EXIT, type ExitCode } from "../../contract/codes.ts";
 import type { SealiftError } from "../../contract/errors.ts";
 import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
+import { rollback } from "../deployment/rollback.ts";
 import type { DeployResult } from "../deployment/run.ts";
 import { HELD } from "./decide.ts";
-import type { HoldReason, WatchEvent } from "./events.ts";
+import type { DeploymentQueue } from "./deployment-queue.ts";
+import type { EmitWatch, HoldReason, WatchEvent } from "./events.ts";
+import type { WatchTarget } from "./target.ts";
 
 /** The end of one turn: what `--once` and the back-off need to know. */
 export interface TurnResult {
@@ -39,3 +43,23 @@ export const doneEvent = (target: string, result: DeployResult, startedAt: numbe
   message: result.error?.message ?? null,
   report: result.report,
 });
+
+/**
+ * Takes a target back to the release that ran before, in turn with the deployments of its project root. However it
+ * ends, the events say so.
+ *
+ * @throws the reason of `signal` when the watch ends first
+ */
+export async function goBack(
+  { name, source, options }: WatchTarget,
+  { deployments, emit }: { deployments: DeploymentQueue; emit: EmitWatch },
+  signal: AbortSignal,
+): Promise<void> {
+  const { kind, slug } = source("latest");
+  await deployments.alone(resolve(options.projectRoot), async () => {
+    signal.throwIfAborted();
+    const started = performance.now();
+    const result = await rollback({ kind, slug }, { ...options, signal }, (event) => emit({ ...event, target: name }));
+    emit(doneEvent(name, result, started));
+  });
+}

@@ -3,10 +3,10 @@ import { readJournal } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
 import { hasStaging } from "../../releases/recovery.ts";
-import type { Emit } from "../deployment/events.ts";
 import { endInterrupted, sweepInterrupted } from "../deployment/interrupted.ts";
-import { unsentNames } from "../reports/files.ts";
+import type { Emit } from "../ground/events.ts";
 import { sendReports } from "../reports/outbox.ts";
+import { unsentNames } from "../reports/report.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 

@@ -1,4 +1,4 @@
-import { deploySentence } from "../deployment/sentences.ts";
+import { deploySentence } from "../ground/sentences.ts";
 import type { WatchEvent } from "./events.ts";
 
 /**

@@ -9,19 +9,16 @@ import { deploy } from "../deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
-import { doneEvent, heldTurn, type TurnResult } from "./check-result.ts";
+import { doneEvent, goBack, heldTurn, type TurnResult } from "./check-result.ts";
 import { decide, type Decision } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
-import { goBack } from "./go-back.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
-import { readPin } from "./pin.ts";
 import { recoverTarget } from "./recovery.ts";
 import { nextDelay } from "./schedule.ts";
-import { WatchMemory } from "./state.ts";
+import { readPin, WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
-import { awaitingConsent, describeTarget, isDamaged, runningVersion, versionsRun } from "./target-on-disk.ts";
-import { titleOf } from "./title.ts";
+import { awaitingConsent, describeTarget, isDamaged, runningVersion, titleOf, versionsRun } from "./target-on-disk.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
 /** The endless turns of one target: ask, decide, deploy, wait. Nothing but its signal ends them. */

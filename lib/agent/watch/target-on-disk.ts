@@ -1,15 +1,18 @@
+import { join } from "node:path";
+import * as z from "zod";
+import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 /** A watched target as it stands on this host, read from its project root. */
 import type { TargetName } from "../../contract/target.ts";
 import { damageOf } from "../../releases/contents.ts";
 import { readDeployed } from "../../releases/deployed.ts";
 import { type HeldRights, readHeldRights, withoutConsent } from "../../releases/held-rights.ts";
+import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { currentName, currentRelease, listReleases } from "../../releases/release.ts";
 import type { Source } from "../sources/source.ts";
 import type { WatchedTarget } from "./events.ts";
 import type { WatchMemory } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
-import { titleOf } from "./title.ts";
 
 /** The version of the running release; null before the first deployment. */
 export async function runningVersion(layout: Layout, target: TargetName): Promise<string | null> {
@@ -56,4 +59,20 @@ export async function describeTarget(
     latest_version: state?.latest?.version ?? null,
     paused: state?.paused ?? false,
   };
+}
+
+const named = z.looseObject({ project_name: z.string().min(1).max(255) });
+
+/**
+ * Reads the name of a project, `project:Harbour`, from the manifest of the running release. `undefined` for plugins and
+ * services, whose slug is their name, and as long as no release with a name runs.
+ */
+export async function titleOf(layout: Layout, target: TargetName): Promise<string | undefined> {
+  if (!target.startsWith("project-")) return undefined;
+  const release = await currentName(layout, target);
+  if (release === undefined) return undefined;
+  const manifest = await readJsonFile(join(layout.release(target, release), MANIFEST_FILE), named).catch(
+    () => undefined,
+  );
+  return manifest && `project:${manifest.project_name}`;
 }

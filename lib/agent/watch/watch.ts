@@ -1,7 +1,6 @@
 import type { TurnResult } from "./check-result.ts";
-import { DeploymentQueue } from "./deployment-queue.ts";
+import { DeploymentQueue, HubSlots } from "./deployment-queue.ts";
 import type { EmitWatch, WatchAction } from "./events.ts";
-import { HubSlots } from "./hub-slots.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
 import { TargetLoop } from "./target-loop.ts";
 

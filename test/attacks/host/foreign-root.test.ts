@@ -18,7 +18,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import type { AgentEvent } from "../../../lib/agent/deployment/events.ts";
+import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { removeTarget } from "../../../lib/agent/deployment/remove.ts";
 import { rollback } from "../../../lib/agent/deployment/rollback.ts";
 import { requestAction } from "../../../lib/agent/watch/operator-requests.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { LogCommand } from "../../../lib/agent/supervisors/log-commands.ts";
+import type { LogCommand } from "../../../lib/agent/supervisors/logs.ts";
 import { usageError } from "../../../lib/contract/errors.ts";
 import { LogModel } from "../../../lib/tui/log-model.ts";
 import { followLog, type LogSource } from "../../../lib/tui/log-feed.ts";

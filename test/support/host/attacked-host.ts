@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import type { Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import type { AgentEvent } from "../../../lib/agent/deployment/events.ts";
+import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/run.ts";
 import { projectSource, type ProjectSourceOptions } from "../../../lib/agent/sources/project.ts";
 import type { Code } from "../../../lib/contract/codes.ts";

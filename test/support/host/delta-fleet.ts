@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import type { AgentEvent } from "../../../lib/agent/deployment/events.ts";
+import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { projectSource } from "../../../lib/agent/sources/project.ts";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
 import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";

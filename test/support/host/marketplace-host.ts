@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import type { AgentEvent } from "../../../lib/agent/deployment/events.ts";
+import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/run.ts";
 import { marketplaceSource, type MarketplaceSourceOptions } from "../../../lib/agent/sources/marketplace.ts";
 import type { Code } from "../../../lib/contract/codes.ts";

@@ -5,7 +5,7 @@ import t from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
 import { previewRemoval, removeTarget } from "../../../../lib/agent/deployment/remove.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
-import { readPin, writePin } from "../../../../lib/agent/watch/pin.ts";
+import { readPin, writePin } from "../../../../lib/agent/watch/state.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { quarantine, readQuarantine } from "../../../../lib/releases/quarantine.ts";
 import { listReleases } from "../../../../lib/releases/release.ts";

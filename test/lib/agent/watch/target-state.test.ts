@@ -7,7 +7,7 @@ import { parse, stringify } from "yaml";
 import { inspectTarget } from "../../../../lib/agent/target-status.ts";
 import type { WatchEvent } from "../../../../lib/agent/watch/events.ts";
 import { WatchMetrics } from "../../../../lib/agent/watch/metrics.ts";
-import { removePin, writePin } from "../../../../lib/agent/watch/pin.ts";
+import { removePin, writePin } from "../../../../lib/agent/watch/state.ts";
 import {
   factsAfter,
   factsAtStart,

@@ -6,8 +6,9 @@ import type { InstallPlan } from "../contract/files/install-plan.ts";
 import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
 import { DESCRIPTOR_FILE, PLAN_FILE } from "../contract/files/manifest.ts";
 import type { MarketplaceKind } from "../contract/surfaces/paths.ts";
+import { type Target, targetText } from "../contract/target.ts";
 import type { Item } from "../releases/layout.ts";
-import type { PlanScope } from "./deployment/plan.ts";
+import type { PlanScope } from "./ground/plan.ts";
 
 /** The template of a plugin's environment, where it has one. */
 const TEMPLATE = ".env.template";
@@ -93,4 +94,21 @@ export function scopeOf(plan: InstallPlan, slug: string | undefined, kind: Marke
   const plugins = plan.steps.flatMap((step) => ("plugin" in step && step.plugin !== undefined ? [step.plugin] : []));
   const extensions = plan.steps.flatMap((step) => ("extension" in step ? [step.extension] : []));
   return { projectId: plan.project_id, plugins: new Set(plugins), extensions: new Set(extensions) };
+}
+
+/** The key of a host, as `key create --out` writes it. */
+export const HOST_KEYS = "host.env";
+
+/** The text of a watch.yaml to start from, beside {@link HOST_KEYS}, `signer.pub`, `signing.secret` and plans. */
+export function starterWatch(options: { hubUrl: string; projectRoot: string; targets: readonly Target[] }): string {
+  const { hubUrl, projectRoot, targets } = options;
+  const own = ({ kind, slug }: Target) =>
+    kind === "project"
+      ? { deployment_credential_file: HOST_KEYS, signer_public_key: "signer.pub" }
+      : { signing_secret_file: "signing.secret", install_plan: `${slug}.yaml` };
+  const content = {
+    ...{ hub_url: hubUrl, api_key_file: HOST_KEYS, project_root: projectRoot, interval: "60s" },
+    targets: targets.map((target) => ({ target: targetText(target), ...own(target) })),
+  };
+  return `${SCHEMA_COMMENT("watch")}\n${stringify(content)}`;
 }

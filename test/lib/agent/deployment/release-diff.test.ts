@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import t from "tap";
-import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import { releaseDifferences } from "../../../lib/agent/release-diff.ts";
-import { layoutOf } from "../../../lib/releases/layout.ts";
-import { listReleases } from "../../../lib/releases/release.ts";
-import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../support/host/given-source.ts";
-import { plant } from "../../support/host/project-root.ts";
-import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
+import { releaseDifferences } from "../../../../lib/agent/deployment/release-diff.ts";
+import { layoutOf } from "../../../../lib/releases/layout.ts";
+import { listReleases } from "../../../../lib/releases/release.ts";
+import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../../support/host/given-source.ts";
+import { plant } from "../../../support/host/project-root.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
 const filesOf = (version: string, network: string, code: Record<string, string>) => ({
   "plugins/a/plugin.yaml": `name: a\nversion: ${version}\nnetwork: ${network}\n`,

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { LineCutter } from "../support/lines.ts";
-import { traceEnvironment } from "../support/tracing/tracing.ts";
+import { LineCutter } from "../../support/lines.ts";
+import { traceEnvironment } from "../../support/tracing/tracing.ts";
 
 export interface ProgramOptions {
   command: readonly [string, ...string[]];

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import t from "tap";
-import { orderPlan, unnoticed } from "../../../lib/agent/deployment/plan.ts";
-import { parsePlan } from "../../../lib/agent/deployment/plan-file.ts";
-import { itemsOfSource, scopeOf, starterPlan } from "../../../lib/agent/starter-plan.ts";
+import { parsePlan } from "../../../lib/agent/ground/documents.ts";
+import { orderPlan, unnoticed } from "../../../lib/agent/ground/plan.ts";
+import { itemsOfSource, scopeOf, starterPlan } from "../../../lib/agent/starters.ts";
 
 t.test("a plan to start from is valid, whatever it is for", (t) => {
   const tree = t.testdir({

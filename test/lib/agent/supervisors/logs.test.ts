@@ -1,5 +1,5 @@
 import t from "tap";
-import { logCommands } from "../../../../lib/agent/supervisors/log-commands.ts";
+import { logCommands } from "../../../../lib/agent/supervisors/logs.ts";
 
 const request = { units: ["a", null], lines: 20, follow: true, systemdScope: "system" as const };
 const linesOf = (found: ReturnType<typeof logCommands>) => found.map(({ command }) => command.join(" "));

@@ -1,17 +1,16 @@
 import { join } from "node:path";
-import type { Descriptor } from "../contract/files/descriptor.ts";
-import type { InstallPlan } from "../contract/files/install-plan.ts";
-import { DESCRIPTOR_FILE, PLAN_FILE } from "../contract/files/manifest.ts";
-import { moreRights, rightsOf } from "../contract/rights.ts";
-import type { TargetName } from "../contract/target.ts";
-import { CONTENTS_FILE, type ListedFile, readContents } from "../releases/contents.ts";
-import type { Layout } from "../releases/layout.ts";
-import type { Release } from "../releases/release.ts";
-import { REST_FOLDER } from "../releases/source-folders.ts";
-import { YAML_LIMITS } from "../support/documents/limits.ts";
-import { ifThere, readTextFile, statsOf } from "../support/files.ts";
-import { readDescriptor } from "./deployment/descriptor-file.ts";
-import { parseForeignPlan } from "./deployment/plan-file.ts";
+import type { Descriptor } from "../../contract/files/descriptor.ts";
+import type { InstallPlan } from "../../contract/files/install-plan.ts";
+import { DESCRIPTOR_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
+import { moreRights, rightsOf } from "../../contract/rights.ts";
+import type { TargetName } from "../../contract/target.ts";
+import { CONTENTS_FILE, type ListedFile, readContents } from "../../releases/contents.ts";
+import type { Layout } from "../../releases/layout.ts";
+import type { Release } from "../../releases/release.ts";
+import { REST_FOLDER } from "../../releases/source-folders.ts";
+import { YAML_LIMITS } from "../../support/documents/limits.ts";
+import { ifThere, readTextFile, statsOf } from "../../support/files.ts";
+import { parseForeignPlan, readDescriptor } from "../ground/documents.ts";
 
 type Change = "added" | "removed" | "changed";
 
