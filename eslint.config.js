@@ -34,7 +34,7 @@ const floors = {
     ["records", "blobs"],
     ["storage"],
     ["observability"],
-    ["backup", "keys", "http"],
+    ["backup", "keys", "http", "rollouts"],
     ["access", "publications", "upkeep"],
     ["mounts"],
     ["."],

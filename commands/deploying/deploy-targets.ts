@@ -32,7 +32,7 @@ export async function projectTarget(
     import("../../lib/agent/sources/project.ts"),
     import("../../lib/client/lookup.ts"),
   ]);
-  const connection = { ...hubConnection(options, DEPLOY_TIMEOUT_MS), hostId: options.hostId };
+  const connection = { ...hubConnection(options, DEPLOY_TIMEOUT_MS), ...hostOf(options) };
   const { signingSecret, deploymentCredential } = options;
   const shared = {
     ...connection,
@@ -59,7 +59,7 @@ export async function marketplaceTarget(
   const { marketplaceSource } = await import("../../lib/agent/sources/marketplace.ts");
   const parsed = slugForm.safeParse(slug);
   if (!parsed.success) throw usageError("usage", `SLUG ${parsed.error.issues[0]!.message}.`);
-  const connection = { ...hubConnection(options, MARKETPLACE_TIMEOUT_MS), hostId: options.hostId };
+  const connection = { ...hubConnection(options, MARKETPLACE_TIMEOUT_MS), ...hostOf(options) };
   const { signingSecret, installPlan, symlinks, allowVersionMismatch } = options;
   const shared = { ...connection, kind, slug: parsed.data, signingSecret, installPlan, symlinks, allowVersionMismatch };
   return {
@@ -68,6 +68,11 @@ export async function marketplaceTarget(
     source: (version) => marketplaceSource({ ...shared, version: checkedVersion(version) }),
   };
 }
+
+/** The name and labels that this host tells a hub. */
+const hostOf = ({ hostId, labels }: Pick<ProjectValues, "hostId" | "labels">) => ({
+  ...{ hostId, labels: Object.fromEntries(labels) },
+});
 
 function checkedVersion(version: string): string {
   if (version === "latest" || versionLabel.safeParse(version).success) return version;

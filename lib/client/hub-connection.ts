@@ -1,4 +1,5 @@
 import { HEADERS } from "../contract/surfaces/headers.ts";
+import { type Labels, labelsText } from "../contract/surfaces/labels.ts";
 import type { Transport } from "./http.ts";
 
 /** A hub and the key to it: what every client of a hub is made with. */
@@ -8,8 +9,17 @@ export interface HubConnection extends Transport {
   apiKey: string;
   /** The name of this host, which the hub's fleet view then knows to be alive. */
   hostId?: string;
+  /** Labels of this host, by which rollouts choose their waves. */
+  labels?: Labels;
 }
 
-/** Returns the header that tells a hub which host polls. */
-export const hostHeader = ({ hostId }: HubConnection): { headers?: Record<string, string> } =>
-  hostId === undefined ? {} : { headers: { [HEADERS.host]: encodeURIComponent(hostId) } };
+/** Returns the headers that tell a hub which host polls. */
+export const hostHeader = ({ hostId, labels = {} }: HubConnection): { headers?: Record<string, string> } =>
+  hostId === undefined
+    ? {}
+    : {
+        headers: {
+          [HEADERS.host]: encodeURIComponent(hostId),
+          ...(Object.keys(labels).length > 0 && { [HEADERS.labels]: labelsText(labels) }),
+        },
+      };

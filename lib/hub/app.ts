@@ -34,6 +34,7 @@ import { marketplacePublish } from "./mounts/marketplace-publish.ts";
 import { documentRoutes, openapi } from "./mounts/openapi.ts";
 import { projectManage } from "./mounts/project-manage.ts";
 import { publish } from "./mounts/publish.ts";
+import { rollouts } from "./mounts/rollouts.ts";
 import { signers } from "./mounts/signers.ts";
 import { signingKey } from "./mounts/signing-key.ts";
 import type { ImportParts } from "./publications/import-version.ts";
@@ -151,7 +152,7 @@ export async function createApp(
   refuseAnonymous(app);
   const options: MountOptions<HubParts> = { hub, authentication: createAuthentication(hub, connections) };
   await app.register(health, { connections, upkeep, readiness });
-  const keyService: Mount[] = [devkeys, projectManage, signers, signingKey, auditLog];
+  const keyService: Mount[] = [devkeys, projectManage, rollouts, signers, signingKey, auditLog];
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp])
     for (const mount of keyService) await app.register(mount, { ...options, prefix });
   const deployHub: Mount[] = [deploy, publish, deltas, downloads];

@@ -27,6 +27,7 @@ import { registerKeks } from "./records/keks.ts";
 import { KeyUse } from "./records/key-use.ts";
 import { ReportQueue } from "./records/report-queue.ts";
 import { Sightings } from "./records/sightings.ts";
+import { Rollouts } from "./rollouts/rollouts.ts";
 import { startClock } from "./storage/clock.ts";
 import { openDataDir } from "./storage/data-dir.ts";
 import { claimStorage, databaseId, refuseForeignStorage } from "./storage/ownership.ts";
@@ -115,6 +116,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     rateLimits: options.rateLimits === false ? undefined : { ...DEFAULTS.rateLimits, ...options.rateLimits },
     rateCounts: opened.use(new SharedCounts(database, clock.now, logger)),
     sightings: opened.use(new Sightings(database.kysely, clock.now)),
+    rollouts: opened.use(
+      new Rollouts({ database, clock: clock.now, logger, onFailure: () => metrics?.upkeepFailed("rollouts") }),
+    ),
     reports: new ReportQueue(database.kysely, database.dialect === "postgres"),
     sessionTokens: new SessionTokens(await hubKey(database.kysely, keyring, "session-tokens", clock.iso())),
     keyUse: opened.use(new KeyUse(database.kysely, clock.now)),

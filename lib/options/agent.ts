@@ -1,10 +1,18 @@
 import { hostname } from "node:os";
 import { DEPLOYMENT_DEFAULTS, DURABILITIES, LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
+import { labelOf } from "../contract/surfaces/labels.ts";
 import { connection, network } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { choice, duration, flag, list, path, secret, size, text, token, url, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, guarded, optional, requiredWhen } from "./option.ts";
+
+/** @throws Error whose message continues "--label …" */
+function labelFrom(text: string): [name: string, value: string] {
+  const label = labelOf(text);
+  if (label !== undefined) return label;
+  throw new Error(`is a name and a value such as env=prod, not ${JSON.stringify(text)}`);
+}
 
 const root = group("Deployment", {
   projectRoot: path({ help: "Folder to deploy into", default: "." }),
@@ -23,6 +31,10 @@ const deployment = group("Deployment", {
     defaultText: "its hostname",
     form: forms.hostId,
   }),
+  labels: list(
+    { name: "label", metavar: "NAME=VALUE", help: "Label of this host, for rollouts; may be repeated", commas: true },
+    labelFrom,
+  ),
   keepReleases: whole({
     help: "Releases to keep, the running one included",
     default: DEPLOYMENT_DEFAULTS.keepReleases,

@@ -98,6 +98,7 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
         repo: report.repo,
         error_message: report.error_message,
         running_version: report.running_version,
+        ...(options.labels !== undefined && { labels: options.labels }),
       });
     },
   };

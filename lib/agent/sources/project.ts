@@ -69,6 +69,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
         error_message: report.error_message,
         rolled_back: report.status === "rolled_back",
         running_version: report.running_version,
+        ...(options.labels !== undefined && { labels: options.labels }),
       };
       await clientFor(signal).report(body);
     },

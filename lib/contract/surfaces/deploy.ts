@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
+import { labels } from "./labels.ts";
 import { runningVersionField } from "./reports.ts";
+import { rolloutAnswer } from "./rollouts.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
 
@@ -21,7 +23,7 @@ export const authAnswer = z.object({
 });
 
 /** A label as hubs store it: it goes into paths, file names and messages. */
-export const latestAnswer = z.object({ version: versionLabel });
+export const latestAnswer = z.object({ version: versionLabel, ...rolloutAnswer });
 
 const signedBytes = {
   download_url: z.url({ protocol: /^https?$/ }),
@@ -83,6 +85,7 @@ export const projectReport = z.object({
     .nullish(),
   rolled_back: z.boolean().optional(),
   running_version: runningVersionField,
+  labels: labels.optional(),
 });
 export type ProjectReport = z.infer<typeof projectReport>;
 export const projectReportAnswer = z.object({ deployment_id: z.string() });
@@ -163,5 +166,6 @@ export const projectHost = z.object({
   completed_at: z.string(),
   created_at: z.string(),
   running_version: runningVersionField,
+  labels: labels.optional(),
 });
 export type ProjectHost = z.infer<typeof projectHost>;

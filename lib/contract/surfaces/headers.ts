@@ -10,6 +10,8 @@ export const HEADERS = {
   requestId: "X-Request-Id",
   /** The host that polls, percent-encoded: the fleet view says when each was last heard of. */
   host: "X-Sealift-Host",
+  /** Its labels, such as `env=prod,region=eu`. */
+  labels: "X-Sealift-Labels",
 } as const;
 
 /** The prefix of `X-Signature`, before the lower-case hexadecimal HMAC. */

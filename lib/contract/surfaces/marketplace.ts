@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { hostId, sha256Hex, slug, versionLabel } from "../identifiers.ts";
+import { labels } from "./labels.ts";
 import { deploymentStatus, runningVersionField } from "./reports.ts";
+import { rolloutAnswer } from "./rollouts.ts";
 
 /** Surface A on the wire (docs/contract/marketplace.md). */
 
@@ -55,7 +57,11 @@ export type TargetSummary = z.infer<typeof targetSummary>;
  * The detail record: its newest versions and its yanked ones, best first, as "latest" ranks them. The others are in the
  * pages of `versions_url`, a path of the hub.
  */
-export const targetDetail = targetSummary.extend({ versions: z.array(versionRecord), versions_url: z.string() });
+export const targetDetail = targetSummary.extend({
+  versions: z.array(versionRecord),
+  versions_url: z.string(),
+  ...rolloutAnswer,
+});
 export type TargetDetail = z.infer<typeof targetDetail>;
 
 /** The fields of a target that its owner may change. */
@@ -117,6 +123,7 @@ export const reportRecord = z.object({
   completed_at: z.string(),
   created_at: z.string(),
   running_version: runningVersionField,
+  labels: labels.optional(),
 });
 export type ReportRecord = z.infer<typeof reportRecord>;
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { hostId, slug, timestamp } from "../identifiers.ts";
+import { labels } from "./labels.ts";
 
 export const deploymentStatus = z.enum(["success", "failed", "rolled_back"]);
 export type DeploymentStatus = z.infer<typeof deploymentStatus>;
@@ -38,6 +39,7 @@ export const deploymentReport = z.object({
     .nullish()
     .transform((text) => text?.replaceAll("\0", "\ufffd") ?? null),
   running_version: runningVersionField,
+  labels: labels.optional(),
 });
 export type DeploymentReport = z.infer<typeof deploymentReport>;
 

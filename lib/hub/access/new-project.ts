@@ -36,6 +36,7 @@ export function newProject(
     created_at: new Date(now).toISOString(),
     detail: null,
     detail_etag: null,
+    rollout: null,
   };
   return kind === "project" ? project : { ...project, ...detailOf(project, []) };
 }

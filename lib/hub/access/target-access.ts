@@ -13,6 +13,8 @@ import {
   type Question,
   type VisibleTarget,
 } from "../records/visible-targets.ts";
+import { detailFor } from "../rollouts/latest.ts";
+import type { Rollouts } from "../rollouts/rollouts.ts";
 import type { MountOptions } from "./authentication.ts";
 import { credentialHash } from "./credentials.ts";
 
@@ -43,6 +45,7 @@ export interface TargetAccess {
 /** The parts of the hub that access to plugins and services needs. */
 export interface TargetAccessParts extends Records {
   sightings: Sightings;
+  rollouts: Rollouts;
 }
 
 export function targetAccess(
@@ -67,9 +70,11 @@ export function targetAccess(
       if (principal === undefined && carriesKey(request)) throw authentication.rejected(request, keyRejected());
       if (principal !== undefined) authentication.accepted(request, principal);
       if (target === undefined) throw noSuchTarget(kind);
-      if (principal !== undefined)
-        hub.sightings.note(request, { holder: principal.owner, target: loggedTarget(kind, slug) });
-      return target;
+      const view = principal && { holder: principal.owner, target: loggedTarget(kind, slug) };
+      if (view !== undefined) hub.sightings.note(request, view);
+      const { rollout, latestVersion } = target;
+      if (rollout === null) return target;
+      return detailFor(target, await hub.rollouts.answer(rollout, latestVersion, request, view));
     },
     async version(request, slug, version) {
       if (!carriesKey(request)) throw keyMissing();
@@ -77,8 +82,13 @@ export function targetAccess(
       if (found.principal === undefined) throw authentication.rejected(request, keyRejected());
       authentication.accepted(request, found.principal);
       requireScope(found.principal, "deploy", "read");
-      if (found.target === undefined) throw noSuchTarget(kind);
-      return found;
+      const { principal, target } = found;
+      if (target === undefined) throw noSuchTarget(kind);
+      if (version !== undefined || target.rollout === null) return found;
+      const view = { holder: principal.owner, target: loggedTarget(kind, slug) };
+      const answer = await hub.rollouts.answer(target.rollout, target.latestVersion, request, view);
+      if (answer.version === null) return { ...found, version: undefined };
+      return findVisibleVersion(statements, { ...question(request, slug), version: answer.version });
     },
     async controlled(request, slug, ...scopes) {
       if (!carriesKey(request)) throw keyMissing();

@@ -24,8 +24,17 @@ export const fleetQuery = z.object({
     .describe(`Gives only hosts that changed since an earlier answer; its value is that answer's ${CURSOR_HEADER}.`),
 });
 
-const member = ({ host_id, record, seen_at }: HostRow) =>
-  `${JSON.stringify(host_id)}:${seen_at === null ? record : `${record.slice(0, -1)},"seen_at":"${seen_at}"}`}`;
+/** Returns a host's record as the view shows it: with the labels that an operator gave it. */
+const shownRecord = ({ record, labels }: HostRow): string =>
+  labels === null
+    ? record
+    : JSON.stringify({ ...(JSON.parse(record) as object), labels: JSON.parse(labels) as object });
+
+function member(host: HostRow): string {
+  const record = shownRecord(host);
+  const { host_id: id, seen_at: seenAt } = host;
+  return `${JSON.stringify(id)}:${seenAt === null ? record : `${record.slice(0, -1)},"seen_at":"${seenAt}"}`}`;
+}
 
 /** The view as JSON text: an object keyed by host id, in host-id order, piece by piece. */
 async function* fleetText(statements: Statements, view: View, since: number): AsyncGenerator<string> {

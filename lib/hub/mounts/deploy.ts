@@ -32,8 +32,17 @@ import type { ReportQueue } from "../records/report-queue.ts";
 import { storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
 import type { Sightings } from "../records/sightings.ts";
+import { answerEtag, answerFields } from "../rollouts/latest.ts";
+import type { Rollouts } from "../rollouts/rollouts.ts";
 
 const tags = ["deploy hub"];
+
+/** @param latest the version that others have */
+const noVersion = (latest: string | null): string =>
+  latest === null
+    ? "No version has been published yet."
+    : "The first version has not been rolled out to this host yet.";
+
 const projectParams = z.object({ project_id: z.string() });
 
 /** The parts of the hub that deployments from projects need. */
@@ -44,6 +53,7 @@ export interface DeployParts extends ProjectAccessParts {
   publicUrl: () => string;
   reports: ReportQueue;
   sightings: Sightings;
+  rollouts: Rollouts;
 }
 
 /** Surface B without publishing: sessions, latest version, location, authorisation, reports, the project's fleet. */
@@ -78,14 +88,20 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
     // Agents poll this: the session, its key and the answer are one indexed statement.
     async handler(request, reply) {
       const { project_id: target } = request.params;
-      const { latestVersion: version } = await access.session(request, target, "deploy", "read");
-      hub.sightings.note(request, { holder: "", target });
-      if (version === null) throw new HubError(404, "no_version", "No version has been published yet.");
-      const etag = `"${version}"`;
+      const { latestVersion, rollout } = await access.session(request, target, "deploy", "read");
+      const view = { holder: "", target };
+      hub.sightings.note(request, view);
+      const answer =
+        rollout === null
+          ? { version: latestVersion }
+          : await hub.rollouts.answer(rollout, latestVersion, request, view);
+      const { version } = answer;
+      if (version === null) throw new HubError(404, "no_version", noVersion(latestVersion));
+      const etag = answerEtag(answer);
       void reply.header("etag", etag).header("cache-control", "private, no-cache");
       // Nothing at all: the length of a 304 is that of the answer it stands for (RFC 9110, 8.6).
       if (matchesEtag(request.headers["if-none-match"], etag)) return reply.code(304).send(undefined as never);
-      return reply.send({ version });
+      return reply.send({ version, ...answerFields(answer) });
     },
   });
 
@@ -160,6 +176,7 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
       const report = request.body;
       await access.session(request, report.project_id, "report");
       const deploymentId = await storeProjectReport(hub.reports, report, hub.clock());
+      hub.rollouts.reported({ holder: "", target: report.project_id });
       return { deployment_id: deploymentId };
     },
   });

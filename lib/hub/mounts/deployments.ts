@@ -55,6 +55,7 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
       const principal = await authentication.key(request);
       requireScope(principal, "report");
       const record = await storeTargetReport(hub.reports, request.body, principal.owner, hub.clock());
+      hub.rollouts.reported({ holder: principal.owner, target: loggedTarget(record.kind, record.slug) });
       return reply.code(201).send(record);
     },
   });

@@ -42,7 +42,7 @@ export const marketplace: FastifyPluginAsyncZod<
       return sendBytes(request, reply, textBytes(detail, etag), {
         "content-type": "application/json; charset=utf-8",
         "cache-control": "private, no-cache",
-        vary: HEADERS.apiKey,
+        vary: [HEADERS.apiKey, HEADERS.host, HEADERS.labels].join(", "),
       });
     },
   });

@@ -2,6 +2,7 @@ import type { Logger } from "../../support/logging.ts";
 import { type MetricsListener, serveMetrics } from "../../support/metrics/listener.ts";
 import { ProgramMetrics } from "../../support/metrics/program-metrics.ts";
 import type { Records } from "../records/port.ts";
+import { countRollouts } from "../records/rollouts.ts";
 import { countSessions } from "../records/sessions.ts";
 import type { ReadinessCheck } from "../storage/readiness.ts";
 import type { SweepResult } from "../storage/sweep.ts";
@@ -130,6 +131,16 @@ export class HubMetrics {
           value: ok ? 1 : 0,
         })),
       ["part"],
+    );
+    all.gauge(
+      "sealift_hub_rollouts",
+      "Rollouts by state",
+      () =>
+        countRollouts(database.kysely).then(
+          (counts) => counts.map(({ state, count }) => ({ labels: { state }, value: count })),
+          () => undefined,
+        ),
+      ["state"],
     );
     const artifacts = "Artifacts with a record, by the last sweep";
     all.gauge("sealift_hub_artifacts", artifacts, () => upkeep.lastSweep?.known);

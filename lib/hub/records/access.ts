@@ -7,7 +7,7 @@ const KEY_COLUMNS = "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to
 
 const KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.hash = ?`;
 
-const SESSION = `SELECT ${KEY_COLUMNS}, s.project_id, s.expires_at AS session_expires_at, p.latest_version
+const SESSION = `SELECT ${KEY_COLUMNS}, s.project_id, s.expires_at AS session_expires_at, p.latest_version, p.rollout
   FROM sessions s JOIN api_keys k ON k.id = s.key_id JOIN projects p ON p.id = s.project_id WHERE s.hash = ?`;
 
 export interface KeyRow {
@@ -23,6 +23,7 @@ interface SessionRow extends KeyRow {
   project_id: string;
   session_expires_at: string;
   latest_version: string | null;
+  rollout: string | null;
 }
 
 /** A live session, with the answer to the question that most sessions ask. */
@@ -30,6 +31,8 @@ export interface Session {
   principal: Principal;
   projectId: string;
   latestVersion: string | null;
+  /** The gate of its rollout, as JSON. */
+  rollout: string | null;
 }
 
 /** The key behind a row, or undefined when it is revoked or has expired at `now` (ISO 8601). */
@@ -63,5 +66,6 @@ export function findSession(statements: Statements, hash: string, now: string): 
 function sessionOf(row: SessionRow | undefined, now: string): Session | undefined {
   if (row === undefined || row.session_expires_at <= now) return undefined;
   const principal = principalOf(row, now);
-  return principal && { principal, projectId: row.project_id, latestVersion: row.latest_version };
+  const { project_id: projectId, latest_version: latestVersion, rollout } = row;
+  return principal && { principal, projectId, latestVersion, rollout };
 }

@@ -4,11 +4,12 @@ import type { Queries, Statements, Transacted } from "./port.ts";
 const PAGE_HOSTS = 100;
 
 const VIEW = "SELECT changes, forgotten FROM views WHERE holder = ? AND target = ?";
-const HOSTS = `SELECT host_id, record, seen_at FROM hosts WHERE holder = ? AND target = ? AND host_id > ?
+const HOSTS = `SELECT host_id, record, seen_at, labels FROM hosts WHERE holder = ? AND target = ? AND host_id > ?
   ORDER BY host_id LIMIT ${PAGE_HOSTS}`;
-const CHANGED = `SELECT host_id, record, seen_at FROM hosts WHERE holder = ? AND target = ? AND change > ?
+const CHANGED = `SELECT host_id, record, seen_at, labels FROM hosts WHERE holder = ? AND target = ? AND change > ?
   ORDER BY change LIMIT ${PAGE_HOSTS + 1}`;
-const CHANGED_HOSTS = `SELECT host_id, record, seen_at FROM hosts WHERE holder = ? AND target = ? AND host_id > ? AND change > ?
+const CHANGED_HOSTS = `SELECT host_id, record, seen_at, labels FROM hosts
+  WHERE holder = ? AND target = ? AND host_id > ? AND change > ?
   ORDER BY host_id LIMIT ${PAGE_HOSTS}`;
 
 /** A host's newest record, as JSON text. */
@@ -16,6 +17,8 @@ export interface HostRow {
   host_id: string;
   record: string;
   seen_at: string | null;
+  /** Labels that an operator gave it, as JSON. */
+  labels: string | null;
 }
 
 /** One fleet: a holder is an owner on surface A, and empty on surface B. */

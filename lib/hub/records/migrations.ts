@@ -325,6 +325,31 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
           .execute();
       },
     },
+
+    "0116-rollouts": {
+      async up(db: Kysely<unknown>) {
+        await db.schema.alterTable("projects").addColumn("rollout", text).execute();
+        await db.schema.alterTable("hosts").addColumn("labels", text).execute();
+        await db.schema
+          .createTable("rollouts")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("project_id", text, (column) => column.notNull().references("projects.id"))
+          .addColumn("version", text, (column) => column.notNull())
+          .addColumn("base_version", text)
+          .addColumn("state", text, (column) => column.notNull())
+          .addColumn("rules", text, (column) => column.notNull())
+          .addColumn("standing", text, (column) => column.notNull())
+          .addColumn("progress", text, (column) => column.notNull())
+          .addColumn("failures_since", text, (column) => column.notNull())
+          .addColumn("is_withdrawn", "integer", (column) => column.notNull())
+          .addColumn("revision", "bigint", (column) => column.notNull())
+          .addColumn("created_at", text, (column) => column.notNull())
+          .addColumn("created_by", text, (column) => column.notNull())
+          .execute();
+        await db.schema.createIndex("rollouts_project").on("rollouts").columns(["project_id", "id"]).execute();
+        await db.schema.createIndex("rollouts_state").on("rollouts").column("state").execute();
+      },
+    },
   };
 };
 

@@ -80,7 +80,8 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
       if (told !== undefined) running.set(hostId, told);
       const record = JSON.stringify({ ...hostRecord, running_version: running.get(hostId) });
       const change = Number(changes) - added.length + index + 1;
-      hosts.set(hostId, { holder, target, host_id: hostId, change, report_id: id, record, seen_at: null });
+      const row = { holder, target, host_id: hostId, change, report_id: id, record, seen_at: null, labels: null };
+      hosts.set(hostId, row);
     }
     await transaction
       .insertInto("hosts")
@@ -159,6 +160,7 @@ export async function storeTargetReport(
     completed_at: report.completed_at,
     created_at: new Date(now).toISOString(),
     running_version: report.running_version,
+    ...(report.labels !== undefined && { labels: report.labels }),
   };
   await reports.store({
     id: record.id,
@@ -191,6 +193,7 @@ export async function storeProjectReport(reports: ReportQueue, report: ProjectRe
     completed_at: report.completed_at,
     created_at: new Date(now).toISOString(),
     running_version: report.running_version,
+    ...(report.labels !== undefined && { labels: report.labels }),
   };
   await reports.store({
     id,

@@ -1,29 +1,13 @@
 import * as z from "zod";
 import { sha256Hex } from "../../contract/identifiers.ts";
-import { BLOB_ID } from "../ground/identity.ts";
+import { base64, blobId, count, json, name, projectId, text, time, yes } from "./columns.ts";
+import { rollouts } from "./rollout-tables.ts";
 
 /**
  * The tables, as kysely sees them, and the rule for each column that rows of a backup or of another database are held
  * against. Everything is text or an integer, so that one schema serves SQLite and PostgreSQL: times are ISO 8601 in UTC
  * with milliseconds (they sort as text), binary values are base64, lists and records are JSON.
  */
-
-/** PostgreSQL stores no NUL. */
-const text = z.string().regex(/^[^\0]*$/, "must not hold the character NUL");
-const name = text.min(1);
-const time = z.iso.datetime({ precision: 3 });
-const base64 = z.base64().min(1);
-const count = z.int().nonnegative();
-const yes = z.int().min(0).max(1);
-const json = text.refine((value) => {
-  try {
-    return typeof JSON.parse(value) === "object";
-  } catch {
-    return false;
-  }
-}, "must be JSON");
-const blobId = z.string().regex(BLOB_ID, "must be the id of a blob");
-const projectId = z.string().regex(/^[a-z]{3}_[A-Za-z0-9]{10,40}$/, "must be the id of a project");
 
 const projects = z.strictObject({
   id: projectId,
@@ -41,6 +25,8 @@ const projects = z.strictObject({
   /** Surface A's detail record as JSON, made by the transaction that changed it; null for projects of surface B. */
   detail: json.nullable(),
   detail_etag: text.nullable(),
+  /** The gate of its last rollout as JSON, while that says who may have a version; null else. */
+  rollout: json.nullable(),
 });
 export type ProjectsTable = z.output<typeof projects>;
 
@@ -190,6 +176,8 @@ const hosts = z.strictObject({
   record: json,
   /** When it last polled, to the hour; null for one that does not say its name. */
   seen_at: time.nullable(),
+  /** Labels as JSON that an operator gave it, in place of its own. */
+  labels: json.nullable(),
 });
 export type HostsTable = z.output<typeof hosts>;
 
@@ -290,6 +278,7 @@ export const ROWS = {
   sealed_secrets: sealedSecrets,
   quotas,
   signers,
+  rollouts,
   audit,
   hub_state: hubState,
 } as const;

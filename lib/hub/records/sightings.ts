@@ -82,7 +82,8 @@ export class Sightings implements AsyncDisposable {
   }
 }
 
-function hostOf(headers: IncomingHttpHeaders): string | undefined {
+/** Returns the host that a request names, if it does. */
+export function hostOf(headers: IncomingHttpHeaders): string | undefined {
   const given = headers[HEADER];
   if (typeof given !== "string" || given.length > 1024) return undefined;
   try {

@@ -26,10 +26,11 @@ const CALLER = `(SELECT CAST(? AS text) AS hash, CAST(? AS text) AS moment) q
 const KEY_COLUMNS = "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.expires_at, k.revoked_at";
 const TARGET = `LEFT JOIN projects p ON p.kind = ? AND p.slug = ? AND ${VISIBLE}`;
 
-const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.detail, p.detail_etag
+const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.detail, p.detail_etag, p.latest_version,
+    p.rollout
   FROM ${CALLER} ${TARGET}`;
 
-const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.latest_version,
+const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.latest_version, p.rollout,
     r.id AS version_id, r.version, r.size_bytes, r.sha256, r.signature, r.repo
   FROM ${CALLER} ${TARGET}
   LEFT JOIN releases r ON r.target_id = p.id AND r.version = COALESCE(CAST(? AS text), p.latest_version)`;
@@ -57,6 +58,9 @@ interface Asked {
 export interface VisibleTarget {
   id: string;
   owner: string;
+  latestVersion: string | null;
+  /** The gate of its rollout, as JSON. */
+  rollout: string | null;
 }
 
 /** A target with its detail record, if the caller may see one. */
@@ -71,6 +75,8 @@ interface FindRow {
   target_owner: string;
   detail: string;
   detail_etag: string;
+  latest_version: string | null;
+  rollout: string | null;
 }
 
 const askedBy = (row: Row, now: string): Asked => ({
@@ -78,7 +84,14 @@ const askedBy = (row: Row, now: string): Asked => ({
 });
 
 const targetOf = (row: Row): VisibleTarget | undefined =>
-  row["target_id"] === null ? undefined : { id: row["target_id"] as string, owner: row["target_owner"] as string };
+  row["target_id"] === null
+    ? undefined
+    : {
+        id: row["target_id"] as string,
+        owner: row["target_owner"] as string,
+        latestVersion: row["latest_version"] as string | null,
+        rollout: row["rollout"] as string | null,
+      };
 
 /**
  * The caller's key and the target with its detail record: one statement. A target that is hidden and one that does not
@@ -93,10 +106,11 @@ export function findVisibleTarget(
 }
 
 function foundTarget(row: Row, now: string): FoundTarget {
-  const { key_id, target_id, target_owner, detail, detail_etag } = row as unknown as FindRow;
+  const { key_id, target_id: id, target_owner: owner, detail, detail_etag: etag } = row as unknown as FindRow;
+  const { latest_version: latestVersion, rollout } = row as unknown as FindRow;
   return {
     principal: key_id === null ? undefined : principalOf(row as unknown as KeyRow, now),
-    target: target_id === null ? undefined : { id: target_id, owner: target_owner, detail, etag: detail_etag },
+    target: id === null ? undefined : { id, owner, detail, etag, latestVersion, rollout },
   };
 }
 

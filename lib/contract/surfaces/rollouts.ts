@@ -1,0 +1,160 @@
+import * as z from "zod";
+import { timestamp, versionLabel } from "../identifiers.ts";
+import { labelOf } from "./labels.ts";
+
+/** Rollouts on the wire (docs/contract/rollouts.md). */
+
+/** Returns the percentage of a wave such as `10%`; undefined for a wave that is chosen by a label. */
+export function percentOf(wave: string): number | undefined {
+  const match = /^(\d{1,3}(?:\.\d{1,4})?)%$/.exec(wave);
+  return match === null ? undefined : Number(match[1]);
+}
+
+const MAX_WAVES = 20;
+
+/** Returns the first fault of a list of waves, or undefined. */
+export function faultOfWaves(waves: readonly string[]): string | undefined {
+  if (waves.length === 0 || waves.length > MAX_WAVES) return `must be 1 to ${MAX_WAVES} waves`;
+  let before = 0;
+  for (const [index, wave] of waves.entries()) {
+    const percent = percentOf(wave);
+    if (percent === undefined) {
+      if (labelOf(wave) === undefined)
+        return `${JSON.stringify(wave)} is neither a share such as 10% nor a label env=prod`;
+      if (waves.indexOf(wave) !== index) return `${wave} comes twice`;
+      continue;
+    }
+    if (percent <= before || percent > 100) return `shares must rise to 100%, and ${wave} comes after ${before}%`;
+    before = percent;
+  }
+  return before === 100 ? undefined : `shares must rise to 100%, and the last one is ${before}%`;
+}
+
+const waves = z.array(z.string().max(130)).superRefine((given, context) => {
+  const fault = faultOfWaves(given);
+  if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
+});
+
+/** A share of hosts such as `2%`, or a number of hosts. */
+export interface Amount {
+  value: number;
+  isShare: boolean;
+}
+
+/** Reads `2%` or `3`. @returns undefined when it is neither */
+export function amountOf(text: string): Amount | undefined {
+  const match = /^(\d{1,9}(?:\.\d{1,4})?)(%?)$/.exec(text);
+  if (match === null) return undefined;
+  const amount = { value: Number(match[1]), isShare: match[2] === "%" };
+  const isSound = amount.isShare ? amount.value <= 100 : Number.isInteger(amount.value);
+  return isSound ? amount : undefined;
+}
+
+const amount = z
+  .string()
+  .refine((text) => amountOf(text) !== undefined, "must be a share such as 2%, or a number of hosts");
+
+export const ROLLOUT_DEFAULTS = {
+  waves: ["1%", "10%", "50%", "100%"],
+  soak_seconds: 1800,
+  max_failing: "2%",
+  min_done: "90%",
+  on_halt: "stop",
+} as const;
+
+/** The rules of a rollout, as its owner gives them. */
+const rolloutRules = z.object({
+  waves,
+  /** The time for which each wave is watched after enough of its hosts run the version. */
+  soak_seconds: z
+    .number()
+    .nonnegative()
+    .max(30 * 86_400),
+  /** More hosts than this whose deployment failed halt the rollout: of the hosts in open waves. */
+  max_failing: amount,
+  /** The soak begins when so many of the hosts in open waves run the version. */
+  min_done: amount,
+  /** `Mon-Thu 09:00-16:00 Europe/Berlin`: only then waves open and hosts switch. */
+  window: z.string().max(200).nullable(),
+  /** Whether each wave after the first waits for a person. */
+  approve: z.boolean(),
+  on_halt: z.enum(["stop", "rollback"]),
+  /** Whether hosts of later waves fetch and verify the version before it is theirs. */
+  fetch_ahead: z.boolean(),
+});
+export type RolloutRules = z.infer<typeof rolloutRules>;
+
+export const rolloutRequest = z.strictObject({
+  version: versionLabel,
+  ...rolloutRules.partial().shape,
+  /** The id of the target's rollout that this one takes the place of. */
+  replace: z.string().max(64).optional(),
+});
+export type RolloutRequest = z.infer<typeof rolloutRequest>;
+
+/** `running` and `paused` may go on; `halted` needs a person; the others have ended. */
+const rolloutState = z.enum(["running", "paused", "halted", "completed", "aborted", "replaced"]);
+export type RolloutState = z.infer<typeof rolloutState>;
+
+/** The reasons for which a running rollout waits. */
+const waitingFor = z.enum(["publication", "window", "hosts", "soak", "approval"]);
+export type WaitingFor = z.infer<typeof waitingFor>;
+
+const hosts = z.int().nonnegative();
+
+/** The hosts of one wave by their last reports; a host is in one wave. */
+const waveCounts = z.object({
+  hosts,
+  /** Those that run the version. */
+  done: hosts,
+  failing: hosts,
+});
+export type WaveCounts = z.infer<typeof waveCounts>;
+
+const failingHost = z.object({ host_id: z.string(), error_message: z.string().nullable() });
+export type FailingHost = z.infer<typeof failingHost>;
+
+export const rolloutRecord = z.object({
+  id: z.string(),
+  /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
+  target: z.string(),
+  version: z.string(),
+  /** The version of all others; null where there is none. */
+  base_version: z.string().nullable(),
+  state: rolloutState,
+  /** Why it was halted, aborted or paused. */
+  reason: z.string().nullable(),
+  waiting_for: waitingFor.nullable(),
+  /** When that ends by itself: the soak, or the time until the window opens. */
+  until: timestamp.nullable(),
+  /** Waves that are open: the first ones. */
+  open: z.int().nonnegative(),
+  waves: z.array(waveCounts.extend({ wave: z.string() })),
+  /** Some of the hosts that fail, with their reasons. */
+  failing: z.array(failingHost),
+  rules: rolloutRules,
+  created_at: timestamp,
+  created_by: z.string(),
+  opened_at: timestamp.nullable(),
+  ended_at: timestamp.nullable(),
+});
+export type RolloutRecord = z.infer<typeof rolloutRecord>;
+
+/** Requests of a person to a rollout. */
+export const ROLLOUT_ACTIONS = ["pause", "resume", "approve", "abort"] as const;
+export type RolloutAction = (typeof ROLLOUT_ACTIONS)[number];
+
+export const rolloutChange = z.strictObject({
+  reason: z.string().min(1).max(1024).optional(),
+  /** Of `abort`: the hosts that took the version go back. */
+  rollback: z.boolean().optional(),
+});
+export type RolloutChange = z.infer<typeof rolloutChange>;
+
+/** An answer to "latest" while a rollout is under way, beside the version. */
+export const rolloutAnswer = {
+  /** The version that this host may fetch and verify already, and when it may switch; null when nobody knows. */
+  next: z.object({ version: versionLabel, not_before: timestamp.nullable() }).optional(),
+  /** A version that was taken back from this host. */
+  withdrawn: versionLabel.optional(),
+};

@@ -1,0 +1,81 @@
+import { setImmediate } from "node:timers/promises";
+import { lastHeard, runningVersion } from "../../contract/surfaces/host-record.ts";
+import type { Labels } from "../../contract/surfaces/labels.ts";
+import type { DeploymentStatus } from "../../contract/surfaces/reports.ts";
+import { type View, viewState } from "../records/fleet.ts";
+import type { Statements } from "../records/port.ts";
+import { changedHosts } from "../records/rollouts.ts";
+import { FleetTally, type ReportedHost, type Tallied, type Tally } from "./tally.ts";
+
+/** A poll says when a host was heard of, and changes no view: after this time all hosts are read anew. */
+const READ_ANEW_MS = 15 * 60 * 1000;
+
+/** The fields of a host's record that a rollout asks for. */
+export interface HostRecord {
+  version: string;
+  status: DeploymentStatus;
+  running_version?: string | null;
+  error_message: string | null;
+  completed_at: string;
+  created_at: string;
+  labels?: Labels;
+}
+
+interface Row {
+  host_id: string;
+  record: string;
+  seen_at: string | null;
+  labels: string | null;
+}
+
+function reportedHost({ host_id: id, record: text, seen_at, labels }: Row): ReportedHost {
+  const record = JSON.parse(text) as HostRecord;
+  return {
+    id,
+    labels: labels === null ? (record.labels ?? {}) : (JSON.parse(labels) as Labels),
+    running: runningVersion(record),
+    tried: record.version,
+    hasFailed: record.status !== "success",
+    error: record.error_message,
+    reportedAt: Date.parse(record.created_at),
+    // Not by the host's own clock.
+    heardAt: lastHeard({ created_at: record.created_at, seen_at }) ?? 0,
+  };
+}
+
+/** The fleet of a rollout, kept in memory: a look costs what has changed since the one before. */
+export class RolloutFleet {
+  readonly #statements: Statements;
+  readonly #view: View;
+  readonly #rollout: Tallied;
+  #tally: FleetTally;
+  #cursor = 0;
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  constructor(statements: Statements, view: View, rollout: Tallied) {
+    this.#statements = statements;
+    this.#view = view;
+    this.#rollout = rollout;
+    this.#tally = new FleetTally(rollout);
+  }
+
+  /** Counts the hosts as they are now. @param now milliseconds since 1970 */
+  async at(now: number): Promise<Tally> {
+    const { changes, forgotten } = await viewState(this.#statements, this.#view);
+    if (forgotten > this.#cursor || now - this.#readAt > READ_ANEW_MS) {
+      this.#tally = new FleetTally(this.#rollout);
+      this.#cursor = 0;
+      this.#readAt = now;
+    }
+    if (changes > this.#cursor) {
+      for await (const page of changedHosts(this.#statements, this.#view, this.#cursor)) {
+        for (const row of page) this.#tally.set(reportedHost(row));
+        this.#cursor = Number(page.at(-1)!.change);
+        // A large fleet must not keep the requests waiting.
+        await setImmediate();
+      }
+      this.#cursor = Math.max(this.#cursor, changes);
+    }
+    return this.#tally.at(now);
+  }
+}

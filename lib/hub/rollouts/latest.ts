@@ -1,0 +1,47 @@
+import { hash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { HostAnswer } from "./answer.ts";
+
+/** An answer to "latest" as the wire has it, beside the version. */
+export const answerFields = ({ next, withdrawn }: HostAnswer) => ({
+  ...(next !== undefined && {
+    next: {
+      version: next.version,
+      not_before: next.notBefore === null ? null : new Date(next.notBefore).toISOString(),
+    },
+  }),
+  ...(withdrawn !== undefined && { withdrawn }),
+});
+
+/** Returns the ETag of an answer to "latest"; without a rollout it is the version alone. */
+export function answerEtag(answer: HostAnswer): string {
+  const { version, next, withdrawn } = answer;
+  const ahead = next === undefined ? "" : `~next=${next.version}~${next.notBefore ?? ""}`;
+  return `"${version}${ahead}${withdrawn === undefined ? "" : `~withdrawn=${withdrawn}`}"`;
+}
+
+/** A detail record as text, with its ETag. */
+interface Detail {
+  detail: string;
+  etag: string;
+}
+
+/** Of each record there are a few forms while a rollout is under way, and thousands of hosts ask for them. */
+const details = new LRUCache<string, Detail>({
+  max: 64,
+  maxSize: 16 * 1024 * 1024,
+  sizeCalculation: ({ detail }) => detail.length,
+});
+
+/** Returns a detail record as a host of a rollout gets it: with its own latest version. */
+export function detailFor({ detail, etag }: Detail, answer: HostAnswer): Detail {
+  const key = `${etag} ${answerEtag(answer)}`;
+  let own = details.get(key);
+  if (own === undefined) {
+    const record = { ...(JSON.parse(detail) as object), latest_version: answer.version ?? "", ...answerFields(answer) };
+    const text = JSON.stringify(record);
+    own = { detail: text, etag: hash("sha256", text) };
+    details.set(key, own);
+  }
+  return own;
+}

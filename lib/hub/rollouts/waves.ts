@@ -1,0 +1,47 @@
+import { hash } from "node:crypto";
+import { labelOf, type Labels } from "../../contract/surfaces/labels.ts";
+import { percentOf } from "../../contract/surfaces/rollouts.ts";
+
+/** Waves of a rollout as hosts are held against them. */
+export interface Waves {
+  count: number;
+  /** Waves that a label chooses, in their order. */
+  labelled: readonly { index: number; name: string; value: string }[];
+  /** Waves that are a share of the hosts, rising to 100. */
+  shares: readonly { index: number; percent: number }[];
+}
+
+/** @param waves that the contract has checked */
+export function wavesOf(waves: readonly string[]): Waves {
+  const labelled: Waves["labelled"][number][] = [];
+  const shares: Waves["shares"][number][] = [];
+  for (const [index, wave] of waves.entries()) {
+    const percent = percentOf(wave);
+    const label = labelOf(wave);
+    if (percent !== undefined) shares.push({ index, percent });
+    else if (label !== undefined) labelled.push({ index, name: label[0], value: label[1] });
+  }
+  return { count: waves.length, labelled, shares };
+}
+
+/** Places of a host among all, of which a wave of 1% has the first hundredth. */
+const PLACES = 2 ** 48;
+
+/** Returns the place of a host in a rollout, from 0 to below 100. It needs no list, so that new hosts have one, too. */
+const cohortOf = (rolloutId: string, hostId: string): number =>
+  (Number.parseInt(hash("sha256", `${rolloutId}\0${hostId}`).slice(0, 12), 16) / PLACES) * 100;
+
+/** A host as a rollout sees it. */
+export interface HostName {
+  /** Undefined for one that does not say its name: it is in the last wave. */
+  id: string | undefined;
+  labels: Labels;
+}
+
+/** Returns the index of a host's wave: the first one that a label of it chooses, else by its place. */
+export function waveOf(rolloutId: string, { count, labelled, shares }: Waves, { id, labels }: HostName): number {
+  if (id === undefined) return count - 1;
+  for (const { index, name, value } of labelled) if (labels[name] === value) return index;
+  const cohort = cohortOf(rolloutId, id);
+  return (shares.find(({ percent }) => cohort < percent) ?? shares.at(-1)!).index;
+}
