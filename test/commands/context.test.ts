@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer, request as forward } from "node:http";
 import { createServer as createTlsServer } from "node:https";
@@ -8,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { makeCertificate } from "../support/hub/certificate.ts";
 import { type RunningHub, startHub } from "../support/hub/harness.ts";
+import { builtProgram, commandLine } from "../support/programs/command-line.ts";
 import { needs } from "../support/programs/optional.ts";
 import { Terminal } from "../support/programs/terminal.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -17,18 +17,14 @@ const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.u
 /** A person's home, and the program as they run it there. */
 function person(t: Test) {
   const home = temporaryFolder(t);
-  const run = (line: string, env: Record<string, string> = {}) =>
-    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-      const options = { env: { PATH: process.env.PATH, XDG_CONFIG_HOME: home, ...env }, cwd: home };
-      execFile(process.execPath, [PROGRAM, ...line.split(" ")], options, (error, stdout, stderr) =>
-        resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-      );
-    });
+  const here = (env: object) => ({ env: { PATH: process.env.PATH, XDG_CONFIG_HOME: home, ...env }, cwd: home });
+  const run = (line: string, env = {}) => commandLine(line.split(" "), here(env));
+  const start = (line: string, env = {}) => builtProgram(line.split(" "), here(env));
   const loggedIn = async (hub: RunningHub, name: string): Promise<void> => {
     const ended = await run(`login ${hub.url} --name ${name}`, { SEALIFT_API_KEY: hub.adminKey });
     t.equal(ended.code, 0, ended.stderr);
   };
-  return { home, file: join(home, "sealift", "contexts.json"), run, loggedIn };
+  return { home, file: join(home, "sealift", "contexts.json"), run, start, loggedIn };
 }
 
 const listen = async (t: Test, server: ReturnType<typeof createServer>): Promise<number> => {
@@ -139,21 +135,21 @@ t.test("requests go through HTTP_PROXY, but not for NO_PROXY, and doctor shows b
       );
     }),
   );
-  const { run } = person(t);
+  const { start } = person(t);
   const environment = { HTTP_PROXY: `http://me:secret@127.0.0.1:${proxy}`, SEALIFT_API_KEY: hub.adminKey };
-  const through = await run("key list --hub-url http://hub.invalid", environment);
+  const through = await start("key list --hub-url http://hub.invalid", environment);
   t.equal(through.code, 0, through.stderr);
   t.match(asked, [/^http:\/\/hub\.invalid\/devkeys/]);
-  t.equal((await run(`key list --hub-url ${hub.url}`, { ...environment, NO_PROXY: "127.0.0.1" })).code, 0);
+  t.equal((await start(`key list --hub-url ${hub.url}`, { ...environment, NO_PROXY: "127.0.0.1" })).code, 0);
   t.equal(asked.length, 1);
-  const { stdout } = await run("doctor --hub-url http://hub.invalid", environment);
+  const { stdout } = await start("doctor --hub-url http://hub.invalid", environment);
   t.match(stdout, `HTTP_PROXY=http://…@127.0.0.1:${proxy}`);
   t.notMatch(stdout, "secret");
 });
 
 t.test("--ca-file makes a hub trusted whose certificate nobody knows", async (t) => {
   const hub = await startHub(t);
-  const { home, run } = person(t);
+  const { home, start } = person(t);
   const made = makeCertificate();
   await writeFile(join(home, "key.pem"), made.key);
   await writeFile(join(home, "cert.pem"), made.cert);
@@ -170,8 +166,8 @@ t.test("--ca-file makes a hub trusted whose certificate nobody knows", async (t)
   });
   const port = await listen(t, server);
   const environment = { SEALIFT_API_KEY: hub.adminKey, SEALIFT_HUB_URL: `https://127.0.0.1:${port}` };
-  t.match(await run("key list", environment), { code: 75, stderr: /connection_failed/ });
-  t.equal((await run("key list --ca-file cert.pem", environment)).code, 0);
-  t.match(await run("key list --ca-file key.pem", environment), { code: 2, stderr: /holds no certificate/ });
-  t.match(await run("key list --ca-file nowhere.pem", environment), { code: 2, stderr: /--ca-file cannot be read/ });
+  t.match(await start("key list", environment), { code: 75, stderr: /connection_failed/ });
+  t.equal((await start("key list --ca-file cert.pem", environment)).code, 0);
+  t.match(await start("key list --ca-file key.pem", environment), { code: 2, stderr: /holds no certificate/ });
+  t.match(await start("key list --ca-file nowhere.pem", environment), { code: 2, stderr: /--ca-file cannot be read/ });
 });

@@ -1,23 +1,15 @@
-import { execFile } from "node:child_process";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import t from "tap";
 import type { TargetName } from "../../lib/contract/target.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { quarantine } from "../../lib/releases/quarantine.ts";
+import { commandLine } from "../support/programs/command-line.ts";
 import { World } from "../support/host/world.ts";
-
-const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
 
 /** `sealift doctor --json`, whatever its exit code. */
 async function doctor(args: readonly string[], env: Record<string, string>) {
-  const { code, stdout } = await new Promise<{ code: number; stdout: string }>((resolve) => {
-    execFile(
-      process.execPath,
-      [PROGRAM, "doctor", ...args, "--json"],
-      { env: { PATH: process.env.PATH, ...env } },
-      (error, stdout) => resolve({ code: Number(error?.code ?? 0), stdout }),
-    );
+  const { code, stdout } = await commandLine(["doctor", ...args, "--json"], {
+    env: { PATH: process.env.PATH, ...env },
   });
   const events = stdout
     .trim()

@@ -1,7 +1,5 @@
-import { execFile } from "node:child_process";
 import { chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { markUnsent, reportNames } from "../../lib/agent/reports/report.ts";
@@ -10,11 +8,11 @@ import { deployedFile } from "../../lib/releases/deployed.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { quarantine } from "../../lib/releases/quarantine.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
+import { commandLine } from "../support/programs/command-line.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** The operator's day on a host, without a hub. */
 
-const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
 const TARGET = GIVEN_TARGET.replace("-", ":");
 
 async function host(t: Test, versions = ["1.0.0", "2.0.0"]) {
@@ -22,14 +20,12 @@ async function host(t: Test, versions = ["1.0.0", "2.0.0"]) {
   const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
   for (const version of versions) await deploy(sourceOf(version, INSTALL), options, () => undefined);
   const run = (...given: (string | Record<string, string>)[]) =>
-    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-      const args = given.filter((word) => typeof word === "string");
-      const own = given.find((word) => typeof word === "object");
-      const env = { PATH: process.env.PATH, SEALIFT_PROJECT_ROOT: root, ...own };
-      execFile(process.execPath, [PROGRAM, ...args], { env }, (error, stdout, stderr) =>
-        resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-      );
-    });
+    commandLine(
+      given.filter((word) => typeof word === "string"),
+      {
+        env: { PATH: process.env.PATH, SEALIFT_PROJECT_ROOT: root, ...given.find((word) => typeof word === "object") },
+      },
+    );
   const events = async (...args: string[]) => {
     const { code, stdout, stderr } = await run(...args, "--json");
     t.equal(code, 0, stdout + stderr);

@@ -1,19 +1,12 @@
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { RecordWriter } from "../../commands/shell/output/records.ts";
 import { type RunningHub, startHub } from "../support/hub/harness.ts";
+import { commandLine, type Ended } from "../support/programs/command-line.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
-
-function sealift(hub: RunningHub, line: string): Promise<{ code: number; stdout: string; stderr: string }> {
-  const env = { PATH: process.env.PATH, SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: hub.adminKey };
-  return new Promise((resolve) =>
-    execFile(process.execPath, [PROGRAM, ...line.split(" ")], { env }, (error, stdout, stderr) =>
-      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-    ),
-  );
-}
+const sealift = (hub: RunningHub, line: string): Promise<Ended> =>
+  commandLine(line.split(" "), {
+    env: { PATH: process.env.PATH, SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: hub.adminKey },
+  });
 
 /** Reports that these hosts have deployed a version. */
 async function report(hub: RunningHub, version: string, hosts: Record<string, string>): Promise<void> {

@@ -6,7 +6,7 @@ import t from "tap";
 import { descriptor } from "../../lib/contract/files/descriptor.ts";
 import { moreRights } from "../../lib/contract/rights.ts";
 
-const LAUNCHER = fileURLToPath(new URL("../support/programs/runtime-program.ts", import.meta.url));
+const LAUNCHER = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
 
 const run = (cwd: string, ...parameters: string[]) =>
   spawnSync(process.execPath, [LAUNCHER, ...parameters], { cwd, encoding: "utf8" });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 
-const LAUNCHER = fileURLToPath(new URL("../support/programs/runtime-program.ts", import.meta.url));
+const LAUNCHER = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
 
 function run(cwd: string, ...parameters: string[]): { status: number | null; stdout: string; stderr: string } {
   return spawnSync(process.execPath, [LAUNCHER, ...parameters], { cwd, encoding: "utf8" });

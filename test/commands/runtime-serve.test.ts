@@ -9,7 +9,7 @@ import { isAlive, until } from "../support/runtime/host.ts";
 
 /** The program itself: started, signalled and ended as an operator does it. */
 
-const LAUNCHER = fileURLToPath(new URL("../support/programs/runtime-program.ts", import.meta.url));
+const LAUNCHER = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
 const KEY = "a-plugin-key-for-tests-only";
 const headers = { "x-plugin-key": KEY };
 

@@ -3,14 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { commandLine, type Ended } from "../support/programs/command-line.ts";
 
 /** The messages for a person who has typed something that cannot be run. */
-
-interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
 
 function run(program: string, args: readonly string[], options: { cwd?: string; env?: object } = {}): Promise<Ended> {
   const file = fileURLToPath(new URL(`../../dist/bin/${program}.js`, import.meta.url));
@@ -22,8 +17,11 @@ function run(program: string, args: readonly string[], options: { cwd?: string; 
   });
 }
 
-const sealift = (line: string, options?: Parameters<typeof run>[2]): Promise<Ended> =>
-  run("sealift", line === "" ? [] : line.split(" "), options);
+const sealift = (line: string, { cwd, env }: { cwd?: string; env?: object } = {}): Promise<Ended> =>
+  commandLine(line === "" ? [] : line.split(" "), {
+    ...(cwd !== undefined && { cwd }),
+    env: { PATH: process.env.PATH, XDG_CONFIG_HOME: "/nowhere", ...env },
+  });
 
 t.test("an error says what is wrong, what was probably meant, and how the command is called", async (t) => {
   const cases: [line: string, ...patterns: RegExp[]][] = [
