@@ -20,7 +20,6 @@ import { guardProcess } from "./lifecycle/process-guard.ts";
 import { Metrics, type Observed } from "./observability/metrics.ts";
 import { createTokenVerifier } from "./router/bearer-token.ts";
 import { createApp } from "./routes/app.ts";
-import { GroupUsage } from "./sandbox/group-usage.ts";
 import type { Inspect } from "./sandbox/launch.ts";
 import { MemorySampler } from "./sandbox/memory-sampler.ts";
 import { Reaper } from "./sandbox/reaper.ts";
@@ -148,9 +147,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   });
   building.use(watchdog);
   const reaper = building.use(new Reaper());
-  const usage = GroupUsage.common();
-  if (usage) building.use(usage);
-  const sampler = new MemorySampler(usage);
+  const sampler = new MemorySampler();
   const services = await openServices(settings, { root, logger, reaper, sampler, resources: building });
 
   const catalogue = new Catalogue(directory, logger);

@@ -2,12 +2,11 @@ import type { PluginStatus } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { diskUsage, unlinkedUsage } from "./disk-usage.ts";
-import type { MemorySampler } from "./memory-sampler.ts";
-import { ROUND_MS } from "./rounds.ts";
+import { LOOK_MS, type MemorySampler } from "./memory-sampler.ts";
 
 const MEGABYTE = 1024 * 1024;
 /** Between two looks at what is on disk, at least; a slow look makes the next one later. */
-const INTERVAL_MS = 2 * ROUND_MS;
+const INTERVAL_MS = 2 * LOOK_MS;
 /** Says how `data/` is held, for people: the kernel does not, whatever the wall. */
 export const DISK_IS_SAMPLED = `data/ is measured every ${INTERVAL_MS} ms, not held by the kernel`;
 /** Between two looks while the plugin's processes do nothing. */
@@ -104,8 +103,8 @@ export class DiskLimit implements Disposable {
       })
       .finally(() => {
         const now = performance.now();
-        // A round comes a little early or late.
-        this.#nextLook = now + Math.max(INTERVAL_MS - ROUND_MS / 2, (now - started) / SHARE);
+        // A look comes a little early or late.
+        this.#nextLook = now + Math.max(INTERVAL_MS - LOOK_MS / 2, (now - started) / SHARE);
       });
   }
 

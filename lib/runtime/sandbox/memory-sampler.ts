@@ -1,20 +1,17 @@
 import { execFile } from "node:child_process";
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
-import type { GroupUsage } from "./group-usage.ts";
-import { IDLE_ROUNDS, rounds } from "./rounds.ts";
 
 /**
  * Resident memory of sandboxes, sampled: Buffers and WebAssembly memory are outside of V8's heap, so the heap flag does
- * not bind them. A process that has used no processor since the last look is looked at less often. While all of them
- * are idle, one look at their control group stands for a look at each: memory does not grow without the processor.
+ * not bind them. All are looked at on one timer: a timer for each would wake an idle runtime as often as there are
+ * sandboxes.
  */
 
-/** Rounds after its last work in which a process still counts as working. */
-const WORKING_ROUNDS = 8;
-/** Microseconds of the processor that all processes together may use before they are looked at. */
-const UNSEEN_US = 200;
-/** Rounds after which they are looked at whatever they have used: five seconds. */
-const UNSEEN_ROUNDS = 40;
+/** Milliseconds between two looks while a process works, and while all of them are idle. */
+export const LOOK_MS = 125;
+const IDLE_LOOK_MS = 250;
+/** Milliseconds after the last work of any process until all of them count as idle. */
+const WORKING_MS = 1000;
 /** `/proc/PID/stat` is shorter, whatever the program's name is. */
 const MAX_STAT_BYTES = 1024;
 
@@ -40,102 +37,13 @@ function bytesInPage(): number {
   return pageSize;
 }
 
-/** Numbers of the fields of `/proc/PID/stat`, from 1 (proc_pid_stat(5)). */
-const FIELD = { state: 3, utime: 14, stime: 15, rss: 24 };
-
-/**
- * Reads the memory and the processor time out of `/proc/PID/stat`. Without strings: hundreds of them a second would be
- * most of what an idle runtime does.
- */
-export function parseStat(bytes: Uint8Array, length = bytes.length): { residentBytes: number; ticks: number } {
-  let field = FIELD.state;
-  let value = 0;
-  let ticks = 0;
+/** Reads the memory and the processor time out of `/proc/PID/stat` (proc_pid_stat(5)). @throws Error if cut short */
+export function parseStat(text: string): { residentBytes: number; ticks: number } {
   // The second field, the program's name in parentheses, may hold anything.
-  for (let at = bytes.lastIndexOf(0x29, length - 1) + 2; at < length; at++) {
-    const byte = bytes[at]!;
-    if (byte !== 0x20) {
-      value = value * 10 + (byte - 0x30);
-      continue;
-    }
-    if (field === FIELD.utime || field === FIELD.stime) ticks += value;
-    if (field === FIELD.rss) return { residentBytes: value * bytesInPage(), ticks };
-    field++;
-    value = 0;
-  }
-  throw new Error("/proc/PID/stat is cut short");
-}
-
-/** The open `/proc/PID/stat` of a process: a read is one system call, and it never tells of a later process. */
-class ProcessStat implements Disposable {
-  static readonly #bytes = Buffer.allocUnsafe(MAX_STAT_BYTES);
-  readonly pid: number;
-  readonly #fd: number;
-
-  /** @throws Error when there is no such process */
-  constructor(pid: number) {
-    this.pid = pid;
-    this.#fd = openSync(`/proc/${pid}/stat`, "r");
-  }
-
-  /** @throws Error when the process has ended */
-  read(): { residentBytes: number; ticks: number } {
-    const length = readSync(this.#fd, ProcessStat.#bytes, 0, MAX_STAT_BYTES, 0);
-    return parseStat(ProcessStat.#bytes, length);
-  }
-
-  [Symbol.dispose](): void {
-    closeSync(this.#fd);
-  }
-}
-
-/** One watched process, and when it last worked. */
-class Watched implements Disposable {
-  readonly sampled: Sampled;
-  /** Whether the group's usage tells of it. */
-  isCounted = false;
-  readonly #usage: GroupUsage | undefined;
-  #stat: ProcessStat | undefined;
-  #ticks = -1;
-  #workedAt = -1;
-  #nextRound = 0;
-
-  constructor(sampled: Sampled, usage: GroupUsage | undefined) {
-    this.sampled = sampled;
-    this.#usage = usage;
-  }
-
-  /** Looks at the process if it is its turn. @returns whether it works */
-  sample(round: number): boolean {
-    if (this.#workedAt === -1) this.#workedAt = round;
-    if (round < this.#nextRound) return false;
-    const { sampled } = this;
-    try {
-      // The process is the wall at first, and then what it encloses.
-      if (this.#stat?.pid !== sampled.pid) {
-        this[Symbol.dispose]();
-        this.#stat = new ProcessStat(sampled.pid);
-        this.isCounted = this.#usage?.has(sampled.pid) ?? false;
-      }
-      const { residentBytes, ticks } = this.#stat.read();
-      if (ticks !== this.#ticks) {
-        this.#ticks = ticks;
-        this.#workedAt = round;
-        sampled.activity = (sampled.activity ?? 0) + 1;
-      }
-      judge(sampled, residentBytes);
-    } catch {
-      // It has ended.
-    }
-    const works = round - this.#workedAt <= WORKING_ROUNDS;
-    this.#nextRound = round + (works ? 1 : IDLE_ROUNDS);
-    return works;
-  }
-
-  [Symbol.dispose](): void {
-    this.#stat?.[Symbol.dispose]();
-    this.#stat = undefined;
-  }
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [ticks, pages] = [Number(fields[11]) + Number(fields[12]), Number(fields[21])];
+  if (Number.isNaN(ticks + pages)) throw new Error("/proc/PID/stat is cut short");
+  return { residentBytes: pages * bytesInPage(), ticks };
 }
 
 function judge(sampled: Sampled, residentBytes: number): void {
@@ -143,60 +51,86 @@ function judge(sampled: Sampled, residentBytes: number): void {
   if (residentBytes > sampled.limitBytes) sampled.onExceeded();
 }
 
-export class MemorySampler {
-  readonly #watched = new Set<Watched>();
-  #usage: GroupUsage | undefined;
-  #leave: (() => void) | undefined;
-  readonly #listeners = new Set<() => void>();
-  /** Whether every process has to be looked at in the next round: one works, is new, or is in another group. */
-  #isUrgent = true;
-  #lookedAt = 0;
-  #seenUs = 0;
+/** A watched process. Its `/proc/PID/stat` stays open, which saves three quarters of each look. */
+class Watched implements Disposable {
+  static readonly #bytes = Buffer.allocUnsafe(MAX_STAT_BYTES);
+  readonly sampled: Sampled;
+  #stat: { pid: number; fd: number } | undefined;
+  #ticks = -1;
 
-  /** @param usage of the group that this process shares with those that it starts, where that can be read */
-  constructor(usage?: GroupUsage) {
-    this.#usage = usage;
+  constructor(sampled: Sampled) {
+    this.sampled = sampled;
   }
 
+  /** @returns whether the process has worked since the last look */
+  look(): boolean {
+    const { sampled } = this;
+    try {
+      // The process is the wall at first, and then what it encloses.
+      if (this.#stat?.pid !== sampled.pid) {
+        this[Symbol.dispose]();
+        this.#stat = { pid: sampled.pid, fd: openSync(`/proc/${sampled.pid}/stat`, "r") };
+      }
+      const length = readSync(this.#stat.fd, Watched.#bytes, 0, MAX_STAT_BYTES, 0);
+      const { residentBytes, ticks } = parseStat(Watched.#bytes.toString("latin1", 0, length));
+      const hasWorked = ticks !== this.#ticks;
+      if (hasWorked) sampled.activity = (sampled.activity ?? 0) + 1;
+      this.#ticks = ticks;
+      judge(sampled, residentBytes);
+      return hasWorked;
+    } catch {
+      return false; // It has ended.
+    }
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#stat) closeSync(this.#stat.fd);
+    this.#stat = undefined;
+  }
+}
+
+export class MemorySampler {
+  readonly #watched = new Set<Watched>();
+  readonly #listeners = new Set<() => void>();
+  #timer: NodeJS.Timeout | undefined;
+  #workedAt = 0;
+
+  /** Looks at a process again and again. @returns what ends that */
   watch(sampled: Sampled): () => void {
-    const watched = new Watched(sampled, this.#usage);
-    this.#isUrgent = true;
+    const watched = new Watched(sampled);
     this.#watched.add(watched);
-    this.#leave ??= rounds.join((round) => this.#sample(round));
+    this.#workedAt = performance.now();
+    this.#wait();
     return () => {
       this.#watched.delete(watched);
       watched[Symbol.dispose]();
       if (this.#watched.size > 0) return;
-      this.#leave?.();
-      this.#leave = undefined;
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
     };
   }
 
-  /** Calls `listener` after every look at the processes: between two, none has worked. @returns what ends that */
+  /** Calls `listener` after every look at the processes. @returns what ends that */
   afterLook(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  #tell(): void {
-    for (const listener of this.#listeners) listener();
+  #wait(): void {
+    const isIdle = performance.now() - this.#workedAt > WORKING_MS;
+    this.#timer ??= setTimeout(() => this.#look(), isIdle ? IDLE_LOOK_MS : LOOK_MS).unref();
   }
 
-  /** @returns whether one of the processes works */
-  #sample(round: number): boolean {
+  #look(): void {
+    this.#timer = undefined;
     if (process.platform === "linux") {
-      if (!this.#isDue(round)) return false;
-      let works = false;
-      let areCounted = true;
-      for (const watched of this.#watched) {
-        works = watched.sample(round) || works;
-        areCounted &&= watched.isCounted;
-      }
-      this.#isUrgent = works || !areCounted;
-      this.#tell();
-      return works;
-    }
-    this.#tell();
+      for (const watched of this.#watched) if (watched.look()) this.#workedAt = performance.now();
+    } else this.#askPs();
+    for (const listener of this.#listeners) listener();
+    if (this.#watched.size > 0) this.#wait();
+  }
+
+  #askPs(): void {
     const byPid = new Map([...this.#watched].map((watched) => [watched.sampled.pid, watched]));
     execFile("ps", ["-o", "pid=,rss=", "-p", [...byPid.keys()].join(",")], (_error, stdout) => {
       for (const line of stdout.trim().split("\n")) {
@@ -205,31 +139,5 @@ export class MemorySampler {
         if (watched && this.#watched.has(watched)) judge(watched.sampled, (kilobytes ?? 0) * 1024);
       }
     });
-    return true;
-  }
-
-  /** @returns false while no process has worked since the last look */
-  #isDue(round: number): boolean {
-    const usedUs = this.#usedUs();
-    if (
-      usedUs !== undefined &&
-      !this.#isUrgent &&
-      usedUs - this.#seenUs < UNSEEN_US &&
-      round - this.#lookedAt < UNSEEN_ROUNDS
-    )
-      return false;
-    this.#seenUs = usedUs ?? 0;
-    this.#lookedAt = round;
-    return true;
-  }
-
-  #usedUs(): number | undefined {
-    try {
-      return this.#usage?.othersUs();
-    } catch {
-      // The group is gone, and what is in another one is looked at by itself.
-      this.#usage = undefined;
-      return undefined;
-    }
   }
 }

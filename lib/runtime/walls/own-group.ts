@@ -1,20 +1,17 @@
 import { readFileSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { join, relative } from "node:path";
 
 /** The control group (cgroup v2) that this process is in. */
 
 /** The runtime's own leaf: a group with groups in it may have no processes (the kernel's cgroup-v2.rst). */
 export const OWN_LEAF = "sealift-runtime";
 
-/** Returns the path of a process's group from its `/proc/PID/cgroup`; undefined without cgroup v2. */
-export const pathOf = (memberships: string): string | undefined => /^0::(\/.*)$/m.exec(memberships)?.[1];
-
 /**
  * Returns the folder of a process's control group, from the kernel's own tables.
  * @throws Error that says what is missing
  */
 export function groupFolder(memberships: string, mounts: string): string {
-  const path = pathOf(memberships);
+  const path = /^0::(\/.*)$/m.exec(memberships)?.[1];
   if (path === undefined) throw new Error("this kernel has no cgroup v2");
   for (const line of mounts.split("\n")) {
     // ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS [TAGS] - TYPE SOURCE OPTIONS (proc_pid_mountinfo(5))
@@ -30,16 +27,3 @@ export function groupFolder(memberships: string, mounts: string): string {
 /** Returns the folder of this process's group. @throws Error that says what is missing */
 export const ownFolder = (): string =>
   groupFolder(readFileSync("/proc/self/cgroup", "latin1"), readFileSync("/proc/self/mountinfo", "latin1"));
-
-/** A group, by its folder and by its path in `/proc/PID/cgroup`. */
-export interface GroupPlace {
-  folder: string;
-  path: string;
-}
-
-/** Returns the group that holds this process and whatever it starts. @throws Error that says what is missing */
-export function commonGroup(): GroupPlace {
-  const folder = ownFolder();
-  const path = pathOf(readFileSync("/proc/self/cgroup", "latin1"))!;
-  return basename(path) === OWN_LEAF ? { folder: dirname(folder), path: dirname(path) } : { folder, path };
-}

@@ -1,12 +1,9 @@
 // In a process of its own: it compares what the process uses with what Node tells.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import t from "tap";
-import { GroupUsage } from "../../../../lib/runtime/sandbox/group-usage.ts";
 import { MemorySampler, parseStat, type Sampled } from "../../../../lib/runtime/sandbox/memory-sampler.ts";
-import { rounds } from "../../../../lib/runtime/sandbox/rounds.ts";
-import { pathOf } from "../../../../lib/runtime/walls/own-group.ts";
 import { until } from "../../../support/runtime/host.ts";
 
 const skip = process.platform === "linux" ? false : "only Linux tells what a process has used";
@@ -33,57 +30,16 @@ t.test("a sampler sees memory, who works and who does not, and outlives who ends
   t.equal(exceeded, after, "nobody is looked at any more");
 });
 
-const pathOfSelf = skip ? undefined : pathOf(readFileSync("/proc/self/cgroup", "latin1"));
-const noGroup = pathOfSelf === undefined ? "this kernel has no cgroup v2" : false;
-
-t.test("while a group's processes do nothing, one read stands for a look at each", { skip: noGroup }, async (t) => {
-  const folder = t.testdir({ "cpu.stat": "usage_usec 0\nuser_usec 0\n" });
-  using usage = new GroupUsage({ folder, path: "/" });
-  const child = spawn("/bin/sleep", ["60"], { stdio: "ignore" });
-  t.teardown(() => child.kill("SIGKILL"));
-  let [looks, passed] = [0, 0];
-  const sampled = { pid: child.pid ?? 0, limitBytes: 1, residentBytes: 0, onExceeded: () => looks++ };
-  const leave = rounds.join(() => ++passed < 0);
-  const unwatch = new MemorySampler(usage).watch(sampled);
-  const roundsPass = async (count: number) => {
-    const end = passed + count;
-    await until(() => passed >= end, 60_000);
-  };
-  await roundsPass(12);
-  const before = looks;
-  t.ok(before > 1, "what has just begun is looked at");
-  await roundsPass(6);
-  t.equal(looks, before, "what idles is not");
-  writeFileSync(`${folder}/cpu.stat`, "usage_usec 10000000000\n");
-  await until(() => looks > before, 60_000);
-  writeFileSync(`${folder}/cpu.stat`, "");
-  const known = looks;
-  await until(() => looks > known + 2, 60_000);
-  t.pass("where the kernel tells nothing, each is looked at");
-  leave();
-  unwatch();
-});
-
-t.test("the kernel tells what others in the group have used", { skip: noGroup }, async (t) => {
-  using usage = GroupUsage.common();
-  if (usage === undefined) return void t.plan(0, "no cgroup v2 is mounted here");
-  const first = usage.othersUs();
-  const child = spawn("/bin/sh", ["-c", "while :; do :; done"], { stdio: "ignore" });
-  t.teardown(() => child.kill("SIGKILL"));
-  t.ok(usage.has(child.pid ?? 0));
-  await until(() => usage.othersUs() - first > 20_000, 60_000);
-});
-
 t.test("the kernel's line is read, whatever the program calls itself", { skip }, (t) => {
-  const line = (name: string, ...rest: number[]): Buffer =>
-    Buffer.from(`7 (${name}) S 1 7 7 0 -1 4194304 9 0 0 0 ${rest.join(" ")} 0 0 20 0 11 0 5 664244000 10 184467 1\n`);
+  const line = (name: string, ...rest: number[]): string =>
+    `7 (${name}) S 1 7 7 0 -1 4194304 9 0 0 0 ${rest.join(" ")} 0 0 20 0 11 0 5 664244000 10 184467 1\n`;
   for (const name of ["node", ") S 1 1 1", "a b) R 9", "\xff)"]) {
     const { residentBytes, ticks } = parseStat(line(name, 120, 34));
     t.equal(ticks, 154, name);
     t.ok(residentBytes >= 10 * 4096 && residentBytes % 4096 === 0);
   }
-  t.throws(() => parseStat(Buffer.from("7 (node) S 1 7")), /cut short/);
-  const own = parseStat(readFileSync("/proc/self/stat")).residentBytes / process.memoryUsage.rss();
+  t.throws(() => parseStat("7 (node) S 1 7"), /cut short/);
+  const own = parseStat(readFileSync("/proc/self/stat", "latin1")).residentBytes / process.memoryUsage.rss();
   t.ok(own > 0.8 && own < 1.25, `${own} of what Node itself tells`);
   t.end();
 });
