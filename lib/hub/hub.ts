@@ -46,18 +46,14 @@ export interface Hub {
   readonly metricsUrl: string | undefined;
   /** Starts listening. @returns the URL of the listener, whatever the public URL is */
   listen(): Promise<string>;
-  /**
-   * Reads the KEKs again now, instead of with the next request that needs them, and the TLS certificate. What cannot be
-   * read is told in the log, and the keys and the certificate that are known stay in use. Never rejects.
-   */
+  /** Reads KEKs and TLS certificate again. What cannot be read is logged, and the old one stays. Never rejects. */
   reload(): Promise<void>;
   /** Stops accepting, lets requests in flight end within the drain time, closes the database. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the hub's storage, migrates it, makes sure that its parts belong together, creates on the first start
- * `admin.key` and the KEK file, and builds the app.
+ * Opens and migrates the hub's storage, creates `admin.key` and the KEK file on the first start, and builds the app.
  *
  * @throws UsageError when an option or a key file is not usable
  */

@@ -14,10 +14,7 @@ export interface HubOptions {
   dataDir: string;
   /** Default 127.0.0.1:8787; port 0 takes any free one. */
   listen?: { host: string; port: number };
-  /**
-   * The address by which clients reach the hub, also behind a proxy; download URLs are built from it. Default: the
-   * listening address.
-   */
+  /** The address by which clients reach the hub, also for download URLs. Default: the listening address. */
   publicUrl?: string;
   /** The files to speak TLS with. Default: plain HTTP. */
   tls?: TlsFiles;
@@ -27,10 +24,7 @@ export interface HubOptions {
   databasePoolSize?: number;
   /** PostgreSQL cancels a statement that takes longer. Default 10 s. */
   statementTimeoutMs?: number;
-  /**
-   * A folder, as a path or `file:` URL, or a bucket, `s3://…` (`blobs/s3-location.ts`). Default: `blobs` in the data
-   * dir.
-   */
+  /** A folder (path or `file:` URL) or a bucket (`blobs/s3-location.ts`). Default: `blobs` in the data dir. */
   blobUrl?: string;
   /** The source of the key-encryption keys. Default: `kek.json` in the data dir, created at the first start. */
   keks?: KekLocation;
@@ -56,10 +50,7 @@ export interface HubOptions {
   keepAuditMs?: number;
   /** Looks at a ZIP before it becomes visible; throws to refuse it. Default: the agent's own pre-scan. */
   checkArchive?: CheckArchive;
-  /**
-   * The hosts that archives may be imported from; the first one is the default. Default: github.com, gitlab.com,
-   * codeberg.org.
-   */
+  /** The hosts to import from, the default one first. Default: github.com, gitlab.com, codeberg.org. */
   sourceHosts?: readonly SourceHost[];
   /** A listener of its own for `/metrics`, for everybody who reaches it. Default: none. */
   metricsListen?: { host: string; port: number };

@@ -52,18 +52,16 @@ function collection(): Collect {
 }
 
 /**
- * Frees what is not used any more now, rather than when V8 finds its heap full: a program that makes many short-lived
- * objects, such as pictures of a fleet, would otherwise keep a heap that is large for nothing. `minor` takes about a
- * millisecond; `major` takes tens of them and gives the freed pages back to the system.
+ * Frees what is dead now, rather than when V8 finds its heap full. `minor` takes about a millisecond; `major` takes
+ * tens of them and gives the freed pages back to the system.
  */
 export function collectGarbage(type: "minor" | "major"): void {
   collection()(type === "minor" ? { type } : { type, flavor: "last-resort" });
 }
 
 /**
- * Keeps the memory of a stream flat. A buffer's bytes live outside of V8's heap, and V8 looks at its small young heap
- * long after hundreds of megabytes of dead buffers have gathered; a collection of the young heap every few megabytes
- * takes well under a millisecond and frees them.
+ * Keeps the memory of a stream flat: bytes of buffers live outside of V8's heap, which looks at its young heap long
+ * after hundreds of megabytes of dead ones. A collection of it every few megabytes takes well under a millisecond.
  *
  * @returns a function that is called with the bytes, or characters, of each chunk that a stage has finished with
  */
@@ -89,10 +87,7 @@ export async function* paced(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buff
   }
 }
 
-/**
- * Frees the memory under a buffer now. Only for one that the caller owns whole, such as the output of a cipher: a chunk
- * of a connection may share its memory with others.
- */
+/** Frees the memory under a buffer that the caller owns whole, unlike a chunk of a connection. */
 export function freeBuffer({ buffer }: Buffer): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

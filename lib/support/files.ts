@@ -61,9 +61,8 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Replaces `path` as a whole: temporary file beside it, fsync, rename, fsync of the folder. A crash leaves the old or
- * the new content. `mode` is exact, whatever the umask. Without `durable` nothing is waited for, and a power cut may
- * leave an empty file.
+ * Replaces `path` as a whole: a crash leaves the old or the new content. `mode` is exact, whatever the umask. Without
+ * `durable` nothing is waited for, and a power cut may leave an empty file.
  */
 export async function writeFileAtomic(
   path: string,

@@ -1,9 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 
-/**
- * Cuts what a program prints into lines, and keeps the first characters of each: a program may print gigabytes without
- * an end of one.
- */
+/** Cuts what a program prints into lines, and keeps the first characters of each. */
 export class LineCutter {
   readonly #decoder = new StringDecoder("utf8");
   readonly #maxCharacters: number;
@@ -49,8 +46,7 @@ export class LineCutter {
 const NEWLINE = 10;
 
 /**
- * Passes bytes on as long as no line of them is longer than `maxLineBytes`: what reads NDJSON behind it holds no more
- * than one line.
+ * Passes bytes on as long as no line is longer than `maxLineBytes`: a reader of NDJSON holds no more than one line.
  *
  * @throws RangeError
  */

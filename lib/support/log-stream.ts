@@ -4,8 +4,8 @@ import type { Writable } from "node:stream";
 const MAX_BACKLOG_BYTES = 4 * 1024 * 1024;
 
 /**
- * A log's way out that never fails and never makes its writer wait: a line that a full disk, a closed terminal or a
- * stalled reader does not take is lost. How many were lost is written with the next line that goes through.
+ * A log's way out that never fails or blocks: lines that a full disk, a closed terminal or a stalled reader does not
+ * take are lost, and counted in the next line that goes through.
  */
 export class LogStream {
   readonly #stream: Writable;

@@ -34,10 +34,7 @@ const WARNING = 40;
 const lostLines = (lines: number): string =>
   `${JSON.stringify({ level: WARNING, time: new Date().toISOString(), name: "log", msg: `${lines} log lines were lost`, lines })}\n`;
 
-/**
- * Returns a logger on stderr (stdout is data), with secret-bearing fields replaced: JSON, or lines for people where
- * stderr is a terminal. Lines that cannot be written are lost and counted; the program goes on.
- */
+/** Returns a logger on stderr without secret fields: JSON, or lines for people where stderr is a terminal. */
 export function createLogger({ name, level = "info" }: LoggingOptions): Logger {
   const options: LoggerOptions = {
     name,

@@ -1,7 +1,4 @@
-/**
- * Makes a text of others fit for a terminal: hubs, plugins and hosts must not move its cursor, change its title or turn
- * its writing around. Every output passes through here, whatever its format.
- */
+/** Makes foreign text safe for a terminal: it cannot move the cursor, change the title or the direction of writing. */
 
 /** Returns one line without what a terminal would obey: escape sequences, control and format characters. */
 export function printable(text: string): string {

@@ -1,9 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 
-/**
- * Reads a file from its start in chunks of at most `size` bytes: use each chunk before asking for the next. Two buffers
- * take turns, so that the next chunk is read while one is used.
- */
+/** Reads a file in chunks of at most `size` bytes. Two buffers take turns: use each before asking for the next. */
 export async function* readChunks(file: FileHandle, signal?: AbortSignal, size = 512 * 1024): AsyncGenerator<Buffer> {
   const buffers = [Buffer.allocUnsafeSlow(size), Buffer.allocUnsafeSlow(size)] as const;
   const read = (position: number, turn: 0 | 1) => file.read(buffers[turn], 0, size, position);

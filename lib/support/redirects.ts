@@ -31,8 +31,8 @@ export interface RedirectRules<T extends Answer> {
 const REDIRECTS = [301, 302, 303, 307, 308];
 
 /**
- * Follows redirects by hand, since a library would send credentials and bodies along: at most `max` of them, no loop,
- * only to http and https, and never from https to http.
+ * Follows at most `max` redirects by hand, since a library would send credentials along: no loop, only to http and
+ * https, and never from https to http.
  *
  * @returns the first answer that is no redirect, and its address
  * @throws what `ask`, `admit` and `refused` say

@@ -5,10 +5,7 @@ import { type ResourceLimits, Worker } from "node:worker_threads";
 /** Bytes of heap of a thread, unless told. The young heap is small, so that it is looked at often. */
 const HEAP_LIMITS: ResourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 };
 
-/**
- * Has a thread take compiled code from where its program does: Node asks the environment of each thread anew, and adds
- * the name of its version to the folder.
- */
+/** Passes the folder of compiled code on: Node asks the environment of each thread anew. */
 function compiledCode(): Record<string, string> {
   const directory = getCompileCacheDir();
   return directory === undefined ? {} : { NODE_COMPILE_CACHE: dirname(directory), NODE_COMPILE_CACHE_PORTABLE: "1" };

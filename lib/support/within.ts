@@ -1,9 +1,6 @@
 /** Limits on how long a promise is waited for. The work itself goes on: only its caller stops waiting. */
 
-/**
- * Settles as `work` does, or rejects with `expired()` after `timeoutMs` milliseconds. A result that comes later is
- * ignored, and so is a late rejection.
- */
+/** Settles as `work` does, or rejects with `expired()` after `timeoutMs` milliseconds. What comes later is ignored. */
 export function within<T>(work: Promise<T>, timeoutMs: number, expired: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(expired()), timeoutMs);

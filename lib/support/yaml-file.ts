@@ -29,8 +29,7 @@ function checked<T extends z.ZodType>(yaml: ParsedYaml, schema: T, name: string,
 }
 
 /**
- * Parses YAML 1.2 against a schema, within limits, on this thread. For documents written by the person who runs the
- * command; {@link parseForeignYaml} is for all others.
+ * Parses YAML 1.2 against a schema, within limits, on this thread: for documents of the person who runs the command.
  *
  * @param name the document's name in messages, for example its path
  * @throws the error that `fail` makes, once, with all faults and their lines
@@ -45,10 +44,7 @@ export function parseYaml<T extends z.ZodType>(
   return checked(soundYaml(parseYamlText(text), name, fail), schema, name, fail);
 }
 
-/**
- * Parses a document that somebody else wrote, as {@link parseYaml} does. A large one is parsed by a thread with a
- * deadline and a memory limit, so that it cannot block this thread.
- */
+/** Parses a foreign document as {@link parseYaml} does, a large one on a thread with a deadline and a memory limit. */
 export async function parseForeignYaml<T extends z.ZodType>(
   text: string,
   schema: T,

@@ -24,10 +24,7 @@ export function witnessOf(
     insertAudit(transaction, { action, actor: owner, key_id: keyId, subject, facts, address, request_id }, clock());
 }
 
-/**
- * Runs `work` in a transaction with the witness of a request: `tell` writes a deed down. Work that throws has done
- * nothing.
- */
+/** Runs `work` in a transaction that `tell` writes deeds down in. Work that throws has done nothing. */
 export function audited<T>(
   hub: Pick<Records, "clock" | "database">,
   request: FastifyRequest,

@@ -13,10 +13,7 @@ import type { SharedCounts } from "./shared-counts.ts";
 
 type SecurityRequirement = Record<string, string[]>;
 
-/**
- * Refuses requests without any credential before their body is looked at, on every route whose documented security asks
- * for one: an unknown caller gets 401, and hears nothing of its fields.
- */
+/** Refuses requests without a credential, on routes that ask for one, before their body is looked at. */
 export function refuseAnonymous(app: FastifyInstance): void {
   app.addHook("onRoute", (route) => {
     const requirements = (route.schema as { security?: SecurityRequirement[] } | undefined)?.security;
@@ -45,10 +42,7 @@ export interface Authentication {
    * @param secret what was refused; by default the request's key or token
    */
   rejected(request: FastifyRequest, error: HubError, secret?: string): HubError;
-  /**
-   * Remembers that a request has shown something valid: its connection is kept when others have to be closed, and the
-   * key, where it has shown one, was used.
-   */
+  /** Notes a valid credential: its connection is closed later than others, and its key was used. */
   accepted(request: FastifyRequest, principal?: Principal): void;
 }
 

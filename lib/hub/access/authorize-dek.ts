@@ -16,10 +16,9 @@ export interface DekQuestion {
 }
 
 /**
- * Releases the DEK of one artifact to a live session with a live deployment credential. Revocation takes effect here.
+ * Releases the DEK of one artifact to a live session with a live deployment credential; a revocation holds at once.
  *
- * @throws HubError 401 without a session, 403 for a missing scope or a credential that is not live, 404 for another
- *   signature
+ * @throws HubError 401, 403; 404 for a signature that no artifact of the project has
  */
 export async function authorizeDek(
   { hub, authentication }: MountOptions<Records & { keyring: Keyring }>,

@@ -31,8 +31,7 @@ function grantableExpiry(principal: Principal, wanted: string | null | undefined
 }
 
 /**
- * Checks what a key hands on (docs/contract/keys.md): no scope that it lacks, no other project, no longer life, no
- * other owner. What the request leaves out is inherited.
+ * Checks what a key hands on (docs/contract/keys.md): no more than it has. What the request leaves out is inherited.
  *
  * @param now ISO 8601
  * @throws 403 for more than the own rights, 422 for an expiry in the past

@@ -13,10 +13,7 @@ export interface RateLimits {
   failuresPerMinute: number;
 }
 
-/**
- * Failed authentications of one address with keys of any prefix, as a multiple: a fleet behind one address has many
- * keys.
- */
+/** The same for keys of any prefix, as a multiple: a fleet behind one address has many keys. */
 export const FAILURES_OF_ADDRESS = 20;
 
 /** The counters in the form in which @fastify/rate-limit takes them. */

@@ -4,10 +4,7 @@ const PREFIX = "sls_";
 const RANDOM_BYTES = 24;
 const MAC_BYTES = 16;
 
-/**
- * Makes access tokens that any hub of one database recognises as its own, also when their session has ended and nothing
- * is stored of it: 192 random bits and a MAC over them. An agent with an ended session is not somebody who guesses.
- */
+/** Makes access tokens of 192 random bits and a MAC: a hub of the database tells an ended one from a guess. */
 export class SessionTokens {
   readonly #key: Buffer;
 

@@ -22,11 +22,7 @@ function add(counters: Map<string, Counter>, key: string, counter: Counter): voi
   counters.set(key, counter);
 }
 
-/**
- * Counters of one time window that the hubs of one PostgreSQL add up: a limit holds for all of them together. A request
- * is never kept waiting for it; the counts are exchanged beside the requests. On SQLite there is one hub, and nothing
- * to exchange.
- */
+/** Counters of one time window, which the hubs of one PostgreSQL add up beside the requests. */
 export class SharedCounts implements Disposable {
   readonly #database: Database;
   readonly #clock: () => number;

@@ -21,10 +21,7 @@ import { credentialHash } from "./credentials.ts";
 export const targetParams = z.object({ slug: z.string() });
 export const versionParams = targetParams.extend({ version: z.string() });
 
-/**
- * The one answer for a hidden target and for one that does not exist. It says nothing of the request, so the bytes are
- * the same.
- */
+/** The one answer, byte for byte, for a hidden target and for one that does not exist. */
 export const noSuchTarget = (kind: MarketplaceKind) =>
   notFound(`There is no such ${kind}, or none that the caller may see.`);
 

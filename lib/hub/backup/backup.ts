@@ -84,9 +84,8 @@ interface CopyContext {
 }
 
 /**
- * Backs a hub up to a folder, beside the running hub: first all records as they are at one moment, then the artifacts
- * that they name. What the folder holds from an earlier backup is not copied again. The KEKs are not in it: they are
- * kept apart.
+ * Backs a hub up beside the running hub: its records at one moment, then the artifacts that they name and that the
+ * folder does not have yet. The KEKs are kept apart.
  *
  * @param seed of the key that signs the backup
  * @throws UsageError `usage` when another backup is being made in the folder
@@ -146,8 +145,7 @@ export async function backupHub(
 const sumOf = (counts: Record<string, number>): number => Object.values(counts).reduce((sum, each) => sum + each, 0);
 
 /**
- * Restores a backup into a new database and blob storage. The hub that is then started on them needs the KEKs that it
- * had.
+ * Restores a backup into a new database and blob storage. The hub on them needs the KEKs that it had.
  *
  * @param trust the key that must have signed it
  * @throws UsageError `usage` when the folder holds no backup, or the database is in use

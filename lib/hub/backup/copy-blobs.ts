@@ -33,10 +33,7 @@ export interface CopyOptions<T extends ExpectedBlob> {
 /** Copied at once: the others go on while one waits for the disk. */
 const LANES = 3;
 
-/**
- * Copies blobs from one storage to another, by the system where both are files of this machine, and checks each copy
- * against its record. What is there already stays.
- */
+/** Copies blobs to another storage and checks each copy against its record. What is there already stays. */
 export async function copyBlobs<T extends ExpectedBlob>(
   from: Blobs,
   to: Blobs,

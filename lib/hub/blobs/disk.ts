@@ -30,10 +30,7 @@ async function* chunksOf(handle: FileHandle, range: ByteRange | undefined): Asyn
   }
 }
 
-/**
- * Blobs as files of one folder: `incoming/` for what is arriving, `<two digits>/<id>` for what is there, `trash/<id>`
- * for what a sweep took away, and `sealift-database`, which says whose they are.
- */
+/** Blobs as files: `incoming/`, `<2 digits>/<id>`, `trash/<id>`, and `sealift-database` with their owner. */
 export class DiskBlobs implements Blobs {
   readonly name: string;
   readonly #folder: string;

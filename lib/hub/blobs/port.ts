@@ -6,10 +6,7 @@ export interface ByteRange {
   end: number;
 }
 
-/**
- * A blob on its way in: nothing of it is visible before `commit`. Disposing it forgets the bytes, unless they were
- * committed.
- */
+/** A blob on its way in, invisible before `commit`. Disposing it forgets bytes that were not committed. */
 export interface IncomingBlob extends AsyncDisposable {
   /** Bytes written so far. */
   readonly size: number;
@@ -49,10 +46,7 @@ export interface Blobs {
   filesOf?(id: string): readonly string[];
   /** Bytes of a blob, or undefined without one. */
   size(id: string): Promise<number | undefined>;
-  /**
-   * An address that gives the bytes to its holder, without the hub, for `lifetimeMs`. Undefined where the hub
-   * itself has to serve them.
-   */
+  /** A URL of the storage itself that works for `lifetimeMs`; undefined where the hub has to serve the bytes. */
   directUrl?(id: string, lifetimeMs: number): Promise<string | undefined>;
   remove(id: string): Promise<void>;
   /** All blobs, in no particular order; the trash is left out. */

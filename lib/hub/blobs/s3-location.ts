@@ -12,10 +12,7 @@ export interface S3Location {
    * The bucket stands in the path rather than in the host name, as most storages with an endpoint of their own want it.
    */
   pathStyle: boolean;
-  /**
-   * Whether hosts fetch artifacts of projects from the storage itself, through addresses that expire, or through the
-   * hub.
-   */
+  /** Whether hosts fetch projects' artifacts from the storage, by addresses that expire, or through the hub. */
   direct: boolean;
 }
 

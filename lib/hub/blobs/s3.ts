@@ -24,10 +24,7 @@ import type { S3Location } from "./s3-location.ts";
 const OWNER_KEY = "sealift-database";
 /** In front of the id of a blob that is in the trash. */
 const TRASH = "trash/";
-/**
- * The smallest part of an upload that S3 takes: parts are held in memory, and two at once need 20 MB more for no gain
- * in time. Bytes.
- */
+/** Bytes of a part, the least that S3 takes. Two parts at once need 20 MB more and gain no time. */
 const PART_BYTES = 5 * 1024 * 1024;
 const PARTS_AT_ONCE = 1;
 /** S3 takes no more parts of one object; those of larger ones are larger. */
@@ -59,9 +56,8 @@ function failure(doing: string, error: unknown): Error {
 const isMissing = (error: unknown): boolean => ["NoSuchKey", "NotFound"].includes((error as Error).name);
 
 /**
- * Blobs as objects of a bucket, `<prefix><id>`. What arrives is spooled to a folder of this machine first: its
- * signature and its archive are checked before anything leaves. An upload appears as a whole or not at all. Credentials
- * come from where the SDK looks for them: environment, profile, workload identity.
+ * Blobs as objects `<prefix><id>` of a bucket. Uploads are spooled to this machine until they are checked. The SDK
+ * finds the credentials: environment, profile, workload identity.
  */
 export class S3Blobs implements Blobs {
   readonly #client: S3Client;

@@ -12,10 +12,7 @@ export function issue(kind: CredentialKind): string {
   return PREFIXES[kind] + randomBytes(32).toString("base64url");
 }
 
-/**
- * Returns the hash that is stored and looked up. A plain one is enough for 256 random bits, and an index lookup of a
- * hash tells no timing.
- */
+/** Returns the hash that is stored. For 256 random bits a plain one is enough, and looking it up tells no timing. */
 export function hashOf(secret: string): string {
   return hash("sha256", secret);
 }

@@ -1,9 +1,6 @@
 import { SealiftError, usageError } from "../../contract/errors.ts";
 
-/**
- * Why a storage cannot do something now: it does not answer, it has no room, it only lets itself be read, or it refuses
- * the hub.
- */
+/** Why a storage cannot be used now: no answer, no room, read-only, or it refuses the hub. */
 export type StorageTrouble = "away" | "full" | "read-only" | "refused";
 
 /** A failure of a storage that has no code of its own by which it could be recognised. */
@@ -31,10 +28,7 @@ const AWAY = new Set([
   "EMFILE",
   "ENFILE",
 ]);
-/**
- * PostgreSQL is starting or stopping, has no place left, or took longer than the statement time limit; class 08 is the
- * connection itself.
- */
+/** PostgreSQL starts, stops, has no place left, or ran into the statement time limit; class 08 is the connection. */
 const POSTGRES_AWAY = /^(08...|57P0[1234]|57014|53300|55P03)$/;
 /** A wrong password, user or database. */
 const POSTGRES_REFUSED = /^(28...|3D000)$/;
@@ -54,10 +48,7 @@ interface Reason {
   $metadata?: { httpStatusCode?: number };
 }
 
-/**
- * Finds the trouble of the storage behind a failed call to the database, the blobs or the disk; undefined for other
- * errors.
- */
+/** Finds the trouble of the storage behind a failed call; undefined for other errors. */
 export function storageTrouble(error: unknown): StorageTrouble | undefined {
   if (error instanceof StorageError) return error.trouble;
   const { name = "", message = "", code, errcode, $metadata } = error as Reason;
@@ -84,8 +75,8 @@ export function concernsConnection(error: unknown): boolean {
 }
 
 /**
- * A storage that cannot be used when the hub starts. One that is away may be there at the next try, which a service
- * manager makes (exit 75); anything else is for a person to correct (exit 2).
+ * A storage that cannot be used when the hub starts: one that is away may be tried again (exit 75), others not (exit
+ * 2).
  *
  * @param hint what to check where it is not merely away
  */

@@ -24,10 +24,7 @@ const LIMITS: ArrivalLimits = {
   stalledBytesOfOwner: 256 * 1024 * 1024,
 };
 const RETRY_AFTER_SECONDS = 10;
-/**
- * Uploads that were refused or ended early, and connections that have gone, whose memory is worth a collection of tens
- * of milliseconds.
- */
+/** Unfinished uploads, and connections that have gone, whose memory is worth a collection of tens of milliseconds. */
 const MANY_UNFINISHED = 16;
 const MANY_GONE = 500;
 
@@ -42,10 +39,7 @@ interface Arrival {
 
 const bytesOf = ({ begunAt, seen }: Arrival): number => seen - begunAt;
 
-/**
- * Watches bodies on their way in. One that stops, or drips, is answered with 408 before its connection is closed, and
- * one owner has no more than a number of uploads, stalled ones among them, at the same moment.
- */
+/** Watches bodies on their way in: one that stops or drips gets 408, and one owner has a bounded number of uploads. */
 export class Arrivals implements Disposable {
   readonly #connections: Connections;
   readonly #limits: ArrivalLimits;

@@ -70,10 +70,7 @@ const bodyOf = (message: string, code: Code): ErrorBody => ({ error: message, de
 
 const codeOf = (status: number): Code => CODE_OF_STATUS[status] ?? (status < 500 ? "hub_refused" : "hub_unavailable");
 
-/**
- * Returns the answer to an error that is not a {@link HubError}: a framework's refusal by its message, a defect by its
- * request id.
- */
+/** Returns the answer to an error that is no {@link HubError}; a defect is told by its request id only. */
 function answerOf(error: FastifyError, request: FastifyRequest): HubError {
   const trouble = storageTrouble(error);
   if (trouble !== undefined) {

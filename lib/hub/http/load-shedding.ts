@@ -4,18 +4,12 @@ import type { FastifyInstance } from "fastify";
 import { HubError } from "../ground/errors.ts";
 import type { Database } from "../records/port.ts";
 
-/**
- * Beyond this wait for a database connection the hub takes on no new work: requests would wait, give up, and come
- * again, and each would have cost what it had done so far.
- */
+/** Beyond this wait for a database connection the hub takes on no new work, which would give up and come again. */
 const PATIENCE_MS = 1000;
 /** Patience with what was begun, which is let in for longer: a deployment that ends early is one that begins again. */
 export const PATIENCE_OF_BEGUN_MS = 3000;
 const RETRY_AFTER_SECONDS = 5;
-/**
- * Beyond this mean delay of the event loop, taken every so often, the hub sheds load. A window without a single sample
- * counts as endless delay, so it is longer than any pause of a busy machine.
- */
+/** Beyond this mean delay of the event loop the hub sheds load. A window without a sample counts as endless delay. */
 const MAX_LOOP_DELAY_MS = 1000;
 const LOOP_DELAY_WINDOW_MS = 5000;
 const LOOP_DELAY_RESOLUTION_MS = 10;
@@ -99,10 +93,7 @@ const refusal = (why: string): HubError =>
     headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
   });
 
-/**
- * Refuses requests at the door, before any work, while the event loop is late or those inside wait for the database for
- * too long, and says whether the database has too much to do or does not answer.
- */
+/** Refuses requests before any work while the event loop is late or the database keeps others waiting for too long. */
 export function shedLoad(app: FastifyInstance, database: Database): void {
   const pulse = new Pulse(database);
   const isLate = watchEventLoop(app);

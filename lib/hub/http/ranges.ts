@@ -36,10 +36,7 @@ export const blobBytes = (
   },
 });
 
-/**
- * A text in memory as a representation. It stays a text: Node writes one together with the headers, and bytes after
- * them.
- */
+/** A text in memory as a representation: Node writes a text together with the headers. */
 export function textBytes(text: string, sha256: string): Representation {
   return {
     size: Buffer.byteLength(text),
@@ -57,8 +54,8 @@ export function matchesEtag(header: string | undefined, etag: string): boolean {
 }
 
 /**
- * Which bytes a request asks for (RFC 9110, 13.1.5 and 14): a range only when `If-Range` is absent or names this very
- * representation; several ranges or a malformed header give the whole.
+ * Finds the bytes that a request asks for (RFC 9110, 13.1.5 and 14); several ranges or a malformed header give the
+ * whole.
  *
  * @throws 416 when the range lies outside
  */
@@ -82,8 +79,7 @@ export function rangeOf(headers: FastifyRequest["headers"], size: number, etag: 
 }
 
 /**
- * Answers GET and HEAD with bytes: conditional requests, one range, strong ETag, exact length. Every route that serves
- * artifacts or detail records goes through here.
+ * Answers GET and HEAD with bytes: conditional requests, one range, strong ETag, exact length.
  *
  * @param headers further headers of the representation, Content-Type among them
  */

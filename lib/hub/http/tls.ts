@@ -111,10 +111,7 @@ export class TlsServers {
     return server;
   }
 
-  /**
-   * Reads the files again. New connections get the new certificate, open ones go on. Files that cannot be used are told
-   * in the log, and the certificate stays. Never rejects.
-   */
+  /** Reads the files again. What cannot be used is logged, and the old certificate stays. Never rejects. */
   async reload(): Promise<void> {
     try {
       this.#pair = await readPair(this.#files);

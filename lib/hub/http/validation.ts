@@ -26,10 +26,7 @@ export function faultsAnswer(error: z.ZodError, part = "body"): HubError {
   return malformed ? badRequest(message) : unprocessable(message);
 }
 
-/**
- * Returns the refusal of a text that only one of the databases stores: PostgreSQL takes no NUL. Texts below the first
- * level become JSON, which escapes it.
- */
+/** Refuses a NUL, which PostgreSQL cannot store. Texts below the first level become JSON, which escapes it. */
 function unstorable(fields: unknown): HubError | undefined {
   if (typeof fields !== "object" || fields === null) return undefined;
   const found = Object.entries(fields).find(([, text]) => typeof text === "string" && text.includes("\0"));

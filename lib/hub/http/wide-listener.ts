@@ -4,9 +4,8 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import type { FastifyInstance } from "fastify";
 
 /**
- * Listeners of one address. Node accepts one connection of a listener in each turn of the event loop. Under a fleet a
- * turn has many requests and a commit, and takes tens of milliseconds: with one listener, agents with a new connection
- * waited for up to 19 s, or were dropped, while those with an open one were answered in 0.4 s.
+ * Several listeners of one address. Node accepts one connection of each in a turn of the event loop; with one listener,
+ * new agents of a fleet waited for up to 19 s while connected ones were answered in 0.4 s.
  */
 const LISTENERS = 16;
 

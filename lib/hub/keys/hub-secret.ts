@@ -21,10 +21,9 @@ export async function storeSecret(
 }
 
 /**
- * The hub's own secret, made at its first start and sealed like any other, so that it survives a rotation and every hub
- * of one database signs download URLs with the same key.
+ * Derives a key from the hub's own secret, which all hubs of one database share and a rotation keeps.
  *
- * @returns a 32-byte key derived from it for one purpose
+ * @returns 32 bytes for one purpose
  */
 export async function hubKey(db: Queries, keyring: Keyring, purpose: string, now: string): Promise<Buffer> {
   let secret = await openSecret(db, keyring, "hub");

@@ -81,8 +81,7 @@ export async function kekFileVersion(path: string): Promise<string> {
 }
 
 /**
- * Makes this process the only writer of the file until the lock is disposed: two rotations at once would each drop the
- * other's new key.
+ * Locks the file for one rotation: two at once would each drop the other's new key.
  *
  * @throws UsageError `usage` when another process holds it
  */

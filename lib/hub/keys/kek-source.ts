@@ -47,10 +47,7 @@ export const kekFileSource = (path: string, { isManaged = false } = {}): KekSour
 const COMMAND_TIMEOUT_MS = 30_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 
-/**
- * KEKs that a shell command prints, in the form of a KEK file: from a key management service, a hardware module, a
- * vault. Its standard error goes to the hub's own.
- */
+/** KEKs that a shell command prints in the form of a KEK file. Its standard error goes to the hub's own. */
 const kekCommandSource = (command: string): KekSource => ({
   name: "the KEK command",
   async read() {

@@ -8,10 +8,7 @@ import { seal, unseal } from "./sealing.ts";
 /** The source is looked at again at most this often when nothing forces it. */
 const CHECK_INTERVAL_MS = 1000;
 
-/**
- * The KEKs of a running hub. The file is read again when it has changed, or when a row names a KEK that is not known,
- * so that `sealift hub rotate-kek` works beside the hub.
- */
+/** The KEKs of a running hub, read again when the file has changed or a row names one that is not known. */
 export class Keyring {
   readonly #source: KekSource;
   readonly #clock: () => number;
@@ -61,8 +58,8 @@ export class Keyring {
   }
 
   /**
-   * Opens what `read` finds. When its KEK is unknown the file is read again; when it is still unknown, a rotation has
-   * rewrapped the row in between, and the row is read once more.
+   * Opens what `read` finds. For an unknown KEK the file and then the row, which a rotation may have changed, are read
+   * again.
    *
    * @returns undefined when there is no such row
    */
@@ -84,10 +81,7 @@ export class Keyring {
 /** Times that a secret is sealed anew because its KEK was retired in the meantime. */
 const RETRIES = 5;
 
-/**
- * Runs `work` in a transaction that may store a secret sealed under the newest KEK, see {@link underKek}. When the KEK
- * was retired already, the file is read again and the secret sealed anew.
- */
+/** Runs `work` in a transaction with a secret sealed under the newest KEK, or the next if that was retired. */
 export async function sealInTransaction<T>(
   { db, keyring, now }: { db: Queries; keyring: Keyring; now: string },
   secret: Uint8Array,

@@ -14,10 +14,7 @@ const POLL_MS = 50;
 
 const pendingOf = (path: string, kekId: string) => `${path}.${kekId}.pending`;
 
-/**
- * Puts a registered KEK's file in its place, durably. Another hub may have done so, and may have removed what was
- * pending.
- */
+/** Puts a registered KEK's file in its place, durably, unless another hub has done so. */
 async function putInPlace(pending: string, path: string): Promise<void> {
   try {
     await link(pending, path);
@@ -40,9 +37,8 @@ async function adoptPending(path: string, registered: ReadonlySet<string>): Prom
 }
 
 /**
- * Makes sure that the keys and the database belong together. A new hub without a KEK file gets one: it is written
- * beside its place, registered in the database under a lock, and only then put in place, so that of several hubs that
- * start at once one makes the KEK.
+ * Makes sure that the keys and the database belong together, and gives a new hub a KEK file: registered in the database
+ * before it is put in place, so that of several hubs that start at once one makes the KEK.
  *
  * @throws UsageError `credential_unreadable` for keys that are missing, or that the database has never seen
  */

@@ -77,11 +77,9 @@ async function preview(database: Database, source: KekSource): Promise<RotateKek
 }
 
 /**
- * Adds a KEK, seals every secret anew under it, and drops the KEKs that no row names any more. Keys that are managed
- * elsewhere (a command, a credential) are neither added nor dropped here: everything is sealed under the newest of
- * them. Safe beside running hubs: once the old KEKs are retired in the database, no transaction of a hub can store a
- * secret under one of them (`underKek`), and a hub that reads a row naming an unknown KEK reads the keys, then the row,
- * again. A rotation that was interrupted is completed by the next one.
+ * Adds a KEK, seals every secret anew under it, and drops the KEKs that no row names any more; keys that a command or a
+ * credential manages are neither added nor dropped. Safe beside running hubs: a retired KEK seals nothing more
+ * (`underKek`), and a hub that meets an unknown KEK reads keys and row again. The next rotation completes a broken one.
  *
  * @throws UsageError `usage` when there is no hub, `credential_unreadable` when the database is that of another one
  */

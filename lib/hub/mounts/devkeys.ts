@@ -35,10 +35,7 @@ const viewOf = (principal: Principal): KeyView => ({
 export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app, { hub, authentication }) => {
   const db = hub.database.kysely;
 
-  /**
-   * A key that the caller may end: its own, or one that it could have made. A key of few scopes must not lock out one
-   * of many.
-   */
+  /** A key that the caller may end: its own, or one that it could have made. */
   async function changeable(request: FastifyRequest, id: string) {
     const principal = await authentication.key(request);
     if (id !== principal.keyId) requireScope(principal, "keys");

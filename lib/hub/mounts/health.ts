@@ -44,8 +44,8 @@ interface HealthOptions {
 }
 
 /**
- * `/healthz`: the process answers. `/readyz`: the database can be read, so that agents can be answered; `?verbose`
- * tells each part. A hub that can be read but not written stays ready: what it cannot do, it refuses with 503 or 507.
+ * `/healthz`: the process answers. `/readyz`: the database can be read; `?verbose` tells each part. A hub that cannot
+ * write stays ready, and refuses what it cannot do with 503 or 507.
  */
 export const health: FastifyPluginAsyncZod<HealthOptions> = async (app, { connections, upkeep, readiness }) => {
   app.get("/healthz", {

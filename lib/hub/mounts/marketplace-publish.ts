@@ -20,10 +20,7 @@ export const archiveExists = errorBody
   .extend({ content_sha256: z.string() })
   .describe("The version exists with another archive; content_sha256 is the stored archive's.");
 
-/**
- * Publishing of plugins and services: the developer signed the archive, the hub stores it as it is and never sees
- * the secret.
- */
+/** Publishing of plugins and services. The developer signed the archive; the hub never sees the secret. */
 export const marketplacePublish: FastifyPluginAsyncZod<
   MountOptions<TargetAccessParts & ArchiveParts & { arrivals: Arrivals }> & { kind: MarketplaceKind }
 > = async (app, options) => {

@@ -14,10 +14,7 @@ import { addSigner, endSigner, findSigner, listSigners } from "../records/signer
 const projectParams = z.object({ id: z.string() });
 const signerParams = projectParams.extend({ key: signerKey });
 
-/**
- * The register of a project's signers (docs/contract/keys.md#signers). Changes ask for the scope `projects`: a key that
- * only publishes cannot make itself a signer.
- */
+/** The register of a project's signers (docs/contract/keys.md#signers). A key that only publishes cannot add itself. */
 export const signers: FastifyPluginAsyncZod<MountOptions<Records>> = async (app, options) => {
   const { hub } = options;
   const db = hub.database.kysely;

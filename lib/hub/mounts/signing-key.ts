@@ -11,10 +11,7 @@ import type { Keyring } from "../keys/keyring.ts";
 import type { Records } from "../records/port.ts";
 import { removeSecret, secretSince, signingSecretName } from "../records/secrets.ts";
 
-/**
- * A developer's signing secret, sealed under the KEK, for archives that the hub imports itself. It never comes out
- * again.
- */
+/** A developer's signing secret, sealed under the KEK, for archives that the hub imports. It never comes out. */
 export const signingKey: FastifyPluginAsyncZod<MountOptions<Records & { keyring: Keyring }>> = async (
   app,
   { hub, authentication },

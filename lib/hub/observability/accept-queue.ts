@@ -15,8 +15,7 @@ export function listenOverflowsIn(text: string): number | undefined {
 }
 
 /**
- * Counts the connections that Linux dropped because a listener's queue was full: the listener did not accept them in
- * time. Linux counts those of all listeners of the machine or container together.
+ * Counts the connections that Linux dropped since a listener's queue was full, for all listeners of the machine.
  *
  * @returns undefined where the kernel does not tell
  */

@@ -35,10 +35,7 @@ function measuredIncoming(blob: IncomingBlob, metrics: HubMetrics | undefined): 
   };
 }
 
-/**
- * The blobs, with the time of each call that a request waits for. Listings take as long as the sweep that reads them,
- * and are left out. A read is measured until its first byte can be asked for.
- */
+/** Measures the calls that requests wait for. A read ends with its first byte; listings are left out. */
 export function measuredBlobs(blobs: Blobs, metrics: HubMetrics | undefined): Blobs {
   return {
     name: blobs.name,

@@ -13,9 +13,8 @@ import { HubError } from "../ground/errors.ts";
 export type CheckArchive = (path: string, kind: MarketplaceKind) => Promise<void>;
 
 /**
- * Runs the agent's own checks: the scan of the directory, then every file's bytes. Another reader has to see the same.
- * Links are left to the agent's `--symlinks`: source hosts do ship them. A plugin has its descriptor at the root, or in
- * the one folder that holds everything.
+ * Runs the agent's own checks and asks another reader. Links are left to `--symlinks`: source hosts do ship them. A
+ * plugin has its descriptor at the root, or in the one folder that holds everything.
  */
 export const checkArchive: CheckArchive = async (path, kind) => {
   const { scanZip } = await import("../../artifact/zip/directory.ts");

@@ -21,8 +21,7 @@ export interface PublishedTarget {
 }
 
 /**
- * Checks an archive that has arrived, from a publisher or from a source host, and publishes it. The caller discards
- * the blob.
+ * Checks an archive that has arrived and publishes it. The caller discards the blob.
  *
  * @throws HubError 422 for an archive that no agent would install, 409 when the version exists with other bytes
  */

@@ -25,11 +25,10 @@ async function publishedArtifact(hub: SealedParts, projectId: string, version: s
 }
 
 /**
- * Receives a delta that leads to a published version, verifies its signature and makes it visible. Only the signer of
- * the version itself may add one: hosts that pin the signer would refuse any other.
+ * Receives a delta that leads to a published version, verifies it and makes it visible. Only the version's own signer
+ * may add one: hosts that pin the signer would refuse any other.
  *
- * @throws HubError 400 for a signature that does not verify, 403 for another signer, 404 for an unknown version, 409
- *   when the version has another delta from this base, or as many as it may have
+ * @throws HubError 400, 403 for another signer, 404, 409 for a second delta from this base, or for too many
  */
 export async function publishDelta(
   hub: SealedParts,

@@ -47,12 +47,11 @@ async function ask(
 }
 
 /**
- * The bytes of an archive from a source host, as they come. Redirects are followed only to where the allow-list says.
+ * Streams an archive from a source host. Redirects are followed only to where the allow-list says.
  *
  * @param signal gives the archive up
  * @param leastRate a host that is slower is given up
- * @throws 404 when the host has no such archive, 502 when it does not answer as a source host does, 413 beyond the
- *   hub's limit
+ * @throws 404 for no such archive, 502 for a host that does not answer as one, 413 beyond the hub's limit
  */
 export async function* fetchArchive(
   { sourceHosts, maxArtifactBytes, logger }: SourceParts,

@@ -27,9 +27,8 @@ export interface ImportParts extends ArchiveParts, SourceParts {
 }
 
 /**
- * Publishes a version from its source host: the archive is fetched as a stream, hashed and signed with the owner's
- * registered secret
- * on its way to the blob store, and then checked and published like an uploaded one.
+ * Publishes a version from its source host. The archive is hashed and signed with the owner's registered secret on its
+ * way to the blob store, and then checked like an uploaded one.
  */
 export async function importVersion(
   hub: ImportParts,

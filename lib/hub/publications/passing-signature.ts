@@ -15,8 +15,8 @@ const startOf = ({ signature, signer_public_key: key }: Signed): Buffer =>
   Buffer.concat([decode(signature).subarray(0, R_BYTES), decode(key)]);
 
 /**
- * Verifies the file of a form as it passes, where its sender says in a header how its signature begins, or sends the
- * fields in front of the file; else by reading it once more (docs/contract/deploy.md#publish).
+ * Verifies the file of a form as it passes, where a header or the fields before it tell how its signature begins; else
+ * by reading it once more (docs/contract/deploy.md#publish).
  */
 export class PassingSignature {
   readonly #schema: z.ZodObject;

@@ -46,8 +46,7 @@ function store(
 }
 
 /**
- * Refuses a signer whose private key is the public key of an earlier one: `signer.pub` was given for `signer.key`, and
- * everybody who has it could sign.
+ * Refuses a signer whose private key is an earlier public one: `signer.pub` was given for `signer.key`.
  *
  * @throws HubError 400
  */

@@ -57,9 +57,8 @@ export interface PublicationParts extends Records {
 }
 
 /**
- * Publishes what was received and verified: the bytes first, durably, then the record that makes them visible. Of two
- * publishers of one version, one wins. A version whose bytes the hub has lost can be published again. The caller
- * discards the blob.
+ * Publishes what was verified: the bytes first, durably, then the record that makes them visible. Of two publishers of
+ * a version one wins. A version whose bytes are lost can be published again. The caller discards the blob.
  *
  * @throws HubError 409 when the version exists with other bytes, or was deleted
  */

@@ -32,10 +32,7 @@ export interface UploadOptions {
   part: string;
   /** Largest file. */
   maxBytes: number;
-  /**
-   * Hears of the file's beginning, with the fields that came before it, and may look at the bytes as they pass. What it
-   * throws ends the upload early.
-   */
+  /** Hears the fields before the file, and may return a watcher of its bytes. A throw ends the upload early. */
   onFile?: (fields: Record<string, string>) => ((chunk: Uint8Array) => void) | undefined;
 }
 
@@ -67,10 +64,7 @@ async function receiveFile(
   return hash.digest("hex");
 }
 
-/**
- * Reads a file that nobody asked for, and gives up on one that is larger than what a form may weigh beside its own
- * file.
- */
+/** Drains a file that nobody asked for, up to the bytes that a form may have beside its own file. */
 async function skipFile(part: MultipartFile): Promise<void> {
   let bytes = 0;
   for await (const chunk of part.file as AsyncIterable<Buffer>) {
@@ -87,8 +81,8 @@ function dropRest({ raw }: FastifyRequest): void {
 }
 
 /**
- * Receives a multipart form whose one file goes to the blob store while it is hashed; the parts may come in any order.
- * Memory does not grow with the file, and nothing is left when the sender dies or the form is refused.
+ * Receives a multipart form whose one file goes to the blob store while it is hashed, parts in any order, in constant
+ * memory. Nothing is left when the sender dies or the form is refused.
  *
  * @throws 400 for a malformed form, 413 over a limit, 422 for a field that is no text
  */

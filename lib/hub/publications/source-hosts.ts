@@ -41,10 +41,7 @@ const URLS: Record<SourceShape, (reference: Reference) => string> = {
   gitea: ({ path, tag }) => `/${escaped(path)}/archive/${escaped(tag)}.zip`,
 };
 
-/**
- * The hosts that archives may come from: an allow-list, so that the hub cannot be sent to look around in its own
- * network.
- */
+/** The hosts that archives may come from: an allow-list, so that nobody sends the hub around in its own network. */
 export class SourceHosts {
   readonly #hosts: readonly SourceHost[];
 

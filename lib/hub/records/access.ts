@@ -53,10 +53,7 @@ export async function findKey(statements: Statements, hash: string, now: string)
   return row === undefined ? undefined : principalOf(row, now);
 }
 
-/**
- * The live session of this hash, its key, and its project's latest version: one indexed statement. A session dies with
- * its key.
- */
+/** The live session of this hash, its live key, and its project's latest version: one indexed statement. */
 export function findSession(statements: Statements, hash: string, now: string): Answer<Session | undefined> {
   return whenAnswered(statements.first(SESSION, [hash]), (row) =>
     sessionOf(row as (SessionRow & Row) | undefined, now),

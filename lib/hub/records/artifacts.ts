@@ -72,8 +72,7 @@ export function findArtifactById(db: Queries, id: string): Promise<Artifact | un
 }
 
 /**
- * Makes an artifact visible and recomputes the project's latest version. The project's row is locked first: two
- * publishers of different versions would otherwise each compute "latest" without the other's.
+ * Makes an artifact visible and recomputes the project's latest version, under the lock of the project's row.
  *
  * @param lost id of an artifact whose bytes are gone: the new one takes its place
  * @returns the artifact that has this version: the new one, or an earlier one
@@ -161,10 +160,7 @@ export function deleteArtifact(db: Queries, deletion: Deletion): Promise<string[
   });
 }
 
-/**
- * The keys that versions of a project were signed with, in base64. They are few: from one the index leads to the next,
- * past all versions of the first, which `distinct` would read.
- */
+/** The base64 keys that signed a project's versions, by an index: `distinct` would read all versions. */
 export async function* signersOf(db: Queries, projectId: string): AsyncGenerator<string> {
   for (let last = ""; ;) {
     const next = await db

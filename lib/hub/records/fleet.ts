@@ -40,8 +40,7 @@ export async function viewState(
 const inHostOrder = (a: HostRow, b: HostRow) => Buffer.compare(Buffer.from(a.host_id), Buffer.from(b.host_id));
 
 /**
- * Reads a view's hosts in host-id order, page by page. The next page starts after the last host of the one before, so
- * nothing stays open while the client reads.
+ * Reads a view's hosts in host-id order, page by page: nothing stays open while the client reads.
  *
  * @param since only hosts that changed after this change; 0 for all
  */

@@ -10,10 +10,9 @@ import {
 import { PreparedDatabase } from "./prepared-database.ts";
 
 /**
- * SQLite in which the transactions of one turn of the event loop are committed together. A commit waits for the disk,
- * and the hub waits with it: a fleet that reports a deployment would otherwise make everybody wait once for each host.
- * A transaction is a savepoint of the common one, and is answered when that is on the disk. Reads outside of a
- * transaction see what is committed, on a connection of their own.
+ * SQLite that commits the transactions of one turn of the event loop together: a commit waits for the disk, and the
+ * whole hub with it. A transaction is a savepoint of the common one, and is answered when that is on the disk. Reads
+ * outside of a transaction see what is committed, on a connection of their own.
  */
 export class GroupCommitDialect extends SqliteDialect {
   readonly #driver: GroupCommitDriver;

@@ -39,9 +39,7 @@ export async function retireKeksExcept(db: Queries, id: string, now: string): Pr
 }
 
 /**
- * Runs `work` in a transaction that may store a secret sealed under the KEK. The KEK's row is held until the commit, so
- * that a rotation cannot retire it in between: a secret sealed a moment too early would name a KEK that is then
- * dropped.
+ * Runs `work` in a transaction that holds the KEK's row, so that no rotation retires a KEK that a new secret names.
  *
  * @returns undefined when the KEK is retired or not registered; nothing was written then
  */

@@ -7,10 +7,7 @@ type Text = ColumnDataType | ReturnType<typeof sql>;
 /** Keyset pages and host-id order need bytewise order: PostgreSQL's default collation is the locale's. */
 const textOf = (dialect: Dialect): Text => (dialect === "postgres" ? sql`text collate "C"` : "text");
 
-/**
- * Migrations in order; a released one never changes. They are written for both databases: text, bigint, indexes,
- * nothing else.
- */
+/** Migrations for both databases, in order; a released one never changes. Text, bigint and indexes only. */
 const migrations = (dialect: Dialect): Record<string, Migration> => {
   const text = textOf(dialect);
   return {

@@ -21,10 +21,7 @@ export type Answer<T> = T | Promise<T>;
 export const whenAnswered = <T, U>(answer: Answer<T>, next: (value: T) => U): Answer<U> =>
   answer instanceof Promise ? answer.then(next) : next(answer);
 
-/**
- * Constant statements for the routes that every agent polls: prepared once, without the cost of building a query.
- * Placeholders are `?` in both databases. They read committed rows only.
- */
+/** Constant statements for the routes that every agent polls, prepared once. Placeholders are `?` in both databases. */
 export interface Statements {
   first(text: string, parameters: readonly Value[]): Answer<Row | undefined>;
   all(text: string, parameters: readonly Value[]): Answer<Row[]>;

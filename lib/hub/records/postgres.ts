@@ -49,10 +49,7 @@ export interface PostgresOptions {
   url: string;
   /** Most connections of this hub. */
   poolSize: number;
-  /**
-   * A statement that takes longer is cancelled by the server; a server that does not even say so is given up a second
-   * later. 0: never.
-   */
+  /** The server cancels a statement that takes longer; a silent server is given up a second later. 0: never. */
   statementTimeoutMs: number;
   /** For making a connection, and for waiting until one is free. */
   connectTimeoutMs: number;
@@ -68,8 +65,8 @@ const IDLE_TRANSACTION_MS = 60_000;
 const READ_ONLY = "25006";
 
 /**
- * Returns a client that ends with an answer that is overdue, which would come in the place of the next one. It tells
- * when its server can only be read: after a failover such a connection would go to a standby for ever.
+ * Returns a client that ends with an overdue answer, which would come in place of the next one, and that tells when its
+ * server can only be read: after a failover it would go to a standby for ever.
  */
 function boundedClient(Client: typeof pg.Client, onReadOnly: (client: pg.Client) => void): typeof pg.Client {
   const giveUp = (client: pg.Client, error: unknown): never => {

@@ -80,10 +80,7 @@ export async function* allProjects(db: Queries, only: string | undefined): Async
   }
 }
 
-/**
- * Gives a project of surface B another name. Plugins and services are described, for their detail record has the name
- * too.
- */
+/** Renames a project. Plugins and services are described instead, for their detail record has the name too. */
 export async function renameProject(db: Queries, id: string, name: string): Promise<void> {
   await db.updateTable("projects").set({ name }).where("id", "=", id).execute();
 }

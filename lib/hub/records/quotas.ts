@@ -51,8 +51,7 @@ export async function usageOf(db: Queries, subject: QuotaSubject): Promise<Usage
 }
 
 /**
- * Requires that a publication is within the quotas of its project and its owner. Their rows are held until the
- * transaction ends: two publications at once see each other. Costs a sum over what is stored, where there is a quota.
+ * Requires that a publication is within the quotas of project and owner, whose rows are locked until the end.
  *
  * @throws QuotaExceeded
  */

@@ -24,10 +24,8 @@ function countTogether(queue: readonly Waiting[]): number {
 }
 
 /**
- * The way of reports into the records. Those of one view take their turns anyway, for each changes the row that counts
- * its changes. One transaction of a view is under way at a time, on one connection, and those that come meanwhile are
- * the next one together: the more there are, the cheaper each is, and nobody else waits for a connection that waits
- * for that row.
+ * Reports on their way into PostgreSQL. Those of one view wait for the row that counts its changes, so one transaction
+ * of a view is under way at a time, on one connection, and those that come meanwhile are the next one together.
  */
 export class ReportQueue {
   readonly #db: Queries;

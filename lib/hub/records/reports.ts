@@ -29,19 +29,15 @@ export interface IncomingReport {
   createdAt: string;
 }
 
-/**
- * Returns the name of a target in the log and the views, of surface A; surface B's is the project's id, which has no
- * slash.
- */
+/** Returns the name of a target of surface A in the log and the views. A project's is its id, without a slash. */
 export const loggedTarget = (kind: "plugin" | "service", slug: string) => `${kind}/${slug}`;
 
 /** A host's newest record on its way into the view. */
 type NewestRecord = Insertable<HostsTable>;
 
 /**
- * Appends reports of one view to the log and makes each its host's newest record, in one transaction. The view's
- * counter is incremented under its row lock, so that the change numbers of one view become visible in their order and
- * no reader's cursor passes over one. A report of a deployment that the log has already changes nothing.
+ * Appends reports of one view to the log and makes each its host's newest record, in one transaction. The view's row
+ * lock keeps change numbers in their order for readers' cursors. A deployment that the log has already changes nothing.
  *
  * @param reports at least one, in the order of their receipt
  */

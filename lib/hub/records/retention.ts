@@ -39,10 +39,7 @@ export async function storedVersions(db: Queries, { id, kind }: Project): Promis
   }));
 }
 
-/**
- * Finds the versions that hosts need, by their reports: what each runs now, and the last two that it deployed, so that
- * a rollback finds the bytes.
- */
+/** Finds the versions that hosts need: those that they run, and the last two that each deployed, for a rollback. */
 export async function neededVersions(db: Queries, dialect: Dialect, project: Project): Promise<Set<string>> {
   const target = project.kind === "project" ? project.id : loggedTarget(project.kind, project.slug);
   const running =

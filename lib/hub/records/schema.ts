@@ -4,9 +4,8 @@ import { base64, blobId, count, json, name, projectId, text, time, yes } from ".
 import { rollouts } from "./rollout-tables.ts";
 
 /**
- * The tables, as kysely sees them, and the rule for each column that rows of a backup or of another database are held
- * against. Everything is text or an integer, so that one schema serves SQLite and PostgreSQL: times are ISO 8601 in UTC
- * with milliseconds (they sort as text), binary values are base64, lists and records are JSON.
+ * The tables as kysely sees them, and the rules for rows of a backup. All is text or integer, for SQLite and
+ * PostgreSQL: times are ISO 8601 in UTC with milliseconds (they sort), bytes are base64, lists and records are JSON.
  */
 
 const projects = z.strictObject({
@@ -147,10 +146,7 @@ const grants = z.strictObject({
 /** The append-only log of both surfaces. */
 const reports = z.strictObject({
   id: name,
-  /**
-   * The holder of the view that the report belongs to: on surface A the key's owner, on surface B empty (the project is
-   * the view).
-   */
+  /** The holder of the report's view: on surface A the key's owner, on surface B empty. */
   holder: text,
   /** `plugin/<slug>`, `service/<slug>` or a project id. */
   target: name,
@@ -257,10 +253,7 @@ const signers = z.strictObject({
 });
 export type SignersTable = z.output<typeof signers>;
 
-/**
- * Every table that is worth keeping, in an order in which each row finds what it refers to. Sessions and rate counts
- * are left behind: agents open new ones.
- */
+/** The tables that a backup has, each after those that it refers to. Sessions and rate counts are left behind. */
 export const ROWS = {
   projects,
   api_keys: apiKeys,

@@ -12,9 +12,8 @@ export const socketOf = (client: pg.Client | pg.PoolClient): Socket =>
   (client as unknown as { connection: { stream: Socket } }).connection.stream;
 
 /**
- * Ends the connections of a pool whose server stands still, without waiting for the timeout of their statements: those
- * who wait hear of it after {@link SUSPICIOUS_MS} and {@link ANSWER_MS} together. A server that is merely slow answers
- * a new connection at once.
+ * Ends the connections of a pool whose server stands still, after {@link SUSPICIOUS_MS} and {@link ANSWER_MS} together.
+ * A server that is merely slow answers a new connection at once.
  *
  * @param connect connects to the server, and rejects after a time
  */

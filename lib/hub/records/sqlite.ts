@@ -41,8 +41,8 @@ class SqliteStatements implements Statements {
 }
 
 /**
- * Opens the hub's SQLite file, creating it with mode 0600: WAL, full synchronisation (what was answered with 201
- * survives a power cut), foreign keys, and five seconds of patience with other processes (`sealift hub rotate-kek`).
+ * Opens or creates the hub's SQLite file: mode 0600, WAL, full synchronisation (what was acknowledged survives a power
+ * cut), foreign keys, and five seconds of patience with other processes.
  */
 export function openSqlite(path: string): OpenDialect {
   // SQLite would create it for everyone to read; its WAL takes the mode over.
@@ -55,10 +55,7 @@ export function openSqlite(path: string): OpenDialect {
   };
 }
 
-/**
- * Opens an SQLite file to be read only, on one connection: a transaction of it sees one moment, and keeps nobody from
- * writing.
- */
+/** Opens an SQLite file read-only: a transaction of it sees one moment, and keeps nobody from writing. */
 export function openSqliteReader(path: string): KyselyDialect {
   return new SqliteDialect({ database: new PreparedDatabase(openReader(path)) });
 }

@@ -69,8 +69,7 @@ async function latestOfAll(transaction: Transacted, targetId: string): Promise<s
 }
 
 /**
- * Changes a target within a transaction and brings `latest_version` and the detail record up to date. The target's row
- * is locked before its versions are read, so that two changes at once see each other. What it costs does not grow with
+ * Changes a target, its `latest_version` and its detail record under the lock of its row. The cost does not grow with
  * the number of versions.
  *
  * @param change what else to write; it runs under the lock @returns the latest version afterwards, and what it is for

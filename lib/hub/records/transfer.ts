@@ -24,8 +24,7 @@ export async function hasLiveKey(db: Queries, owner: string, now: string): Promi
 }
 
 /**
- * Gives a project, plugin or service to another owner, in one transaction. Its former owner keeps no key that works for
- * it.
+ * Gives a project, plugin or service to another owner. Its former owner keeps no key that works for it.
  *
  * @returns how many keys were revoked
  */

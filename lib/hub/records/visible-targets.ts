@@ -7,10 +7,9 @@ import type { Project } from "./projects.ts";
 import { targetSummary } from "./targets.ts";
 
 /**
- * The rule of visibility, once: a public target, or a private one for its owner's keys, for granted owners, and for
- * administrators. A key that is bound to another plugin or service sees only that one; one that is bound to a project
- * sees what its owner sees, for a project's plugins may come from the marketplace. `k` is the live key or nothing, `p`
- * the target.
+ * The rule of visibility: a public target, or a private one for its owner's keys, granted owners and administrators. A
+ * key bound to another plugin or service sees only that one; one bound to a project sees what its owner sees. `k` is
+ * the live key or nothing, `p` the target.
  */
 const VISIBLE = `(p.visibility = 'public' OR (k.id IS NOT NULL AND (
     k.project_id = p.id
@@ -93,10 +92,7 @@ const targetOf = (row: Row): VisibleTarget | undefined =>
         rollout: row["rollout"] as string | null,
       };
 
-/**
- * The caller's key and the target with its detail record: one statement. A target that is hidden and one that does not
- * exist give the same row.
- */
+/** Finds the caller's key and the target. A hidden target and a missing one give the same row. */
 export function findVisibleTarget(
   statements: Statements,
   { kind, slug, credentialHash, now }: Question,

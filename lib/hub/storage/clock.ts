@@ -16,8 +16,7 @@ export interface HubClock extends Disposable {
 }
 
 /**
- * The hub's clock. All hubs of one PostgreSQL go by the database's clock, so that keys, sessions and download addresses
- * end for all of them at the same moment, whatever the machines' clocks say. On SQLite it is this machine's.
+ * The hub's clock: the database's on PostgreSQL, so that keys, sessions and URLs end for all hubs at one moment.
  *
  * @param local this machine's clock, in milliseconds since 1970
  */

@@ -5,8 +5,7 @@ import { makeFolder } from "../../support/files.ts";
 import { tryLock } from "../../support/process-lock.ts";
 
 /**
- * Creates the data folder, private to the hub's user, and makes this process its only hub: a second one would take the
- * first one's uploads for what a crash left.
+ * Creates the data folder, private to the hub's user, and locks it: a second hub would remove the first one's uploads.
  *
  * @throws UsageError `usage` when it cannot be made, or another hub runs on it
  */

@@ -32,8 +32,7 @@ async function sampleOf(blobs: Blobs): Promise<string[]> {
 }
 
 /**
- * Refuses a new database where an older one has been at work, before anything is created in it: a wrong
- * `--database-url` or a volume that is not mounted must not become an empty hub.
+ * Refuses a new database where an older one was at work: a wrong URL or a missing mount must not become an empty hub.
  *
  * @throws UsageError `usage`
  */

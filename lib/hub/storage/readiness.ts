@@ -15,10 +15,7 @@ export type Part = "database_read" | "database_write" | "blobs";
 export interface PartHealth {
   ok: boolean;
   duration_ms: number;
-  /**
-   * Why it is not: it does not answer, it is full, it can only be read, or it failed in another way, which the log
-   * tells.
-   */
+  /** Why it cannot be used; `failed` is told in the log only. */
   trouble?: StorageTrouble | "failed";
 }
 

@@ -4,10 +4,7 @@ import type { Database } from "../records/port.ts";
 
 /** Blobs that are looked up in the database at once. */
 const BATCH_BLOBS = 500;
-/**
- * More blobs without a record than this, and than this part of all, are no leftovers of crashes: something else is
- * wrong, such as a database that was restored from an older backup. They stay where they are.
- */
+/** More blobs without a record than this, and than this part of all, are no leftovers of crashes, and stay in place. */
 const EXPLAINED_BLOBS = 20;
 const EXPLAINED_PART = 0.01;
 /** A record that is younger may belong to a blob that was stored after the listing began. */
@@ -52,10 +49,7 @@ async function* inBatches<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
 
 const idsOf = (entries: readonly BlobEntry[]) => entries.map(({ id }) => id);
 
-/**
- * Compares what is stored with what is recorded. Blobs without a record go to the trash, from where they come back when
- * they get one, and disappear after days.
- */
+/** Compares blobs with records. A blob without one goes to the trash, and after days for good. */
 export async function sweepBlobs(
   { database, blobs }: { database: Database; blobs: Blobs },
   { minAgeMs, trashAgeMs, now }: SweepOptions,

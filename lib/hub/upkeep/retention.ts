@@ -79,8 +79,7 @@ export interface RetentionResult {
 }
 
 /**
- * Removes old versions that nobody needs, beside the running hub. Their bytes go to the trash, which the hub empties
- * after days.
+ * Removes old versions that nobody needs, beside the running hub. Their bytes go to the trash.
  *
  * @throws UsageError `usage` when there is no hub
  */
@@ -115,10 +114,7 @@ export async function retainVersions(storage: HubStorage, options: RetentionOpti
   return result;
 }
 
-/**
- * Removes some versions of a project, in a transaction that holds its row: what it decides on does not change
- * meanwhile.
- */
+/** Removes some versions of a project in a transaction that holds its row. */
 function retainProject(
   database: Database,
   project: Project,

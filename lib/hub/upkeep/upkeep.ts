@@ -9,10 +9,7 @@ import { sweepBlobs, type SweepResult } from "../storage/sweep.ts";
 import { type ReportLimits, reportRules } from "./retention.ts";
 
 const INTERVAL_MS = 60 * 60 * 1000;
-/**
- * Uploads and blobs that are older than this belong to nobody: an upload that goes on grows, and a commit takes
- * seconds.
- */
+/** Uploads and blobs that are older than this belong to nobody: an upload grows, and a commit takes seconds. */
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 /** The time that the trash keeps a blob without a record. */
 const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;

@@ -10,10 +10,7 @@ export interface ParsedYaml {
 
 export type Parsed = ParsedYaml | { faults: string[] };
 
-/**
- * Parses YAML 1.2 (core schema). Aliases are limited (no expansion bombs); duplicate keys, unknown tags, and aliases of
- * a collection inside itself are faults. Never throws.
- */
+/** Parses YAML 1.2. Aliases are limited; duplicate keys, unknown tags and loops are faults. Never throws. */
 export function parseYamlText(text: string): Parsed {
   try {
     const lines = new LineCounter();

@@ -5,10 +5,7 @@ import type { Parsed } from "./parse-yaml.ts";
 const DEADLINE_MS = 10_000;
 const HEAP_MB = 128;
 
-/**
- * Parses YAML on a thread of its own, with a deadline and a limit of its heap: the event loop goes on. Never
- * rejects.
- */
+/** Parses YAML on a thread with a deadline and a limit of its heap. Never rejects. */
 export async function parseOnThread(text: string, deadlineMs = DEADLINE_MS): Promise<Parsed> {
   const { promise, resolve } = Promise.withResolvers<Parsed>();
   const worker = startThread(import.meta.url, "yaml-worker", text, { maxOldGenerationSizeMb: HEAP_MB });

@@ -12,30 +12,21 @@ const MAX_STATUS = 1000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export interface NotifierOptions {
-  /**
-   * The environment with the protocol's variables: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`. They are taken out
-   * of it, so that no program that this process starts speaks for the service. Default: the environment of this
-   * process.
-   */
+  /** The environment. The protocol's variables are removed from it, so that no child speaks for the service. */
   environment?: NodeJS.ProcessEnv;
   /** Hears once that systemd could not be told; the service goes on. */
   warn: (message: string) => void;
 }
 
 /**
- * Tells systemd how a service of `Type=notify` is doing. Without `NOTIFY_SOCKET` all of it does nothing. Nothing here
- * waits, throws or keeps the process alive, but for the messages that are already on their way.
- *
- * Node has no unix datagram sockets, so that the messages go through the program `systemd-notify`; the unit needs
- * `NotifyAccess=all` (docs/decisions/0010-systemd-notify.md).
+ * Tells systemd how a service of `Type=notify` is doing; without `NOTIFY_SOCKET` nothing. It never waits, throws or
+ * keeps the process alive. Node has no unix datagram sockets, so the messages go through `systemd-notify`, and the unit
+ * needs `NotifyAccess=all` (docs/decisions/0010-systemd-notify.md).
  */
 export interface Notifier extends Disposable {
   /** The service serves. @param status the line that `systemctl status` shows; it is public, and never a secret */
   ready(status?: string): void;
-  /**
-   * Tells systemd in one line what the service is doing now. At most one line a second is sent, and then the latest;
-   * see {@link ready}.
-   */
+  /** Tells systemd in one line what the service does now: the latest, at most once a second; see {@link ready}. */
   status(text: string): void;
   /**
    * Says that the service reloads while `work` runs, and that it is ready again, however that ended; before {@link

@@ -16,10 +16,7 @@ const ROOTS: Record<string, (ratio: number) => Sampler> = {
 
 const PARENT_BASED = "parentbased_";
 
-/**
- * Returns the sampler of a name and an argument as OpenTelemetry writes them; undefined for names that it does not
- * have, and for an invalid ratio.
- */
+/** Returns the sampler of OpenTelemetry's name and argument; undefined for others and for an invalid ratio. */
 export function samplerOf(name = "parentbased_always_on", argument = "1"): Sampler | undefined {
   const ratio = Number(argument);
   if (argument.trim() === "" || !(ratio >= 0 && ratio <= 1)) return undefined;

@@ -51,8 +51,7 @@ const isSendable = ([name, value]: [string, string]): boolean =>
   /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && /^[\t -~]*$/.test(value);
 
 /**
- * Reads the settings. What cannot be used is told to `warn`, by its variable and never by its value, and left out; no
- * work fails for it.
+ * Reads the settings. What cannot be used is told to `warn` by its variable, never by its value, and left out.
  *
  * @returns undefined without an endpoint that can be used
  */

@@ -14,10 +14,7 @@ const MAX_TRACEPARENT = 256;
 /** The length that everybody has to hand on (3.3.1.5). */
 const MAX_STATE = 512;
 
-/**
- * Reads `traceparent` and `tracestate`. Returns undefined for everything that the specification says to ignore: a trace
- * begins anew then.
- */
+/** Reads `traceparent` and `tracestate`; undefined for what the specification says to ignore. */
 export function parseTraceparent(text: unknown, state?: unknown): TraceContext | undefined {
   if (typeof text !== "string" || text.length > MAX_TRACEPARENT) return undefined;
   const [, version, traceId, spanId, flags, rest] = TRACEPARENT.exec(text) ?? [];

@@ -1,9 +1,6 @@
 import type { Attributes, SpanKind, Tracer } from "./tracer.ts";
 
-/**
- * The way from the rest of the code to the tracer of this process. Without a tracer, which is loaded only when an
- * OTLP endpoint is configured, all of this costs a comparison.
- */
+/** The way to the tracer of this process. Without one, which only an OTLP endpoint loads, it costs a comparison. */
 
 /** The part of a span that its work may change. */
 export interface OpenSpan {
