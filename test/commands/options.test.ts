@@ -31,6 +31,7 @@ function sampleOf(option: Option): string {
     payload: '{"a":1}',
     expires: "90d",
     "public-url": "https://hub.example.org",
+    label: "env=prod",
     min: "50%",
     "trusted-proxy": "10.0.0.0/8",
     fields: "a,b",
