@@ -12,14 +12,13 @@ export class Turns {
     this.#signal = signal;
   }
 
-  /** Takes a turn if one is due after some bytes more. @throws what the signal says */
-  async after(bytes: number): Promise<void> {
+  /** Takes a turn if one is due after some bytes more; returns nothing if not. @throws what the signal says */
+  after(bytes: number): Promise<void> | undefined {
     this.#sinceTurn += bytes;
-    if (this.#sinceTurn >= TURN_BYTES) await this.now();
+    return this.#sinceTurn < TURN_BYTES ? undefined : this.#take();
   }
 
-  /** Takes a turn. @throws what the signal says */
-  async now(): Promise<void> {
+  async #take(): Promise<void> {
     this.#sinceTurn = 0;
     await nextTurn();
     this.#signal?.throwIfAborted();

@@ -72,8 +72,6 @@ export interface DeltaDownload {
   authorize: () => Promise<Uint8Array>;
   open: Pick<OpenOptions, "signerPublicKey" | "onUnpacked" | "onVerified">;
   bytes: () => AsyncIterable<Buffer>;
-  /** Called when the list of the base has been read: next, both threads share the copying. */
-  onBaseRead: () => void;
 }
 
 /**
@@ -85,15 +83,13 @@ export async function fetchDelta(
   { delta, base }: ChosenDelta,
   expected: ExpectedVersion,
   tree: string,
-  { authorize, open, bytes, onBaseRead }: DeltaDownload,
+  { authorize, open, bytes }: DeltaDownload,
   context: FetchContext,
 ): Promise<VerifiedTree> {
   const { layout, target, staging, limits, signal } = context;
-  // From before the second thread starts, whose heap is to stay small, too.
   // The list of the base is read while the hub answers and the delta's bytes come.
   const whole = baseTree(layout, target, base).then((found) => {
     if (found === undefined) throw new Error(`the release of ${base.version} is gone`);
-    onBaseRead();
     return found;
   });
   whole.catch(() => {});

@@ -142,12 +142,6 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
 
 const loadPlanParser = () => import("../ground/documents.ts");
 
-/**
- * Has the parser of YAML loaded before it is needed. This thread has time for it while the answers before a full
- * artifact are awaited, and none before a delta: there both threads share the copying, which makes up for it.
- */
-const loadPlanParserAhead = (): void => void loadPlanParser().catch(() => undefined);
-
 interface Fetching {
   options: ProjectSourceOptions;
   located: Located;
@@ -169,7 +163,8 @@ async function fetchFull({ options, located, signer, tree, context }: Fetching):
     return key;
   });
   dek.catch(() => {});
-  loadPlanParserAhead();
+  // This thread has time for the parser of YAML while it awaits the answers.
+  loadPlanParser().catch(() => undefined);
   await mkdir(tree, { mode: 0o700 });
   const opened = await openArtifact(client.download(version, location, progress.download), {
     dek,
@@ -218,8 +213,6 @@ async function tryDelta({ options, located, signer, tree, context }: Fetching): 
           onUnpacked: progress.unpacked,
           onVerified: () => emit({ event: "verify.ok", check: "signature" }),
         },
-        // The second thread has files to copy when this one gets to it.
-        onBaseRead: () => setImmediate(loadPlanParserAhead),
       },
       context,
     );

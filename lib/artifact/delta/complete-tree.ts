@@ -3,19 +3,10 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
 import { Turns } from "../../support/turns.ts";
-import type { ArtifactThread } from "../thread/artifact-thread.ts";
 import { NewFile } from "../tree/new-file.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { deltaInvalid, eachPiece, memberPath } from "./delta-lines.ts";
-import {
-  checkCopied,
-  type CopyJob,
-  CopyList,
-  FileCopier,
-  type FileCopy,
-  LARGE_FILE_BYTES,
-  otherSize,
-} from "./file-copier.ts";
+import { checkCopied, FileCopier, type FileCopy, LARGE_FILE_BYTES, otherSize } from "./file-copier.ts";
 import type { BaseTree, FileSource, TreePlan } from "./plan-tree.ts";
 import { patchClone } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
@@ -27,17 +18,12 @@ export interface CompleteOptions {
   /** An empty private folder for the whole tree. The caller removes it if this function throws. */
   output: string;
   signal?: AbortSignal | undefined;
-  /** Copies small files beside this thread. */
-  thread: ArtifactThread;
 }
 
-/** Files that one thread copies at a time: the cost of some files, so that both threads end at about the same time. */
-const BATCH_BYTES = 1024 * 1024;
+/** The cost of a small file besides its bytes, before the event loop turns. Bytes. */
 const FILE_COST_BYTES = 16 * 1024;
 /** Characters of the paths and the digest of a file that is copied, about. */
 const FILE_TEXT = 256;
-/** Batches that wait at the second thread, so that it is never without work. */
-const BATCHES_AHEAD = 2;
 
 /** Bytes of an open file that belong at a place of a new one. */
 interface Span {
@@ -57,10 +43,9 @@ export async function completeTree(plan: TreePlan, options: CompleteOptions): Pr
   makeFolders(plan, options.output);
   const completion = new Completion(plan, options);
   for (let file = 0; file < plan.files.length; file++) {
-    const busy = completion.take(file);
+    const busy = completion.make(file);
     if (busy !== undefined) await busy;
   }
-  await completion.end();
 }
 
 function makeFolders({ files, emptyFolders }: TreePlan, output: string): void {
@@ -84,10 +69,6 @@ class Completion {
   readonly #turns: Turns;
   readonly #pace = paceBuffers("lines");
   readonly #buffer = Buffer.allocUnsafeSlow(LARGE_FILE_BYTES);
-  #batch = new CopyList();
-  #batchBytes = 0;
-  readonly #sent = new Set<Promise<void>>();
-  #failure: Error | undefined;
 
   constructor(plan: TreePlan, options: CompleteOptions) {
     this.#plan = plan;
@@ -95,20 +76,16 @@ class Completion {
     this.#turns = new Turns(options.signal);
   }
 
-  /**
-   * Makes one file, now or later.
-   *
-   * @returns undefined when it is made later: a promise for each small file would cost as much as its bytes
-   */
-  take(index: number): Promise<void> | undefined {
+  /** Makes one file. @returns undefined when that is done: a promise for each small file costs as much as its bytes */
+  make(index: number): Promise<void> | undefined {
     const { files } = this.#plan;
     const source = this.#plan.sourceOf(index);
     const size = files.sizeAt(index);
     if (source.base === undefined || source.pieces !== undefined || size > LARGE_FILE_BYTES)
       return this.#make(index, source);
-    this.#batch.add(this.#copyOf(index, source.base), index);
-    this.#batchBytes += size + FILE_COST_BYTES;
-    return this.#batchBytes < BATCH_BYTES ? undefined : this.#copyBatch();
+    files.setTime(index, this.#copier.copy(this.#copyOf(index, source.base)));
+    this.#pace(FILE_TEXT);
+    return this.#turns.after(size + FILE_COST_BYTES);
   }
 
   #copyOf(index: number, base: number): FileCopy {
@@ -126,36 +103,6 @@ class Completion {
 
   #target(index: number): string {
     return `${this.#options.output}/${this.#plan.files.pathAt(index)}`;
-  }
-
-  async #copyBatch(): Promise<void> {
-    const batch = this.#batch;
-    this.#batch = new CopyList();
-    this.#batchBytes = 0;
-    if (this.#sent.size < BATCHES_AHEAD) this.#send(batch);
-    else batch.date(this.#plan.files, this.#copier.copy(batch));
-    this.#pace(batch.paths.length * FILE_TEXT);
-    await this.#turns.now();
-    if (this.#failure !== undefined) throw this.#failure;
-  }
-
-  #send(batch: CopyList): void {
-    const job: CopyJob = { loop: "copy", files: { ...batch } };
-    const done = this.#options.thread
-      .ask<Float64Array>(job)
-      .then(
-        (times) => batch.date(this.#plan.files, times),
-        (error: Error) => void (this.#failure ??= error),
-      )
-      .finally(() => this.#sent.delete(done));
-    this.#sent.add(done);
-  }
-
-  /** Ends when every file is there. */
-  async end(): Promise<void> {
-    this.#batch.date(this.#plan.files, this.#copier.copy(this.#batch));
-    await Promise.all(this.#sent);
-    if (this.#failure !== undefined) throw this.#failure;
   }
 
   /** Makes a large file, or one that has new bytes. */
@@ -220,7 +167,8 @@ class Completion {
       for (const block of file.range(offset, length, this.#buffer)) {
         onBlock?.(block);
         digest.update(block);
-        await this.#turns.after(block.length);
+        const turn = this.#turns.after(block.length);
+        if (turn !== undefined) await turn;
       }
     return digest.digest("hex");
   }

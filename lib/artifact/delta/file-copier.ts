@@ -1,8 +1,6 @@
 import { createHash, hash } from "node:crypto";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
-import type { Job } from "../thread/artifact-thread.ts";
-import type { FileTable } from "../tree/file-table.ts";
 import { writeNewFile } from "../tree/new-file.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { Reflinks } from "./reflinks.ts";
@@ -24,39 +22,6 @@ export interface FileCopy {
   sha256: string;
 }
 
-/**
- * Files that one thread copies, as columns: they reach another thread in a fraction of the time that an object for each
- * file takes.
- */
-export class CopyList {
-  /** Their indices in the new tree. */
-  readonly indices: number[] = [];
-  readonly paths: string[] = [];
-  readonly from: string[] = [];
-  readonly to: string[] = [];
-  readonly executable: boolean[] = [];
-  readonly sizes: number[] = [];
-  readonly sha256: string[] = [];
-
-  add(file: FileCopy, index: number): void {
-    this.indices.push(index);
-    this.paths.push(file.path);
-    this.from.push(file.from);
-    this.to.push(file.to);
-    this.executable.push(file.executable);
-    this.sizes.push(file.size);
-    this.sha256.push(file.sha256);
-  }
-
-  /** Notes when the files were written, in milliseconds. */
-  date(table: FileTable, times: Float64Array): void {
-    this.indices.forEach((index, at) => table.setTime(index, times[at]!));
-  }
-}
-
-/** The columns of a list as another thread gets them. */
-export type CopyColumns = Readonly<Omit<CopyList, "add" | "date">>;
-
 export const baseChanged = (path: string, why: string): SealiftError =>
   artifactError("delta_base_changed", `${quoted(path)} of the running release ${why}.`, {
     hint: "Hosts take the full artifact instead. A plugin should write below its data/ only.",
@@ -77,27 +42,12 @@ export class FileCopier {
   readonly reflinks = new Reflinks();
 
   /**
-   * Copies files of at most {@link LARGE_FILE_BYTES} each.
+   * Copies a file of at most {@link LARGE_FILE_BYTES}.
    *
-   * @param list may have come from another thread
-   * @returns the time of modification of each new file, in milliseconds
+   * @returns the time of modification of the new file, in milliseconds
    * @throws ArtifactError `delta_base_changed`
    */
-  copy({ paths, from, to, executable, sizes, sha256 }: CopyColumns): Float64Array {
-    const times = new Float64Array(paths.length);
-    for (let at = 0; at < times.length; at++)
-      times[at] = this.#copyOne({
-        path: paths[at]!,
-        from: from[at]!,
-        to: to[at]!,
-        executable: executable[at]!,
-        size: sizes[at]!,
-        sha256: sha256[at]!,
-      });
-    return times;
-  }
-
-  #copyOne(file: FileCopy): number {
+  copy(file: FileCopy): number {
     const cloned = this.reflinks.mayWork ? this.#clone(file) : undefined;
     if (cloned !== undefined) return cloned;
     // The bytes that are hashed are the ones that are written: nobody can change them in between.
@@ -140,17 +90,4 @@ export class FileCopier {
     if (bytes !== size) throw otherSize(path);
     return this.#buffer.subarray(0, size);
   }
-}
-
-export interface CopyJob extends Job {
-  loop: "copy";
-  files: CopyColumns;
-}
-
-let copier: FileCopier | undefined;
-
-/** Copies files on another thread, as {@link FileCopier.copy} does. */
-export function copyFiles({ files }: CopyJob): Float64Array {
-  copier ??= new FileCopier();
-  return copier.copy(files);
 }

@@ -58,7 +58,7 @@ export async function openDelta(source: AsyncIterable<Buffer>, options: OpenDelt
   const base = await options.base;
   const plan = await planTree({ folder: staging, bytes: received, files, manifest }, base, limits);
   await mkdir(output, { recursive: true, mode: 0o700 });
-  await completeTree(plan, { delta: staging, base, output, signal, thread: unpacker.thread });
+  await completeTree(plan, { delta: staging, base, output, signal });
   await rename(join(staging, MANIFEST_FILE), join(output, MANIFEST_FILE));
   const listing = { files: plan.files, emptyFolders: plan.emptyFolders };
   return { manifest, entries: plan.entries, files: plan.files.length + 1, bytes: plan.bytes, listing };

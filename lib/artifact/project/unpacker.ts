@@ -31,8 +31,7 @@ export interface Unpacked {
  */
 export class Unpacker implements AsyncDisposable {
   readonly #limits: Limits;
-  /** It unpacks, and has nothing to do when {@link end} has resolved. */
-  readonly thread = new ArtifactThread();
+  readonly #thread = new ArtifactThread();
   readonly #ring: RingWriter;
   readonly #decoder: ZstdDecompress;
   readonly #walker = new FrameWalker();
@@ -69,7 +68,7 @@ export class Unpacker implements AsyncDisposable {
     // A decoder that is destroyed calls nobody back.
     this.#decoder.once("close", () => this.#take());
     const job: UnpackJob = { loop: "unpack", folder, limits, ring };
-    this.#ended = this.thread
+    this.#ended = this.#thread
       .ask<UnpackedTree, number>(job, { ...(onUnpacked && { onTold: onUnpacked }) })
       .then(
         ({ entries, bytes, files: sent, emptyFolders }) => {
@@ -179,7 +178,7 @@ export class Unpacker implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ring.abandon();
     this.#decoder.destroy();
-    await this.thread[Symbol.asyncDispose]();
+    await this.#thread[Symbol.asyncDispose]();
   }
 }
 

@@ -5,7 +5,7 @@ import { startThread } from "../../support/thread.ts";
 
 /** Work for the thread: the name of a loop of `artifact-worker.ts`, and what that takes. */
 export interface Job {
-  loop: "unpack" | "unzip" | "chunks" | "copy";
+  loop: "unpack" | "unzip" | "chunks";
 }
 
 /** Messages of the thread: how far its job is, and the end of it. */

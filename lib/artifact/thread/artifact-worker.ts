@@ -14,7 +14,6 @@ const LOOPS: Readonly<Record<Job["loop"], () => Promise<Loop>>> = {
   unpack: async () => (await import("../project/unpack-loop.ts")).unpackTar,
   unzip: async () => (await import("../zip/unzip.ts")).unzipJob,
   chunks: async () => (await import("../tree/chunk-thread.ts")).cutChunks,
-  copy: async () => (await import("../delta/file-copier.ts")).copyFiles,
 };
 
 function explain(error: unknown): SealiftError {
