@@ -16,7 +16,8 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 const LANGUAGES = ["sh", "text", "yaml", "json", "ts", "js", "mermaid", "ini", "sql", "html"];
 const BLOCK_LIMIT_MS = 180_000;
 /** Ports that the pages name; the test gives each page its own. */
-const PORTS = ["8787", "8000", "9090"];
+const PORTS = ["8787", "8000", "9090", "9464"];
+const PORT = new RegExp(`\\b(?:${PORTS.join("|")})\\b`, "g");
 
 const STARTED = new RegExp(`(?:^|[|;&(]) *(?:sudo )?(${Object.keys(OPTIONAL).join("|")})(?= )`, "gm");
 const only = process.env["SEALIFT_PAGES"]?.split(",").filter(Boolean) ?? [];
@@ -103,7 +104,7 @@ function typed(page: string, blocks: readonly Block[], { checkout, programs, use
       if (user !== undefined) chownSync(path, user.uid, user.gid);
     }
     const ports = new Map(await Promise.all(PORTS.map(async (port) => [port, await freePort()] as const)));
-    const here = (text: string): string => text.replace(/\b(8787|8000|9090)\b/g, (port) => ports.get(port)!);
+    const here = (text: string): string => text.replace(PORT, (port) => ports.get(port)!);
 
     await using shell = new Shell(folder, { ...readerEnvironment(home, programs), REPOSITORY: checkout }, user);
     for (const block of blocks) {
