@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { errorBody } from "../../contract/surfaces/keys.ts";
+import type { PageRange } from "../records/port.ts";
 
 const MEANINGS: Record<number, string> = {
   304: "Not changed since the representation that If-None-Match names.",
@@ -57,13 +58,17 @@ export const pageQuery = z.object({
   cursor: z.string().max(300).default(""),
 });
 
-/** Cuts a list that was read with `limit + 1` into a page. */
-export function pageOf<T>(
-  items: T[],
-  limit: number,
-  cursorOf: (item: T) => string,
-): { items: T[]; next: string | null } {
-  const shown = items.slice(0, limit);
-  const last = shown.at(-1);
-  return { items: shown, next: items.length > limit && last !== undefined ? cursorOf(last) : null };
+/**
+ * Reads a page of a list for an answer, and one row more, which tells whether there is a next page.
+ *
+ * @param cursorOf the part of a row that the list is in the order of
+ */
+export async function pageOf<T>(
+  { limit, cursor }: z.output<typeof pageQuery>,
+  read: (range: PageRange) => Promise<T[]>,
+  cursorOf: (row: T) => string,
+): Promise<{ items: T[]; next: string | null }> {
+  const rows = await read({ after: cursor, limit: limit + 1 });
+  const items = rows.slice(0, limit);
+  return { items, next: rows.length > limit ? cursorOf(items.at(-1)!) : null };
 }

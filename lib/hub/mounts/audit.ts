@@ -7,7 +7,7 @@ import { forbidden } from "../ground/errors.ts";
 import { isAdministrator } from "../ground/principal.ts";
 import { errors, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { listAudit } from "../records/audit.ts";
-import type { Records } from "../records/port.ts";
+import type { PageRange, Records } from "../records/port.ts";
 
 const query = pageQuery.extend({
   since: timestamp.optional(),
@@ -31,10 +31,10 @@ export const auditLog: FastifyPluginAsyncZod<MountOptions<Records>> = async (app
     async handler(request) {
       const principal = await authentication.key(request);
       if (!isAdministrator(principal)) throw forbidden("Only an administrator reads the audit log.");
-      const { limit, cursor, since, until, action, actor } = request.query;
+      const { since, until, action, actor } = request.query;
       const filters = { since: instant(since), until: instant(until), action, actor };
-      const entries = await listAudit(hub.database.kysely, filters, { before: cursor, limit: limit + 1 });
-      return pageOf(entries, limit, ({ id }) => id);
+      const read = (range: PageRange) => listAudit(hub.database.kysely, filters, range);
+      return pageOf(request.query, read, ({ id }) => id);
     },
   });
 };

@@ -14,6 +14,7 @@ import { errors, noContent, notModified, pageOf, pageQuery, security } from "../
 import { fleetQuery, noSuchHost, sendFleetView } from "../http/fleet-view.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { forgetHost, listViews } from "../records/fleet.ts";
+import type { PageRange } from "../records/port.ts";
 import { listReports } from "../records/report-history.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
 import { loggedTarget, storeTargetReport } from "../records/reports.ts";
@@ -128,13 +129,12 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
     async handler(request) {
       const principal = await authentication.key(request);
       requireScope(principal, "read");
-      const { limit, cursor } = request.query;
       const projects =
         principal.projectId === null
           ? { owner: isAdministrator(principal) ? undefined : principal.owner }
           : { id: principal.projectId };
-      const views = await listViews(db, principal.owner, projects, { after: cursor, limit: limit + 1 });
-      const { items, next } = pageOf(views, limit, ({ target }) => target);
+      const read = (range: PageRange) => listViews(db, principal.owner, projects, range);
+      const { items, next } = await pageOf(request.query, read, ({ target }) => target);
       const named = (target: string): string => (target.includes("/") ? target.replace("/", ":") : `project:${target}`);
       return { items: items.map((view) => ({ ...view, target: named(view.target) })), next };
     },
@@ -153,14 +153,11 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
       const principal = await authentication.key(request);
       requireScope(principal, "read");
       const { kind, slug } = request.params;
-      const { limit, cursor, host_id: hostId, status, version, from, to } = request.query;
-      const reports = await listReports(
-        db,
-        { holder: principal.owner, target: loggedTarget(kind, slug) },
-        { hostId, status, version, from: instant(from), to: instant(to) },
-        { before: cursor, limit: limit + 1 },
-      );
-      const { items, next } = pageOf(reports, limit, ({ id }) => id);
+      const { host_id: hostId, status, version, from, to } = request.query;
+      const view = { holder: principal.owner, target: loggedTarget(kind, slug) };
+      const filters = { hostId, status, version, from: instant(from), to: instant(to) };
+      const read = (range: PageRange) => listReports(db, view, filters, range);
+      const { items, next } = await pageOf(request.query, read, ({ id }) => id);
       return { items: items.map(({ record }) => JSON.parse(record) as ReportRecord), next };
     },
   });

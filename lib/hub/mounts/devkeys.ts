@@ -17,8 +17,17 @@ import { newProject } from "../access/new-project.ts";
 import { conflict, forbidden, notFound } from "../ground/errors.ts";
 import { controls, isAdministrator, may, type Principal, requireScope } from "../ground/principal.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { ADMIN_KEY, endKey, findVisibleKey, issueKey, type KeyView, listKeys, revokeKey } from "../records/keys.ts";
-import type { Records } from "../records/port.ts";
+import {
+  ADMIN_KEY,
+  endKey,
+  findVisibleKey,
+  type IssuedKey,
+  issueKey,
+  type KeyView,
+  listKeys,
+  revokeKey,
+} from "../records/keys.ts";
+import type { PageRange, Records } from "../records/port.ts";
 import { findProject, insertProject, listProjects, projectRecord } from "../records/projects.ts";
 
 const tags = ["key service"];
@@ -29,6 +38,12 @@ const GRACE_SECONDS = 86_400;
 const viewOf = (principal: Principal): KeyView => ({
   owner: isAdministrator(principal) ? undefined : principal.owner,
   projectId: principal.projectId,
+});
+
+/** The record of a new key with its secrets, which are never shown again. */
+const shownOnce = ({ record, key, credential }: IssuedKey) => ({
+  ...{ ...record, key },
+  ...(credential !== undefined && { deployment_credential: credential }),
 });
 
 /** The key service (docs/contract/keys.md): API keys and projects. */
@@ -63,16 +78,14 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
         throw notFound("There is no such project.");
       }
       const withCredential = project?.kind === "project";
-      const { record, key, credential } = await audited(hub, request, principal, async (transaction, tell) => {
-        const issued = await issueKey(transaction, { ...wanted, withCredential }, hub.clock());
-        const { id: subject, owner, scopes, project_id, expires_at } = issued.record;
+      const issued = await audited(hub, request, principal, async (transaction, tell) => {
+        const key = await issueKey(transaction, { ...wanted, withCredential }, hub.clock());
+        const { id: subject, owner, scopes, project_id, expires_at } = key.record;
         const facts = { owner, scopes: scopes.join(" "), project_id, expires_at };
         await tell({ action: "key.create", subject, facts });
-        return issued;
+        return key;
       });
-      return reply
-        .code(201)
-        .send({ ...record, key, ...(credential !== undefined && { deployment_credential: credential }) });
+      return reply.code(201).send(shownOnce(issued));
     },
   });
 
@@ -87,9 +100,8 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
     async handler(request) {
       const principal = await authentication.key(request);
       requireScope(principal, "keys");
-      const { limit, cursor } = request.query;
-      const keys = await listKeys(db, viewOf(principal), { after: cursor, limit: limit + 1 });
-      return pageOf(keys, limit, ({ id }) => id);
+      const read = (range: PageRange) => listKeys(db, viewOf(principal), range);
+      return pageOf(request.query, read, ({ id }) => id);
     },
   });
 
@@ -132,15 +144,13 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
       const { name, owner, scopes, project_id: projectId, expires_at: expiresAt } = old;
       const kind = projectId === null ? undefined : (await findProject(db, projectId))?.kind;
       const wanted = { name, owner, scopes, projectId, expiresAt, withCredential: kind === "project" };
-      const { record, key, credential } = await audited(hub, request, principal, async (transaction, tell) => {
-        const issued = await issueKey(transaction, wanted, hub.clock());
+      const issued = await audited(hub, request, principal, async (transaction, tell) => {
+        const key = await issueKey(transaction, wanted, hub.clock());
         await endKey(transaction, id, ends);
-        await tell({ action: "key.rotate", subject: id, facts: { owner, new_key: issued.record.id, ends } });
-        return issued;
+        await tell({ action: "key.rotate", subject: id, facts: { owner, new_key: key.record.id, ends } });
+        return key;
       });
-      return reply
-        .code(201)
-        .send({ ...record, key, ...(credential !== undefined && { deployment_credential: credential }) });
+      return reply.code(201).send(shownOnce(issued));
     },
   });
 
@@ -177,10 +187,9 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
     async handler(request) {
       const principal = await authentication.key(request);
       requireScope(principal, "projects", "read");
-      const { limit, cursor } = request.query;
       const { owner, projectId } = viewOf(principal);
-      const projects = await listProjects(db, { owner, id: projectId }, { after: cursor, limit: limit + 1 });
-      return pageOf(projects, limit, ({ id }) => id);
+      const read = (range: PageRange) => listProjects(db, { owner, id: projectId }, range);
+      return pageOf(request.query, read, ({ id }) => id);
     },
   });
 };

@@ -143,8 +143,11 @@ export const marketplaceManage: FastifyPluginAsyncZod<
     },
     async handler(request) {
       const { id } = await access.controlled(request, request.params.slug, "publish", "projects");
-      const { limit, cursor } = request.query;
-      return pageOf(await listGrants(db, id, { after: cursor, limit: limit + 1 }), limit, ({ owner }) => owner);
+      return pageOf(
+        request.query,
+        (range) => listGrants(db, id, range),
+        ({ owner }) => owner,
+      );
     },
   });
 

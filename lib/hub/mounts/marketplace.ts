@@ -12,6 +12,7 @@ import { HubError, keyRejected, notFound } from "../ground/errors.ts";
 import { bytes, errors, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { blobBytes, sendBytes, textBytes } from "../http/ranges.ts";
+import type { PageRange } from "../records/port.ts";
 import { listVersions, versionRecord } from "../records/targets.ts";
 import { findVisibleTarget, listVisibleTargets } from "../records/visible-targets.ts";
 
@@ -101,11 +102,11 @@ export const marketplace: FastifyPluginAsyncZod<
       response: { 200: page(targetSummary), ...errors(401, 422) },
     },
     async handler(request) {
-      const { q, limit, cursor } = request.query;
+      const { q: text } = request.query;
       await options.authentication.key(request);
       const question = access.question(request, "");
-      const targets = await listVisibleTargets(statements, question, { text: q, after: cursor, limit: limit + 1 });
-      return pageOf(targets, limit, ({ slug }) => slug);
+      const read = (range: PageRange) => listVisibleTargets(statements, question, { text, ...range });
+      return pageOf(request.query, read, ({ slug }) => slug);
     },
   });
 
@@ -119,14 +120,13 @@ export const marketplace: FastifyPluginAsyncZod<
       response: { 200: page(versionSchema), ...errors(401, 404, 422) },
     },
     async handler(request) {
-      const { limit, cursor } = request.query;
       const { slug } = request.params;
       const { principal, target } = await findVisibleTarget(statements, access.question(request, slug));
       if (principal === undefined) throw options.authentication.rejected(request, keyRejected());
       options.authentication.accepted(request, principal);
       if (target === undefined) throw noSuchTarget(kind);
-      const rows = await listVersions(db, target.id, { before: cursor, limit: limit + 1 });
-      const { items, next } = pageOf(rows, limit, ({ id }) => id);
+      const read = (range: PageRange) => listVersions(db, target.id, range);
+      const { items, next } = await pageOf(request.query, read, ({ id }) => id);
       return { items: items.map(versionRecord), next };
     },
   });

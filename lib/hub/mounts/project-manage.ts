@@ -19,7 +19,7 @@ import { forbidden, notFound, unprocessable } from "../ground/errors.ts";
 import { isAdministrator } from "../ground/principal.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { deleteManagedVersion, listManagedVersions, yankManagedVersion } from "../records/managed-versions.ts";
-import type { Records } from "../records/port.ts";
+import type { PageRange, Records } from "../records/port.ts";
 import { type Project, projectRecord, renameProject } from "../records/projects.ts";
 import { describeTarget } from "../records/targets.ts";
 import { hasLiveKey, transferProject } from "../records/transfer.ts";
@@ -100,12 +100,8 @@ export const projectManage: FastifyPluginAsyncZod<
     },
     async handler(request) {
       const { project } = await controlled(request, request.params.id, "read", "projects", "publish");
-      const { limit, cursor } = request.query;
-      const { items, next } = pageOf(
-        await listManagedVersions(db, project, { before: cursor, limit: limit + 1 }),
-        limit,
-        ({ id }) => id,
-      );
+      const read = (range: PageRange) => listManagedVersions(db, project, range);
+      const { items, next } = await pageOf(request.query, read, ({ id }) => id);
       return { items: items.map(({ record }) => record), next };
     },
   });

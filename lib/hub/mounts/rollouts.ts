@@ -14,7 +14,7 @@ import { controlledProject } from "../access/controlled-project.ts";
 import { notFound } from "../ground/errors.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { noSuchHost } from "../http/fleet-view.ts";
-import type { Records } from "../records/port.ts";
+import type { PageRange, Records } from "../records/port.ts";
 import { findRollout, labelHost, listRollouts } from "../records/rollouts.ts";
 import { actOnRollout, startRollout } from "../rollouts/commands.ts";
 import { type Rollouts, subjectOf } from "../rollouts/rollouts.ts";
@@ -64,9 +64,8 @@ export const rollouts: FastifyPluginAsyncZod<MountOptions<Records & { rollouts: 
     },
     async handler(request) {
       const { project } = await controlled(request, request.params.id, "read", "publish", "projects");
-      const { limit, cursor } = request.query;
-      const rows = await listRollouts(db, project.id, { before: cursor, limit: limit + 1 });
-      const { items, next } = pageOf(rows, limit, ({ id }) => id);
+      const read = (range: PageRange) => listRollouts(db, project.id, range);
+      const { items, next } = await pageOf(request.query, read, ({ id }) => id);
       return { items: items.map(rolloutRecord), next };
     },
   });

@@ -8,7 +8,7 @@ import type { MountOptions } from "../access/authentication.ts";
 import { controlledProject } from "../access/controlled-project.ts";
 import { conflict, notFound, unprocessable } from "../ground/errors.ts";
 import { errors, pageOf, pageQuery, security } from "../http/documentation.ts";
-import type { Records } from "../records/port.ts";
+import type { PageRange, Records } from "../records/port.ts";
 import { addSigner, endSigner, findSigner, listSigners } from "../records/signers.ts";
 
 const projectParams = z.object({ id: z.string() });
@@ -31,9 +31,8 @@ export const signers: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
     },
     async handler(request) {
       const { project } = await controlled(request, request.params.id, "read", "projects", "publish");
-      const { limit, cursor } = request.query;
-      const rows = await listSigners(db, project.id, { after: cursor, limit: limit + 1 });
-      return pageOf(rows, limit, ({ public_key: key }) => key);
+      const read = (range: PageRange) => listSigners(db, project.id, range);
+      return pageOf(request.query, read, ({ public_key: key }) => key);
     },
   });
 

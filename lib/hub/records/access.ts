@@ -1,9 +1,8 @@
-import type { Principal } from "../ground/principal.ts";
-import { scopesOf } from "../ground/principal.ts";
-import { type Answer, type Row, type Statements, whenAnswered } from "./port.ts";
+import { type Principal, scopesOf } from "../ground/principal.ts";
+import type { Statements } from "./port.ts";
 
 /** The columns of a key that decide whether and what it may do. */
-const KEY_COLUMNS = "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.expires_at, k.revoked_at";
+export const KEY_COLUMNS = "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.expires_at, k.revoked_at";
 
 const KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.hash = ?`;
 
@@ -54,13 +53,8 @@ export async function findKey(statements: Statements, hash: string, now: string)
 }
 
 /** The live session of this hash, its live key, and its project's latest version: one indexed statement. */
-export function findSession(statements: Statements, hash: string, now: string): Answer<Session | undefined> {
-  return whenAnswered(statements.first(SESSION, [hash]), (row) =>
-    sessionOf(row as (SessionRow & Row) | undefined, now),
-  );
-}
-
-function sessionOf(row: SessionRow | undefined, now: string): Session | undefined {
+export async function findSession(statements: Statements, hash: string, now: string): Promise<Session | undefined> {
+  const row = (await statements.first(SESSION, [hash])) as SessionRow | undefined;
   if (row === undefined || row.session_expires_at <= now) return undefined;
   const principal = principalOf(row, now);
   const { project_id: projectId, latest_version: latestVersion, rollout } = row;

@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import { latestOf } from "../../contract/versions.ts";
 import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
-import { inTransaction, type Queries, type Statements, type Transacted } from "./port.ts";
+import { inTransaction, type PageRange, type Queries, type Statements, type Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";
 import { requireRoom } from "./quotas.ts";
 import type { ArtifactsTable } from "./schema.ts";
@@ -198,16 +198,12 @@ export async function removeArtifact(transaction: Transacted, deletion: Deletion
 }
 
 /** Newest first; pages by id, which sorts by creation. */
-export function listArtifacts(
-  db: Queries,
-  projectId: string,
-  { before, limit }: { before: string; limit: number },
-): Promise<Artifact[]> {
+export function listArtifacts(db: Queries, projectId: string, { after, limit }: PageRange): Promise<Artifact[]> {
   return db
     .selectFrom("artifacts")
     .selectAll()
     .where("project_id", "=", projectId)
-    .$if(before !== "", (query) => query.where("id", "<", before))
+    .$if(after !== "", (query) => query.where("id", "<", after))
     .orderBy("id", "desc")
     .limit(limit)
     .execute();

@@ -1,6 +1,6 @@
 import type { AuditRecord } from "../../contract/surfaces/keys.ts";
 import { recordId } from "../ground/identity.ts";
-import type { Queries } from "./port.ts";
+import type { PageRange, Queries } from "./port.ts";
 
 /** Somebody did something: what the log keeps of it. */
 export type AuditEntry = Omit<AuditRecord, "id" | "created_at">;
@@ -30,12 +30,12 @@ export interface AuditFilters {
 export async function listAudit(
   db: Queries,
   { since, until, action, actor }: AuditFilters,
-  { before, limit }: { before: string; limit: number },
+  { after, limit }: PageRange,
 ): Promise<AuditRecord[]> {
   const rows = await db
     .selectFrom("audit")
     .selectAll()
-    .$if(before !== "", (query) => query.where("id", "<", before))
+    .$if(after !== "", (query) => query.where("id", "<", after))
     .$if(since !== undefined, (query) => query.where("created_at", ">=", since ?? ""))
     .$if(until !== undefined, (query) => query.where("created_at", "<", until ?? ""))
     .$if(action !== undefined, (query) => query.where("action", "=", action ?? ""))

@@ -1,4 +1,4 @@
-import type { Queries, Statements, Transacted } from "./port.ts";
+import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
 
 /** Hosts of one database page: what a fleet view holds in memory. */
 const PAGE_HOSTS = 100;
@@ -107,7 +107,7 @@ export async function listViews(
   db: Queries,
   holder: string,
   projects: { id: string } | { owner: string | undefined },
-  { after, limit }: { after: string; limit: number },
+  { after, limit }: PageRange,
 ): Promise<CountedView[]> {
   const rows = await db
     .selectFrom("views as v")

@@ -1,5 +1,5 @@
 import type { GrantRecord } from "../../contract/surfaces/marketplace.ts";
-import type { Queries } from "./port.ts";
+import type { PageRange, Queries } from "./port.ts";
 
 /** Lets an owner's keys see a private target; granting twice keeps the first grant. */
 export async function addGrant(db: Queries, targetId: string, owner: string, now: string): Promise<GrantRecord> {
@@ -26,11 +26,7 @@ export async function removeGrant(db: Queries, targetId: string, owner: string):
   return numDeletedRows > 0n;
 }
 
-export function listGrants(
-  db: Queries,
-  targetId: string,
-  { after, limit }: { after: string; limit: number },
-): Promise<GrantRecord[]> {
+export function listGrants(db: Queries, targetId: string, { after, limit }: PageRange): Promise<GrantRecord[]> {
   return db
     .selectFrom("grants")
     .select(["grantee as owner", "created_at"])

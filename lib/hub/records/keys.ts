@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import type { ApiKeyRecord, Scope } from "../../contract/surfaces/keys.ts";
 import { hashOf, issue, recordId, shownPrefix } from "../ground/identity.ts";
-import { inTransaction, type Queries } from "./port.ts";
+import { inTransaction, type PageRange, type Queries } from "./port.ts";
 import type { ApiKeysTable } from "./schema.ts";
 
 export interface NewKey {
@@ -77,11 +77,7 @@ const visibleKeys = (db: Queries, { owner, projectId }: KeyView) =>
     .$if(owner !== undefined, (query) => query.where("owner", "=", owner ?? ""))
     .$if(projectId !== null, (query) => query.where("project_id", "=", projectId));
 
-export async function listKeys(
-  db: Queries,
-  view: KeyView,
-  { after, limit }: { after: string; limit: number },
-): Promise<ApiKeyRecord[]> {
+export async function listKeys(db: Queries, view: KeyView, { after, limit }: PageRange): Promise<ApiKeyRecord[]> {
   const rows = await visibleKeys(db, view).where("id", ">", after).orderBy("id").limit(limit).execute();
   return rows.map(keyRecord);
 }

@@ -1,6 +1,6 @@
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import { type Artifact, deleteArtifact, listArtifacts, yankArtifact } from "./artifacts.ts";
-import type { Queries } from "./port.ts";
+import type { PageRange, Queries } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { deleteVersion, listVersions, setYanked, type Version } from "./targets.ts";
 
@@ -22,11 +22,7 @@ const recordOf = (project: Project, version: Artifact | Version): ManagedVersion
 });
 
 /** Lists the versions of a project, plugin or service alike, newest first. */
-export async function listManagedVersions(
-  db: Queries,
-  project: Project,
-  page: { before: string; limit: number },
-): Promise<ListedVersion[]> {
+export async function listManagedVersions(db: Queries, project: Project, page: PageRange): Promise<ListedVersion[]> {
   const versions = await (project.kind === "project" ? listArtifacts : listVersions)(db, project.id, page);
   return versions.map((version) => ({ id: version.id, record: recordOf(project, version) }));
 }

@@ -15,11 +15,7 @@ export function inTransaction<T>(db: Queries, work: (transaction: Transacted) =>
 }
 
 /** An answer of a database: SQLite answers at once. */
-export type Answer<T> = T | Promise<T>;
-
-/** Goes on with an answer, at once where it is there: a promise for each step costs as much as the step. */
-export const whenAnswered = <T, U>(answer: Answer<T>, next: (value: T) => U): Answer<U> =>
-  answer instanceof Promise ? answer.then(next) : next(answer);
+type Answer<T> = T | Promise<T>;
 
 /** Constant statements for the routes that every agent polls, prepared once. Placeholders are `?` in both databases. */
 export interface Statements {
@@ -52,6 +48,12 @@ export interface Database {
   /** Rejects when the database cannot be written: it is full, or a standby. @param now ISO 8601 */
   checkWrite(now: string): Promise<void>;
   close(): Promise<void>;
+}
+
+/** A page of a list, in the list's order: so many rows after a cursor, which is empty for the first page. */
+export interface PageRange {
+  after: string;
+  limit: number;
 }
 
 /** The records and the time by which they are kept. */

@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
-import type { Queries, Statements, Transacted } from "./port.ts";
+import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
 import type { ProjectsTable } from "./schema.ts";
 
 export type Project = Selectable<ProjectsTable>;
@@ -48,7 +48,7 @@ export function lockProject(transaction: Transacted, id: string): Promise<Projec
 export async function listProjects(
   db: Queries,
   { owner, id }: { owner: string | undefined; id: string | null },
-  { after, limit }: { after: string; limit: number },
+  { after, limit }: PageRange,
 ): Promise<ProjectRecord[]> {
   const rows = await db
     .selectFrom("projects")

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
-import type { Queries } from "./port.ts";
+import type { PageRange, Queries } from "./port.ts";
 import type { HostsTable } from "./schema.ts";
 
 /** Rows that one statement removes: short enough that nobody waits for it. */
@@ -21,14 +21,14 @@ export function listReports(
   db: Queries,
   { holder, target }: { holder: string; target: string },
   { hostId, status, version, from, to }: ReportFilters,
-  { before, limit }: { before: string; limit: number },
+  { after, limit }: PageRange,
 ): Promise<{ id: string; record: string }[]> {
   let query = db
     .selectFrom("reports")
     .select(["id", "record"])
     .where("holder", "=", holder)
     .where("target", "=", target);
-  if (before !== "") query = query.where("id", "<", before);
+  if (after !== "") query = query.where("id", "<", after);
   if (hostId !== undefined) query = query.where("host_id", "=", hostId);
   if (status !== undefined) query = query.where("status", "=", status);
   if (version !== undefined) query = query.where("version", "=", version);

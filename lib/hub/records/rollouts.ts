@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { latestOf, type VersionFacts } from "../../contract/versions.ts";
 import type { View } from "./fleet.ts";
-import type { Queries, Statements, Transacted } from "./port.ts";
+import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
 import type { RolloutsTable } from "./rollout-tables.ts";
 import type { HostsTable } from "./schema.ts";
 
@@ -43,14 +43,10 @@ export const findLiveRollout = (db: Queries, projectId: string): Promise<StoredR
     .executeTakeFirst();
 
 /** Newest first; pages by id, which sorts by creation. */
-export const listRollouts = (
-  db: Queries,
-  projectId: string,
-  { before, limit }: { before: string; limit: number },
-): Promise<StoredRollout[]> =>
+export const listRollouts = (db: Queries, projectId: string, { after, limit }: PageRange): Promise<StoredRollout[]> =>
   withProject(db)
     .where("r.project_id", "=", projectId)
-    .$if(before !== "", (query) => query.where("r.id", "<", before))
+    .$if(after !== "", (query) => query.where("r.id", "<", after))
     .orderBy("r.id", "desc")
     .limit(limit)
     .execute();

@@ -1,5 +1,5 @@
 import type { SignerRecord } from "../../contract/surfaces/signers.ts";
-import type { Queries } from "./port.ts";
+import type { PageRange, Queries } from "./port.ts";
 import type { SignersTable } from "./schema.ts";
 
 /** A signer's public key in hexadecimal, as people see it. */
@@ -85,7 +85,7 @@ export async function endSigner(
 export async function listSigners(
   db: Queries,
   projectId: string,
-  { after, limit }: { after: string; limit: number },
+  { after, limit }: PageRange,
 ): Promise<SignerRecord[]> {
   const rows = await db
     .selectFrom("signers")

@@ -4,7 +4,7 @@ import type { TargetChanges, TargetDetail, TargetSummary, VersionRecord } from "
 import { type MarketplaceKind, paths } from "../../contract/surfaces/paths.ts";
 import { byPrecedence, latestOf } from "../../contract/versions.ts";
 import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
-import { inTransaction, type Queries, type Transacted } from "./port.ts";
+import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import { lockProject, type Project } from "./projects.ts";
 import { requireRoom } from "./quotas.ts";
 import type { VersionsTable } from "./schema.ts";
@@ -209,16 +209,12 @@ export async function removeVersion(transaction: Transacted, deletion: Deletion)
 }
 
 /** Newest first; pages by id, which sorts by creation. */
-export async function listVersions(
-  db: Queries,
-  targetId: string,
-  { before, limit }: { before: string; limit: number },
-): Promise<Version[]> {
+export async function listVersions(db: Queries, targetId: string, { after, limit }: PageRange): Promise<Version[]> {
   return db
     .selectFrom("releases")
     .selectAll()
     .where("target_id", "=", targetId)
-    .$if(before !== "", (query) => query.where("id", "<", before))
+    .$if(after !== "", (query) => query.where("id", "<", after))
     .orderBy("id", "desc")
     .limit(limit)
     .execute();

@@ -1,8 +1,8 @@
 import type { TargetSummary } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../ground/principal.ts";
-import { type KeyRow, principalOf } from "./access.ts";
-import { type Answer, type Row, type Statements, whenAnswered } from "./port.ts";
+import { KEY_COLUMNS, type KeyRow, principalOf } from "./access.ts";
+import type { PageRange, Row, Statements } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { targetSummary } from "./targets.ts";
 
@@ -22,7 +22,6 @@ const VISIBLE = `(p.visibility = 'public' OR (k.id IS NOT NULL AND (
 const CALLER = `(SELECT CAST(? AS text) AS hash, CAST(? AS text) AS moment) q
   LEFT JOIN api_keys k ON k.hash = q.hash AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > q.moment)`;
 
-const KEY_COLUMNS = "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.expires_at, k.revoked_at";
 const TARGET = `LEFT JOIN projects p ON p.kind = ? AND p.slug = ? AND ${VISIBLE}`;
 
 const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.detail, p.detail_etag, p.latest_version,
@@ -67,17 +66,6 @@ interface FoundTarget extends Asked {
   target: (VisibleTarget & { detail: string; etag: string }) | undefined;
 }
 
-/** The columns of {@link FIND} beside those of the key, for a target that was found. */
-interface FindRow {
-  key_id: string | null;
-  target_id: string | null;
-  target_owner: string;
-  detail: string;
-  detail_etag: string;
-  latest_version: string | null;
-  rollout: string | null;
-}
-
 const askedBy = (row: Row, now: string): Asked => ({
   principal: row["key_id"] === null ? undefined : principalOf(row as unknown as KeyRow, now),
 });
@@ -93,21 +81,14 @@ const targetOf = (row: Row): VisibleTarget | undefined =>
       };
 
 /** Finds the caller's key and the target. A hidden target and a missing one give the same row. */
-export function findVisibleTarget(
+export async function findVisibleTarget(
   statements: Statements,
   { kind, slug, credentialHash, now }: Question,
-): Answer<FoundTarget> {
-  const answer = statements.first(FIND, [credentialHash ?? null, now, kind, slug]);
-  return whenAnswered(answer, (row) => foundTarget(row!, now));
-}
-
-function foundTarget(row: Row, now: string): FoundTarget {
-  const { key_id, target_id: id, target_owner: owner, detail, detail_etag: etag } = row as unknown as FindRow;
-  const { latest_version: latestVersion, rollout } = row as unknown as FindRow;
-  return {
-    principal: key_id === null ? undefined : principalOf(row as unknown as KeyRow, now),
-    target: id === null ? undefined : { id, owner, detail, etag, latestVersion, rollout },
-  };
+): Promise<FoundTarget> {
+  const row = (await statements.first(FIND, [credentialHash ?? null, now, kind, slug]))!;
+  const target = targetOf(row);
+  const { detail, detail_etag: etag } = row as { detail: string; detail_etag: string };
+  return { ...askedBy(row, now), target: target && { ...target, detail, etag } };
 }
 
 export interface VisibleVersion {
@@ -146,7 +127,7 @@ export async function findVisibleVersion(
 export async function listVisibleTargets(
   statements: Statements,
   { kind, credentialHash, now }: Omit<Question, "slug">,
-  { text, after, limit }: { text: string; after: string; limit: number },
+  { text, after, limit }: PageRange & { text: string },
 ): Promise<TargetSummary[]> {
   const pattern = `%${text.toLowerCase().replace(/[!%_]/g, "!$&")}%`;
   const parameters = [credentialHash ?? null, now, kind, after, text, pattern, pattern, pattern, limit];
