@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Code } from "../contract/codes.ts";
 import type { SealiftError } from "../contract/errors.ts";
 import { faultsOf } from "../support/documents/faults.ts";
-import { parseJson } from "../support/documents/json.ts";
+import { parseJson } from "../support/documents/limits.ts";
 import { printable } from "../support/printable.ts";
 import { OPERATIONS, serverOf } from "./error-wording.ts";
 import { bodyOf, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";

@@ -1,8 +1,7 @@
 import fastify, { type FastifyError, type FastifyInstance, type FastifyServerFactory } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import { HEADERS } from "../contract/surfaces/headers.ts";
 import { type MarketplaceKind, MOUNTS } from "../contract/surfaces/paths.ts";
-import { nameRequest, traceIdOf, traceRequests } from "../support/tracing/http-server.ts";
+import { traceRequests } from "../support/tracing/http-server.ts";
 import {
   type AuthenticationParts,
   createAuthentication,
@@ -15,14 +14,12 @@ import type { TargetAccessParts } from "./access/target-access.ts";
 import { HubError } from "./ground/errors.ts";
 import type { Arrivals } from "./http/arrivals.ts";
 import type { Connections } from "./http/connections.ts";
-import { answerErrors, onClientError, pathOf, refusalOf, sendError } from "./http/error-answers.ts";
+import { answerErrors, onClientError, sendError } from "./http/error-answers.ts";
 import { shedLoad } from "./http/load-shedding.ts";
-import { requestId } from "./http/request-id.ts";
-import { levelOf, logAnswered } from "./http/request-log.ts";
+import { markAnswers, requestId, tellRequests } from "./http/requests.ts";
 import type { TlsServers } from "./http/tls.ts";
 import { validatorCompiler } from "./http/validation.ts";
 import { auditLog } from "./mounts/audit.ts";
-import { deltas } from "./mounts/deltas.ts";
 import { deploy, type DeployParts } from "./mounts/deploy.ts";
 import { deployments } from "./mounts/deployments.ts";
 import { devkeys } from "./mounts/devkeys.ts";
@@ -47,8 +44,6 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024;
 /** A connection on which nothing moves. */
 const IDLE_TIMEOUT_MS = 120_000;
 
-const requestIdHeader = HEADERS.requestId.toLowerCase();
-
 /** The parts of the hub that its routes work with; each mount names those that it takes. */
 export interface HubParts
   extends AuthenticationParts, ProjectAccessParts, TargetAccessParts, SealedParts, ImportParts, DeployParts {
@@ -56,30 +51,6 @@ export interface HubParts
 }
 
 type Mount<More = unknown> = FastifyPluginAsyncZod<MountOptions<HubParts> & More>;
-
-/** One line per request, and its numbers. */
-function tellRequests(app: FastifyInstance, { logger, metrics }: HubParts): void {
-  app.addHook("onResponse", (request, reply, done) => {
-    const { id, method, url, ip, raw, routeOptions } = request;
-    const { statusCode: status, elapsedTime: durationMs } = reply;
-    const route = routeOptions.url ?? "none";
-    nameRequest(raw, route, id);
-    // Asked for each request: a reload may have changed it.
-    if (logger?.isLevelEnabled(levelOf(method, status))) {
-      const traceId = traceIdOf(raw);
-      const path = pathOf(url);
-      const refusal = refusalOf(request);
-      logAnswered(logger, { requestId: id, traceId, method, path, status, durationMs, address: ip, refusal });
-    }
-    const length = Number(reply.getHeader("content-length"));
-    const isWhole = reply.raw.writableFinished && method !== "HEAD" && Number.isFinite(length);
-    metrics?.answered({
-      ...{ method, route, status, durationMs },
-      sentBytes: isWhole ? length : undefined,
-    });
-    done();
-  });
-}
 
 /** Sets what Fastify sets on a server that it makes itself. */
 const serversOf =
@@ -129,15 +100,7 @@ export async function createApp(
   app.removeContentTypeParser("text/plain");
   app.decorateRequest("credentialHash", null);
   answerErrors(app, hub);
-  app.addHook("onRequest", (request, reply, done) => {
-    void reply.headers({
-      [requestIdHeader]: request.id,
-      "x-content-type-options": "nosniff",
-      // Most answers are secrets or change at any moment; the others say so themselves.
-      "cache-control": "no-store",
-    });
-    done();
-  });
+  markAnswers(app);
   connections.attach(app);
   tellRequests(app, hub);
   app.addHook("onRequest", ({ headers }, _reply, done) => {
@@ -155,7 +118,7 @@ export async function createApp(
   const keyService: Mount[] = [devkeys, projectManage, rollouts, signers, signingKey, auditLog];
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp])
     for (const mount of keyService) await app.register(mount, { ...options, prefix });
-  const deployHub: Mount[] = [deploy, publish, deltas, downloads];
+  const deployHub: Mount[] = [deploy, publish, downloads];
   for (const mount of deployHub) await app.register(mount, { ...options, prefix: MOUNTS.deploy });
   const kinds = [
     { kind: "plugin", prefix: `${MOUNTS.plugins}/plugins` },

@@ -6,7 +6,7 @@ import { controls, isAdministrator, type Principal, requireScope } from "../grou
 import type { HubMetrics } from "../observability/hub-metrics.ts";
 import { findKey, type Session } from "../records/access.ts";
 import type { Records } from "../records/port.ts";
-import { findOwnership } from "../records/projects.ts";
+import { findOwnership, findProject, type Project } from "../records/projects.ts";
 import { openSession } from "../records/sessions.ts";
 import type { MountOptions } from "./authentication.ts";
 import type { SessionTokens } from "./session-tokens.ts";
@@ -83,5 +83,24 @@ export function projectAccess({ hub, authentication }: MountOptions<ProjectAcces
       if (boundTo !== null) throw forbidden("The key or session is for another project.");
       await requireControl(principal, projectId, "The key is not for this project.");
     },
+  };
+}
+
+/**
+ * Returns a function that looks a project, plugin or service up by its id, for a key that may act on it.
+ *
+ * @throws HubError 401, 403; 404 also for another owner's project
+ */
+export function controlledProject({ hub, authentication }: MountOptions<Records>) {
+  return async (
+    request: FastifyRequest,
+    id: string,
+    ...scopes: Scope[]
+  ): Promise<{ project: Project; principal: Principal }> => {
+    const principal = await authentication.key(request);
+    requireScope(principal, ...scopes);
+    const project = await findProject(hub.database.kysely, id);
+    if (project === undefined || !controls(principal, project)) throw notFound("There is no such project.");
+    return { project, principal };
   };
 }

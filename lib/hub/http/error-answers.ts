@@ -102,7 +102,7 @@ const refusals = new WeakMap<FastifyRequest, string>();
 export const refusalOf = (request: FastifyRequest): string | undefined => refusals.get(request);
 
 /** The places that hear of errors. */
-interface Witnesses {
+export interface Witnesses {
   logger: Logger | undefined;
   metrics: HubMetrics | undefined;
 }

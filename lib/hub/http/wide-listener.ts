@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import type { FastifyInstance } from "fastify";
+import type { Connections } from "./connections.ts";
 
 /**
  * Several listeners of one address. Node accepts one connection of each in a turn of the event loop; with one listener,
@@ -68,5 +69,27 @@ export class WideListener implements AsyncDisposable {
         await once(helper, "close");
       }),
     );
+  }
+}
+
+/** Connections that have become idle while draining are closed this often. */
+const IDLE_SWEEP_MS = 50;
+
+/** Stops accepting, lets what is in flight end, and cuts what has not ended after `timeoutMs`. */
+export async function drain(
+  { app, listener, connections }: { app: FastifyInstance; listener: AsyncDisposable; connections: Connections },
+  timeoutMs: number,
+): Promise<void> {
+  const impatience = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
+  // A connection whose request ended after the closing began would otherwise stay open for its keep-alive time.
+  const sweeping = setInterval(() => {
+    app.server.closeIdleConnections();
+    connections.endHandshakes();
+  }, IDLE_SWEEP_MS);
+  try {
+    await Promise.all([listener[Symbol.asyncDispose](), app.close()]);
+  } finally {
+    clearTimeout(impatience);
+    clearInterval(sweeping);
   }
 }

@@ -13,7 +13,7 @@ import {
 import type { Logger } from "../../support/logging.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
-import { controlledProject } from "../access/controlled-project.ts";
+import { controlledProject } from "../access/project-access.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { forbidden, notFound, unprocessable } from "../ground/errors.ts";
 import { isAdministrator } from "../ground/principal.ts";

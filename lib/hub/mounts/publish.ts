@@ -1,20 +1,32 @@
 import multipart from "@fastify/multipart";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
-import { ARTIFACT_PART, publishFields, type PublishResult, publishResult } from "../../contract/surfaces/deploy.ts";
+import {
+  ARTIFACT_PART,
+  deltaFields,
+  deltaResult,
+  INDEX_PART,
+  indexesAnswer,
+  indexResult,
+  publishFields,
+  type PublishResult,
+  publishResult,
+} from "../../contract/surfaces/deploy.ts";
 import { errorBody } from "../../contract/surfaces/keys.ts";
-import { witnessOf } from "../access/audit.ts";
+import { type Witness, witnessOf } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
-import type { ProjectAccessParts } from "../access/project-access.ts";
-import { projectAccess } from "../access/project-access.ts";
+import { projectAccess, type ProjectAccessParts } from "../access/project-access.ts";
+import { notFound } from "../ground/errors.ts";
 import type { Arrivals } from "../http/arrivals.ts";
-import { errors, security } from "../http/documentation.ts";
+import { bytes, errors, security } from "../http/documentation.ts";
+import { blobBytes, sendBytes } from "../http/ranges.ts";
 import { unvalidated } from "../http/validation.ts";
+import { publishDelta, publishIndex } from "../publications/delta.ts";
 import { publishArtifact } from "../publications/project.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
 import type { Artifact } from "../records/artifacts.ts";
-
-const publishForm = publishFields.extend({ [ARTIFACT_PART.name]: z.file() });
+import { findIndex, indexedVersions } from "../records/deltas.ts";
 
 const versionExists = errorBody
   .extend({ content_sha256: z.string() })
@@ -30,7 +42,15 @@ const resultOf = (artifact: Artifact): PublishResult => ({
   artifact_sha256: artifact.artifact_sha256,
 });
 
-/** Publishing of encrypted project artifacts (surface B), in a scope of its own: only here are forms read. */
+const projectParams = z.object({ project_id: z.string() });
+const versionParams = projectParams.extend({ version: z.string() });
+/** Versions that a publisher is offered as bases. */
+const MAX_BASES = 20;
+
+/**
+ * Publishing to a project (surface B): artifacts, deltas between versions, and the sealed indexes that publishers make
+ * deltas from (docs/contract/delta.md). In a scope of its own: only here are forms read.
+ */
 export const publish: FastifyPluginAsyncZod<
   MountOptions<ProjectAccessParts & SealedParts & { arrivals: Arrivals }>
 > = async (app, options) => {
@@ -38,16 +58,23 @@ export const publish: FastifyPluginAsyncZod<
   const access = projectAccess(options);
   app.removeAllContentTypeParsers();
   await app.register(multipart);
+  const form = { tags: ["deploy hub"], security: security.key, consumes: ["multipart/form-data"] };
+  const validatorCompiler = unvalidated as never;
+
+  /** Lets an upload to a project begin. @returns the witness of its request */
+  async function admitted(request: FastifyRequest, reply: FastifyReply, projectId: string): Promise<Witness> {
+    const principal = await access.publishable(request, projectId);
+    hub.arrivals.admit(request, reply, principal.owner);
+    return witnessOf(hub, request, principal);
+  }
 
   app.post("/v1/projects/:project_id/publish", {
-    validatorCompiler: unvalidated as never,
+    validatorCompiler,
     schema: {
-      tags: ["deploy hub"],
+      ...form,
       summary: "Publish an encrypted project artifact",
-      security: security.key,
-      consumes: ["multipart/form-data"],
-      params: z.object({ project_id: z.string() }),
-      body: publishForm,
+      params: projectParams,
+      body: publishFields.extend({ [ARTIFACT_PART.name]: z.file() }),
       response: {
         200: publishResult.describe("The very same bytes are published already."),
         201: publishResult,
@@ -57,9 +84,7 @@ export const publish: FastifyPluginAsyncZod<
     },
     async handler(request, reply) {
       const { project_id: projectId } = request.params;
-      const principal = await access.publishable(request, projectId);
-      hub.arrivals.admit(request, reply, principal.owner);
-      const witness = witnessOf(hub, request, principal);
+      const witness = await admitted(request, reply, projectId);
       const { record, created } = await publishArtifact(
         hub,
         projectId,
@@ -72,6 +97,100 @@ export const publish: FastifyPluginAsyncZod<
           }),
       );
       return reply.code(created ? 201 : 200).send(resultOf(record));
+    },
+  });
+
+  app.post("/v1/projects/:project_id/artifacts/:version/deltas", {
+    validatorCompiler,
+    schema: {
+      ...form,
+      summary: "Publish a delta that leads to a published version",
+      params: versionParams,
+      body: deltaFields.extend({ [ARTIFACT_PART.name]: z.file() }),
+      response: {
+        200: deltaResult.describe("The version has a delta from this base already."),
+        201: deltaResult,
+        ...errors(400, 401, 403, 404, 409, 413, 415, 422),
+      },
+    },
+    async handler(request, reply) {
+      const { project_id: projectId, version } = request.params;
+      const witness = await admitted(request, reply, projectId);
+      const { record, created } = await publishDelta(
+        hub,
+        { projectId, version },
+        request,
+        (transaction, { base_version, artifact_sha256: sha256 }) =>
+          witness(transaction, {
+            action: "delta.publish",
+            subject: projectId,
+            facts: { version, base_version, sha256 },
+          }),
+      );
+      const { id, base_version, size_bytes } = record;
+      return reply
+        .code(created ? 201 : 200)
+        .send({ delta_id: id, version, base_version, size_bytes: Number(size_bytes) });
+    },
+  });
+
+  app.post("/v1/projects/:project_id/artifacts/:version/index", {
+    validatorCompiler,
+    schema: {
+      ...form,
+      summary: "Store the sealed index of a published version",
+      params: versionParams,
+      body: z.object({ [INDEX_PART.name]: z.file() }),
+      response: {
+        200: indexResult.describe("The version has an index already."),
+        201: indexResult,
+        ...errors(400, 401, 403, 404, 409, 413, 415, 422),
+      },
+    },
+    async handler(request, reply) {
+      const { project_id: projectId, version } = request.params;
+      const witness = await admitted(request, reply, projectId);
+      const { record, created } = await publishIndex(hub, { projectId, version }, request, (transaction, { sha256 }) =>
+        witness(transaction, { action: "index.publish", subject: projectId, facts: { version, sha256 } }),
+      );
+      return reply.code(created ? 201 : 200).send({ version, size_bytes: Number(record.size_bytes) });
+    },
+  });
+
+  app.get("/v1/projects/:project_id/indexes", {
+    schema: {
+      tags: form.tags,
+      summary: "Versions whose index is stored: those first that most hosts run, then the newest",
+      security: security.key,
+      params: projectParams,
+      response: { 200: indexesAnswer, ...errors(401, 403, 404) },
+    },
+    async handler(request) {
+      const { project_id: projectId } = request.params;
+      await access.publishable(request, projectId);
+      return { indexes: await indexedVersions(hub.database.kysely, projectId, MAX_BASES) };
+    },
+  });
+
+  app.route({
+    method: ["GET", "HEAD"],
+    url: "/v1/projects/:project_id/artifacts/:version/index",
+    schema: {
+      tags: form.tags,
+      summary: "The sealed index of a version",
+      security: security.key,
+      params: versionParams,
+      response: { 200: bytes("The whole index."), 206: bytes("The range asked for."), ...errors(401, 403, 404, 416) },
+    },
+    async handler(request, reply) {
+      const { project_id: projectId, version } = request.params;
+      await access.publishable(request, projectId);
+      const index = await findIndex(hub.database.kysely, projectId, version);
+      if (index === undefined) throw notFound("The version has no index.");
+      const { id, size_bytes, sha256 } = index;
+      return sendBytes(request, reply, blobBytes(hub.blobs, { id, size: Number(size_bytes), sha256 }), {
+        "content-type": "application/octet-stream",
+      });
     },
   });
 };

@@ -10,7 +10,7 @@ import {
 } from "../../contract/surfaces/rollouts.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
-import { controlledProject } from "../access/controlled-project.ts";
+import { controlledProject } from "../access/project-access.ts";
 import { notFound } from "../ground/errors.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { noSuchHost } from "../http/fleet-view.ts";

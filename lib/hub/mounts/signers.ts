@@ -5,7 +5,7 @@ import { page } from "../../contract/surfaces/keys.ts";
 import { addSignerRequest, endSignerRequest, signerKey, signerRecord } from "../../contract/surfaces/signers.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
-import { controlledProject } from "../access/controlled-project.ts";
+import { controlledProject } from "../access/project-access.ts";
 import { conflict, notFound, unprocessable } from "../ground/errors.ts";
 import { errors, pageOf, pageQuery, security } from "../http/documentation.ts";
 import type { PageRange, Records } from "../records/port.ts";

@@ -107,3 +107,14 @@ export function excessOfYaml(text: string, limits: DocumentLimits = YAML_LIMITS)
     return `it has more than ${MAX_COMPLEX_KEYS} keys that may be lists or maps`;
   return tooMuch(bytes, deepest, nodes, countOf(text, MARK), limits);
 }
+
+/**
+ * Parses JSON that somebody else wrote, within limits.
+ *
+ * @throws SyntaxError for a text that is no JSON or goes past a limit
+ */
+export function parseJson(text: string, limits: DocumentLimits = JSON_LIMITS): unknown {
+  const excess = excessOfJson(text, limits);
+  if (excess !== undefined) throw new SyntaxError(excess);
+  return JSON.parse(text);
+}

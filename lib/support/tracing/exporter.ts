@@ -1,9 +1,8 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { settledWithin } from "../within.ts";
-import { otlpRequest } from "./otlp.ts";
 import type { TracingSettings } from "./settings.ts";
-import type { EndedSpan } from "./tracer.ts";
+import type { Attributes, EndedSpan } from "./tracer.ts";
 
 /** Spans that wait at the most; further ones are dropped and counted. */
 const MAX_WAITING = 4096;
@@ -107,4 +106,33 @@ export class Exporter {
       request.end(body);
     });
   }
+}
+
+type Value = { stringValue: string } | { boolValue: boolean } | { intValue: string } | { doubleValue: number };
+
+const valueOf = (value: string | number | boolean): Value => {
+  if (typeof value === "string") return { stringValue: value };
+  if (typeof value === "boolean") return { boolValue: value };
+  return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+};
+
+const attributesOf = (attributes: Attributes): { key: string; value: Value }[] =>
+  Object.entries(attributes).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value: valueOf(value) }]));
+
+/** Nanoseconds since 1970 as text: a number does not hold them. */
+const nanoseconds = (ms: number): string => `${Math.floor(ms)}${String(Math.floor((ms % 1) * 1e6)).padStart(6, "0")}`;
+
+/** Returns the body of a request to a collector: `ExportTraceServiceRequest` in the JSON form of OTLP 1. */
+function otlpRequest(spans: readonly EndedSpan[], resource: Record<string, string>, version: string): string {
+  const encoded = spans.map(({ context, parentId, name, kind, startMs, endMs, attributes, isFailed }) => ({
+    ...{ traceId: context.traceId, spanId: context.spanId, traceState: context.state, parentSpanId: parentId },
+    ...{ name, kind, startTimeUnixNano: nanoseconds(startMs), endTimeUnixNano: nanoseconds(endMs) },
+    attributes: attributesOf(attributes),
+    status: isFailed ? { code: 2 } : {},
+    flags: 1,
+  }));
+  const scope = { name: "sealift", version };
+  return JSON.stringify({
+    resourceSpans: [{ resource: { attributes: attributesOf(resource) }, scopeSpans: [{ scope, spans: encoded }] }],
+  });
 }

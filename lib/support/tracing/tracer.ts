@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
-import type { Sampler } from "./sampler.ts";
+import type { Sampler } from "./settings.ts";
 import { type TraceContext, traceHeaders } from "./trace-context.ts";
 import type { OpenSpan } from "./tracing.ts";
 

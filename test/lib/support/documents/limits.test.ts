@@ -1,7 +1,6 @@
 import t from "tap";
 import * as z from "zod";
-import { parseJson } from "../../../../lib/support/documents/json.ts";
-import { excessOfJson, excessOfYaml, SMALL_YAML } from "../../../../lib/support/documents/limits.ts";
+import { excessOfJson, excessOfYaml, parseJson, SMALL_YAML } from "../../../../lib/support/documents/limits.ts";
 import { parseYamlText } from "../../../../lib/support/documents/parse-yaml.ts";
 import { parseOnThread } from "../../../../lib/support/documents/yaml-thread.ts";
 import { parseForeignYaml } from "../../../../lib/support/yaml-file.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { samplerOf } from "../../../../lib/support/tracing/sampler.ts";
+import { samplerOf } from "../../../../lib/support/tracing/settings.ts";
 import { startTracing } from "../../../../lib/support/tracing/start.ts";
 import { parseTraceparent, traceHeaders } from "../../../../lib/support/tracing/trace-context.ts";
 import { traced, wantsTraces } from "../../../../lib/support/tracing/tracing.ts";

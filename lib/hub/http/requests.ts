@@ -1,0 +1,52 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { FastifyInstance } from "fastify";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { nameRequest, traceIdOf } from "../../support/tracing/http-server.ts";
+import { pathOf, refusalOf, type Witnesses } from "./error-answers.ts";
+
+const ID_HEADER = HEADERS.requestId.toLowerCase();
+
+/** The id of a request in answers and log. An incoming one is kept when it cannot hurt a log. */
+export function requestId({ headers }: IncomingMessage): string {
+  const given = headers[ID_HEADER];
+  return typeof given === "string" && /^[A-Za-z0-9._:-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+/** Gives every answer the headers that all of them have. */
+export function markAnswers(app: FastifyInstance): void {
+  app.addHook("onRequest", (request, reply, done) => {
+    void reply.headers({
+      [ID_HEADER]: request.id,
+      "x-content-type-options": "nosniff",
+      // Most answers are secrets or change at any moment; the others say so themselves.
+      "cache-control": "no-store",
+    });
+    done();
+  });
+}
+
+/** The level of a request's line. Polls that went well are `debug`: a fleet asks every minute. */
+const levelOf = (method: string, status: number): "debug" | "info" | "error" =>
+  method === "GET" && status < 400 ? "debug" : status < 500 ? "info" : "error";
+
+/** Writes one line for each request, and counts it. */
+export function tellRequests(app: FastifyInstance, { logger, metrics }: Witnesses): void {
+  app.addHook("onResponse", (request, reply, done) => {
+    const { id, method, url, ip, raw, routeOptions } = request;
+    const { statusCode: status, elapsedTime: durationMs } = reply;
+    const route = routeOptions.url ?? "none";
+    nameRequest(raw, route, id);
+    const level = levelOf(method, status);
+    // Asked for each request: a reload may have changed it.
+    if (logger?.isLevelEnabled(level)) {
+      const facts = { requestId: id, traceId: traceIdOf(raw), method, path: pathOf(url), status, address: ip };
+      const duration_ms = Math.round(durationMs * 10) / 10;
+      logger[level]({ ...facts, refusal: refusalOf(request), duration_ms }, "request");
+    }
+    const length = Number(reply.getHeader("content-length"));
+    const isWhole = reply.raw.writableFinished && method !== "HEAD" && Number.isFinite(length);
+    metrics?.answered({ method, route, status, durationMs, sentBytes: isWhole ? length : undefined });
+    done();
+  });
+}
