@@ -1,9 +1,10 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { parseTarget, targetName } from "../../lib/contract/target.ts";
 import { fileLayer, type Layer } from "../../lib/options/layers.ts";
 import { keyOf } from "../../lib/options/option.ts";
 import type { Settings } from "../../lib/releases/deployed.ts";
+import { layoutOf } from "../../lib/releases/layout.ts";
+import { targetsAt } from "../host/targets.ts";
 
 /** The options of a deployment that say how its target is run here. They are kept with it, for a rollback. */
 interface RunValues {
@@ -66,20 +67,17 @@ function secretFile(name: string, layers: readonly Layer[]): string | undefined 
  * The settings of the last deployment of a target, as a layer below all others. Where another supervisor is chosen,
  * nothing counts that describes the kept one.
  *
- * @param text `KIND:NAME`, as it was typed
+ * @param text the target as it was typed
  * @param layers where options are given
  */
 export async function lastDeployment(text: string, layers: readonly Layer[]): Promise<Layer[]> {
-  const [{ layoutOf }, { deployedFile, readDeployed }] = await Promise.all([
-    import("../../lib/releases/layout.ts"),
-    import("../../lib/releases/deployed.ts"),
-  ]);
+  const { deployedFile, readDeployed } = await import("../../lib/releases/deployed.ts");
   const given = (name: string): string | undefined =>
     layers.map((layer) => layer.get(name)).find((value) => value !== undefined) as string | undefined;
   const layout = layoutOf(resolve(given("project-root") ?? "."));
-  // A target's bare id names none for sure: the command itself finds it, or says what is wrong.
-  if (!/^(plugin|service|project):/.test(text)) return [];
-  const target = targetName(parseTarget(text));
+  // The command itself says what is wrong with a name.
+  const [target] = await targetsAt(layout, [text]).catch(() => []);
+  if (target === undefined) return [];
   const settings = (await readDeployed(layout, target))?.settings;
   if (settings === undefined) return [];
   const layer = fileLayer(settings, deployedFile(layout, target));

@@ -1,6 +1,8 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
+import { projectId } from "../../lib/contract/identifiers.ts";
 import { plan, planCheck } from "../../lib/options/plan.ts";
+import { managed } from "../hub/managed.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class PlanInit extends withOptions(plan) {
@@ -13,7 +15,7 @@ export class PlanInit extends withOptions(plan) {
       ["For a service", "$0 plan init harbour-clock --kind service --out clock.yaml"],
       [
         "For a project, with all that its source tree has",
-        "$0 plan init prj_… --kind project --out ./source/deployment/install.yaml",
+        "$0 plan init Harbour --kind project --out ./source/deployment/install.yaml",
       ],
     ],
   });
@@ -29,7 +31,8 @@ export class PlanInit extends withOptions(plan) {
     const { kind, supervised, out } = this.options;
     const own = { section: kind === "service" ? ("extensions" as const) : ("plugins" as const), id: this.slug };
     const items = kind === "project" ? itemsOfSource(out) : [own];
-    const text = starterPlan({ slug: this.slug, items, supervised });
+    const slug = kind === "project" ? await this.#projectId() : this.slug;
+    const text = starterPlan({ slug, items, supervised });
     if (kind === "project") await mkdir(dirname(out), { recursive: true });
     await writeFile(out, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
       throw usageError(
@@ -39,6 +42,18 @@ export class PlanInit extends withOptions(plan) {
     });
     this.note(`Wrote ${out}.`);
     return this.done({ file: out });
+  }
+
+  /** The id of the project that NAME is the id or name of. Only a name has to be asked for. */
+  async #projectId(): Promise<string> {
+    const { hubUrl, apiKey, timeoutMs } = this.options;
+    if (projectId.safeParse(this.slug).success) return this.slug;
+    if (hubUrl === undefined || apiKey === undefined)
+      throw usageError("usage", `${JSON.stringify(this.slug)} is no project's id, and no hub is known that has it.`, {
+        hint: "Give the id that `sealift project list` shows, or name the hub: --hub-url, or `sealift login`.",
+      });
+    const { idOf } = await managed({ hubUrl, apiKey, timeoutMs });
+    return idOf(/^project:/.test(this.slug) ? this.slug : `project:${this.slug}`);
   }
 }
 

@@ -1,6 +1,5 @@
 import { Command, Option } from "clipanion";
 import { WATCH_ACTIONS, type WatchAction } from "../../lib/agent/watch/events.ts";
-import { parseTarget } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import { projectRootAt, targetsAt } from "../host/targets.ts";
 import { withOptions } from "../shell/base.ts";
@@ -29,7 +28,6 @@ export class WatchControl extends withOptions(host) {
   override async run(): Promise<number> {
     const action = this.path.at(-1) as WatchAction;
     const layout = projectRootAt(this.options.projectRoot);
-    for (const text of this.targets) parseTarget(text);
     const { requestAction } = await import("../../lib/agent/watch/operator-requests.ts");
     // A typo would wait in the folder of requests for ever.
     for (const target of await targetsAt(layout, this.targets)) await requestAction(layout, target, action);

@@ -18,7 +18,9 @@ export class WatchInit extends withOptions(watchStart) {
       service, and says which files are still to be put there. Existing files are never replaced. Targets are named
       as everywhere; the file holds their ids.
     `,
-    examples: [["For a project", "$0 watch init project:prj_… --out ./host --project-root /srv/app"]],
+    examples: [
+      ["For a project", "$0 watch init project:Harbour --out ./host --host-id pier-7 --project-root /srv/app"],
+    ],
   });
 
   targets = Option.Rest({ name: "TARGET", required: 1 });
@@ -33,7 +35,7 @@ export class WatchInit extends withOptions(watchStart) {
     const hub = hubConnection(this.options, MARKETPLACE_TIMEOUT_MS);
     const targets = await Promise.all(this.targets.map((text) => targetCalled(hub, text)));
     const file = join(out, "watch.yaml");
-    await writeNew(file, starterWatch({ hubUrl, projectRoot, targets }));
+    await writeNew(file, starterWatch({ hubUrl, projectRoot, targets, more: this.#given() }));
     const files = [file, ...(await this.#writePlans(targets))];
     await readWatchFile(file);
     if (!this.json) for (const path of files) this.print.line(path);
@@ -44,6 +46,18 @@ export class WatchInit extends withOptions(watchStart) {
       `Then run: sealift watch --config ${file}\nAs a service: sealift systemd install watch, copy ${out} to /etc/sealift/watch as NAME.yaml with its files, and systemctl enable --now sealift-watch@NAME`,
     );
     return this.done({ files, missing });
+  }
+
+  /** The options about the host that were given somewhere. */
+  #given(): Record<string, string> {
+    const { hostId, supervisor, supervisorName, runtimeUrl } = this.options;
+    const values = { "host-id": hostId, supervisor, "supervisor-name": supervisorName, "runtime-url": runtimeUrl };
+    const isGiven = (name: string): boolean => this.layers.some((layer) => layer.get(name) !== undefined);
+    return Object.fromEntries(
+      Object.entries(values).flatMap(([name, value]) =>
+        value !== undefined && isGiven(name) ? [[name.replaceAll("-", "_"), value]] : [],
+      ),
+    );
   }
 
   async #writePlans(targets: readonly Target[]): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { Command, Option } from "clipanion";
-import { parseTarget } from "../../lib/contract/target.ts";
+import { targetOfName } from "../../lib/contract/target.ts";
 import { removal } from "../../lib/options/inspection.ts";
 import { supervisorFrom } from "../deploying/deploy-options.ts";
 import { lastDeployment } from "../deploying/last-deployment.ts";
@@ -33,13 +33,13 @@ export class Remove extends withOptions(removal) {
   override async run(): Promise<number> {
     const { projectRoot, hostId, lockWaitMs, deadlineMs, allowForeignRoot, purge, dryRun } = this.options;
     const layout = projectRootAt(projectRoot);
-    await targetsAt(layout, [this.target]);
+    const [target] = await targetsAt(layout, [this.target]);
     const supervisor = await supervisorFrom(this.options);
     const [{ previewRemoval, removeTarget }, { counted, deploySentence }] = await Promise.all([
       import("../../lib/agent/deployment/remove.ts"),
       import("../../lib/agent/ground/sentences.ts"),
     ]);
-    const removed = { ...parseTarget(this.target), purge };
+    const removed = { ...targetOfName(target!), purge };
     if (dryRun) {
       const preview = await previewRemoval(layout, removed, supervisor);
       for (const unit of preview.units) this.note(`would stop ${unit ?? "the project"}`);

@@ -1,6 +1,6 @@
 import { Command, Option } from "clipanion";
 import type { DeployResult } from "../../lib/agent/deployment/run.ts";
-import { parseTarget } from "../../lib/contract/target.ts";
+import { targetOfName } from "../../lib/contract/target.ts";
 import { rollback } from "../../lib/options/inspection.ts";
 import { operatorCommands, supervisorFrom } from "../deploying/deploy-options.ts";
 import { lastDeployment, settingsOf } from "../deploying/last-deployment.ts";
@@ -35,8 +35,8 @@ export class Rollback extends withOptions(rollback) {
 
   override async run(): Promise<number> {
     const { projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot, to } = this.options;
-    const kept = { ...parseTarget(this.target), to };
-    await targetsAt(projectRootAt(projectRoot), [this.target]);
+    const [target] = await targetsAt(projectRootAt(projectRoot), [this.target]);
+    const kept = { ...targetOfName(target!), to };
     const options = {
       ...{ projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot },
       supervisor: await supervisorFrom(this.options),

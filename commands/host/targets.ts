@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { usageError } from "../../lib/contract/errors.ts";
-import { parseTarget, type TargetName, targetName, targetOfName, targetText } from "../../lib/contract/target.ts";
+import { type TargetName, targetOfName, targetText } from "../../lib/contract/target.ts";
 import { type Layout, layoutOf } from "../../lib/releases/layout.ts";
 import type { ProjectRoot, RootOptions } from "../../lib/releases/project-root.ts";
 
@@ -25,20 +25,32 @@ export async function openProjectRootAt(options: RootOptions & { projectRoot: st
 }
 
 /**
- * The targets of these names, or all where none is named.
+ * The targets of these names, or all where none is named. A name is `KIND:SLUG`, or the slug, id or project's name
+ * alone where one target has it.
  *
- * @throws UsageError `usage` for one that is not known there
+ * @throws UsageError `usage` for one that is not known there, or that several have
  */
 export async function targetsAt(layout: Layout, names: readonly string[]): Promise<TargetName[]> {
-  const { knownTargets } = await import("../../lib/releases/targets.ts");
+  const [{ knownTargets }, { titleOf }] = await Promise.all([
+    import("../../lib/releases/targets.ts"),
+    import("../../lib/agent/watch/title.ts"),
+  ]);
   const known = await knownTargets(layout);
   if (names.length === 0) return known;
   const texts = known.map((name) => targetText(targetOfName(name)));
-  // An id or slug alone will do where one target has it.
-  const meantBy = (name: string): readonly string[] =>
-    texts.includes(name) ? [name] : texts.filter((text) => text.endsWith(`:${name}`));
+  const titles = await Promise.all(known.map((name) => titleOf(layout, name)));
+  const meantBy = (word: string): readonly TargetName[] => {
+    const called = (text: string | undefined) => text === word || text?.endsWith(`:${word}`) === true;
+    const exact = known.filter((_name, index) => texts[index] === word);
+    return exact.length > 0 ? exact : known.filter((_name, index) => called(texts[index]) || called(titles[index]));
+  };
   const unknown = names.filter((name) => meantBy(name).length !== 1);
-  if (unknown.length === 0) return names.map((name) => targetName(parseTarget(meantBy(name)[0]!)));
+  if (unknown.length === 0) return names.map((name) => meantBy(name)[0]!);
+  const several = meantBy(unknown[0]!);
+  if (several.length > 1)
+    throw usageError("usage", `Several are named ${JSON.stringify(unknown[0])} in ${layout.root}.`, {
+      hint: `Name one of ${several.map((name) => targetText(targetOfName(name))).join(", ")}.`,
+    });
   const { closestTo } = await import("../../lib/support/suggestion.ts");
   const meant = unknown.flatMap((name) => closestTo(name, texts) ?? []);
   const list = texts.length === 0 ? "nothing" : texts.join(", ");

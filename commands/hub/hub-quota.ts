@@ -16,8 +16,12 @@ function subjectOf({ owner, project }: { owner: string | undefined; project: str
   throw usageError("usage", "A quota belongs to an owner or to a project.", { hint: "Give --owner or --project." });
 }
 
-const described = ({ subject, max_bytes: maxBytes, max_versions: maxVersions, usage }: UsedQuota): string =>
-  `${subject.padEnd(40)} ${usage.bytes} of ${maxBytes ?? "any"} bytes, ${usage.versions} of ${maxVersions ?? "any"} versions`;
+function described({ subject, max_bytes: maxBytes, max_versions: maxVersions, usage }: UsedQuota): string {
+  const bytes = maxBytes === null ? `${usage.bytes} bytes (no limit)` : `${usage.bytes} of ${maxBytes} bytes`;
+  const versions =
+    maxVersions === null ? `${usage.versions} versions (no limit)` : `${usage.versions} of ${maxVersions} versions`;
+  return `${subject.padEnd(40)} ${bytes}, ${versions}`;
+}
 
 export class HubQuotaSet extends withOptions(hubQuotaSet) {
   static override paths = [["hub", "quota", "set"]];

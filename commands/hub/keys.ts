@@ -47,7 +47,7 @@ export class KeysCreate extends withOptions(keyCreation) {
     const created = `Created the key ${key.name} (${key.id}) with the scopes ${key.scopes.join(", ")}.`;
     if (file !== undefined) {
       await file.keep(lines);
-      this.note(`${created} Next: sealift watch init ${watchedBy(key.project_id)} --out ${out}`);
+      this.note(`${created}\nNext: sealift watch init ${watchedBy(key.project_id)} --out ${out}`);
       if (this.json)
         return this.done({ key: { ...key, key: undefined, deployment_credential: undefined }, file: file.path });
       this.print.line(file.path);

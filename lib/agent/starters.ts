@@ -100,14 +100,20 @@ export function scopeOf(plan: InstallPlan, slug: string | undefined, kind: Marke
 export const HOST_KEYS = "host.env";
 
 /** The text of a watch.yaml to start from, beside {@link HOST_KEYS}, `signer.pub`, `signing.secret` and plans. */
-export function starterWatch(options: { hubUrl: string; projectRoot: string; targets: readonly Target[] }): string {
-  const { hubUrl, projectRoot, targets } = options;
+export function starterWatch(options: {
+  hubUrl: string;
+  projectRoot: string;
+  targets: readonly Target[];
+  /** Further options for all targets. */
+  more: Readonly<Record<string, string>>;
+}): string {
+  const { hubUrl, projectRoot, targets, more } = options;
   const own = ({ kind, slug }: Target) =>
     kind === "project"
       ? { deployment_credential_file: HOST_KEYS, signer_public_key: "signer.pub" }
       : { signing_secret_file: "signing.secret", install_plan: `${slug}.yaml` };
   const content = {
-    ...{ hub_url: hubUrl, api_key_file: HOST_KEYS, project_root: projectRoot, interval: "60s" },
+    ...{ hub_url: hubUrl, api_key_file: HOST_KEYS, project_root: projectRoot, interval: "60s", ...more },
     targets: targets.map((target) => ({ target: targetText(target), ...own(target) })),
   };
   return `${SCHEMA_COMMENT("watch")}\n${stringify(content)}`;

@@ -1,13 +1,19 @@
+import { connection } from "./connection.ts";
 import { choice, flag, path, text } from "./kinds.ts";
-import { group } from "./option.ts";
+import { group, optional } from "./option.ts";
 import { deployed } from "./sources.ts";
 
 /** Options of `plan init`. */
-export const plan = group("Plan", {
-  kind: choice(["plugin", "service", "project"], { help: "What NAME is", default: "plugin" }),
-  supervised: flag({ help: "Restart and check it after the switch" }),
-  out: path({ alias: "--output", help: "File to write", default: "install.yaml" }),
-});
+export const plan = {
+  ...group("Plan", {
+    kind: choice(["plugin", "service", "project"], { help: "What NAME is", default: "plugin" }),
+    supervised: flag({ help: "Restart and check it after the switch" }),
+    out: path({ alias: "--output", help: "File to write", default: "install.yaml" }),
+  }),
+  hubUrl: optional(connection.hubUrl),
+  apiKey: optional(connection.apiKey),
+  timeoutMs: connection.timeoutMs,
+};
 
 /** Options of `plan validate`. */
 export const planCheck = group("Plan", {

@@ -49,6 +49,10 @@ export const watchStart = {
     out: path({ metavar: "FOLDER", help: "Folder for watch.yaml and what belongs to it", default: "." }),
     projectRoot: path({ help: "Folder that the watch deploys into", default: "/srv/sealift" }),
   }),
+  hostId: agent.hostId,
+  supervisor: agent.supervisor,
+  supervisorName: agent.supervisorName,
+  runtimeUrl: agent.runtimeUrl,
   ...connection,
 };
 

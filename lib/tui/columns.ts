@@ -47,9 +47,23 @@ export interface Placed<Id extends string = string> {
 
 const WIDE = 120;
 
-/** Returns the columns of a list with their widths on a line of `width` columns. */
-export function placed<L extends List>(list: L, width: number): Placed<ColumnOf<L>>[] {
-  const shown = Object.entries<Column>(LISTS[list]);
+/**
+ * Returns the columns of a list with their widths on a line of `width` columns.
+ *
+ * @param longest columns of the screen that the texts of a column take; what it does not need goes to the shares
+ */
+export function placed<L extends List>(
+  list: L,
+  width: number,
+  longest: Partial<Record<ColumnOf<L>, number>> = {},
+): Placed<ColumnOf<L>>[] {
+  const shown = Object.entries<Column>(LISTS[list]).map(([id, column]): [string, Column] => {
+    const need = longest[id as ColumnOf<L>];
+    const { size, title } = column;
+    if (need === undefined || size === undefined) return [id, column];
+    const enough = (own: number): number => Math.min(own, Math.max(title.length, need));
+    return [id, { ...column, size: [enough(size[0]), enough(size[1])] }];
+  });
   const fixed = ({ size }: Column): number | undefined => size?.[width >= WIDE ? 1 : 0];
   // Two columns for the marker, and a space between cells.
   let left = width - 2 - (shown.length - 1);

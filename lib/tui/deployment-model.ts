@@ -24,6 +24,7 @@ export interface StepView {
 
 /** Checks that both sources carry out: three each. */
 const CHECKS = 3;
+const MAX_WARNINGS = 5;
 /** Lines of a plugin's or program's output that are kept. */
 const OUTPUT_LINES = 50;
 
@@ -33,6 +34,7 @@ export class DeploymentModel {
   readonly checks: string[] = [];
   readonly steps: StepView[] = [];
   readonly output: string[] = [];
+  readonly warnings: string[] = [];
   readonly transfer = new Transfer();
   readonly unpacking = new Transfer();
   version: string;
@@ -132,6 +134,9 @@ export class DeploymentModel {
       case "output":
         this.output.push(`${event.source} | ${event.line}`);
         if (this.output.length > OUTPUT_LINES) this.output.shift();
+        break;
+      case "warning":
+        if (this.warnings.length < MAX_WARNINGS) this.warnings.push(event.message);
         break;
       case "switch.started":
         this.#reached = "switch";

@@ -51,6 +51,7 @@ export function deploymentRows(target: TargetView | undefined, width: number, no
   }
   rows.push(headline(deployment, now));
   for (const stage of deployment.stages) rows.push(stageRow(stage, deployment, width));
+  for (const warning of deployment.warnings) rows.push(...told(warning, "attention", width));
   if (deployment.note !== undefined) rows.push(...told(deployment.note, "attention", width));
   if (deployment.message !== undefined) rows.push(...told(deployment.message, "bad", width));
   else if (target.error !== undefined)

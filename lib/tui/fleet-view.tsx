@@ -3,7 +3,7 @@ import { troubleOf } from "../contract/surfaces/host-record.ts";
 import { placed, rowOf, titlesOf } from "./columns.ts";
 import { type FleetModel, type FleetQuery, type HostOrder, type HostRow, statusText } from "./fleet-model.ts";
 import { Line, type Part } from "./line.tsx";
-import { bar, count, fit, moment, percent } from "./text.ts";
+import { bar, count, fit, moment, percent, widthOf } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
 interface Props {
@@ -18,6 +18,9 @@ interface Props {
 
 /** Versions that get a bar of their own, by the height of the view. */
 const barsFor = (height: number): number => (height >= 24 ? 6 : height >= 14 ? 4 : 2);
+
+/** Columns of the screen: thousands of names are measured, and nearly all are of plain letters. */
+const columnsOf = (text: string): number => (/^[\x20-\x7e]*$/.test(text) ? text.length : widthOf(text));
 
 /** Lines of a fleet view that are not hosts: the sum, the bars, the search and the column names. */
 export function hostRowsOf(fleet: FleetModel | undefined, height: number): number {
@@ -35,7 +38,17 @@ export function FleetView(props: Props): ReactNode {
     return <Line width={width} parts={[waiting]} />;
   }
   const rows = fleet.rows(query);
-  const columns = placed("hosts", width);
+  const longest = (text: (row: HostRow) => string): number =>
+    rows.reduce((most, row) => Math.max(most, columnsOf(text(row))), 0);
+  const columns = placed("hosts", width, {
+    host: longest(({ id }) => id),
+    version: longest(({ version }) => version),
+    // The oldest one may need its day.
+    reported: moment(
+      rows.reduce((oldest, { at }) => (at === 0 ? oldest : Math.min(oldest, at)), now),
+      now,
+    ).length,
+  });
   const page = hostRowsOf(fleet, height);
   const start = Math.min(scroll, Math.max(0, rows.length - page));
   return (

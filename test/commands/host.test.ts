@@ -1,12 +1,15 @@
 import { chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import { targetsAt } from "../../commands/host/targets.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { markUnsent, reportNames } from "../../lib/agent/reports/report.ts";
 import { writePin } from "../../lib/agent/watch/state.ts";
+import { MANIFEST_FILE } from "../../lib/contract/files/manifest.ts";
 import { deployedFile } from "../../lib/releases/deployed.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { quarantine } from "../../lib/releases/quarantine.ts";
+import { listReleases } from "../../lib/releases/release.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
 import { commandLine } from "../support/programs/command-line.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -154,6 +157,21 @@ t.test("pin keeps what runs, or a version, until unpin", async (t) => {
   });
   t.match(await run("unpin", TARGET), { code: 0, stderr: /no longer pinned/ });
   t.match((await events("status"))[0], { pin: null });
+});
+
+t.test("a target is known by its id or its project's name alone, with what its last deployment kept", async (t) => {
+  const { root, layout, run } = await host(t);
+  const settings = { supervisor: "docker", host_id: "harbour-1" };
+  const options = { projectRoot: root, hostId: "harbour-1", supervisor: { name: "none" as const }, settings };
+  await deploy(sourceOf("3.0.0", INSTALL), options, () => undefined);
+  for (const { name } of await listReleases(layout, GIVEN_TARGET))
+    await writeFile(join(layout.release(GIVEN_TARGET, name), MANIFEST_FILE), '{"project_name":"Harbour"}');
+  const { length } = "project-";
+  for (const name of ["Harbour", "project:Harbour", GIVEN_TARGET.slice(length)])
+    t.match(await targetsAt(layout, [name]), [GIVEN_TARGET], name);
+  await t.rejects(targetsAt(layout, ["Harbuor"]), { code: "usage" });
+  const away = await run({ PATH: "/nowhere" }, "rollback", "Harbour");
+  t.match(away, { code: 75, stderr: /supervisor_unavailable.*docker/ }, "the supervisor is the kept one");
 });
 
 t.test("a folder that is no project root is refused", async (t) => {

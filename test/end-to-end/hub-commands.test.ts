@@ -1,7 +1,7 @@
 import { execFile, spawnSync } from "node:child_process";
 import { createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { appendFile, stat, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
@@ -72,6 +72,20 @@ t.test("versions, names, owners and keys of a project by its name", async (t) =>
 
   t.match(await sealift(hub, "fleet", "Harbour", "--json"), { code: 0, stdout: `project:${project.id}` });
   t.match(await sealift(hub, "fleet", "project:Harbour"), { code: 0 });
+  const source = temporaryFolder(t);
+  await mkdir(join(source, "plugins/tides"), { recursive: true });
+  await writeFile(join(source, "plugins/tides/plugin.yaml"), "name: tides\nversion: 1.0.0\n");
+  const plan = join(source, "deployment/install.yaml");
+  t.match(await sealift(hub, "plan", "init", "harbour", "--kind", "project", "--out", plan), { code: 0 });
+  t.match(readFileSync(plan, "utf8"), `project_id: ${project.id}`);
+  const alone = { ...hub, url: "" };
+  const asked = await sealift(alone, "plan", "init", "Harbour", "--kind", "project", "--out", plan);
+  t.match(asked, { code: 2, stderr: /--hub-url/ });
+  const quota = ["--data-dir", hub.dataDir, "--project", "harbour"];
+  const limited = await sealift(hub, "hub", "quota", "set", ...quota, "--max-versions", "9");
+  t.match(limited.stdout, new RegExp(`^project/${project.id} +\\d+ bytes \\(no limit\\), 1 of 9 versions`));
+  t.match(await sealift(hub, "hub", "quota", "remove", ...quota), { code: 0 });
+  t.match(await sealift(hub, "hub", "quota", "set", "--data-dir", hub.dataDir, "--project", "Depot"), { code: 2 });
   t.match(await sealift(hub, "fleet", "project:Depot"), { code: 1, stderr: /\(not_found\)/ });
   const built = [
     "deploy-publish",
@@ -151,11 +165,15 @@ t.test("a host's files are written ready to run: its key, its watch and its plan
   t.match(await sealift(hub, ...create), { code: 2, stderr: /\(usage\)/ });
   t.equal(await keys(), before, "no key is made that would be lost");
 
-  const init = ["watch", "init", project.id, "plugin:tide-table", "--out", out, "--project-root", join(out, "root")];
+  const here = ["--project-root", join(out, "root"), "--host-id", "pier-7"];
+  const init = ["watch", "init", project.id, "plugin:tide-table", "--out", out, ...here];
   const made = await sealift(hub, ...init, "--json");
   t.equal(made.code, 0, made.stdout);
   t.match(JSON.parse(made.stdout || "{}"), { missing: ["signer.pub", "signing.secret"] });
   t.equal((await sealift(hub, ...init)).code, 2, "files are never replaced");
+  const text = readFileSync(join(out, "watch.yaml"), "utf8");
+  t.match(text, "host_id: pier-7");
+  t.notMatch(text, "supervisor", "what nobody has given stays at its default");
   await writeFile(join(out, "signing.secret"), "0123456789abcdef");
   await writeFile(join(out, "signer.pub"), "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
   const watched = await sealift(hub, "watch", "--config", join(out, "watch.yaml"), "--once", "--json");

@@ -1,4 +1,5 @@
 import type { Selectable } from "kysely";
+import { usageError } from "../../contract/errors.ts";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
 import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
 import type { ProjectsTable } from "./schema.ts";
@@ -22,6 +23,27 @@ export async function insertProject(db: Queries, project: Project): Promise<bool
 
 export function findProject(db: Queries, id: string): Promise<Project | undefined> {
   return db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst();
+}
+
+/**
+ * The id of the project, plugin or service that has this id, or else this slug or name.
+ *
+ * @throws UsageError `usage` for none, or for several
+ */
+export async function projectIdCalled(db: Queries, text: string): Promise<string> {
+  const found = await db
+    .selectFrom("projects")
+    .select("id")
+    .where((eb) =>
+      eb.or([eb("id", "=", text), eb("slug", "=", text), eb(eb.fn("lower", ["name"]), "=", text.toLowerCase())]),
+    )
+    .execute();
+  const [only, ...others] = found.some(({ id }) => id === text) ? [{ id: text }] : found;
+  const hint = "`sealift project list` shows names and ids.";
+  if (only === undefined) throw usageError("usage", `There is no project ${text}.`, { hint });
+  if (others.length === 0) return only.id;
+  const ids = found.map(({ id }) => id).join(", ");
+  throw usageError("usage", `Several are named ${JSON.stringify(text)}: ${ids}.`, { hint: "Give the id." });
 }
 
 const OWNERSHIP = "SELECT id, kind, owner, name FROM projects WHERE id = ?";

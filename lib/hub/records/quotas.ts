@@ -26,7 +26,7 @@ export class QuotaExceeded extends Error {
     const what = bytes
       ? `${usage.bytes} of ${max_bytes} bytes, and this needs ${added.bytes}`
       : `${usage.versions} of ${max_versions} versions`;
-    super(`The quota of the ${kind} ${name} is used: ${what}. Delete versions, or ask the hub's operator for more.`);
+    super(`The quota of the ${kind} ${name} is used up: ${what}.`);
   }
 }
 

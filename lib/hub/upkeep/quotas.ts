@@ -1,7 +1,7 @@
 import { usageError } from "../../contract/errors.ts";
 import { BY_HAND, insertAudit } from "../records/audit.ts";
 import { type Database, inTransaction } from "../records/port.ts";
-import { findProject } from "../records/projects.ts";
+import { projectIdCalled } from "../records/projects.ts";
 import {
   listQuotas,
   type Quota,
@@ -18,6 +18,12 @@ async function onDatabase<T>(place: DatabasePlace, work: (database: Database) =>
   return await work(opened.database);
 }
 
+/** The subject with the project's id in the place of its name. @throws UsageError `usage` as {@link projectIdCalled} */
+async function meant(db: Database["kysely"], subject: QuotaSubject): Promise<QuotaSubject> {
+  const [kind, name = ""] = subject.split("/");
+  return kind === "project" ? `project/${await projectIdCalled(db, name)}` : subject;
+}
+
 /** A quota with what is used of it. */
 export interface UsedQuota extends Quota {
   usage: Usage;
@@ -28,13 +34,10 @@ export interface UsedQuota extends Quota {
  *
  * @throws UsageError `usage` for a project that there is not
  */
-export function setQuota(place: DatabasePlace, quota: Quota): Promise<UsedQuota> {
+export function setQuota(place: DatabasePlace, given: Quota): Promise<UsedQuota> {
   return onDatabase(place, async (database) => {
     const { kysely } = database;
-    const [kind, id = ""] = quota.subject.split("/");
-    if (kind === "project" && (await findProject(kysely, id)) === undefined) {
-      throw usageError("usage", `There is no project ${id}.`, { hint: "sealift project list --json shows the ids." });
-    }
+    const quota = { ...given, subject: await meant(kysely, given.subject) };
     const at = (await database.now?.()) ?? Date.now();
     const { subject, ...facts } = quota;
     await inTransaction(kysely, async (transaction) => {
@@ -52,11 +55,15 @@ export function setQuota(place: DatabasePlace, quota: Quota): Promise<UsedQuota>
  * @returns the quota
  * @throws UsageError `usage` when there is no such quota
  */
-export function dropQuota(place: DatabasePlace, subject: QuotaSubject, { dryRun = false } = {}): Promise<UsedQuota> {
+export function dropQuota(place: DatabasePlace, given: QuotaSubject, { dryRun = false } = {}): Promise<UsedQuota> {
   return onDatabase(place, async (database) => {
     const { kysely } = database;
+    const quotas = await listQuotas(kysely);
+    // The project of a quota may be gone.
+    const isKept = quotas.some((each) => each.subject === given);
+    const subject = isKept ? given : await meant(kysely, given);
     const missing = () => usageError("usage", `There is no quota of ${subject}.`);
-    const quota = (await listQuotas(kysely)).find((each) => each.subject === subject);
+    const quota = quotas.find((each) => each.subject === subject);
     if (quota === undefined) throw missing();
     const dropped = { ...quota, usage: await usageOf(kysely, subject) };
     if (dryRun) return dropped;

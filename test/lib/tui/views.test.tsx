@@ -87,6 +87,35 @@ const deploying: WatchEvent[] = [
   })),
 ];
 
+t.test("a warning is read in full beside the deployment, and the cause of a failure on a narrow screen", (t) => {
+  const size = SIZES[0]!;
+  const message = `The plan has no start or restart step, so its supervisor goes on with what it runs ${"now ".repeat(9)}.`;
+  const model = modelOf([...deploying, { event: "warning", target: "plugin:tide-table", message }]);
+  const shown = linesOf(
+    <DeploymentView target={model.targets.get("plugin:tide-table")} {...size} scroll={0} now={NOW} />,
+    size,
+  );
+  t.match(shown.map((line) => line.trim()).join(" "), message.trim());
+  const fleet = new FleetModel();
+  fleet.apply(
+    ["pier-1", "pier-2"].map((host_id) => ({
+      ...{ host_id, version: "1.1.0", status: "rolled_back" as const, completed_at: null },
+      error_message: "no tides today (the runtime could not reload)",
+    })),
+  );
+  fleet.complete = true;
+  const query = { search: "", filter: "all" as const, latest: "1.1.0" };
+  const rows = linesOf(
+    <FleetView fleet={fleet} query={query} searching={false} {...size} scroll={0} now={NOW} />,
+    size,
+  );
+  t.match(
+    rows.filter((line) => line.includes("pier-")),
+    [/no tides today/, /no tides today/],
+  );
+  t.end();
+});
+
 t.test("every view keeps within its rectangle, on small and large screens, whatever the texts are", async (t) => {
   const model = modelOf([
     ...deploying,

@@ -102,7 +102,7 @@ async function retains(t: Test, databaseUrl?: string): Promise<void> {
   t.match(tooLarge.body.error, `${reports + 5000} of ${reports + 5500} bytes, and this needs 1000.`);
   t.match(await release("3.0.0"), {
     status: 413,
-    body: { error: /quota of the owner admin is used: 7 of 7 versions/ },
+    body: { error: /quota of the owner admin is used up: 7 of 7 versions/ },
   });
   t.equal((await project.publish(publication("1.8.1", { size: 0 }))).status, 413);
   const quotas = await usedQuotas(place);
