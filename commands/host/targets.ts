@@ -33,7 +33,7 @@ export async function openProjectRootAt(options: RootOptions & { projectRoot: st
 export async function targetsAt(layout: Layout, names: readonly string[]): Promise<TargetName[]> {
   const [{ knownTargets }, { titleOf }] = await Promise.all([
     import("../../lib/releases/targets.ts"),
-    import("../../lib/agent/watch/title.ts"),
+    import("../../lib/agent/watch/target-on-disk.ts"),
   ]);
   const known = await knownTargets(layout);
   if (names.length === 0) return known;
