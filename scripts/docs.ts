@@ -42,7 +42,7 @@ const docs = new URL("../docs/", import.meta.url);
 
 /** The page with the table of budgets that the bench judges by between its marks. */
 async function performancePage(): Promise<string> {
-  const measured = globSync("scripts/bench/*.ts").map((path) => readFileSync(path, "utf8"));
+  const measured = globSync("scripts/bench/**/*.ts").map((path) => readFileSync(path, "utf8"));
   const judges = measured.filter((text) => /\bjudged\(|\browOf\(|\brow\(/.test(text)).join("\n");
   for (const name of Object.keys(BUDGETS)) {
     const pattern = new RegExp(`["\`]${name.replace(/_(?:file|many)(?=_|$)/, "_(?:file|many|\\$\\{budgets\\})")}["\`]`);

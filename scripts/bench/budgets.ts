@@ -22,6 +22,10 @@ export const BUDGETS = {
   deploy_many_bare: { what: "`deploy-project`, 10,000 files", against: "bare", limit: 2.6, unit: "× wall" },
   publish_file: { what: "`deploy-publish`, one large file", against: "the shell", limit: 1.15, unit: "× wall" },
   publish_many: { what: "`deploy-publish`, 10,000 files", against: "the shell", limit: 1.6, unit: "× wall" },
+  deploy_file_peer: { what: "`deploy-project`, one large file", against: "casync", limit: 0.45, unit: "× wall" },
+  deploy_many_peer: { what: "`deploy-project`, 10,000 files", against: "casync", limit: 0.6, unit: "× wall" },
+  publish_file_peer: { what: "`deploy-publish`, one large file", against: "OCI", limit: 0.9, unit: "× wall" },
+  publish_many_peer: { what: "`deploy-publish`, 10,000 files", against: "OCI", limit: 1, unit: "× wall" },
   marketplace: {
     what: "`deploy-marketplace`, a ZIP of 10,000 files",
     against: "the shell",

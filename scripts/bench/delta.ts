@@ -131,7 +131,8 @@ export async function upgrade(stage: Stage, many: boolean, more: readonly string
   return deploy("1.1.0", ...more);
 }
 
-function deltaOf({ stdout }: Measured): { size_bytes: number; full_size_bytes: number } {
+/** The delta that an upgrade with `--json` took. @throws Error when it took none */
+export function deltaOf({ stdout }: Measured): { size_bytes: number; full_size_bytes: number } {
   for (const line of stdout.split("\n")) {
     if (!line.includes('"delta.chosen"')) continue;
     return JSON.parse(line) as { size_bytes: number; full_size_bytes: number };

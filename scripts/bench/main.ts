@@ -12,6 +12,7 @@ import { deltaMemoryRows } from "./delta-memory.ts";
 import { hubRows } from "./hub.ts";
 import { describeMachine, machineLine } from "./machine.ts";
 import { manyFilesRow, marketplaceRows } from "./marketplace.ts";
+import { peerRows } from "./peers/rows.ts";
 import { memoryRows, projectRows } from "./project.ts";
 import { inColumns, type Row } from "./row.ts";
 import { benchSandboxedRoutes, benchTrustedCalls } from "./runtime-calls.ts";
@@ -28,6 +29,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   startup: () => startupRows(tmpfs, runs),
   "project-tmpfs": () => projectRows(tmpfs, "tmpfs", runs),
   "project-disk": () => projectRows(disk, "disk", runs),
+  peers: () => peerRows(tmpfs, runs),
   marketplace: async () => [
     ...(await marketplaceRows(tmpfs, "tmpfs", runs)),
     ...(await marketplaceRows(disk, "disk", runs)),

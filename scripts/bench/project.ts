@@ -74,8 +74,12 @@ export function publish(
   );
 }
 
-function deploy({ folder, projectId, host }: Stage, version: string, many: boolean): Promise<Measured> {
-  const root = freshFolder(folder, "host", many);
+function deploy(stage: Stage, version: string, many: boolean): Promise<Measured> {
+  return deployTo(stage, version, freshFolder(stage.folder, "host", many));
+}
+
+/** Deploys into a project root, which may have a version already. */
+export function deployTo({ folder, projectId, host }: Stage, version: string, root: string): Promise<Measured> {
   return program(
     "deploy-project",
     [
@@ -87,6 +91,7 @@ function deploy({ folder, projectId, host }: Stage, version: string, many: boole
       join(folder, "keys", "signer.pub"),
       "--project-root",
       root,
+      "--json",
     ],
     host,
   );
