@@ -2,7 +2,7 @@
  * Writes the manual pages of all programs to `dist/man/`, from what the commands say of themselves. Part of the build.
  */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -89,9 +89,10 @@ function sealiftPage(all: readonly CommandFacts[]): string {
 
 const converter = join(createRequire(import.meta.url).resolve("marked-man/package.json"), "..", "bin", "marked-man.js");
 
-function roff(markdown: string): string {
-  const args = [converter, "--version", packageJson.version, "--manual", "Sealift"];
-  return execFileSync(process.execPath, args, { input: markdown, encoding: "utf8", cwd: folder });
+/** The converter itself writes the page: of what it prints, more than a socket's buffer would be cut off. */
+function writePage(path: string, markdown: string): void {
+  const args = [converter, "--output", path, "--version", packageJson.version, "--manual", "Sealift"];
+  execFileSync(process.execPath, args, { input: markdown, cwd: folder });
 }
 
 const folder = fileURLToPath(new URL("../dist/man/", import.meta.url));
@@ -106,4 +107,4 @@ for (const [program, words] of Object.entries(ROLES))
       facts.find(({ paths }) => paths.some((path) => path.join(" ") === words))!,
     ),
   );
-for (const [program, markdown] of pages) writeFileSync(join(folder, `${program}.1`), roff(markdown));
+for (const [program, markdown] of pages) writePage(join(folder, `${program}.1`), markdown);

@@ -6,6 +6,7 @@ import { DeployMarketplace } from "../deploying/deploy-marketplace.ts";
 import { DeployProject } from "../deploying/deploy-project.ts";
 import { Fleet } from "../deploying/fleet.ts";
 import { FleetForget } from "../deploying/fleet-forget.ts";
+import { FleetLabel } from "../deploying/fleet-label.ts";
 import { FleetWait } from "../deploying/fleet-wait.ts";
 import { PlanInit, PlanValidate } from "../deploying/plan.ts";
 import { WatchCommand } from "../deploying/watch.ts";
@@ -32,6 +33,8 @@ import { HubServe } from "../hub/hub-serve.ts";
 import { HubVerify } from "../hub/hub-verify.ts";
 import { KeyRotate, KeysCreate, KeysList, KeysRevoke } from "../hub/keys.ts";
 import { ProjectsCreate, ProjectsList, ProjectsRename, ProjectsTransfer } from "../hub/projects.ts";
+import { RolloutWait } from "../hub/rollout-wait.ts";
+import { RolloutAbort, RolloutChange, RolloutList, RolloutShow, RolloutStart } from "../hub/rollouts.ts";
 import { SignerAdd, SignerList, SignerRetire, SignerRevoke, SignerRotate } from "../hub/signers.ts";
 import { VersionDiff } from "../hub/version-diff.ts";
 import { VersionDelete, VersionList, VersionUnyank, VersionYank } from "../hub/versions.ts";
@@ -65,6 +68,7 @@ export const COMMANDS: readonly CommandClass[] = [
   Doctor,
   Fleet,
   FleetForget,
+  FleetLabel,
   FleetWait,
   History,
   AuditList,
@@ -119,6 +123,12 @@ export const COMMANDS: readonly CommandClass[] = [
   Remove,
   ReportShow,
   Rollback,
+  RolloutAbort,
+  RolloutChange,
+  RolloutList,
+  RolloutShow,
+  RolloutStart,
+  RolloutWait,
   RuntimeServe,
   Status,
   SystemdInstall,

@@ -5,6 +5,7 @@ import {
   authorizeAnswer,
   type HubLocation,
   hubLocation,
+  type LatestAnswer,
   latestAnswer,
   type ProjectReport,
   projectReportAnswer,
@@ -131,11 +132,8 @@ export class DeployClient {
    *
    * @throws ArtifactError
    */
-  latestIfChanged(etag: string | undefined): Promise<Conditional<string>> {
-    return this.#inSession(this.#latestRequest, async (request) => {
-      const answer = await callIfChanged(request, etag, latestAnswer, this.#options);
-      return answer.changed ? { ...answer, value: answer.value.version } : answer;
-    });
+  latestIfChanged(etag: string | undefined): Promise<Conditional<LatestAnswer>> {
+    return this.#inSession(this.#latestRequest, (request) => callIfChanged(request, etag, latestAnswer, this.#options));
   }
 
   get #latestRequest(): HttpRequest {

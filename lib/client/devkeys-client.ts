@@ -18,6 +18,7 @@ import {
   transferAnswer,
   type TransferRequest,
 } from "../contract/surfaces/keys.ts";
+import type { Labels } from "../contract/surfaces/labels.ts";
 import {
   type GrantRecord,
   grantRecord,
@@ -25,6 +26,13 @@ import {
   signingKeyRecord,
 } from "../contract/surfaces/marketplace.ts";
 import { baseUrl, type MarketplaceKind, paths } from "../contract/surfaces/paths.ts";
+import {
+  type RolloutAction,
+  type RolloutChange,
+  type RolloutRecord,
+  rolloutRecord,
+  type RolloutRequest,
+} from "../contract/surfaces/rollouts.ts";
 import { type SignerRecord, signerRecord } from "../contract/surfaces/signers.ts";
 import { statusError } from "./answers.ts";
 import { type HttpRequest, send } from "./http.ts";
@@ -102,6 +110,31 @@ export class DevkeysClient {
   endSigner(id: string, key: string, how: "retire" | "revoke", reason?: string): Promise<SignerRecord> {
     const body = reason === undefined ? {} : { reason };
     return call(this.#request("POST", `${paths.signers(id)}/${key}/${how}`, body), signerRecord, this.#options);
+  }
+
+  /** Starts a rollout of a version of a project, plugin or service. */
+  startRollout(id: string, request: RolloutRequest): Promise<RolloutRecord> {
+    return call(this.#request("POST", paths.rollouts(id), request), rolloutRecord, this.#options);
+  }
+
+  /** Rollouts of a project, plugin or service, newest first, page by page. */
+  listRollouts(id: string): AsyncGenerator<RolloutRecord> {
+    return this.#pages(paths.rollouts(id), rolloutRecord);
+  }
+
+  rollout(id: string, rollout: string): Promise<RolloutRecord> {
+    return call(this.#request("GET", paths.rollout(id, rollout)), rolloutRecord, this.#options);
+  }
+
+  /** Pauses, resumes, approves or aborts a rollout. */
+  actOnRollout(id: string, rollout: string, action: RolloutAction, change: RolloutChange): Promise<RolloutRecord> {
+    const request = this.#request("POST", `${paths.rollout(id, rollout)}/${action}`, change);
+    return call(request, rolloutRecord, this.#options);
+  }
+
+  /** Gives a host of the fleet labels in place of its own; null takes that back. */
+  labelHost(id: string, host: string, labels: Labels | null): Promise<void> {
+    return this.#ended("PUT", paths.hostLabels(id, host), { labels });
   }
 
   /** Owners who may see a private plugin or service, page by page. */

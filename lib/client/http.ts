@@ -25,7 +25,7 @@ export interface Transport {
 
 export interface HttpRequest {
   operation: Operation;
-  method: "GET" | "POST" | "PATCH" | "DELETE";
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   url: string;
   headers?: Record<string, string>;
   /** Sent to the first origin only, never across a redirect to another one. */

@@ -12,6 +12,7 @@ import {
 } from "../contract/surfaces/marketplace.ts";
 import { baseUrl, type MarketplaceKind, paths } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
+import { rolloutAnswer } from "../contract/surfaces/rollouts.ts";
 import { readJson, statusError } from "./answers.ts";
 import { formBody, wholeFile } from "./file-form.ts";
 import { bodyOf, header, type HttpRequest, operationError, send, transportError } from "./http.ts";
@@ -27,6 +28,8 @@ import { withRetries } from "./retry.ts";
 const detailAnswer = z.looseObject({
   latest_version: z.string().nullish(),
   name: z.string().optional().catch(undefined),
+  next: rolloutAnswer.next.catch(undefined),
+  withdrawn: rolloutAnswer.withdrawn.catch(undefined),
   versions: z
     .array(z.looseObject({ version: z.string(), sha256: z.string().optional(), is_yanked: z.boolean().optional() }))
     .optional()

@@ -143,6 +143,9 @@ export const CODES = {
   // Deploying
   no_version: failed("No version has been published yet."),
   fleet_behind: tryAgain("Too few hosts run the version within the time that was given."),
+  rollout_halted: failed("The rollout was halted: too many hosts failed, or its version was taken back."),
+  rollout_ended: failed("The rollout ended before every wave was done: it was aborted or replaced."),
+  rollout_unfinished: tryAgain("The rollout goes on, and the time to wait for it is over."),
   no_release: failed("The release to go back to is not kept on this host."),
   release_damaged: failed("Files of the release to go back to are missing or were changed; nothing was switched."),
   plan_missing: verification("The artifact has no deployment/install.yaml."),

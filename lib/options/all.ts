@@ -9,6 +9,7 @@ import * as marketplace from "./marketplace.ts";
 import type { Option, Table } from "./option.ts";
 import * as plan from "./plan.ts";
 import * as publish from "./publish.ts";
+import * as rollouts from "./rollouts.ts";
 import * as runtime from "./runtime.ts";
 import * as signers from "./signers.ts";
 import * as sources from "./sources.ts";
@@ -18,7 +19,7 @@ import * as watch from "./watch.ts";
 /** The files that describe options; every table that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, hub, runtime],
-  ...[signers, systemd],
+  ...[rollouts, signers, systemd],
 ];
 
 const isTable = (value: unknown): value is Table =>

@@ -40,7 +40,7 @@ export async function runAgent(options: AgentOptions, index: number, signal: Abo
           // As hosts that an operator updates in stages.
           const stagesMs = etag === undefined ? 0 : Math.max(rampMs - intervalMs, 0);
           if (stagesMs > 0) await sleep(stagesMs * Math.random(), undefined, { signal });
-          await deploy(options, client, { version: latest.value, hostId: `load-${index}` });
+          await deploy(options, client, { version: latest.value.version, hostId: `load-${index}` });
           etag = latest.etag;
         }
         onPolled(index);

@@ -48,6 +48,8 @@ t.test("every list knows its fields without a record, and refuses others before 
     json: { name: "Tides", kind: "plugin", slug: "tides" },
   });
 
+  await hub.call("POST", `/devkeys/projects/${project.id}/rollouts`, { json: { version: "1.0.0" } });
+
   /** A line of each list, and what it has to list: nothing, or something. */
   const lists: Record<string, [line: string, records: boolean]> = {
     "audit list": ["audit list", true],
@@ -64,6 +66,7 @@ t.test("every list knows its fields without a record, and refuses others before 
     "marketplace search": ["marketplace search nothing", false],
     "project list": ["project list", true],
     releases: [`releases ${target}`, true],
+    "rollout list": [`rollout list ${project.id}`, true],
     "signer list": [`signer list ${project.id}`, false],
     status: ["status", true],
     "trust-folder": ["trust-folder --list", false],

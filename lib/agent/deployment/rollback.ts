@@ -19,13 +19,23 @@ export interface KeptTarget {
   slug: string;
   /** A kept release or its version; without one, the newest kept release of an earlier version. */
   to?: string | undefined;
+  /** Whether the hub took the running version back. Then it is not held back: the hub may offer it again. */
+  isWithdrawn?: boolean;
 }
 
-type KeptRun = Run<Deployed & { to: string | undefined }>;
+type KeptRun = Run<Deployed & { to: string | undefined; isWithdrawn: boolean }>;
 
 /** The subject of a rollback as a run takes it. */
-export const keptSource = ({ kind, slug, to }: KeptTarget): KeptRun["source"] => ({
-  ...{ kind, slug, target: targetName({ kind, slug }), requestedVersion: to ?? "previous", isRollback: true, to },
+export const keptSource = ({ kind, slug, to, isWithdrawn = false }: KeptTarget): KeptRun["source"] => ({
+  ...{
+    kind,
+    slug,
+    target: targetName({ kind, slug }),
+    requestedVersion: to ?? "previous",
+    isRollback: true,
+    isWithdrawn,
+    to,
+  },
 });
 
 /**
@@ -60,7 +70,7 @@ async function follow(run: KeptRun, previous: Release | undefined): Promise<Endi
   };
   const journal = await Journal.begin(layout, attempt, previous?.name ?? null, { keepsRelease: true });
   const ending = await switchOver(run, journal, previous, { prepare: async () => ready });
-  await holdBack(run, release, previous);
+  if (!source.isWithdrawn) await holdBack(run, release, previous);
   return ending;
 }
 

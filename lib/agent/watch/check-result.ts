@@ -44,22 +44,32 @@ export const doneEvent = (target: string, result: DeployResult, startedAt: numbe
   report: result.report,
 });
 
+/** The end of a turn that has deployed, or gone back. */
+export const endedTurn = (target: string, { outcome, version, error }: DeployResult): TurnResult => ({
+  ...{ target, outcome, version, exitCode: error?.exitCode ?? EXIT.done },
+  ...(error !== undefined && { error }),
+});
+
 /**
  * Takes a target back to the release that ran before, in turn with the deployments of its project root. However it
  * ends, the events say so.
  *
+ * @param isWithdrawn whether the hub took the running version back: then it may come again by itself
  * @throws the reason of `signal` when the watch ends first
  */
 export async function goBack(
   { name, source, options }: WatchTarget,
   { deployments, emit }: { deployments: DeploymentQueue; emit: EmitWatch },
   signal: AbortSignal,
-): Promise<void> {
+  isWithdrawn = false,
+): Promise<DeployResult> {
   const { kind, slug } = source("latest");
-  await deployments.alone(resolve(options.projectRoot), async () => {
+  return deployments.alone(resolve(options.projectRoot), async () => {
     signal.throwIfAborted();
     const started = performance.now();
-    const result = await rollback({ kind, slug }, { ...options, signal }, (event) => emit({ ...event, target: name }));
+    const kept = { kind, slug, isWithdrawn };
+    const result = await rollback(kept, { ...options, signal }, (event) => emit({ ...event, target: name }));
     emit(doneEvent(name, result, started));
+    return result;
   });
 }

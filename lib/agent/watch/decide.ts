@@ -13,6 +13,10 @@ export interface Latest {
   identity: string | null;
   /** Versions that the detail record calls yanked. */
   yanked: readonly string[];
+  /** A version that a rollout took back from this host. */
+  withdrawn?: string | null | undefined;
+  /** When a rollout's window opens, ISO 8601: then there is something to ask for. */
+  nextAt?: string | null | undefined;
 }
 
 export interface Facts {
@@ -35,6 +39,8 @@ export interface Facts {
 
 export type Decision =
   | { do: "nothing" }
+  /** Go back to the release that this host keeps. */
+  | { do: "go-back" }
   /** `rights`: what is asked for beyond the running release. */
   | { do: "hold"; version: string; reason: HoldReason; message: string; rights?: readonly string[] }
   /** `reinstall`: even if this very version runs. */
@@ -61,7 +67,8 @@ const sameBytes = (a: string | null, b: string | null): boolean => a === null ||
 /**
  * Decides about the latest version (docs/contract/host.md), or the pinned one, which a person has chosen: follow every
  * change, but a lower one only when the running one is yanked and this host has run the lower one before, or when
- * `allowDowngrade` says so, and none that is in quarantine unless a person asks.
+ * `allowDowngrade` says so, and none that is in quarantine unless a person asks. From a version that a rollout took
+ * back it goes back to what this host keeps.
  */
 export function decide(facts: Facts): Decision {
   const { running, latest, quarantine, paused, pin = null, damaged, rights, allowDowngrade, ran, asked } = facts;
@@ -73,6 +80,7 @@ export function decide(facts: Facts): Decision {
     const anew = asked === "redeploy" || (damaged && !paused && before === undefined);
     return anew ? { do: "deploy", version, reinstall: true } : { do: "nothing" };
   }
+  if (pin === null && running !== null && latest.withdrawn === running && !paused) return { do: "go-back" };
   if (pin === null && running !== null && isDowngrade(running, version) && !allowDowngrade) {
     const isYanked = latest.yanked.includes(running);
     const why = isYanked ? `which was yanked, and this host has never run ${version}` : "which is not yanked";

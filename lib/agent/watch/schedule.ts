@@ -35,3 +35,19 @@ function backoff({ intervalMs, failures, retryAfterMs = 0 }: Rhythm, random: num
   const least = Math.max(most / 2, intervalMs * (1 - JITTER));
   return Math.max(least + (most - least) * random, Math.min(retryAfterMs, longest));
 }
+
+/** The hosts that wait for the same moment ask within this time. */
+const SPREAD_MS = 1000;
+/** A host whose clock is ahead of the hub's by less than this does not miss the moment. */
+const AHEAD_MS = 60_000;
+
+/**
+ * Milliseconds until a rollout's window opens, as the hub said, or has opened a moment ago. Undefined when there is
+ * none to wait for.
+ *
+ * @param random from 0 to 1
+ */
+export function opensIn(at: string | null | undefined, random: number): number | undefined {
+  const left = Date.parse(at ?? "") - Date.now();
+  return left > -AHEAD_MS ? Math.max(left, 0) + SPREAD_MS * (0.1 + 0.9 * random) : undefined;
+}

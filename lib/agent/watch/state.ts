@@ -18,6 +18,8 @@ const watchState = z.object({
       version: z.string().nullable(),
       identity: z.string().nullable(),
       yanked: z.array(z.string()),
+      withdrawn: z.string().nullish(),
+      nextAt: z.string().nullish(),
     })
     .nullable(),
   /** The state that a watch told last, while one runs. */

@@ -9,12 +9,12 @@ import { deploy } from "../deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
-import { doneEvent, goBack, heldTurn, type TurnResult } from "./check-result.ts";
+import { doneEvent, endedTurn, goBack, heldTurn, type TurnResult } from "./check-result.ts";
 import { decide, type Decision } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
 import { recoverTarget } from "./recovery.ts";
-import { nextDelay } from "./schedule.ts";
+import { nextDelay, opensIn } from "./schedule.ts";
 import { readPin, WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
@@ -36,6 +36,8 @@ export class TargetLoop implements AsyncDisposable {
   /** Why the version is not followed, and where a person keeps it, by the last decision. */
   #held: HoldReason | null = null;
   #pin: string | null = null;
+  /** When the window of a rollout opens, as the hub said last. */
+  #opensAt: string | null | undefined;
   /** Whether the running release is damaged: looked at once when the loop starts, as after a power cut. */
   #damaged: boolean | undefined;
   #nudge = new AbortController();
@@ -102,10 +104,10 @@ export class TargetLoop implements AsyncDisposable {
       this.#nudge = new AbortController();
       await this.turn(signal, dropped);
       if (ending.aborted) return;
-      const delay = nextDelay(
-        { intervalMs: this.#target.intervalMs, failures: this.#failures, retryAfterMs: this.#retryAfterMs },
-        this.#context.random(),
-      );
+      const rhythm = { intervalMs: this.#target.intervalMs, failures: this.#failures };
+      const regular = nextDelay({ ...rhythm, retryAfterMs: this.#retryAfterMs }, this.#context.random());
+      const opening = opensIn(this.#opensAt, this.#context.random());
+      const delay = Math.min(regular, opening ?? regular);
       const at = new Date(Date.now() + delay).toISOString();
       const standing = { failures: this.#failures, held: this.#held, pin: this.#pin };
       this.#context.emit({ event: "check.scheduled", target: this.name, at, ...standing });
@@ -192,6 +194,8 @@ export class TargetLoop implements AsyncDisposable {
       }
       case "hold":
         return this.#hold(decision);
+      case "go-back":
+        return endedTurn(this.name, await goBack(this.#target, this.#context, signal, true));
       case "deploy":
         return this.#deploy(decision.version, signal, dropped);
     }
@@ -211,6 +215,7 @@ export class TargetLoop implements AsyncDisposable {
       });
     }
     const { latest } = await this.#memory.read();
+    this.#opensAt = latest?.nextAt;
     const { projectName } = answer;
     // A hub that does not tell the name: the running release does.
     const title =
@@ -265,7 +270,7 @@ export class TargetLoop implements AsyncDisposable {
       const decision = await this.#decide();
       this.#asked = undefined;
       if (decision.do === "hold") return this.#hold(decision);
-      if (decision.do === "nothing") return { target: this.name, outcome: "current", version, exitCode: EXIT.done };
+      if (decision.do !== "deploy") return { target: this.name, outcome: "current", version, exitCode: EXIT.done };
       this.#announced = undefined;
       return this.#deployNow(decision, signal);
     });
@@ -284,12 +289,6 @@ export class TargetLoop implements AsyncDisposable {
       const { message, faults: rights = [] } = error;
       return this.#hold({ do: "hold", version: result.version ?? decision.version, reason: "rights", message, rights });
     }
-    return {
-      target: this.name,
-      outcome: result.outcome,
-      version: result.version ?? decision.version,
-      exitCode: error?.exitCode ?? EXIT.done,
-      ...(error !== undefined && { error }),
-    };
+    return endedTurn(this.name, { ...result, version: result.version ?? decision.version });
   }
 }

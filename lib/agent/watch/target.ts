@@ -69,7 +69,7 @@ export function marketplacePoll(kind: MarketplaceKind, slug: string, connection:
     const client = new MarketplaceClient(kind, slug, { ...connection, signal });
     const answer = await client.detailIfChanged(etags.sent(etag));
     if (!answer.changed) return answer;
-    const { latest_version: latest, versions = [] } = answer.value;
+    const { latest_version: latest, versions = [], next, withdrawn = null } = answer.value;
     const version = latest || null;
     const sha256 = versions.find((candidate) => candidate.version === version)?.sha256;
     return {
@@ -79,6 +79,7 @@ export function marketplacePoll(kind: MarketplaceKind, slug: string, connection:
         version,
         identity: sha256 === undefined ? null : `sha256:${sha256}`,
         yanked: versions.filter(({ is_yanked: yanked }) => yanked === true).map((candidate) => candidate.version),
+        ...{ withdrawn, nextAt: next?.not_before ?? null },
       },
     };
   };
@@ -96,13 +97,16 @@ export function projectPoll(projectId: string, connection: HubConnection): Poll 
       const answer = await client.latestIfChanged(etags.sent(etag));
       const projectName = await client.projectName();
       if (!answer.changed) return { ...answer, projectName };
-      const { value: version } = answer;
+      const { version, next, withdrawn = null } = answer.value;
       const isTakenBack = running !== null && isDowngrade(running, version) && (await isYanked(client, running));
       return {
         changed: true,
         projectName,
         etag: etags.kept(answer.etag),
-        latest: { version, identity: null, yanked: isTakenBack ? [running] : [] },
+        latest: {
+          ...{ version, identity: null, yanked: isTakenBack ? [running] : [] },
+          ...{ withdrawn, nextAt: next?.not_before ?? null },
+        },
       };
     } catch (error) {
       if (!(error instanceof SealiftError) || error.hubCode !== "no_version") throw error;

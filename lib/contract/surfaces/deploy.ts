@@ -24,6 +24,7 @@ export const authAnswer = z.object({
 
 /** A label as hubs store it: it goes into paths, file names and messages. */
 export const latestAnswer = z.object({ version: versionLabel, ...rolloutAnswer });
+export type LatestAnswer = z.infer<typeof latestAnswer>;
 
 const signedBytes = {
   download_url: z.url({ protocol: /^https?$/ }),

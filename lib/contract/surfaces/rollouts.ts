@@ -79,8 +79,6 @@ const rolloutRules = z.object({
   /** Whether each wave after the first waits for a person. */
   approve: z.boolean(),
   on_halt: z.enum(["stop", "rollback"]),
-  /** Whether hosts of later waves fetch and verify the version before it is theirs. */
-  fetch_ahead: z.boolean(),
 });
 export type RolloutRules = z.infer<typeof rolloutRules>;
 
@@ -153,8 +151,8 @@ export type RolloutChange = z.infer<typeof rolloutChange>;
 
 /** An answer to "latest" while a rollout is under way, beside the version. */
 export const rolloutAnswer = {
-  /** The version that this host may fetch and verify already, and when it may switch; null when nobody knows. */
-  next: z.object({ version: versionLabel, not_before: timestamp.nullable() }).optional(),
+  /** The version that this host gets when the rollout's window opens, at `not_before`. */
+  next: z.object({ version: versionLabel, not_before: timestamp }).optional(),
   /** A version that was taken back from this host. */
   withdrawn: versionLabel.optional(),
 };

@@ -14,14 +14,13 @@ export interface Gate {
   window: Window | undefined;
   /** Whether the hosts that took the version go back: by the rule for halts, or by an abort. */
   isWithdrawn: boolean;
-  fetchAhead: boolean;
 }
 
 /** The answer to a host that asks for the latest version. */
 export interface HostAnswer {
   version: string | null;
-  /** The version that it may fetch now, and the time from which it may switch; null when nobody knows. */
-  next?: { version: string; notBefore: number | null };
+  /** The version that it gets when the window opens. */
+  next?: { version: string; notBefore: number };
   /** The version that was taken back from it. */
   withdrawn?: string;
 }
@@ -45,8 +44,7 @@ export function answerTo(
   if (gate.isWithdrawn) return { version: base, withdrawn: version };
   if (host.runsIt) return { version };
   if (state !== "running") return { version: base };
-  const isTheirs = waveOf(gate.id, gate.waves, host) < gate.open;
-  if (isTheirs && isOpenAt(gate.window, now)) return { version };
-  if (isTheirs) return { version: base, next: { version, notBefore: nextOpening(gate.window!, now).from } };
-  return gate.fetchAhead && gate.open > 0 ? { version: base, next: { version, notBefore: null } } : { version: base };
+  if (waveOf(gate.id, gate.waves, host) >= gate.open) return { version: base };
+  if (isOpenAt(gate.window, now)) return { version };
+  return { version: base, next: { version, notBefore: nextOpening(gate.window!, now).from } };
 }

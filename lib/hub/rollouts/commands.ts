@@ -41,7 +41,6 @@ function rulesFrom(request: RolloutRequest): RolloutRules {
     window,
     approve: request.approve ?? false,
     on_halt: request.on_halt ?? ROLLOUT_DEFAULTS.on_halt,
-    fetch_ahead: request.fetch_ahead ?? false,
   };
 }
 

@@ -5,10 +5,7 @@ import type { HostAnswer } from "./answer.ts";
 /** An answer to "latest" as the wire has it, beside the version. */
 export const answerFields = ({ next, withdrawn }: HostAnswer) => ({
   ...(next !== undefined && {
-    next: {
-      version: next.version,
-      not_before: next.notBefore === null ? null : new Date(next.notBefore).toISOString(),
-    },
+    next: { version: next.version, not_before: new Date(next.notBefore).toISOString() },
   }),
   ...(withdrawn !== undefined && { withdrawn }),
 });
@@ -16,7 +13,7 @@ export const answerFields = ({ next, withdrawn }: HostAnswer) => ({
 /** Returns the ETag of an answer to "latest"; without a rollout it is the version alone. */
 export function answerEtag(answer: HostAnswer): string {
   const { version, next, withdrawn } = answer;
-  const ahead = next === undefined ? "" : `~next=${next.version}~${next.notBefore ?? ""}`;
+  const ahead = next === undefined ? "" : `~next=${next.version}~${next.notBefore}`;
   return `"${version}${ahead}${withdrawn === undefined ? "" : `~withdrawn=${withdrawn}`}"`;
 }
 

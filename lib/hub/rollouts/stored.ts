@@ -82,16 +82,15 @@ interface KeptGate {
   open: number;
   window: string | null;
   withdrawn: boolean;
-  ahead: boolean;
 }
 
 /** Returns the gate of a rollout as its project's row keeps it; null when everyone may have the version. */
 export function gateText(row: RolloutsTable): string | null {
   const { id, version, base_version: base, state, is_withdrawn: withdrawn } = row;
   if (state === "completed" || state === "replaced") return null;
-  const { waves, window, fetch_ahead: ahead } = rulesOf(row);
+  const { waves, window } = rulesOf(row);
   const { open } = standingOf(row);
-  const gate: KeptGate = { id, version, base, state, waves, open, window, withdrawn: withdrawn !== 0, ahead };
+  const gate: KeptGate = { id, version, base, state, waves, open, window, withdrawn: withdrawn !== 0 };
   return JSON.stringify(gate);
 }
 
@@ -101,8 +100,8 @@ const gates = new LRUCache<string, Gate>({ max: 1000 });
 export function gateOf(text: string): Gate {
   let gate = gates.get(text);
   if (gate === undefined) {
-    const { waves, window, withdrawn, ahead, ...rest } = JSON.parse(text) as KeptGate;
-    gate = { ...rest, waves: wavesOf(waves), window: windowOf(window), isWithdrawn: withdrawn, fetchAhead: ahead };
+    const { waves, window, withdrawn, ...rest } = JSON.parse(text) as KeptGate;
+    gate = { ...rest, waves: wavesOf(waves), window: windowOf(window), isWithdrawn: withdrawn };
     gates.set(text, gate);
   }
   return gate;

@@ -3,19 +3,21 @@ import { Box, renderToString } from "ink";
 import type { ReactNode } from "react";
 import t from "tap";
 import type { WatchEvent } from "../../../lib/agent/watch/events.ts";
-import { FleetModel } from "../../../lib/tui/fleet-model.ts";
-import { LogModel } from "../../../lib/tui/log-model.ts";
 import { stateOf } from "../../../lib/agent/watch/target-state.ts";
-import { WatchModel } from "../../../lib/tui/watch-model.ts";
 import { DeploymentView } from "../../../lib/tui/deployment-view.tsx";
+import { FleetModel } from "../../../lib/tui/fleet-model.ts";
 import { FleetView } from "../../../lib/tui/fleet-view.tsx";
 import { Footer, Header, Help } from "../../../lib/tui/frame.tsx";
 import { EventsView, HistoryView } from "../../../lib/tui/history-view.tsx";
+import { LogModel } from "../../../lib/tui/log-model.ts";
 import { LogView } from "../../../lib/tui/log-view.tsx";
 import { FIRST_VIEW } from "../../../lib/tui/navigation.ts";
+import { Pictures } from "../../../lib/tui/pictures.ts";
+import { RolloutView } from "../../../lib/tui/rollout-view.tsx";
 import { sentenceOf } from "../../../lib/tui/spoken-dashboard.tsx";
 import { TargetsView } from "../../../lib/tui/targets-view.tsx";
 import { widthOf } from "../../../lib/tui/text.ts";
+import { WatchModel } from "../../../lib/tui/watch-model.ts";
 
 const NOW = new Date(2026, 10, 20, 14, 0, 0).getTime();
 const SIZES = [
@@ -276,4 +278,11 @@ t.test("a log is shown in full, from its end, and stays where a person looks whi
   t.notMatch(picture(0), /xxx/);
   for (let line = 0; line < 5000; line++) log.push(null, "more");
   t.ok(log.shown(false).length <= 1000);
+});
+
+t.test("a rollout is shown with its lines, whatever they hold", (t) => {
+  const lines = () => ["rol_1  plugin:tide 1.0.0 → 2.0.0", "● 10% ████ 1/1", "✗ host-1: \u001b[31mport taken"];
+  const shown = renderToString(<RolloutView lines={lines} pictures={new Pictures()} quit={() => undefined} />);
+  t.match(stripVTControlCharacters(shown), /Sealift rollout.*1\.0\.0 → 2\.0\.0.*✗ host-1: port taken/s);
+  t.end();
 });

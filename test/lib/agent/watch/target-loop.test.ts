@@ -228,3 +228,32 @@ t.test(
     t.match(await poll(undefined, signal, "2.0.0-built-by-hand"), { latest: { version: "1.2.0" } });
   },
 );
+
+t.test(
+  "a version that a rollout takes back is left for the kept release, and followed when it is offered again",
+  async (t) => {
+    const { root, target, layout } = host(t);
+    const w = watching(t, [target]);
+    for (const version of ["1.0.0", "2.0.0"]) {
+      target.publish(version);
+      await w.until("deploy.done", { version });
+    }
+    target.publish("1.0.0", { withdrawn: "2.0.0" });
+    t.match(await w.until("deploy.done", { version: "1.0.0" }), { outcome: "deployed", previous_version: "2.0.0" });
+    t.equal(await running(root), "1.0.0");
+    t.same(await readQuarantine(layout, "project-prj_0123456789"), []);
+    target.publish("2.0.0");
+    t.match(await w.until("deploy.done", { version: "2.0.0" }), { outcome: "deployed" });
+    target.publish("1.0.0", { withdrawn: "1.9.0" });
+    t.match(await w.until("target.held"), { reason: "downgrade" }, "what it does not run cannot be taken back");
+  },
+);
+
+t.test("a watch asks when the window of a rollout opens, not an interval later", async (t) => {
+  const { target } = host(t, { intervalMs: 3_600_000 });
+  target.publish("1.0.0", { nextAt: new Date(Date.now() + 300).toISOString() });
+  const w = watching(t, [target]);
+  await w.until("check.done", { latest_version: "1.0.0" });
+  target.publish("2.0.0");
+  t.match(await w.until("check.done", { latest_version: "2.0.0" }), { changed: true });
+});

@@ -194,7 +194,7 @@ t.test("each host counts once; what is silent for a day does not, nor a failure 
 
 const gate = (given: Partial<Gate> = {}): Gate => ({
   ...{ id: "rol_a", version: "2.0.0", base: "1.0.0", state: "running", waves: wavesOf(["env=canary", "30%", "100%"]) },
-  ...{ open: 1, window: undefined, isWithdrawn: false, fetchAhead: false, ...given },
+  ...{ open: 1, window: undefined, isWithdrawn: false, ...given },
 });
 const canary = { id: "a", labels: { env: "canary" }, runsIt: false };
 
@@ -207,9 +207,6 @@ t.test("a host hears of the version when its wave is open, and of its hours wher
   const window = parseWindow("Tue 12:00-13:00 UTC");
   const next = { version: "2.0.0", notBefore: Date.parse("2026-11-24T12:00:00Z") };
   t.same(answerTo(gate({ window }), "2.0.0", canary, NOW), { version: "1.0.0", next });
-  t.same(answerTo(gate({ open: 1, fetchAhead: true }), "2.0.0", nameless, NOW), {
-    ...{ version: "1.0.0", next: { version: "2.0.0", notBefore: null } },
-  });
   for (const state of ["paused", "halted", "aborted"] as const) {
     t.same(answerTo(gate({ state }), "2.0.0", canary, NOW), { version: "1.0.0" }, state);
     t.same(answerTo(gate({ state }), "2.0.0", { ...canary, runsIt: true }, NOW), { version: "2.0.0" }, state);
@@ -230,7 +227,6 @@ t.test("no more hosts hear of the version than open waves have, whatever they sa
     open: fc.nat(3),
     state: fc.constantFrom<Gate["state"]>("running", "paused", "halted", "aborted"),
     isWithdrawn: fc.boolean(),
-    fetchAhead: fc.boolean(),
     window: windows.map((text) => (text === undefined ? undefined : parseWindow(text))),
   });
   fc.assert(

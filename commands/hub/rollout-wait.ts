@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Command, Option } from "clipanion";
+import { deploymentError } from "../../lib/contract/errors.ts";
+import type { RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
+import { rolloutWait } from "../../lib/options/rollouts.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { standingText } from "../shell/output/rollout-lines.ts";
+import { managed } from "./managed.ts";
+import { rolloutOf } from "./rollouts.ts";
+
+export class RolloutWait extends withOptions(rolloutWait) {
+  static override paths = [["rollout", "wait"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Wait until a rollout is completed or halted",
+    details: `
+      For CI: ends with 0 when the rollout is completed, with 1 when it is halted, aborted or replaced, and with 75 when
+      it goes on after \`--timeout\`. With \`--json\` each change is a line.
+    `,
+    examples: [["After a start", "$0 rollout wait Harbour --timeout 4h"]],
+  });
+
+  target = Option.String({ required: true, name: "TARGET" });
+
+  override async run(): Promise<number> {
+    const { withinMs, intervalMs } = this.options;
+    using interrupt = interruptible();
+    const { signal } = interrupt;
+    const hub = await managed({ ...this.options, timeoutMs: undefined });
+    const found = await rolloutOf(hub, this.target, this.options.rollout);
+    const end = performance.now() + withinMs;
+    let { rollout } = found;
+    for (let told = ""; ; rollout = await hub.client.rollout(found.projectId, rollout.id)) {
+      const text = standingText(rollout, Date.now());
+      const key = JSON.stringify({ ...rollout, failing: undefined });
+      if (key !== told) this.#tell(rollout, text);
+      told = key;
+      const { state, version, reason } = rollout;
+      if (state === "completed") return this.done({ rollout });
+      if (state === "halted")
+        throw deploymentError("rollout_halted", `The rollout of ${version} is halted: ${reason ?? "by hand"}`, {
+          hint: `\`sealift rollout show ${this.target}\` names the hosts; then \`sealift rollout resume\` or \`abort\`.`,
+        });
+      if (state === "aborted" || state === "replaced")
+        throw deploymentError(
+          "rollout_ended",
+          `The rollout of ${version} was ${state}${reason === null ? "" : `: ${reason}`}.`,
+        );
+      if (performance.now() >= end)
+        throw deploymentError("rollout_unfinished", `The rollout of ${version} goes on: ${text}.`, {
+          hint: "Wait again, or with a longer --timeout.",
+        });
+      await sleep(Math.min(intervalMs, Math.max(end - performance.now(), 0)), undefined, { signal });
+    }
+  }
+
+  #tell(rollout: RolloutRecord, text: string): void {
+    if (this.json) this.print.event({ event: "progress", ...rollout });
+    else this.note(text);
+  }
+}

@@ -1,0 +1,38 @@
+import type { RolloutRecord, WaitingFor } from "../../../lib/contract/surfaces/rollouts.ts";
+import { bar, span } from "../../../lib/tui/text.ts";
+
+const WAITS: Record<WaitingFor, string> = {
+  publication: "waits for the publication",
+  window: "waits for its window",
+  hosts: "waits for hosts",
+  soak: "soaks",
+  approval: "waits for approval",
+};
+
+/** Returns how a rollout stands, in one line. */
+export function standingText(rollout: RolloutRecord, now: number): string {
+  const { version, state, reason, waiting_for: waiting, until, open, waves } = rollout;
+  const sum = (key: "hosts" | "done" | "failing"): number => waves.reduce((total, wave) => total + wave[key], 0);
+  const left = until === null ? "" : `, ${span(Math.max(0, Date.parse(until) - now))} left`;
+  const why = waiting === null ? (reason === null ? "" : `: ${reason}`) : `: ${WAITS[waiting]}${left}`;
+  const hosts = `${sum("done")} of ${sum("hosts")} hosts run ${version}, ${sum("failing")} failing`;
+  return `${state}${why.replace(/\.$/, "")}; ${open} of ${waves.length} waves open, ${hosts}`;
+}
+
+const BAR_COLUMNS = 20;
+
+/** Returns a rollout as lines: how it stands, a bar for each wave, and hosts that fail with their reasons. */
+export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
+  const { id, target, version, base_version: base, waves, open, failing } = rollout;
+  const width = Math.max(...waves.map(({ wave }) => wave.length));
+  return [
+    `${id}  ${target} ${base ?? "nothing"} → ${version}`,
+    standingText(rollout, now),
+    ...waves.map(({ wave, hosts, done, failing: failed }, index) => {
+      const picture = bar(hosts === 0 ? 0 : done / hosts, BAR_COLUMNS);
+      const sign = index < open ? "●" : "·";
+      return `${sign} ${wave.padEnd(width)} ${picture} ${done}/${hosts}${failed === 0 ? "" : `, ${failed} failing`}`;
+    }),
+    ...failing.map(({ host_id: host, error_message: error }) => `✗ ${host}${error === null ? "" : `: ${error}`}`),
+  ];
+}

@@ -1,0 +1,111 @@
+import { usageError } from "../contract/errors.ts";
+import { labelOf } from "../contract/surfaces/labels.ts";
+import { amountOf, faultOfWaves, ROLLOUT_DEFAULTS } from "../contract/surfaces/rollouts.ts";
+import { connection } from "./connection.ts";
+import { choice, duration, flag, parsed, text } from "./kinds.ts";
+import { group } from "./option.ts";
+import { dashboard } from "./watch.ts";
+
+/** Options of the commands for rollouts. */
+
+/** @throws Error whose message continues "--waves …" */
+function wavesFrom(text: string): string[] {
+  const waves = text.split(",").map((wave) => wave.trim());
+  const fault = faultOfWaves(waves);
+  if (fault !== undefined) throw new Error(fault);
+  return waves;
+}
+
+/** @throws Error whose message continues "--max-failing …" */
+function amountFrom(text: string): string {
+  if (amountOf(text) !== undefined) return text;
+  throw new Error(`is a share such as 2%, or a number of hosts, not ${JSON.stringify(text)}`);
+}
+
+/** Options of `rollout start`. */
+export const rolloutStart = {
+  ...group("Rollout", {
+    waves: parsed(
+      { metavar: "LIST", help: "Shares that rise to 100%, and labels", default: ROLLOUT_DEFAULTS.waves.join(",") },
+      wavesFrom,
+    ),
+    soakMs: duration({
+      name: "soak",
+      help: "How long each wave is watched before the next",
+      default: ROLLOUT_DEFAULTS.soak_seconds * 1000,
+    }),
+    maxFailing: parsed(
+      { metavar: "SHARE", help: "More failing hosts halt it: 2%, or a number", default: ROLLOUT_DEFAULTS.max_failing },
+      amountFrom,
+    ),
+    minDone: parsed(
+      { metavar: "SHARE", help: "Hosts that run it before a wave soaks", default: ROLLOUT_DEFAULTS.min_done },
+      amountFrom,
+    ),
+    window: text({ metavar: "HOURS", help: "When hosts may switch: Mon-Thu 09:00-16:00 Europe/Berlin" }),
+    approve: flag({ help: "Each further wave waits for `rollout approve`" }),
+    onHalt: choice(["stop", "rollback"], { help: "What a halt does", default: ROLLOUT_DEFAULTS.on_halt }),
+    replace: text({ metavar: "ROLLOUT", help: "Take the place of this rollout" }),
+  }),
+  ...connection,
+};
+
+const which = group("Rollout", {
+  rollout: text({ metavar: "ROLLOUT", help: "A rollout by its id", defaultText: "the newest" }),
+});
+
+/** Options of `rollout show`. */
+export const rolloutShow = { ...which, ...dashboard, ...connection };
+
+const reason = group("Rollout", { reason: text({ metavar: "TEXT", help: "Why, for people who look at it" }) });
+
+/** Options of `rollout pause`, `resume` and `approve`. */
+export const rolloutChange = { ...which, ...reason, ...connection };
+
+/** Options of `rollout abort`. */
+export const rolloutAbort = {
+  ...group("Rollout", {
+    rollback: flag({ help: "Hosts that took the version go back" }),
+    dryRun: flag({ help: "Only tell what would happen" }),
+  }),
+  ...rolloutChange,
+};
+
+/** Options of `rollout wait`. There `--timeout` is how long the whole wait may take. */
+export const rolloutWait = {
+  ...which,
+  ...group("Wait", {
+    withinMs: duration({
+      name: "rollout-timeout",
+      flag: "--timeout",
+      help: "How long to wait for its end",
+      default: 86_400_000,
+    }),
+    intervalMs: duration({
+      name: "rollout-interval",
+      flag: "--interval",
+      help: "Time between two looks",
+      default: 2000,
+      minMs: 100,
+    }),
+  }),
+  hubUrl: connection.hubUrl,
+  apiKey: connection.apiKey,
+};
+
+/** Options of `fleet label`. */
+export const fleetLabel = {
+  ...group("Labels", { reset: flag({ help: "Let the host's own labels count again" }) }),
+  ...connection,
+};
+
+/** Reads labels as people write them: `env=prod`. @throws UsageError `usage` when one is none */
+export function labelsOf(texts: readonly string[]): Record<string, string> {
+  const pairs = texts.map((text) => {
+    const label = labelOf(text);
+    if (label === undefined)
+      throw usageError("usage", `A label is a name and a value such as env=prod, not ${JSON.stringify(text)}.`);
+    return label;
+  });
+  return Object.fromEntries(pairs);
+}

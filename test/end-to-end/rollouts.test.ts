@@ -1,0 +1,136 @@
+/** A rollout over a fleet of watched hosts: a version that fails on some ends halted, and those who took it go back. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { Cli } from "clipanion";
+import t from "tap";
+import { RolloutWait } from "../../commands/hub/rollout-wait.ts";
+import { RolloutAbort, RolloutChange, RolloutList, RolloutShow, RolloutStart } from "../../commands/hub/rollouts.ts";
+import { projectPoll, type WatchTarget } from "../../lib/agent/watch/target.ts";
+import { DeployClient } from "../../lib/client/deploy-client.ts";
+import { artifactError } from "../../lib/contract/errors.ts";
+import type { RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
+import { INSTALL, sourceOf } from "../support/host/given-source.ts";
+import { watching } from "../support/host/watching.ts";
+import { createProject, publication, startHub } from "../support/hub/harness.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const HOSTS = 10;
+/** The good and the bad half of the first wave. */
+const CANARIES = ["host-0", "host-1", "host-2", "host-3"];
+const isBad = (host: string): boolean => host === "host-2" || host === "host-3";
+
+async function sealift(words: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const texts = { stdout: "", stderr: "" };
+  const into = (name: keyof typeof texts): Writable =>
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        texts[name] += String(chunk);
+        done();
+      },
+    });
+  const cli = new Cli({ binaryName: "sealift" });
+  for (const command of [RolloutStart, RolloutList, RolloutShow, RolloutChange, RolloutAbort, RolloutWait])
+    cli.register(command);
+  const code = await cli.run([...words], { stdout: into("stdout"), stderr: into("stderr") });
+  return { code, ...texts };
+}
+
+t.test(
+  "a bad version ends halted after its first wave, and the hosts that took it are back at what they ran",
+  async (t) => {
+    const hub = await startHub(t, { rateLimits: false });
+    const project = await createProject(hub, ["publish", "projects", "deploy", "report", "read"]);
+    await project.publish(publication("1.0.0"));
+    const folder = temporaryFolder(t);
+    const rootOf = (host: string): string => join(folder, host);
+
+    const targetOf = (host: string): WatchTarget => {
+      const labels = { env: CANARIES.includes(host) ? "canary" : "prod" };
+      const connection = { hubUrl: hub.url, apiKey: project.key, timeoutMs: 20_000, hostId: host, labels };
+      const client = new DeployClient(project.id, connection);
+      return {
+        ...{ name: host, hub: hub.url, intervalMs: 100, poll: projectPoll(project.id, connection) },
+        source: (version) =>
+          sourceOf(version, INSTALL, {
+            ...{ slug: project.id, requestedVersion: version },
+            ...(version === "2.0.0" &&
+              isBad(host) && {
+                fetch: () => Promise.reject(artifactError("plan_invalid", "A step of 2.0.0 fails here.")),
+              }),
+            report: (report) =>
+              client.report({
+                ...{ project_id: project.id, deployment_id: report.deployment_id, host_id: host, labels, plugins: [] },
+                status: report.status === "success" ? "success" : "failed",
+                version: report.resolved_version ?? report.requested_version,
+                ...{ started_at: report.started_at, completed_at: report.completed_at },
+                ...{ error_message: report.error_message, running_version: report.running_version },
+                rolled_back: report.status === "rolled_back",
+              }),
+          }),
+        options: { projectRoot: rootOf(host), hostId: host, supervisor: { name: "none" }, durability: "none" },
+      };
+    };
+    const hosts = Array.from({ length: HOSTS }, (_, index) => `host-${index}`);
+    const w = watching(t, hosts.map(targetOf));
+    const runs = (host: string): Promise<string> => readFile(join(rootOf(host), "plugins/a/version"), "utf8");
+    for (const host of hosts)
+      while (!w.all("deploy.done").some(({ target }) => target === host)) await w.until("deploy.done");
+
+    const at = ["--hub-url", hub.url, "--api-key", project.key];
+    const start = ["--waves", "env=canary,50%,100%", "--soak", "200ms", "--on-halt", "rollback", "--min-done", "40%"];
+    t.match(await sealift(["rollout", "start", project.id, "2.0.0", ...start, ...at]), { code: 0, stderr: /3 waves/ });
+    await project.publish(publication("2.0.0"));
+    const waited = await sealift(["rollout", "wait", project.id, "--interval", "100ms", ...at]);
+    t.match(waited, { code: 1, stderr: /halted: 2\.0\.0 failed on [12] host/ });
+    const deployed = new Set(
+      w.all("deploy.done").flatMap(({ target, version }) => (version === "2.0.0" ? [target] : [])),
+    );
+    t.strictSame(
+      [...deployed].filter((host) => !CANARIES.includes(host)),
+      [],
+      "no host beyond the first wave got it",
+    );
+
+    // A canary that was in the middle of it goes back as well.
+    for (const host of hosts) while ((await runs(host)) !== "1.0.0") await w.until("deploy.done", { version: "1.0.0" });
+    const took = [...deployed].filter((host) => !isBad(host));
+    const wentBack = w.all("deploy.done").filter(({ previous_version: before }) => before === "2.0.0");
+    t.ok(took.every((host) => wentBack.some(({ target, version }) => target === host && version === "1.0.0")));
+    const shown = await sealift(["rollout", "show", project.id, ...at]);
+    t.match(shown.stdout, /● env=canary .*failing\n.*✗ host-[23]: A step of 2\.0\.0 fails here/s);
+    t.match(await sealift(["rollout", "list", project.id, ...at]), { code: 0, stdout: /2\.0\.0 +halted +1\/3/ });
+    const dry = await sealift(["rollout", "abort", project.id, "--dry-run", "--json", ...at]);
+    t.match(JSON.parse(dry.stdout), { status: "success", dry_run: true, rollout: { state: "halted" } });
+    t.match(await sealift(["rollout", "abort", project.id, "--reason", "bad", ...at]), { code: 0, stderr: /aborted/ });
+    t.match(await sealift(["rollout", "wait", project.id, ...at]), { code: 1, stderr: /was aborted: bad/ });
+
+    t.equal(
+      (await sealift(["rollout", "start", project.id, "2.0.1", "--waves", "50%,100%", "--soak", "0", ...at])).code,
+      0,
+    );
+    await project.publish(publication("2.0.1"));
+    const done = await sealift(["rollout", "wait", project.id, "--interval", "100ms", "--json", ...at]);
+    t.equal(done.code, 0);
+    const lines = done.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { event: string; rollout?: RolloutRecord });
+    t.match(lines.at(-1), { event: "result", rollout: { state: "completed", open: 2 } });
+    const impatient = ["rollout", "start", project.id, "3.0.0", ...at];
+    t.equal((await sealift(impatient)).code, 0);
+    t.match(await sealift(["rollout", "wait", project.id, "--timeout", "0", ...at]), {
+      code: 75,
+      stderr: /goes on/,
+    });
+    t.match(await sealift(["rollout", "pause", project.id, ...at]), { code: 0, stderr: /paused/ });
+    for (const [words, code] of [
+      [["rollout", "start", project.id, "3.0.0", "--waves", "10%,5%,100%"], 2],
+      [["rollout", "start", project.id, "3.0.0", "--max-failing", "many"], 2],
+      [["rollout", "start", project.id, "3.0.0"], 1],
+      [["rollout", "approve", project.id], 1],
+      [["rollout", "show", project.id, "--rollout", "rol_none"], 1],
+    ] as const)
+      t.equal((await sealift([...words, ...at])).code, code, words.join(" "));
+  },
+);
