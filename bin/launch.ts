@@ -108,10 +108,11 @@ function outliveLostOutput(): void {
  * leave code there.
  */
 function useCompiledCode(): void {
-  const base = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
-  const own = join(base, "sealift");
-  const directory = join(own, `${process.version}-${process.arch}`);
   try {
+    // Throws for a user whom the system does not know, as in containers, where HOME is not set either.
+    const base = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
+    const own = join(base, "sealift");
+    const directory = join(own, `${process.version}-${process.arch}`);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     if ([base, own, directory].every(isOurs)) module.enableCompileCache(directory);
   } catch {

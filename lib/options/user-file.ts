@@ -7,9 +7,18 @@ import { writeFileAtomic } from "../support/files.ts";
 
 /** JSON files of one user: below `XDG_CONFIG_HOME`, else `~/.config`, with mode 0600. */
 
+/** The user's home, or a folder that is nowhere for a user whom the system does not know, as in containers. */
+function homeFolder(): string {
+  try {
+    return homedir();
+  } catch {
+    return "/nonexistent";
+  }
+}
+
 /** The path of such a file. */
 export const userFile = (name: string, environment: NodeJS.ProcessEnv = process.env): string =>
-  join(environment.XDG_CONFIG_HOME || join(homedir(), ".config"), "sealift", name);
+  join(environment.XDG_CONFIG_HOME || join(homeFolder(), ".config"), "sealift", name);
 
 /**
  * Reads such a file, or returns `undefined` when there is no file.

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer, request as forward } from "node:http";
 import { createServer as createTlsServer } from "node:https";
@@ -12,6 +13,7 @@ import { needs } from "../support/programs/optional.ts";
 import { Terminal } from "../support/programs/terminal.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
+const self = { uid: process.getuid?.(), gid: process.getgid?.() };
 const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
 
 /** A person's home, and the program as they run it there. */
@@ -49,6 +51,15 @@ t.test("after login commands need no hub and no key, and say which hub they ask"
   t.match(await run("logout"), { code: 0, stderr: /Forgot the context one/ });
   t.notMatch(await readFile(file, "utf8"), hub.adminKey);
   t.equal((await run("key list")).code, 2);
+});
+
+t.test("a user whom the system does not know, without a home, is served", (t) => {
+  // As in a container that runs as a mere number.
+  const stranger = { uid: 54_321, gid: 54_321, env: { PATH: "/usr/bin:/bin" }, cwd: "/", encoding: "utf8" as const };
+  const canBe = process.getuid?.() === 0 && spawnSync("test", ["-r", PROGRAM], stranger).status === 0;
+  const ended = spawnSync(process.execPath, [PROGRAM, "context", "list"], canBe ? stranger : { ...stranger, ...self });
+  t.equal(ended.status, 0, ended.stderr);
+  t.end();
 });
 
 t.test("a key that the hub does not know is not kept", async (t) => {
