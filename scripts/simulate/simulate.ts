@@ -1,0 +1,225 @@
+/**
+ * A fleet of watches and a hub on virtual time: the real decisions of both, and faults that follow from a seed. Nothing
+ * is sent and nothing is written, so an hour of ten thousand hosts takes seconds, and each seed can be played again.
+ */
+import { decide as decideOnHost } from "../../lib/agent/watch/decide.ts";
+import { answerTo, type Gate, type HostAnswer } from "../../lib/hub/rollouts/answer.ts";
+import { decide, type Rules, type Standing } from "../../lib/hub/rollouts/decide.ts";
+import { FIRST_STANDING } from "../../lib/hub/rollouts/stored.ts";
+import { FleetTally, type ReportedHost } from "../../lib/hub/rollouts/tally.ts";
+import { waveOf, wavesOf } from "../../lib/hub/rollouts/waves.ts";
+import type { QuarantineEntry } from "../../lib/releases/quarantine.ts";
+import { Random } from "../fuzz/random.ts";
+
+export interface Simulated {
+  seed: number;
+  /** Whether the new version fails on some hosts. */
+  isBad: boolean;
+  state: Standing["state"];
+  /** Hosts of the first wave, and hosts on which the version was tried in vain or still runs at the end. */
+  firstWave: number;
+  reached: number;
+  /** Virtual milliseconds until its end. */
+  tookMs: number;
+  /** Broken rules, each once. */
+  faults: string[];
+}
+
+const OLD = "1.0.0";
+const NEW = "2.0.0";
+const START = Date.parse("2026-11-24T09:00:00Z");
+const MINUTE = 60_000;
+/** The longest simulated time; a rollout that takes longer is stuck. */
+const LONGEST_MS = 12 * 60 * MINUTE;
+const WAVES = ["1%", "10%", "50%", "100%"];
+const RULES: Rules = {
+  version: NEW,
+  waves: WAVES.length,
+  soakMs: 10 * MINUTE,
+  maxFailing: { value: 2, isShare: true },
+  minDone: { value: 90, isShare: true },
+  window: undefined,
+  approve: false,
+};
+
+interface Host {
+  id: string;
+  running: string;
+  ran: Set<string>;
+  quarantine: QuarantineEntry[];
+  /** Whether the new version fails here. */
+  fails: boolean;
+  isDead: boolean;
+  /** Milliseconds by which its polls and reports are late. */
+  slowness: number;
+  /** A deployment that is under way. */
+  deploying: { version: string; endsAt: number } | undefined;
+  nextPollAt: number;
+  /** The report that the hub has yet to get. */
+  unsent: ReportedHost | undefined;
+}
+
+/** Plays one seed. */
+export function simulate(seed: number, size: number): Simulated {
+  const random = new Random(seed);
+  const isBad = random.below(3) > 0;
+  // On 5 % of the hosts and more: fewer are within what the rules allow.
+  const badPercent = 5 + random.below(40);
+  const rollback = random.once(2);
+  const id = `rol_${seed}`;
+  const waves = wavesOf(WAVES);
+  const tallied = { id, version: NEW, waves, failuresSince: START };
+  const faults = new Set<string>();
+  const hosts = Array.from({ length: size }, (_, index): Host => {
+    return {
+      ...{ id: `host-${index}`, running: OLD, ran: new Set([OLD]), quarantine: [], unsent: undefined },
+      fails: isBad && random.below(100) < badPercent,
+      // Some are switched off: the hub has not heard of them for days.
+      isDead: random.once(50),
+      slowness: random.once(20) ? random.below(5 * MINUTE) : random.below(2000),
+      ...{ deploying: undefined, nextPollAt: START + random.below(MINUTE) },
+    };
+  });
+  const waveOfHost = new Map(hosts.map((host) => [host, waveOf(id, waves, { id: host.id, labels: {} })]));
+
+  // What the hub has on its disk; its memory is made of that after a restart.
+  const reports = new Map<string, ReportedHost>();
+  const reportOf = (host: Host, now: number, tried: string, error: string | null): ReportedHost => ({
+    ...{ id: host.id, labels: {}, running: host.running, tried, hasFailed: error !== null, error },
+    ...{ reportedAt: now, heardAt: now },
+  });
+  for (const host of hosts) {
+    const silentMs = host.isDead ? 48 * 60 * MINUTE : 0;
+    reports.set(host.id, reportOf(host, START - silentMs, OLD, null));
+  }
+  let standing: Standing = FIRST_STANDING;
+  let isWithdrawn = false;
+  let fleet = new FleetTally(tallied);
+  for (const report of reports.values()) fleet.set(report);
+  let isDownUntil = 0;
+  const publishedAt = START + random.below(5 * MINUTE);
+  const gate = (): Gate => ({
+    ...{ id, version: NEW, base: OLD, state: standing.state as Gate["state"], waves, open: standing.open },
+    ...{ window: undefined, isWithdrawn },
+  });
+
+  function hear(report: ReportedHost, now: number): void {
+    const received = { ...report, reportedAt: now, heardAt: now };
+    reports.set(report.id, received);
+    fleet.set(received);
+  }
+
+  function hubTurn(now: number): void {
+    if (now < isDownUntil) return;
+    if (random.once(400)) {
+      isDownUntil = now + random.below(3 * MINUTE);
+      fleet = new FleetTally(tallied);
+      for (const report of reports.values()) fleet.set(report);
+      return;
+    }
+    const before = standing;
+    const tally = fleet.at(now);
+    if (tally.waves.reduce((sum, wave) => sum + wave.hosts, 0) > size) faults.add("a host counts more than once");
+    standing = decide(RULES, before, { now, version: now < publishedAt ? "unpublished" : "published", tally });
+    if (standing.state === "halted" && before.state !== "halted") isWithdrawn = rollback;
+    if (standing.open > before.open + 1) faults.add("two waves opened at once");
+    if (before.state !== "running" && standing.open !== before.open) faults.add("a wave opened while halted");
+    if (standing.open > before.open && before.open > 0 && now - (before.soakingSince ?? now) < RULES.soakMs)
+      faults.add("a wave opened early");
+  }
+
+  /** One poll: the answer of the hub, and the decision of the watch about it. */
+  function poll(host: Host, now: number): void {
+    if (host.unsent !== undefined && !random.once(10)) {
+      hear(host.unsent, now);
+      host.unsent = undefined;
+    }
+    // A poll may be lost, too.
+    if (random.once(200)) return;
+    const runsIt = reports.get(host.id)?.running === NEW;
+    const published = now < publishedAt ? OLD : NEW;
+    const answer: HostAnswer =
+      standing.state === "completed"
+        ? { version: published }
+        : answerTo(gate(), published, { id: host.id, labels: {}, runsIt }, now);
+    const decision = decideOnHost({
+      running: host.running,
+      latest: { version: answer.version, identity: null, yanked: [], withdrawn: answer.withdrawn ?? null },
+      ...{ quarantine: host.quarantine, paused: false, damaged: false, allowDowngrade: false, ran: host.ran },
+    });
+    const deployMs = 2000 + random.below(30_000);
+    if (decision.do === "go-back") host.deploying = { version: OLD, endsAt: now + deployMs };
+    if (decision.do !== "deploy") return;
+    const { version } = decision;
+    if (version === NEW && standing.state !== "completed") {
+      if (waveOfHost.get(host)! >= standing.open) faults.add("a host got the version before its wave");
+      if (standing.state !== "running" && !runsIt) faults.add("a host got the version after the halt");
+    }
+    if (host.quarantine.some((entry) => entry.version === version)) faults.add("a version left quarantine by itself");
+    if (version === OLD && !host.ran.has(OLD)) faults.add("a host went to a version that it never ran");
+    host.deploying = { version, endsAt: now + deployMs };
+  }
+
+  const tried = new Set<Host>();
+  function finish(host: Host, { version, endsAt }: { version: string; endsAt: number }, now: number): void {
+    host.deploying = undefined;
+    if (version === NEW && host.fails) {
+      tried.add(host);
+      const reason = "it is not healthy";
+      host.quarantine.push({ version, identity: null, code: "unhealthy", reason, at: new Date(now).toISOString() });
+      // A bad version may take the host with it: nothing is heard of it again.
+      if (random.once(20)) host.isDead = true;
+      else host.unsent = reportOf(host, endsAt, version, reason);
+      return;
+    }
+    host.running = version;
+    host.ran.add(version);
+    host.unsent = reportOf(host, endsAt, version, null);
+  }
+
+  const STEP_MS = 5000;
+  let now = START;
+  for (; now < START + LONGEST_MS; now += STEP_MS) {
+    hubTurn(now);
+    for (const host of hosts) {
+      if (host.isDead) continue;
+      if (host.deploying !== undefined) {
+        if (now < host.deploying.endsAt) continue;
+        finish(host, host.deploying, now);
+      }
+      if (now < host.nextPollAt) continue;
+      host.nextPollAt = now + 54_000 + random.below(12_000) + host.slowness;
+      if (now >= isDownUntil) poll(host, now);
+    }
+    // After a halt the hosts have half an hour to go back.
+    if (standing.state === "halted" && now > (standing.openedAt ?? now) + 60 * MINUTE) break;
+    if (standing.state === "completed") break;
+  }
+  if (isBad && standing.state === "completed" && tried.size > size / 20) faults.add("a bad version was completed");
+  if (!isBad && standing.state !== "completed") faults.add(`a good version ended ${standing.state}`);
+  if (isWithdrawn && hosts.some((host) => !host.isDead && host.deploying === undefined && host.running === NEW))
+    faults.add("a host kept a version that was taken back");
+  const inWaves = (open: number): Host[] => hosts.filter((host) => waveOfHost.get(host)! < open);
+  // The first waves in which enough hosts fail to halt, although some of those die without a word.
+  const telling = WAVES.findIndex((_wave, index) => {
+    const open = inWaves(index + 1);
+    return open.filter(({ fails }) => fails).length * 0.75 > (open.length * RULES.maxFailing.value) / 100 + 1;
+  });
+  const reached = isBad ? hosts.filter((host) => host.ran.has(NEW) || tried.has(host)).length : 0;
+  if (telling !== -1 && reached > inWaves(telling + 1).length + size / 100)
+    faults.add(`a bad version reached ${reached} hosts`);
+  const firstWave = inWaves(1).length;
+  return { seed, isBad, state: standing.state, firstWave, reached, tookMs: now - START, faults: [...faults] };
+}
+
+/** Measures a look at a fleet and the decision about its waves. @returns milliseconds */
+export function timeDecision(size: number): number {
+  const fleet = new FleetTally({ id: "rol_time", version: NEW, waves: wavesOf(WAVES), failuresSince: START });
+  for (let index = 0; index < size; index++) {
+    const report = { running: OLD, tried: OLD, hasFailed: false, error: null, reportedAt: START, heardAt: START };
+    fleet.set({ id: `host-${index}`, labels: {}, ...report });
+  }
+  const begun = performance.now();
+  decide(RULES, { ...FIRST_STANDING, open: 1 }, { now: START, version: "published", tally: fleet.at(START) });
+  return performance.now() - begun;
+}
