@@ -16,7 +16,6 @@ import { diagnose } from "./lifecycle/health.ts";
 import { HealthMonitor } from "./lifecycle/health-monitor.ts";
 import { instanceFactory } from "./lifecycle/instance-factory.ts";
 import { Lifecycle } from "./lifecycle/lifecycle.ts";
-import { guardProcess } from "./lifecycle/process-guard.ts";
 import { Metrics, type Observed } from "./observability/metrics.ts";
 import { createTokenVerifier } from "./router/bearer-token.ts";
 import { createApp } from "./routes/app.ts";
@@ -214,5 +213,26 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
       await lifecycle.refresh();
     },
     close: () => (closed ??= close()),
+  };
+}
+
+/**
+ * Keeps the runtime running when a trusted plugin throws where nobody catches: a plugin must never hurt another. Such
+ * an error is logged and counted. Dispose of the guard to remove the handlers.
+ */
+function guardProcess(logger: Logger, metrics: Metrics): Disposable {
+  const note = (kind: string) => (error: unknown) => {
+    metrics.uncaught();
+    logger.error({ err: error }, `${kind} in the runtime's process, most likely in a trusted plugin`);
+  };
+  const exception = note("an uncaught exception");
+  const rejection = note("an unhandled rejection");
+  process.on("uncaughtException", exception);
+  process.on("unhandledRejection", rejection);
+  return {
+    [Symbol.dispose]() {
+      process.off("uncaughtException", exception);
+      process.off("unhandledRejection", rejection);
+    },
   };
 }

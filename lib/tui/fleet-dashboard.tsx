@@ -1,8 +1,8 @@
 import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { NOTHING } from "../contract/surfaces/host-record.ts";
-import { copying } from "./clipboard.ts";
 import { type DetailSubject, detailText } from "./detail-view.tsx";
+import { type FollowedFleet, useFleet } from "./fleet-feed.ts";
 import type { FleetQuery } from "./fleet-model.ts";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
 import { Footer, Header, TooSmall } from "./frame.tsx";
@@ -11,8 +11,8 @@ import { Line, Title } from "./line.tsx";
 import type { Navigation } from "./navigation.ts";
 import { overlayRows, type OverlaySubject, OverlayView } from "./overlay.tsx";
 import type { Pictures } from "./pictures.ts";
+import { copying } from "./text.ts";
 import { useClock } from "./use-clock.ts";
-import { type FollowedFleet, useFleet } from "./use-fleet.ts";
 import { useNavigation } from "./use-navigation.ts";
 
 export interface FleetDashboardProps {

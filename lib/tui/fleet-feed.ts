@@ -1,4 +1,5 @@
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
+import { useEffect, useRef } from "react";
 import { nextDelay } from "../agent/watch/schedule.ts";
 import { type FleetHost, type FleetMark, readFleet } from "../client/fleet.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
@@ -6,7 +7,7 @@ import { asSealiftError } from "../contract/errors.ts";
 import type { Target } from "../contract/target.ts";
 import { collectGarbage } from "../support/buffer-pacing.ts";
 import { printable } from "../support/printable.ts";
-import type { FleetModel } from "./fleet-model.ts";
+import { FleetModel } from "./fleet-model.ts";
 
 /** Milliseconds between two looks at a fleet; an unchanged one costs the hub one row. */
 const REFRESH_MS = 5_000;
@@ -85,4 +86,38 @@ async function refresh(
   model.complete = true;
   onChange();
   return view.mark;
+}
+
+/** The fleet to read, and the way to its hub. */
+export interface FollowedFleet {
+  target: Target;
+  connection: HubConnection;
+}
+
+/** Milliseconds that a selection must last before its fleet is read: arrows pass over many. */
+const SETTLE_MS = 200;
+
+/** The fleet of `source`, followed for as long as it is looked at. One is kept in memory at a time. */
+export function useFleet(
+  name: string | undefined,
+  source: FollowedFleet | undefined,
+  looking: boolean,
+  onChange: () => void,
+  staleMs?: number,
+): FleetModel | undefined {
+  const kept = useRef<{ name: string; model: FleetModel } | undefined>(undefined);
+  if (name !== undefined && kept.current?.name !== name) kept.current = { name, model: new FleetModel(staleMs) };
+  const model = name === undefined || source === undefined ? undefined : kept.current?.model;
+  useEffect(() => {
+    if (model === undefined || source === undefined || !looking) return;
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      void followFleet(source.target, source.connection, model, onChange, stop.signal);
+    }, SETTLE_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [model, source, looking, onChange]);
+  return model;
 }

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { clock, offset } from "../support/local-time.ts";
 import { SMALLEST } from "./layout.ts";
 import { Line, type Part } from "./line.tsx";
-import { type Confirmed, KEYS, type Navigation, type Overlay } from "./navigation.ts";
+import { type Confirmed, KEYS, type Navigation, type Overlay, type Tab, TABS } from "./navigation.ts";
 import { fit, widthOf } from "./text.ts";
 import type { TargetView } from "./watch-model.ts";
 
@@ -114,5 +114,35 @@ export function TooSmall({ columns, rows }: { columns: number; rows: number }): 
       {`This terminal is ${columns}×${rows}; the dashboard needs ${SMALLEST.columns}×${SMALLEST.rows} or more. `}
       {"Make it larger, or run with --no-tui. q quits."}
     </Text>
+  );
+}
+
+const TAB_TITLES: Record<Tab, string> = {
+  deployment: "Deployment",
+  fleet: "Fleet",
+  history: "History",
+  events: "Events",
+};
+
+/** Returns a view's number and title. */
+export const tabTitle = (tab: Tab): string => `${TABS.indexOf(tab) + 1} ${TAB_TITLES[tab]}`;
+
+const START = "── ";
+const GAP = "  ";
+
+/** The line of all views' titles, each always in the same place, the chosen one in bold and between brackets. */
+export function Tabs({ chosen, note, width }: { chosen: Tab; note: string; width: number }): ReactNode {
+  const parts: Part[] = [[START, "quiet"]];
+  for (const tab of TABS) {
+    parts.push(tab === chosen ? [`[${tabTitle(tab)}]`, "strong"] : [` ${tabTitle(tab)} `, "quiet"]);
+    parts.push([GAP, "quiet"]);
+  }
+  const used = parts.reduce((sum, [text]) => sum + widthOf(text), 0);
+  const tail = note === "" ? "" : `─ ${note} `;
+  return (
+    <Line
+      width={width}
+      parts={[...parts, [tail, "quiet"], ["─".repeat(Math.max(0, width - used - widthOf(tail))), "quiet"]]}
+    />
   );
 }

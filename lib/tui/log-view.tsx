@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { Line, type Part, Title } from "./line.tsx";
-import type { LogModel, ShownLine } from "./log-model.ts";
+import type { LogModel, ShownLine } from "./log-feed.ts";
 import { pieces, wrap } from "./text.ts";
 
 /** A line takes the same rows in every picture of one width. */

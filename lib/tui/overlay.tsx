@@ -2,7 +2,7 @@ import { Box } from "ink";
 import type { ReactNode } from "react";
 import { detailRows, type DetailSubject, DetailView } from "./detail-view.tsx";
 import { Help } from "./frame.tsx";
-import type { LogModel } from "./log-model.ts";
+import type { LogModel } from "./log-feed.ts";
 import { logPage, logRows, LogView } from "./log-view.tsx";
 import type { Overlay, Shown } from "./navigation.ts";
 

@@ -1,27 +1,23 @@
 import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { countStates, targetsText } from "../agent/watch/target-state.ts";
-import { copying } from "./clipboard.ts";
-import type { DashboardStore } from "./dashboard-store.ts";
 import { deploymentRows, DeploymentView } from "./deployment-view.tsx";
 import { type DetailSubject, detailText } from "./detail-view.tsx";
+import { type FollowedFleet, useFleet } from "./fleet-feed.ts";
 import type { FleetModel, FleetQuery } from "./fleet-model.ts";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
-import { Footer, Header, TooSmall } from "./frame.tsx";
+import { Footer, Header, Tabs, tabTitle, TooSmall } from "./frame.tsx";
 import { EventsView, HistoryView } from "./history-view.tsx";
 import { dashboardLayout, type Place } from "./layout.ts";
 import { type Part, Title } from "./line.tsx";
-import type { LogSource } from "./log-feed.ts";
+import { type LogSource, useLog } from "./log-feed.ts";
 import type { Navigation, Tab, TargetAction } from "./navigation.ts";
 import { overlayRows, type OverlaySubject, OverlayView } from "./overlay.tsx";
-import { Tabs, tabTitle } from "./tabs.tsx";
-import { orderTargets } from "./target-order.ts";
 import { TargetsView } from "./targets-view.tsx";
+import { copying } from "./text.ts";
 import { useClock } from "./use-clock.ts";
-import { type FollowedFleet, useFleet } from "./use-fleet.ts";
-import { useLog } from "./use-log.ts";
 import { useNavigation } from "./use-navigation.ts";
-import type { TargetView, WatchModel } from "./watch-model.ts";
+import { type DashboardStore, orderTargets, type TargetView, type WatchModel } from "./watch-model.ts";
 
 export interface WatchDashboardProps {
   store: DashboardStore;

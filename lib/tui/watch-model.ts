@@ -1,10 +1,12 @@
 import type { AgentEvent } from "../agent/ground/events.ts";
 import type { WatchedTarget, WatchEvent } from "../agent/watch/events.ts";
 import { watchSentences } from "../agent/watch/sentences.ts";
-import { factsAfter, factsAtStart, stateOf, type TargetFacts } from "../agent/watch/target-state.ts";
+import { factsAfter, factsAtStart, stateOf, TARGET_STATES, type TargetFacts } from "../agent/watch/target-state.ts";
 import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
 import { printable } from "../support/printable.ts";
 import { DeploymentModel } from "./deployment-model.ts";
+import type { TargetOrder } from "./navigation.ts";
+import { Pictures } from "./pictures.ts";
 
 /** Events and past deployments that are kept to look back at. */
 const EVENTS_KEPT = 500;
@@ -133,4 +135,35 @@ export class WatchModel {
 function shown(event: WatchEvent): WatchEvent {
   if (!("message" in event) || event.message === null) return event;
   return { ...event, message: printable(event.message) };
+}
+
+const byName = (a: TargetView, b: TargetView): number => a.title.localeCompare(b.title) || (a.name < b.name ? -1 : 1);
+
+/** Returns the targets in the order that a person has chosen; within one state, by name. */
+export function orderTargets(targets: readonly TargetView[], order: TargetOrder): readonly TargetView[] {
+  switch (order) {
+    case "listed":
+      return targets;
+    case "name":
+      return targets.toSorted(byName);
+    case "state":
+      return targets.toSorted(
+        (a, b) => TARGET_STATES.indexOf(stateOf(a)) - TARGET_STATES.indexOf(stateOf(b)) || byName(a, b),
+      );
+  }
+}
+
+/** Takes the loop's events in as they come, and has pictures of them made. */
+export class DashboardStore extends Pictures {
+  readonly model: WatchModel;
+
+  constructor(past: readonly PastDeployment[] = []) {
+    super();
+    this.model = new WatchModel(past);
+  }
+
+  readonly emit = (event: WatchEvent): void => {
+    this.model.apply(event, Date.now());
+    this.changed();
+  };
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
@@ -5,6 +6,7 @@ import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
 import { missing } from "../../support/files.ts";
 import { readLines } from "../tree/read-lines.ts";
+import { listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
 
 /**
  * Members of a delta's tar beside `manifest.json`: what differs, and the new bytes, numbered from 1 in the order of the
@@ -18,7 +20,7 @@ const header = z.strictObject({
   v: z.literal(1),
   project_id: projectId,
   version: semverLabel,
-  /** The listing digest of the finished tree (listing-digest.ts). */
+  /** The listing digest of the finished tree. */
   listing_sha256: sha256Hex,
   base: z.strictObject({ version: semverLabel, content_sha256: sha256Hex }),
 });
@@ -156,4 +158,27 @@ function parse<T extends z.ZodType>(text: string, schema: T, where: string): z.o
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   throw deltaInvalid(`${where} has another form than it must`);
+}
+
+/** Characters of lines that are hashed at once. */
+const BATCH = 64 * 1024;
+
+/**
+ * Returns the digest of a tree's listing in lower-case hex: beside names and contents it covers what the tree digest
+ * does not, which files are executable and which folders are empty (docs/contract/delta.md#listing-digest).
+ */
+export function listingDigest(listing: TreeListing): string {
+  const { files } = listing;
+  const digest = createHash("sha256");
+  let text = "";
+  for (const { file, path } of listedInOrder(listing)) {
+    text +=
+      file === undefined
+        ? `folder ${path}\n`
+        : `${files.isExecutable(file) ? "executable" : "file"} ${files.sha256At(file)} ${path}\n`;
+    if (text.length < BATCH) continue;
+    digest.update(text);
+    text = "";
+  }
+  return digest.update(text).digest("hex");
 }

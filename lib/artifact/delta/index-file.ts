@@ -15,8 +15,7 @@ import { ChunkList, MIN_CHUNK_BYTES } from "../tree/chunks.ts";
 import { comparePaths } from "../tree/compare-paths.ts";
 import type { FileEntry } from "../tree/file-table.ts";
 import { readLineBatches, readLines } from "../tree/read-lines.ts";
-import { lineOf, listedEntry } from "../tree/tree-list.ts";
-import type { TreeEntry } from "../tree/tree-listing.ts";
+import { lineOf, listedEntry, type TreeEntry } from "../tree/tree-listing.ts";
 
 /** Chunks in one line of an index: a file of many GiB takes many lines, none of them long. */
 const CHUNKS_PER_LINE = 4096;

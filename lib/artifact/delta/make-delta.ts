@@ -9,9 +9,8 @@ import { sourceChanged } from "../tree/member-reader.ts";
 import { NewFile } from "../tree/new-file.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
 import { type Change, compareTrees, type FileChange } from "./compare-trees.ts";
-import { DELTA_FILE, type DeltaHeader, MAX_PIECES, maxLineBytes, memberPath } from "./delta-lines.ts";
+import { DELTA_FILE, type DeltaHeader, listingDigest, MAX_PIECES, maxLineBytes, memberPath } from "./delta-lines.ts";
 import type { OpenIndex } from "./index-file.ts";
-import { listingDigest } from "./listing-digest.ts";
 import { RegularFile } from "./regular-file.ts";
 
 /** A delta that is larger than this share of the full artifact is not worth its place. */

@@ -11,6 +11,7 @@ import {
   deltaInvalid,
   type DeltaLine,
   eachPiece,
+  listingDigest,
   MAX_PIECES,
   type PackedPieces,
   parseHeader,
@@ -19,7 +20,6 @@ import {
   type PutLine,
   readDeltaLines,
 } from "./delta-lines.ts";
-import { listingDigest } from "./listing-digest.ts";
 
 /** The tree that a delta is applied to: what was verified when it was installed, and where its files are now. */
 export interface BaseTree extends TreeListing {

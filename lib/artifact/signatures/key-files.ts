@@ -3,7 +3,7 @@ import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type SealiftError, usageError } from "../../contract/errors.ts";
 import { isUsablePublicKey, PUBLIC_KEY_BYTES, publicKeyOf, SEED_BYTES } from "./ed25519.ts";
-import { isGuessableSeed } from "./guessable-seed.ts";
+import { isGuessableSeed } from "./mistaken-keys.ts";
 
 /** The first line of a PEM file, which names its content. */
 const PEM_LABEL = /^-----BEGIN ([A-Z0-9 ]+)-----/;

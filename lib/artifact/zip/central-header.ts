@@ -1,8 +1,7 @@
-import { artifactError } from "../../contract/errors.ts";
+import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { exactNumber } from "./end-record.ts";
 import type { FileWindow } from "./file-window.ts";
-import { badEntry, malformed } from "./zip-error.ts";
 
 const HEADER_BYTES = 46;
 const SIGNATURE = 0x02014b50;
@@ -154,3 +153,11 @@ function typeOf(name: string, mode: number, attributes: number, size: number): C
   if ((attributes & FOLDER_ATTRIBUTE) !== 0) throw badEntry(name, "is a file with the attribute of a folder");
   return "file";
 }
+
+/** An archive that is no proper ZIP. */
+export const malformed = (message: string): SealiftError =>
+  artifactError("zip_invalid", message, { hint: "Nothing was unpacked. Ask the publisher for a proper archive." });
+
+/** The same, for the fault of one entry. */
+export const badEntry = (name: string, why: string): SealiftError =>
+  malformed(`The archive's entry ${quoted(name)} ${why}.`);

@@ -3,12 +3,11 @@ import { artifactError } from "../../contract/errors.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
 import { NameRegistry } from "../tree/name-registry.ts";
 import { exceeded, quoted, safePath } from "../tree/safe-path.ts";
-import { type CentralHeader, readCentralHeader } from "./central-header.ts";
+import { badEntry, type CentralHeader, malformed, readCentralHeader } from "./central-header.ts";
 import { readEndRecord } from "./end-record.ts";
 import { FileWindow } from "./file-window.ts";
 import { checkLocalHeader, type Extent, localName } from "./local-header.ts";
 import { MemberTable, type ZipMember } from "./member-table.ts";
-import { badEntry, malformed } from "./zip-error.ts";
 
 /** Bytes of the central directory that are read at a time. */
 const DIRECTORY_WINDOW_BYTES = 256 * 1024;

@@ -1,5 +1,5 @@
+import { malformed } from "./central-header.ts";
 import type { FileWindow } from "./file-window.ts";
-import { malformed } from "./zip-error.ts";
 
 const END_BYTES = 22;
 const END_SIGNATURE = Buffer.from("PK\x05\x06", "latin1");

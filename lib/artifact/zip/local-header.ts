@@ -1,5 +1,6 @@
 import type { SealiftError } from "../../contract/errors.ts";
 import {
+  badEntry,
   type CentralHeader,
   extraFields,
   FLAG_ENCRYPTED,
@@ -10,7 +11,6 @@ import {
   ZIP64_FIELD,
 } from "./central-header.ts";
 import type { FileWindow } from "./file-window.ts";
-import { badEntry } from "./zip-error.ts";
 
 const LOCAL_HEADER_BYTES = 30;
 const LOCAL_SIGNATURE = 0x04034b50;

@@ -18,8 +18,7 @@ export type CheckArchive = (path: string, kind: MarketplaceKind) => Promise<void
  */
 export const checkArchive: CheckArchive = async (path, kind) => {
   const { scanZip } = await import("../../artifact/zip/directory.ts");
-  const { checkContents } = await import("../../artifact/zip/check-contents.ts");
-  const { requireSecondOpinion } = await import("../../artifact/zip/second-reader.ts");
+  const { checkContents, requireSecondOpinion } = await import("../../artifact/zip/second-reader.ts");
   const index = await scanZip(path, { limits: DEFAULT_LIMITS, symlinks: "skip" });
   const descriptor = index.topFolder === undefined ? DESCRIPTOR_FILE : `${index.topFolder}/${DESCRIPTOR_FILE}`;
   if (kind === "plugin" && !Iterator.from(index.files).some(({ path }) => path === descriptor))

@@ -1,12 +1,20 @@
-import { fastify, type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
+import { timingSafeEqual } from "node:crypto";
+import {
+  fastify,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from "fastify";
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
 import { traceRequests } from "../../support/tracing/http-server.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import { RuntimeFault } from "../guest/fault.ts";
 import { answerClientError, answerErrors, asFault, nextRequestId, sendFault } from "../router/error-answer.ts";
 import { DOCS_POLICY, docsPage } from "./docs-page.ts";
 import { addIpcRoutes, type IpcOptions } from "./ipc.ts";
-import { pluginKeyCheck } from "./plugin-key.ts";
-import { addPluginRoutes } from "./plugin-routes.ts";
 
 export interface AppOptions extends Omit<IpcOptions, "checkKey"> {
   logger: Logger;
@@ -69,4 +77,53 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(async (scope) => addPluginRoutes(scope, catalogue), { prefix });
   traceRequests(app.server);
   return app;
+}
+
+/**
+ * The check of X-Plugin-Key (docs/contract/README.md#authentication). As many bytes as the key has are compared, in
+ * constant time, whatever was sent: a refusal takes as long for a near miss as for any other key.
+ */
+function pluginKeyCheck(key: string): (request: FastifyRequest) => RuntimeFault | undefined {
+  const expected = Buffer.from(key);
+  const given = Buffer.alloc(expected.length);
+  return (request) => {
+    const header = request.headers["x-plugin-key"];
+    if (typeof header !== "string" || header === "") {
+      return new RuntimeFault("key_missing", "The request carries no X-Plugin-Key.");
+    }
+    // Headers are bytes that Node shows as Latin-1: written so, a key in UTF-8 is what was sent. What a shorter one
+    // leaves in the buffer does not count, because its length does.
+    given.write(header, 0, "latin1");
+    if (timingSafeEqual(given, expected) && header.length === expected.length) return undefined;
+    return new RuntimeFault("key_rejected", "The X-Plugin-Key is wrong.");
+  };
+}
+
+/**
+ * The one wildcard route that hands requests to the routers of trusted plugins. It runs before the body is read,
+ * because the plugin's own Fastify instance reads it.
+ */
+function addPluginRoutes(app: FastifyInstance, catalogue: Catalogue): void {
+  const handOver = (request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
+    const { plugin } = request.params as { plugin: string };
+    const handle = plugin === IPC_SEGMENT ? undefined : catalogue.find(plugin)?.instance?.handle;
+    if (handle === undefined) return next();
+    reply.hijack();
+    // The plugin's instance makes the same id of the header, so that both logs tell of one request.
+    request.raw.headers["x-request-id"] ??= request.id;
+    handle(request.raw, reply.raw);
+  };
+  const notFound = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const { plugin } = request.params as { plugin: string };
+    const slot = catalogue.find(plugin);
+    const fault =
+      slot === undefined
+        ? new RuntimeFault("plugin_not_found", `There is no plugin ${plugin}.`)
+        : slot.instance === undefined
+          ? new RuntimeFault("not_loaded", `The plugin ${plugin} is not loaded.`)
+          : new RuntimeFault("not_found", `The plugin ${plugin} has no routes.`);
+    return sendFault(reply, fault);
+  };
+  app.all("/:plugin", { onRequest: handOver }, notFound);
+  app.all("/:plugin/*", { onRequest: handOver }, notFound);
 }

@@ -15,10 +15,9 @@ import { nameRequest, traceOf } from "../../support/tracing/http-server.ts";
 import { type Calls, RateFault } from "../calls/calls.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
+import { mayPollute } from "../guest/json.ts";
 import type { Lifecycle } from "../lifecycle/lifecycle.ts";
 import { asFault, sendFault } from "../router/error-answer.ts";
-import { payloadOf, readCallBodies } from "./call-body.ts";
-import { callAnswerer } from "./ipc-answer.ts";
 import { openApi } from "./openapi.ts";
 
 /** The system's routes of surface C, below `<prefix>/ipc` (docs/contract/runtime.md). */
@@ -117,4 +116,76 @@ function addSystemRoutes(
       },
     });
   }
+}
+
+/** The body of a call: `{"payload": …}` (docs/contract/runtime.md). */
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Reads a body as JSON whatever its content type says, and an empty one as absent: 415 is no status of surface C. */
+function readCallBodies(app: FastifyInstance): void {
+  // Fastify refuses a type that it cannot parse before it looks for a parser.
+  app.addHook("onRequest", ({ raw }, _reply, done) => {
+    raw.headers["content-type"] = "application/json";
+    done();
+  });
+  app.removeAllContentTypeParsers();
+  const parseWithCare = app.getDefaultJsonParser("error", "remove");
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+    const text = body as string;
+    if (text === "") return done(null, undefined);
+    if (mayPollute(text)) return void parseWithCare(request, text, done);
+    try {
+      done(null, JSON.parse(text));
+    } catch (error) {
+      done(error as Error, undefined);
+    }
+  });
+}
+
+/** Returns the payload; an absent body or payload is an empty object. @throws RuntimeFault `bad_request` */
+export function payloadOf(body: unknown): unknown {
+  if (body === undefined || body === null) return {};
+  if (!isObject(body)) throw new RuntimeFault("bad_request", 'The body must be an object: {"payload": {…}}.');
+  return body["payload"] ?? {};
+}
+
+const JSON_TYPE = "application/json; charset=utf-8";
+
+/** `{"status":"ok","plugin":…,"action":…,"result":` by plugin and action: the same text call after call. */
+class AnswerPrefixes {
+  readonly #texts = new Map<string, Map<string, string>>();
+
+  of(plugin: string, action: string): string {
+    let texts = this.#texts.get(plugin);
+    if (texts === undefined) this.#texts.set(plugin, (texts = new Map<string, string>()));
+    let text = texts.get(action);
+    if (text === undefined) {
+      text = `${JSON.stringify({ status: "ok", plugin, action }).slice(0, -1)},"result":`;
+      texts.set(action, text);
+    }
+    return text;
+  }
+}
+
+/** Answers a call that went well, `result` being JSON already. */
+type CallAnswerer = (reply: FastifyReply, plugin: string, action: string, result: string) => void;
+
+/**
+ * Returns a function that writes the answer of a call straight to the socket: there is nothing left that
+ * Fastify's way of sending would do for a text that is JSON already, and it costs more than a trusted call.
+ * @param isClosing whether connections are to end with their answer
+ */
+function callAnswerer(isClosing: () => boolean): CallAnswerer {
+  const prefixes = new AnswerPrefixes();
+  return (reply, plugin, action, result) => {
+    const text = `${prefixes.of(plugin, action)}${result}}`;
+    reply.hijack();
+    const headers = ["content-type", JSON_TYPE, "content-length", String(Buffer.byteLength(text))];
+    headers.push(HEADERS.requestId, reply.request.id);
+    if (isClosing()) headers.push("connection", "close");
+    reply.raw.writeHead(200, headers);
+    reply.raw.end(text);
+  };
 }

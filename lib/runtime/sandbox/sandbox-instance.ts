@@ -21,10 +21,9 @@ import { sandboxLaunch } from "./launch.ts";
 import type { CallLimits } from "./open-calls.ts";
 import { openProxy } from "./open-proxy.ts";
 import type { ProcessOptions } from "./process-options.ts";
-import { RestartPolicy } from "./restart-policy.ts";
 import { RouteExchange } from "./route-exchange.ts";
 import { SandboxProcess } from "./sandbox-process.ts";
-import { leastBusy, SandboxSeat, whenServing } from "./sandbox-seat.ts";
+import { leastBusy, RestartPolicy, SandboxSeat, whenServing } from "./sandbox-seat.ts";
 import { heldBy, type SandboxSetting } from "./sandbox-setting.ts";
 import { prepareWorkspace, type Workspace } from "./workspace.ts";
 

@@ -1,10 +1,9 @@
-import { type Dirent, readFileSync, writeFileSync } from "node:fs";
+import { type Dirent, existsSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { mkdir, readdir, rmdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ifThere } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
-import { diskOf } from "./disk-of.ts";
 
 /** Control groups (cgroup v2) of one runtime: one for each sandboxed process, which the kernel holds to its bounds. */
 
@@ -170,4 +169,22 @@ export class ControlGroups implements AsyncDisposable {
     });
     this.#removals.add(removal);
   }
+}
+
+/**
+ * Returns the disk that a folder is on as the kernel numbers it, `MAJOR:MINOR`; undefined for file systems without a
+ * disk of their own, such as those in memory, over a network, or over several disks.
+ * @param devices the kernel's folder of block devices
+ */
+export function diskOf(folder: string, devices = "/sys/dev/block"): string | undefined {
+  const device = BigInt(statSync(folder).dev);
+  // The C library's layout of a device number: 12 and 20 bits, each in two parts (makedev(3)).
+  const major = ((device >> 8n) & 0xfffn) | ((device >> 32n) & ~0xfffn);
+  const minor = (device & 0xffn) | ((device >> 12n) & ~0xffn);
+  const entry = join(devices, `${major}:${minor}`);
+  if (!existsSync(entry)) return undefined;
+  // Bounds are those of a whole disk, which has the folder of a partition in its own.
+  const real = realpathSync(entry);
+  const disk = existsSync(join(real, "partition")) ? dirname(real) : real;
+  return readFileSync(join(disk, "dev"), "latin1").trim();
 }

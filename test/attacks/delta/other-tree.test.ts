@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { listingDigest } from "../../../lib/artifact/delta/listing-digest.ts";
+import { listingDigest } from "../../../lib/artifact/delta/delta-lines.ts";
 import { complete, forgedDelta, putLine, twoVersions, writeVersion } from "../../support/forged/delta-trees.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 

@@ -1,8 +1,7 @@
 import t from "tap";
 import type { LogCommand } from "../../../lib/agent/supervisors/logs.ts";
 import { usageError } from "../../../lib/contract/errors.ts";
-import { LogModel } from "../../../lib/tui/log-model.ts";
-import { followLog, type LogSource } from "../../../lib/tui/log-feed.ts";
+import { followLog, LogModel, type LogSource } from "../../../lib/tui/log-feed.ts";
 
 const program = (unit: string, script: string): LogCommand => ({ unit, command: ["sh", "-c", script] });
 

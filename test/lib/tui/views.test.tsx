@@ -9,7 +9,7 @@ import { FleetModel } from "../../../lib/tui/fleet-model.ts";
 import { FleetView } from "../../../lib/tui/fleet-view.tsx";
 import { Footer, Header, Help } from "../../../lib/tui/frame.tsx";
 import { EventsView, HistoryView } from "../../../lib/tui/history-view.tsx";
-import { LogModel } from "../../../lib/tui/log-model.ts";
+import { LogModel } from "../../../lib/tui/log-feed.ts";
 import { LogView } from "../../../lib/tui/log-view.tsx";
 import { FIRST_VIEW } from "../../../lib/tui/navigation.ts";
 import { Pictures } from "../../../lib/tui/pictures.ts";

@@ -2,8 +2,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, createReadStream, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { listingDigest } from "../../../lib/artifact/delta/delta-lines.ts";
 import { openIndex, writeIndex } from "../../../lib/artifact/delta/index-file.ts";
-import { listingDigest } from "../../../lib/artifact/delta/listing-digest.ts";
 import { makeDelta } from "../../../lib/artifact/delta/make-delta.ts";
 import { type ExpectedVersion, openDelta } from "../../../lib/artifact/delta/open-delta.ts";
 import { type BaseTree } from "../../../lib/artifact/delta/plan-tree.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { RestartPolicy } from "../../../../lib/runtime/sandbox/restart-policy.ts";
+import { RestartPolicy } from "../../../../lib/runtime/sandbox/sandbox-seat.ts";
 
 t.test("restarts come after pauses that double, and end when there are too many", (t) => {
   let now = 0;

@@ -14,8 +14,13 @@ import {
 import { join } from "node:path";
 import { pino } from "pino";
 import t from "tap";
-import { ControlGroup, ControlGroups, type Controller, startOf } from "../../../../lib/runtime/walls/control-group.ts";
-import { diskOf } from "../../../../lib/runtime/walls/disk-of.ts";
+import {
+  ControlGroup,
+  ControlGroups,
+  type Controller,
+  diskOf,
+  startOf,
+} from "../../../../lib/runtime/walls/control-group.ts";
 import { examineGroups, findGroups } from "../../../../lib/runtime/walls/find-groups.ts";
 import { groupFolder } from "../../../../lib/runtime/walls/own-group.ts";
 import { spawnEnclosed } from "../../../../lib/runtime/walls/spawn.ts";
