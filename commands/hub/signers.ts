@@ -106,7 +106,7 @@ export class SignerRetire extends SignerEnd {
   static override paths = [["signer", "retire"]];
   static override usage = Command.Usage({
     category: "Hub",
-    description: "Retire a signer: it publishes nothing more",
+    description: "Retire a signer: it can publish no more",
     examples: [["After a rotation", "$0 signer retire harbour old.pub"]],
   });
 

@@ -16,6 +16,6 @@ export const logout = group("Logout", { dryRun: flag({ help: "Only tell what wou
 /** Options of `trust-folder`. */
 export const folderTrust = group("Trust", {
   list: flag({ name: "trust-list", flag: "--list", help: "List the files that are trusted, with their digests" }),
-  remove: flag({ name: "trust-remove", flag: "--remove", help: "Trust the folder no longer" }),
+  remove: flag({ name: "trust-remove", flag: "--remove", help: "Stop trusting the folder" }),
   dryRun: flag({ help: "With --remove: only tell what would go" }),
 });

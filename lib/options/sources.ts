@@ -23,7 +23,7 @@ export const projectSource = group("Project", {
     "Give the publisher's signer.pub, or --trust-on-first-use to trust the signer of the first deployment.",
   ),
   delta: flag({ help: "Fetch the full artifact even where a delta would do", default: true }),
-  trustOnFirstUse: flag({ help: "Trust the signer of the first deployment, and no other later" }),
+  trustOnFirstUse: flag({ help: "Trust the first deployment's signer, and no other afterwards" }),
   signingSecret: { ...signingSecret, help: "For plugins from the marketplace" },
   gitToken: list(
     { metavar: "HOST=TOKEN", help: "For plugins of a source host; may be repeated", secret: true },

@@ -66,7 +66,7 @@ function minimumOf(text: string): { value: number; share: boolean } {
 }
 
 const stale = group("Fleet", {
-  staleMs: duration({ name: "stale", help: "Tell hosts apart that were silent for so long", default: STALE_MS }),
+  staleMs: duration({ name: "stale", help: "Silence after which a host counts as stale", default: STALE_MS }),
 });
 
 /** Options of `fleet wait`. There `--timeout` is how long the whole wait may take. */
@@ -103,7 +103,7 @@ export const fleet = {
 /** Options of `fleet forget`. There `--stale` chooses hosts. */
 export const fleetForget = group("Forget", {
   silentMs: optional(
-    duration({ name: "forget-stale", flag: "--stale", help: "Forget every host that was silent for so long" }),
+    duration({ name: "forget-stale", flag: "--stale", help: "Forget every host that was silent at least this long" }),
   ),
   dryRun: flag({ help: "Only tell which hosts would be forgotten" }),
 });
