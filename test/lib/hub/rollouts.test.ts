@@ -1,12 +1,15 @@
 /* eslint-disable @typescript-eslint/no-unsafe-argument -- answers are JSON of any shape */
 /* eslint-disable @typescript-eslint/no-unsafe-call -- answers are JSON of any shape */
 /* eslint-disable @typescript-eslint/no-unsafe-return -- answers are JSON of any shape */
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
+import { createHub } from "../../../lib/hub/hub.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
 import {
   type Answer,
   createProject,
+  hubAt,
   isErrorBody,
   newSigner,
   type ProjectAccess,
@@ -173,11 +176,40 @@ t.test("waves open by reports, a failure halts them, and those who took the vers
   await rollsOut(t, await startHub(t));
 });
 
-t.test("the same on PostgreSQL", async (t) => {
+t.test("the same on PostgreSQL, where a second hub goes on with what the first one began", async (t) => {
   const databaseUrl = await startPostgres(t);
   if (databaseUrl === undefined) return void t.plan(0, "PostgreSQL is not installed");
-  await rollsOut(t, await startHub(t, { databaseUrl }));
+  const first = await startHub(t, { databaseUrl });
+  await rollsOut(t, first);
+
+  const project = await createProject(first, SCOPES);
+  await project.publish(publication("1.0.0"));
+  await project.publish(publication("2.0.0"));
+  const second = await createHub({
+    ...{ dataDir: join(first.dataDir, "second"), databaseUrl, listen: { host: "127.0.0.1", port: 0 } },
+    ...{ keks: { file: join(first.dataDir, "kek.json") }, blobUrl: join(first.dataDir, "blobs") },
+  });
+  t.teardown(() => second.close());
+  const canary = { labels: { env: "canary" } };
+  const both = await fleetOf(first, project);
+  await both.report("a", "1.0.0", canary);
+  await both.report("b", "1.0.0");
+  const { id } = (await both.start({ version: "2.0.0", waves: ["env=canary", "100%"], ...QUICK })).body;
+  t.match(await until(() => both.show(id), isOpen(1)), { open: 1 });
+  const url = await second.listen();
+  const bearer = await project.session();
+  await first.hub.close();
+  const other = await fleetOf({ ...first, ...hubAt(url, first.adminKey) }, { ...project, session: async () => bearer });
+  t.equal((await other.latest("b")).body.version, "1.0.0");
+  await other.report("a", "2.0.0", { ...canary, deployment_id: "on the second hub" });
+  const opened = await until(() => other.show(id), isOpen(2));
+  t.match(opened, { state: "running", open: 2, waves: [{ done: 1 }, { hosts: 1 }] });
 });
+
+const isOpen =
+  (waves: number) =>
+  ({ open }: { open: number }): boolean =>
+    open === waves;
 
 t.test(
   "a version that is yanked in the middle halts; an aborted one is kept back until the fix is there",
