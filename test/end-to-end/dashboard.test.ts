@@ -85,6 +85,7 @@ t.test("the dashboard, in a terminal of 80×24", { timeout: 200_000, skip: needs
     t.match(screen, /✓ switch .*100 %/);
     t.match(screen, /✓ check \(healthcheck\)/);
     t.match(screen, /q quit/, "the keys are there");
+    t.notOk(await terminal.takesMouse(), "text is selected as in any terminal");
     t.ok(screen.split("\n").every((line) => line.length <= 80));
     t.equal(await running(root), "1.0.0");
   });

@@ -78,6 +78,11 @@ export class Terminal implements AsyncDisposable {
     }
   }
 
+  /** True when the program takes the mouse, so that people cannot select text as usual. */
+  async takesMouse(): Promise<boolean> {
+    return (await this.#tmux("display", "-p", "#{mouse_any_flag}")).trim() === "1";
+  }
+
   /** The process id of what runs in the terminal: a shell whose child is the program. */
   async processId(): Promise<number> {
     return Number(await this.#tmux("display", "-p", "#{pane_pid}"));
