@@ -1,7 +1,7 @@
 /**
- * `npm run release -- VERSION`: writes the version and the changelog's heading, commits, and makes a signed tag. Pushing
- * it starts `.github/workflows/release.yml`. `--dry-run` only says what it would do. `--verify TAG --notes FILE` is
- * for that workflow: it checks that tag, package.json and changelog agree, and writes the release's notes.
+ * `npm run release -- VERSION`: writes the version and the changelog's heading, commits, and makes a signed tag.
+ * Pushing it starts `.github/workflows/release.yml`. `--dry-run` only says what it would do. `--verify TAG --notes
+ * FILE` is for that workflow: it checks that tag, package.json and changelog agree, and writes the release's notes.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";

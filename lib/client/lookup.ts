@@ -96,7 +96,7 @@ export async function targetCalled(connection: HubConnection, text: string): Pro
   return { kind, slug };
 }
 
-/** The id of a project by its id or name. @throws as {@link targetCalled}; UsageError `usage` for a plugin or service */
+/** Finds a project's id by id or name. @throws as {@link targetCalled}; UsageError `usage` for a plugin or service */
 export async function projectNamed(connection: HubConnection, text: string): Promise<string> {
   const { kind, slug } = await targetCalled(connection, text);
   if (kind === "project") return slug;

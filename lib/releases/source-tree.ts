@@ -33,7 +33,7 @@ export async function baseTree(layout: Layout, target: TargetName, release: Rele
     const folder = layout.release(target, release.name);
     const tree = await listedInContents(folder, release);
     if (tree.files.digest() !== release.content_sha256) throw listChanged(release);
-    return { version: release.version, contentSha256: release.content_sha256!, ...tree };
+    return { version: release.version, contentSha256: release.content_sha256, ...tree };
   } catch (error) {
     if (missing(error)) return undefined;
     throw error;

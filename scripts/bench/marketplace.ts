@@ -44,7 +44,7 @@ export async function manyFilesRow(folder: string): Promise<Row> {
   return judged("zip_memory", peakMb, `${wall.toFixed(1)} s`);
 }
 
-/** deploy-marketplace of a ZIP with 10,000 files against curl, openssl, unzip and a SHA-256 of every file (docs/performance.md). */
+/** deploy-marketplace of a ZIP with 10,000 files against curl, openssl, unzip and sha256sum (docs/performance.md). */
 export async function marketplaceRows(folder: string, place: string, runs: number): Promise<Row[]> {
   await using hub = await openHub(folder);
   const deploy = await publishCargo(folder, hub, 10_000);

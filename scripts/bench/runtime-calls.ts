@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import autocannon from "autocannon";
-import { BenchProject, KEY } from "./runtime-project.ts";
 import { judged, type Row } from "./row.ts";
+import { BenchProject, KEY } from "./runtime-project.ts";
 import { median } from "./statistics.ts";
 
 /** A trusted action against a bare Fastify handler: requests per second. */

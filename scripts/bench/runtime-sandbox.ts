@@ -5,8 +5,8 @@ import { CallLog } from "../../lib/runtime/calls/call-log.ts";
 import { Calls } from "../../lib/runtime/calls/calls.ts";
 import { Metrics } from "../../lib/runtime/observability/metrics.ts";
 import { createRuntime } from "../../lib/runtime/runtime.ts";
-import { BenchProject, configuration } from "./runtime-project.ts";
 import { judged, type Row } from "./row.ts";
+import { BenchProject, configuration } from "./runtime-project.ts";
 
 /** A sandboxed action against one bare round trip over Node's own IPC: microseconds at p50, both without HTTP. */
 

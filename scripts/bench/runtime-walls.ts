@@ -8,9 +8,9 @@ import { Calls } from "../../lib/runtime/calls/calls.ts";
 import { Metrics } from "../../lib/runtime/observability/metrics.ts";
 import { createRuntime, type Runtime } from "../../lib/runtime/runtime.ts";
 import type { BudgetName } from "./budgets.ts";
+import { judged, type Row } from "./row.ts";
 import { RuntimeProgram } from "./runtime-program.ts";
 import { BenchProject, configuration } from "./runtime-project.ts";
-import { judged, type Row } from "./row.ts";
 import { median } from "./statistics.ts";
 
 /** The price of the second wall at a start, in a call and at the network, and that of many sandboxes together. */

@@ -3,8 +3,8 @@ import t from "tap";
 import type { TargetName } from "../../lib/contract/target.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { quarantine } from "../../lib/releases/quarantine.ts";
-import { commandLine } from "../support/programs/command-line.ts";
 import { World } from "../support/host/world.ts";
+import { commandLine } from "../support/programs/command-line.ts";
 
 /** `sealift doctor --json`, whatever its exit code. */
 async function doctor(args: readonly string[], env: Record<string, string>) {

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Measured, shell } from "../measure.ts";
 
-/** What people would use instead, on the bytes that ours get, each with a server of its own on loopback. */
+/** A program that people would use instead, on the bytes that ours gets, with a server of its own on loopback. */
 export interface Peer {
   name: string;
   /** The programs that it needs. */
   programs: readonly string[];
-  /** What it checks and does not: encrypted, signed, every file verified, a switch with a way back. */
+  /** The checks that it makes of what arrives. */
   checks: string;
   open: (folder: string) => Promise<PeerStage>;
 }

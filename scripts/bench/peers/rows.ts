@@ -98,8 +98,8 @@ const middle = (all: readonly Times[]): Times => ({
 const bytesText = (bytes: number | undefined): string => (bytes === undefined ? "" : `${(bytes / 1e6).toFixed(2)} MB`);
 
 /**
- * What people would use instead, on the same bytes and by turns: publish, deploy, an upgrade. Writes a table for
- * docs/performance.md to stderr. A peer whose programs are not installed is named and left out.
+ * Measures what people would use instead, on the same bytes and by turns: publish, deploy, an upgrade. Writes a table
+ * for docs/performance.md to stderr. A peer whose programs are not installed is named and left out.
  */
 export async function peerRows(folder: string, runs: number): Promise<Row[]> {
   const peers = PEERS.filter((peer) => {
@@ -127,7 +127,7 @@ export async function peerRows(folder: string, runs: number): Promise<Row[]> {
         const [peer, budget] = shape.budgets[work] ?? [];
         rows.push(
           budget !== undefined && peer === name
-            ? judged(budget, ratio, detail, shape.what)
+            ? judged(budget, ratio, detail)
             : { name: `${work}, ${shape.what}`, against: name, ratio, budget: "for comparison", ok: true, detail },
         );
       }

@@ -3,8 +3,8 @@ import { appendFile, chmod, readFile, rm, truncate, utimes, writeFile } from "no
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { examine, type Finding } from "../../../lib/agent/doctor.ts";
+import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { CONTENTS_FILE } from "../../../lib/releases/contents.ts";
 import { currentName } from "../../../lib/releases/release.ts";
 import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../support/host/given-source.ts";

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from "fastify";
 import t from "tap";
 import { publishFields } from "../../../lib/contract/surfaces/deploy.ts";
-import { PassingSignature } from "../../../lib/hub/publications/passing-signature.ts";
 import type { IncomingBlob } from "../../../lib/hub/blobs/port.ts";
+import { PassingSignature } from "../../../lib/hub/publications/passing-signature.ts";
 import {
   createProject,
   isErrorBody,

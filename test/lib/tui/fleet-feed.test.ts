@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
-import { FleetModel } from "../../../lib/tui/fleet-model.ts";
 import { followFleet } from "../../../lib/tui/fleet-feed.ts";
+import { FleetModel } from "../../../lib/tui/fleet-model.ts";
 
 t.test(
   "a fleet is read whole once, then only what changes; an outage is shown and ends by itself",

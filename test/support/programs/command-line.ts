@@ -2,7 +2,7 @@ import { type ChildProcess, execFile, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** What a command line ended with. */
+/** The end of a command line. */
 export interface Ended {
   code: number;
   stdout: string;
@@ -59,7 +59,7 @@ export function commandLine(
   return result;
 }
 
-/** Runs the built program `sealift` with these words, for what changes a whole process: proxies, trusted certificates. */
+/** Runs the built program `sealift` with these words: for what changes a whole process, as proxies and certificates. */
 export function builtProgram(args: readonly string[], { cwd, env }: Omit<Asked, "args">): Promise<Ended> {
   const file = fileURLToPath(new URL("../../../dist/bin/sealift.js", import.meta.url));
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /** The other side of {@link commandLine}: runs the command lines that it is sent, one after the other. */
-import { COMMANDS } from "../../../commands/shell/registry.ts";
 import { runProgram } from "../../../commands/shell/main.ts";
+import { COMMANDS } from "../../../commands/shell/registry.ts";
 import type { Asked } from "./command-line.ts";
 
 /** Collects what is written to a stream until the next call. */
@@ -8,8 +8,8 @@ function collected(stream: NodeJS.WriteStream): () => string {
   let text = "";
   stream.write = (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
     text += typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();
-    const done = rest.find((each) => typeof each === "function");
-    if (done !== undefined) queueMicrotask(() => done(null));
+    const done = rest.find((each): each is () => void => typeof each === "function");
+    if (done !== undefined) queueMicrotask(done);
     return true;
   };
   return () => {
@@ -22,7 +22,7 @@ function collected(stream: NodeJS.WriteStream): () => string {
 const stdout = collected(process.stdout);
 const stderr = collected(process.stderr);
 
-process.on("message", async ({ args, cwd, env }: Asked) => {
+async function answer({ args, cwd, env }: Asked): Promise<void> {
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, env);
   process.chdir(cwd);
@@ -31,4 +31,6 @@ process.on("message", async ({ args, cwd, env }: Asked) => {
     return 1;
   });
   process.send!({ code, stdout: stdout(), stderr: stderr() });
-});
+}
+
+process.on("message", (asked: Asked) => void answer(asked));

@@ -37,8 +37,8 @@ const MEANS: Record<Setting, string> = {
 const noWall = needs("bwrap");
 
 /**
- * Runs a test in production's setting, or, without the wall's program, with the model alone. Where SEALIFT_EVERY_WALL is
- * set it runs in each setting: every night, and in CI where a change touches the walls.
+ * Runs a test in production's setting, or, without the wall's program, with the model alone. Where SEALIFT_EVERY_WALL
+ * is set it runs in each setting: every night, and in CI where a change touches the walls.
  */
 export function inEachSetting(title: string, run: (t: Test, setting: Setting) => Promise<void>): void {
   if (process.env["SEALIFT_EVERY_WALL"] === undefined)
