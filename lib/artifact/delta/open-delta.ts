@@ -45,7 +45,6 @@ export interface CompletedTree {
  */
 export async function openDelta(source: AsyncIterable<Buffer>, options: OpenDeltaOptions): Promise<CompletedTree> {
   const { staging, output, limits, signal } = options;
-  await using unpacker = new Unpacker(staging, limits, options.onUnpacked);
   let received = 0;
   async function* counted(): AsyncGenerator<Buffer> {
     for await (const chunk of source) {
@@ -53,7 +52,7 @@ export async function openDelta(source: AsyncIterable<Buffer>, options: OpenDelt
       yield chunk;
     }
   }
-  const { manifest, files } = await unpackVerified(counted(), unpacker, options);
+  const { manifest, files } = await unpack(counted(), options);
   checkVersion(manifest, options.expected);
   const base = await options.base;
   const plan = await planTree({ folder: staging, bytes: received, files, manifest }, base, limits);
@@ -62,6 +61,12 @@ export async function openDelta(source: AsyncIterable<Buffer>, options: OpenDelt
   await rename(join(staging, MANIFEST_FILE), join(output, MANIFEST_FILE));
   const listing = { files: plan.files, emptyFolders: plan.emptyFolders };
   return { manifest, entries: plan.entries, files: plan.files.length + 1, bytes: plan.bytes, listing };
+}
+
+/** Unpacks a delta on a thread whose memory is free again when the tree is planned. */
+async function unpack(source: AsyncIterable<Buffer>, options: OpenDeltaOptions) {
+  await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);
+  return await unpackVerified(source, unpacker, options);
 }
 
 /** A delta that carries another signed manifest is of no use; the full artifact may be. */
