@@ -1,5 +1,5 @@
+import { type Labels, labelsText } from "../contract/labels.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
-import { type Labels, labelsText } from "../contract/surfaces/labels.ts";
 import type { Transport } from "./http.ts";
 
 /** A hub and the key to it: what every client of a hub is made with. */

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { DEPLOYMENT_DEFAULTS, DURABILITIES, LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
-import { labelOf } from "../contract/surfaces/labels.ts";
+import { labelOf } from "../contract/labels.ts";
 import { connection, network } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { choice, duration, flag, list, path, secret, size, text, token, url, whole } from "./kinds.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { timestamp, versionLabel } from "../identifiers.ts";
-import { labelOf } from "./labels.ts";
+import { labelOf } from "../labels.ts";
 
 /** Rollouts on the wire (docs/contract/rollouts.md). */
 

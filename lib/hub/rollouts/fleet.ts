@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
+import type { Labels } from "../../contract/labels.ts";
 import { lastHeard, runningVersion } from "../../contract/surfaces/host-record.ts";
-import type { Labels } from "../../contract/surfaces/labels.ts";
 import type { DeploymentStatus } from "../../contract/surfaces/reports.ts";
 import { type View, viewState } from "../records/fleet.ts";
 import type { Statements } from "../records/port.ts";

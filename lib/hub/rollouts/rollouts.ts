@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Labels, labelsIn } from "../../contract/labels.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { AuditAction } from "../../contract/surfaces/keys.ts";
-import { type Labels, labelsIn } from "../../contract/surfaces/labels.ts";
 import type { Logger } from "../../support/logging.ts";
 import { insertAudit } from "../records/audit.ts";
 import type { View } from "../records/fleet.ts";

@@ -1,4 +1,4 @@
-import type { Labels } from "../../contract/surfaces/labels.ts";
+import type { Labels } from "../../contract/labels.ts";
 import type { FailingHost, WaveCounts } from "../../contract/surfaces/rollouts.ts";
 import { waveOf, type Waves } from "./waves.ts";
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { labelOf, type Labels } from "../../contract/surfaces/labels.ts";
+import { labelOf, type Labels } from "../../contract/labels.ts";
 import { percentOf } from "../../contract/surfaces/rollouts.ts";
 
 /** Waves of a rollout as hosts are held against them. */

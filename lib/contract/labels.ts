@@ -1,0 +1,28 @@
+/** A host's labels, such as `env=prod`, as texts: without a schema, for programs that start without one. */
+export type Labels = Record<string, string>;
+
+export const MAX_LABELS = 16;
+export const LABEL_NAME = /^[a-z0-9][a-z0-9_.-]{0,62}$/;
+export const LABEL_VALUE = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
+
+/** Reads `env=prod`. @returns undefined when it is no label */
+export function labelOf(text: string): [name: string, value: string] | undefined {
+  const at = text.indexOf("=");
+  const [name, value] = [text.slice(0, at), text.slice(at + 1)];
+  return at > 0 && LABEL_NAME.test(name) && LABEL_VALUE.test(value) ? [name, value] : undefined;
+}
+
+/** Writes labels as a header carries them: `env=prod,region=eu`. */
+export const labelsText = (given: Labels): string =>
+  Object.entries(given)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(",");
+
+/** Reads the labels of a header. What is no label is left out: a host says of itself what it likes. */
+export const labelsIn = (text: string): Labels =>
+  Object.fromEntries(
+    text
+      .split(",", MAX_LABELS)
+      .map((part) => labelOf(part.trim()))
+      .filter((label) => label !== undefined),
+  );
