@@ -1,6 +1,5 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { projectId } from "../../lib/contract/identifiers.ts";
 import { plan, planCheck } from "../../lib/options/plan.ts";
 import { managed } from "../hub/managed.ts";
 import { withOptions } from "../shell/base.ts";
@@ -47,6 +46,7 @@ export class PlanInit extends withOptions(plan) {
   /** The id of the project that NAME is the id or name of. Only a name has to be asked for. */
   async #projectId(): Promise<string> {
     const { hubUrl, apiKey, timeoutMs } = this.options;
+    const { projectId } = await import("../../lib/contract/identifiers.ts");
     if (projectId.safeParse(this.slug).success) return this.slug;
     if (hubUrl === undefined || apiKey === undefined)
       throw usageError("usage", `${JSON.stringify(this.slug)} is no project's id, and no hub is known that has it.`, {

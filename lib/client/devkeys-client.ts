@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
+import type { Labels } from "../contract/labels.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import {
   type ApiKeyRecord,
@@ -18,7 +19,6 @@ import {
   transferAnswer,
   type TransferRequest,
 } from "../contract/surfaces/keys.ts";
-import type { Labels } from "../contract/surfaces/labels.ts";
 import {
   type GrantRecord,
   grantRecord,

@@ -1,6 +1,6 @@
 import { usageError } from "../contract/errors.ts";
-import { labelOf } from "../contract/surfaces/labels.ts";
-import { amountOf, faultOfWaves, ROLLOUT_DEFAULTS } from "../contract/surfaces/rollouts.ts";
+import { labelOf } from "../contract/labels.ts";
+import { amountOf, faultOfWaves, ROLLOUT_DEFAULTS } from "../contract/rollout-terms.ts";
 import { connection } from "./connection.ts";
 import { choice, duration, flag, parsed, text } from "./kinds.ts";
 import { group } from "./option.ts";

@@ -1,5 +1,5 @@
+import { ROLLOUT_DEFAULTS } from "../../contract/rollout-terms.ts";
 import {
-  ROLLOUT_DEFAULTS,
   type RolloutAction,
   type RolloutChange,
   type RolloutRequest,

@@ -1,4 +1,5 @@
-import type { Amount, RolloutState, WaitingFor } from "../../contract/surfaces/rollouts.ts";
+import type { Amount } from "../../contract/rollout-terms.ts";
+import type { RolloutState, WaitingFor } from "../../contract/surfaces/rollouts.ts";
 import type { Tally } from "./tally.ts";
 import { isOpenAt, nextOpening, type Window } from "./window.ts";
 

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
+import { amountOf } from "../../contract/rollout-terms.ts";
 import {
-  amountOf,
   type FailingHost,
   type RolloutRecord,
   type RolloutRules,

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { labelOf, type Labels } from "../../contract/labels.ts";
-import { percentOf } from "../../contract/surfaces/rollouts.ts";
+import { percentOf } from "../../contract/rollout-terms.ts";
 
 /** Waves of a rollout as hosts are held against them. */
 export interface Waves {

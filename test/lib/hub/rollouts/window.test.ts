@@ -1,5 +1,5 @@
 import t from "tap";
-import { faultOfWaves } from "../../../../lib/contract/surfaces/rollouts.ts";
+import { faultOfWaves } from "../../../../lib/contract/rollout-terms.ts";
 import { isOpenAt, nextOpening, parseWindow } from "../../../../lib/hub/rollouts/window.ts";
 
 const at = (text: string) => Date.parse(text);
