@@ -117,8 +117,9 @@ export class Rollouts implements AsyncDisposable {
     do {
       this.#isAskedAgain = false;
       await this.#decideAll();
-      // Reports come by the thousand; one look is for all that came meanwhile.
-      await sleep(PAUSE_MS, undefined, { ref: false });
+      // Reports come by the thousand; one look is for all that came meanwhile. The end of the hub waits for it, so it
+      // keeps the process: one with nothing else to do would end here with 0, its error untold.
+      await sleep(PAUSE_MS);
     } while (this.#isAskedAgain);
   }
 
