@@ -16,7 +16,7 @@ const skip = needs(...READER_PROGRAMS);
 t.test("every reader takes what is unpacked in the same way", { skip }, async (t) => {
   const { accepted, found } = await fuzzArchives({ count: 400, seed: 1 }, 12);
   for (const { kind, seed, why } of found) t.fail(`seed ${seed}, a ${kind}: ${why}`);
-  t.ok(accepted > 80, `${accepted} accepted`);
+  t.ok(accepted > 60, `${accepted} accepted`);
 });
 
 t.test("the libraries that are asked read sound archives", async (t) => {
