@@ -15,14 +15,14 @@ t.teardown(async () => {
 
 for (const scenario of hostScenarios(world)) {
   t.test(`${scenario.name}: whatever a power cut leaves, the old or the new is there, whole`, async (t) => {
-    const result = await explore(scenario, { durability: "full", limit: 24, seed: 1, folder });
-    t.ok(result.checked >= 24, `${result.checked} states`);
+    const result = await explore(scenario, { durability: "full", limit: 16, seed: 1, folder });
+    t.ok(result.checked >= 16, `${result.checked} states`);
     t.same(linesOf(result).slice(1), []);
   });
 }
 
 t.test("the same states show what is lost when nothing is waited for", async (t) => {
   const upgrade = hostScenarios(world).find(({ name }) => name === "upgrade")!;
-  const { violations } = await explore(upgrade, { durability: "none", limit: 24, seed: 1, folder });
+  const { violations } = await explore(upgrade, { durability: "none", limit: 16, seed: 1, folder });
   t.ok([...violations.keys()].some((fault) => /neither the old release nor the new one/.test(fault)));
 });
