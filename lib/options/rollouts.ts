@@ -99,7 +99,7 @@ export const fleetLabel = {
   ...connection,
 };
 
-/** Reads labels as people write them: `env=prod`. @throws UsageError `usage` when one is none */
+/** Reads labels as people write them: `env=prod`. @throws UsageError `usage` for any other text */
 export function labelsOf(texts: readonly string[]): Record<string, string> {
   const pairs = texts.map((text) => {
     const label = labelOf(text);

@@ -82,7 +82,7 @@ export function simulate(seed: number, size: number): Simulated {
   });
   const waveOfHost = new Map(hosts.map((host) => [host, waveOf(id, waves, { id: host.id, labels: {} })]));
 
-  // What the hub has on its disk; its memory is made of that after a restart.
+  // The hub's disk: after a restart its memory is built from these reports.
   const reports = new Map<string, ReportedHost>();
   const reportOf = (host: Host, now: number, tried: string, error: string | null): ReportedHost => ({
     ...{ id: host.id, labels: {}, running: host.running, tried, hasFailed: error !== null, error },

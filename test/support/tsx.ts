@@ -38,11 +38,7 @@ const guestSources = new URL("../../lib/runtime/sandbox/guest-files.ts", import.
 const guestBuild = new URL("./runtime/built-guest.ts", import.meta.url).href;
 const guestIsBuilt = (): boolean =>
   written(`${root}dist/lib/guest/bootstrap.js`) >
-  written(
-    ...globSync(["lib/runtime/guest/*.ts", "lib/sdk/*.ts", "lib/contract/**/*.ts"], { cwd: root }).map(
-      (path) => root + path,
-    ),
-  );
+  written(...globSync(["lib/{runtime,sdk,contract}/**/*.ts"], { cwd: root }).map((path) => root + path));
 
 registerHooks({
   resolve(specifier, context, nextResolve) {

@@ -61,7 +61,7 @@ async function partsOf(layout: Layout, { kind, slug, purge }: RemovedTarget, sup
   };
 }
 
-/** Returns what {@link removeTarget} would do, and changes nothing. */
+/** Previews {@link removeTarget} without any change. */
 export async function previewRemoval(
   layout: Layout,
   removed: RemovedTarget,

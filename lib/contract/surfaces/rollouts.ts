@@ -68,7 +68,7 @@ export const rolloutRecord = z.object({
   /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
   target: z.string(),
   version: z.string(),
-  /** The version of all others; null where there is none. */
+  /** The version for all other hosts; null when no other is published. */
   base_version: z.string().nullable(),
   state: rolloutState,
   /** Why it was halted, aborted or paused. */

@@ -95,7 +95,7 @@ export const rollouts: FastifyPluginAsyncZod<MountOptions<Records & { rollouts: 
         response: { 200: rolloutSchema, ...errors(400, 401, 403, 404, 409, 415, 422) },
       },
       async handler(request) {
-        // Who may publish need not be who lets a version through.
+        // A publisher's key does not approve its own version.
         const scopes = action === "approve" ? (["projects"] as const) : (["publish", "projects"] as const);
         const { project, principal } = await controlled(request, request.params.id, ...scopes);
         const change = request.body ?? {};

@@ -6,7 +6,7 @@ import { isOpenAt, nextOpening, type Window } from "./window.ts";
 export interface Gate {
   id: string;
   version: string;
-  /** The version for all who may not have the new one; null where there is none. */
+  /** The version for hosts that may not have the new one; null when no other is published. */
   base: string | null;
   state: Exclude<RolloutState, "completed" | "replaced">;
   waves: Waves;
