@@ -1,31 +1,17 @@
-import { Writable } from "node:stream";
-import { Cli } from "clipanion";
 import t from "tap";
 import { Fleet } from "../../commands/deploying/fleet.ts";
 import { FleetForget } from "../../commands/deploying/fleet-forget.ts";
 import { FleetWait } from "../../commands/deploying/fleet-wait.ts";
 import { startHub } from "../support/hub/harness.ts";
+import type { Ended } from "../support/programs/command-line.ts";
+import { runHere } from "../support/programs/run-here.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 /** Long ago: the hosts of then are silent by this machine's clock. */
 const THEN = Date.now() - 100 * DAY;
 
-type Ran = { code: number; stdout: string; stderr: string };
-
-async function run(words: readonly string[], hub: readonly string[]): Promise<Ran> {
-  const texts = { stdout: "", stderr: "" };
-  const into = (name: keyof typeof texts): Writable =>
-    new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        texts[name] += String(chunk);
-        done();
-      },
-    });
-  const cli = new Cli({ binaryName: "sealift" });
-  for (const command of [Fleet, FleetForget, FleetWait]) cli.register(command);
-  const code = await cli.run(["fleet", ...words, ...hub], { stdout: into("stdout"), stderr: into("stderr") });
-  return { code, ...texts };
-}
+const run = (words: readonly string[], hub: readonly string[]): Promise<Ended> =>
+  runHere([Fleet, FleetForget, FleetWait], ["fleet", ...words, ...hub]);
 
 t.test("a fleet shows silent hosts apart, waits for the living, and forgets", async (t) => {
   let now = THEN;

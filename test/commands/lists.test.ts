@@ -1,33 +1,20 @@
-import { Writable } from "node:stream";
-import { Cli, type CommandClass } from "clipanion";
+import type { CommandClass } from "clipanion";
 import t from "tap";
 import { placeOf } from "../../commands/shell/place.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
 import { startHub } from "../support/hub/harness.ts";
+import type { Ended } from "../support/programs/command-line.ts";
+import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** Runs a command in this process. @param isTTY whether stdout is a terminal */
-async function run(line: string, { isTTY = false } = {}): Promise<{ code: number; stdout: string; stderr: string }> {
-  const cli = new Cli({ binaryName: "sealift" });
+function run(line: string, options?: { isTTY: boolean }): Promise<Ended> {
   const words = line.split(" ");
   // Clipanion takes a quarter of a second to compile the options of all.
   const { command: called } = placeOf(COMMANDS, words);
-  for (const command of called === undefined ? COMMANDS : [called]) cli.register(command);
-  const texts = { stdout: "", stderr: "" };
-  const into = (name: keyof typeof texts): Writable =>
-    new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        texts[name] += String(chunk);
-        done();
-      },
-    });
-  const code = await cli.run(words, {
-    stdout: Object.assign(into("stdout"), { isTTY }),
-    stderr: into("stderr"),
-  });
-  return { code, ...texts };
+  return runHere(called === undefined ? COMMANDS : [called], words, options);
 }
 
 type Listing = CommandClass & { listed?: () => readonly string[] | Promise<readonly string[]> };

@@ -1,8 +1,6 @@
 /** A rollout over a fleet of watched hosts: a version that fails on some ends halted, and those who took it go back. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Writable } from "node:stream";
-import { Cli } from "clipanion";
 import t from "tap";
 import { RolloutWait } from "../../commands/hub/rollout-wait.ts";
 import { RolloutAbort, RolloutChange, RolloutList, RolloutShow, RolloutStart } from "../../commands/hub/rollouts.ts";
@@ -13,6 +11,8 @@ import type { RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
 import { INSTALL, sourceOf } from "../support/host/given-source.ts";
 import { watching } from "../support/host/watching.ts";
 import { createProject, publication, startHub } from "../support/hub/harness.ts";
+import type { Ended } from "../support/programs/command-line.ts";
+import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const HOSTS = 10;
@@ -20,21 +20,8 @@ const HOSTS = 10;
 const CANARIES = ["host-0", "host-1", "host-2", "host-3"];
 const isBad = (host: string): boolean => host === "host-2" || host === "host-3";
 
-async function sealift(words: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const texts = { stdout: "", stderr: "" };
-  const into = (name: keyof typeof texts): Writable =>
-    new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        texts[name] += String(chunk);
-        done();
-      },
-    });
-  const cli = new Cli({ binaryName: "sealift" });
-  for (const command of [RolloutStart, RolloutList, RolloutShow, RolloutChange, RolloutAbort, RolloutWait])
-    cli.register(command);
-  const code = await cli.run([...words], { stdout: into("stdout"), stderr: into("stderr") });
-  return { code, ...texts };
-}
+const sealift = (words: readonly string[]): Promise<Ended> =>
+  runHere([RolloutStart, RolloutList, RolloutShow, RolloutChange, RolloutAbort, RolloutWait], words);
 
 t.test(
   "a bad version ends halted after its first wave, and the hosts that took it are back at what they ran",

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Writable } from "node:stream";
-import { Cli } from "clipanion";
 import t from "tap";
 import { Fleet } from "../../../commands/deploying/fleet.ts";
+import type { Ended } from "../../support/programs/command-line.ts";
+import { runHere } from "../../support/programs/run-here.ts";
 
 const EVIL = "\u001b]0;owned\u0007\u001b[2J\u001b[31mred\r\nsecond\u009b31m\u202e\u2028";
 
@@ -19,20 +19,10 @@ t.test("a host's report, or a hub that lies, cannot steer the terminal of a pers
   t.teardown(() => server.close());
   const hub = ["--hub-url", `http://127.0.0.1:${(server.address() as AddressInfo).port}`, "--api-key", "key"];
 
-  async function print(isTTY: boolean, ...words: string[]): Promise<{ stdout: string; stderr: string }> {
-    const texts = { stdout: "", stderr: "" };
-    const into = (name: keyof typeof texts): Writable =>
-      new Writable({
-        write(chunk: Buffer, _encoding, done) {
-          texts[name] += String(chunk);
-          done();
-        },
-      });
-    const cli = new Cli({ binaryName: "sealift" });
-    cli.register(Fleet);
-    const streams = { stdout: Object.assign(into("stdout"), { isTTY }), stderr: into("stderr") };
-    t.equal(await cli.run(["fleet", "plugin:a", "--no-tui", ...words, ...hub], streams), 0);
-    return texts;
+  async function print(isTTY: boolean, ...words: string[]): Promise<Ended> {
+    const ended = await runHere([Fleet], ["fleet", "plugin:a", "--no-tui", ...words, ...hub], { isTTY });
+    t.equal(ended.code, 0);
+    return ended;
   }
 
   const formats = {

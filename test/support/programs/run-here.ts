@@ -1,0 +1,23 @@
+import { Writable } from "node:stream";
+import { Cli, type CommandClass } from "clipanion";
+import type { Ended } from "./command-line.ts";
+
+/** Runs a command in the test's own process. @param where.isTTY whether stdout is a terminal */
+export async function runHere(
+  commands: readonly CommandClass[],
+  words: readonly string[],
+  { isTTY = false } = {},
+): Promise<Ended> {
+  const texts = { stdout: "", stderr: "" };
+  const into = (name: keyof typeof texts): Writable =>
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        texts[name] += String(chunk);
+        done();
+      },
+    });
+  const cli = new Cli({ binaryName: "sealift" });
+  for (const command of commands) cli.register(command);
+  const streams = { stdout: Object.assign(into("stdout"), { isTTY }), stderr: into("stderr") };
+  return { code: await cli.run([...words], streams), ...texts };
+}
