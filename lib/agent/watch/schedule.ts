@@ -4,6 +4,8 @@ const MAX_BACKOFF_MS = 15 * 60_000;
  * Checks of one interval are spread by this part of it, so that a fleet that started together does not stay together.
  */
 const JITTER = 0.1;
+/** Hosts that wait for the same window ask within this time, and as long after its opening. Milliseconds. */
+const SPREAD_MS = 1000;
 /** The longest wait of a timer; a longer one would end at once. Milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -14,12 +16,15 @@ export interface Rhythm {
   failures: number;
   /** Milliseconds that the hub asked to wait for. */
   retryAfterMs?: number | undefined;
+  /** Milliseconds until a rollout's window opens; negative when it has, since the hub last answered. */
+  opensInMs?: number | undefined;
 }
 
 /**
- * Milliseconds until the next check. The interval with ±10 % of jitter; after failures it doubles with each one up to
- * 15 minutes, of which a random half is waited at least, never less than while all is well, and what the hub asked for
- * always (at most that long, too). The first success brings the interval back.
+ * Milliseconds until the next check. The interval with ±10 % of jitter, or until soon after a rollout's window opens
+ * when that is sooner. After failures it doubles with each one up to 15 minutes, of which a random half is waited at
+ * least, never less than while all is well, and what the hub asked for always (at most that long, too). The first
+ * success brings the interval back.
  *
  * @param random from 0 to 1
  */
@@ -27,27 +32,14 @@ export function nextDelay(rhythm: Rhythm, random: number): number {
   return Math.min(Math.round(rhythm.failures === 0 ? regular(rhythm, random) : backoff(rhythm, random)), MAX_TIMER_MS);
 }
 
-const regular = ({ intervalMs }: Rhythm, random: number): number => intervalMs * (1 - JITTER + 2 * JITTER * random);
+function regular({ intervalMs, opensInMs = Infinity }: Rhythm, random: number): number {
+  const opening = Math.max(opensInMs, 0) + SPREAD_MS * (1 + random);
+  return Math.min(intervalMs * (1 - JITTER + 2 * JITTER * random), opening);
+}
 
 function backoff({ intervalMs, failures, retryAfterMs = 0 }: Rhythm, random: number): number {
   const longest = Math.max(intervalMs, MAX_BACKOFF_MS);
   const most = Math.min(intervalMs * 2 ** Math.min(failures, 30), longest);
   const least = Math.max(most / 2, intervalMs * (1 - JITTER));
   return Math.max(least + (most - least) * random, Math.min(retryAfterMs, longest));
-}
-
-/** The hosts that wait for the same moment ask within this time. */
-const SPREAD_MS = 1000;
-/** A host whose clock is ahead of the hub's by less than this does not miss the moment. */
-const AHEAD_MS = 60_000;
-
-/**
- * Milliseconds until a rollout's window opens, as the hub said, or has opened a moment ago. Undefined when there is
- * none to wait for.
- *
- * @param random from 0 to 1
- */
-export function opensIn(at: string | null | undefined, random: number): number | undefined {
-  const left = Date.parse(at ?? "") - Date.now();
-  return left > -AHEAD_MS ? Math.max(left, 0) + SPREAD_MS * (0.1 + 0.9 * random) : undefined;
 }

@@ -14,7 +14,7 @@ import { decide, type Decision } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
 import { recoverTarget } from "./recovery.ts";
-import { nextDelay, opensIn } from "./schedule.ts";
+import { nextDelay } from "./schedule.ts";
 import { readPin, WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
@@ -36,8 +36,8 @@ export class TargetLoop implements AsyncDisposable {
   /** Why the version is not followed, and where a person keeps it, by the last decision. */
   #held: HoldReason | null = null;
   #pin: string | null = null;
-  /** When the window of a rollout opens, as the hub said last. */
-  #opensAt: string | null | undefined;
+  /** When the window of a rollout opens, where that was ahead as the hub said it. Milliseconds since 1970. */
+  #opensAt: number | undefined;
   /** Whether the running release is damaged: looked at once when the loop starts, as after a power cut. */
   #damaged: boolean | undefined;
   #nudge = new AbortController();
@@ -104,10 +104,13 @@ export class TargetLoop implements AsyncDisposable {
       this.#nudge = new AbortController();
       await this.turn(signal, dropped);
       if (ending.aborted) return;
-      const rhythm = { intervalMs: this.#target.intervalMs, failures: this.#failures };
-      const regular = nextDelay({ ...rhythm, retryAfterMs: this.#retryAfterMs }, this.#context.random());
-      const opening = opensIn(this.#opensAt, this.#context.random());
-      const delay = Math.min(regular, opening ?? regular);
+      const delay = nextDelay(
+        {
+          ...{ intervalMs: this.#target.intervalMs, failures: this.#failures, retryAfterMs: this.#retryAfterMs },
+          opensInMs: this.#opensAt && this.#opensAt - Date.now(),
+        },
+        this.#context.random(),
+      );
       const at = new Date(Date.now() + delay).toISOString();
       const standing = { failures: this.#failures, held: this.#held, pin: this.#pin };
       this.#context.emit({ event: "check.scheduled", target: this.name, at, ...standing });
@@ -215,7 +218,8 @@ export class TargetLoop implements AsyncDisposable {
       });
     }
     const { latest } = await this.#memory.read();
-    this.#opensAt = latest?.nextAt;
+    const opensAt = Date.parse(latest?.nextAt ?? "");
+    this.#opensAt = opensAt > Date.now() ? opensAt : undefined;
     const { projectName } = answer;
     // A hub that does not tell the name: the running release does.
     const title =

@@ -24,6 +24,31 @@ t.test("while all is well checks come after the interval, give or take a tenth, 
   t.end();
 });
 
+t.test("a host asks soon after a window opens, and no sooner than usual while its hub fails", (t) => {
+  const window = fc.integer({ min: -DAY, max: DAY });
+  fc.assert(
+    fc.property(interval, random, window, (intervalMs, chance, opensInMs) => {
+      const usual = nextDelay({ intervalMs, failures: 0 }, chance);
+      const delay = nextDelay({ intervalMs, failures: 0, opensInMs }, chance);
+      return delay === Math.min(usual, Math.round(Math.max(opensInMs, 0) + 1000 * (1 + chance)));
+    }),
+  );
+  fc.assert(
+    fc.property(
+      interval,
+      failures,
+      random,
+      retryAfter,
+      window,
+      (intervalMs, count, chance, retryAfterMs, opensInMs) => {
+        const rhythm = { intervalMs, failures: count, retryAfterMs };
+        return nextDelay({ ...rhythm, opensInMs }, chance) === nextDelay(rhythm, chance);
+      },
+    ),
+  );
+  t.end();
+});
+
 t.test("after failures pauses grow, but not beyond a quarter of an hour or the interval", (t) => {
   fc.assert(
     fc.property(interval, failures, random, (intervalMs, count, chance) => {

@@ -251,6 +251,15 @@ t.test(
 
 t.test("a watch asks when the window of a rollout opens, not an interval later", async (t) => {
   const { target } = host(t, { intervalMs: 3_600_000 });
+
+  t.test("a host whose clock is ahead of the hub's does not ask again and again until a window opens", async (t) => {
+    const { target } = host(t, { intervalMs: 3_600_000 });
+    target.publish("1.0.0", { nextAt: new Date(Date.now() - 30_000).toISOString() });
+    const w = watching(t, [target]);
+    await w.until("check.done", { latest_version: "1.0.0" });
+    const { at } = (await w.until("check.scheduled")) as unknown as { at: string };
+    t.ok(Date.parse(at) - Date.now() > 3_000_000, at);
+  });
   target.publish("1.0.0", { nextAt: new Date(Date.now() + 300).toISOString() });
   const w = watching(t, [target]);
   await w.until("check.done", { latest_version: "1.0.0" });
