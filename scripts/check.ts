@@ -68,7 +68,7 @@ await Promise.all([
 // These start programs of dist/.
 if (tests.some((file) => /^test\/(?:commands|docs|end-to-end|faults|scripts)\//.test(file)))
   await run("npm", "run", "--silent", "build", "--", "--fast");
-// CI does the same, and tells why.
+// As .ci/run does: a change of the walls is tried in each setting of theirs.
 if (
   changed.some((file) => /^(?:lib\/runtime\/(?:walls|sandbox|guest)|test\/(?:attacks|support)\/runtime)\//.test(file))
 )
