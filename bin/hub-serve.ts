@@ -1,10 +1,13 @@
 #!/usr/bin/env node
-import { launch } from "./launch.ts";
+import { launch, SMALL_HEAP } from "./launch.ts";
 
-launch(async () => {
-  const [{ runRole }, { HubServe }] = await Promise.all([
-    import("../commands/shell/main.ts"),
-    import("../commands/hub/hub-serve.ts"),
-  ]);
-  return runRole("hub-serve", HubServe, process.argv.slice(2));
-});
+launch(
+  async () => {
+    const [{ runRole }, { HubServe }] = await Promise.all([
+      import("../commands/shell/main.ts"),
+      import("../commands/hub/hub-serve.ts"),
+    ]);
+    return runRole("hub-serve", HubServe, process.argv.slice(2));
+  },
+  { nodeFlags: SMALL_HEAP },
+);

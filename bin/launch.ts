@@ -14,8 +14,14 @@ const LAUNCHER_CHECK_MS = 500;
 /** The time that a program without its launcher gets to end in order. */
 const LAST_WORK_MS = 30_000;
 
+/**
+ * Flags that keep a hub small: V8 would let its young heap grow to 64 MB of garbage, and keeps it while requests come;
+ * the old one would hold as much garbage as it has live objects, or more, before it is collected.
+ */
+export const SMALL_HEAP = ["--max-semi-space-size=4", "--heap-growing-percent=50"];
+
 interface LaunchOptions {
-  /** Flags of Node that the program must run with; the process becomes one that has them. */
+  /** Flags of Node that the program runs with, but for help; the process becomes one that has them. */
   nodeFlags?: readonly string[];
   /** Whether other people's code may be loaded: none of it is kept in our cache of compiled code. */
   loadsPlugins?: boolean;
@@ -30,6 +36,8 @@ const isOnlyTold = (words: readonly string[]): boolean =>
   words.includes("-h") ||
   words[0] === "help" ||
   (words.length === 1 && /^(?:--version|-v|version)$/.test(words[0]!));
+
+const isOneFile = (): boolean => process.getBuiltinModule("node:sea").isSea();
 
 /** Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed. */
 export function launch(
@@ -48,9 +56,12 @@ export function launch(
     if (/SQLite is an experimental feature|process\.execve is an experimental feature/.test(String(warning))) return;
     (emitWarning as (...args: unknown[]) => void)(warning, ...rest);
   };
+  const isTold = isOnlyTold(process.argv.slice(2));
   const missing = nodeFlags.filter((flag) => !process.execArgv.includes(flag));
-  if (missing.length > 0 && process.execve !== undefined && process.platform !== "win32") {
-    process.execve(
+  // The single executable has the flags that it was built with, and takes none by its arguments.
+  const canRestart = process.execve !== undefined && process.platform !== "win32" && !isOneFile();
+  if (missing.length > 0 && canRestart && !isTold) {
+    process.execve!(
       process.execPath,
       [process.execPath, ...missing, ...process.execArgv, ...process.argv.slice(1)],
       process.env,
@@ -58,7 +69,7 @@ export function launch(
   }
   if (!loadsPlugins) {
     useCompiledCode();
-    if (!isOnlyTold(process.argv.slice(2))) lightenHttp();
+    if (!isTold) lightenHttp();
   }
   // Stacks speak of the sources. The maps are read when a stack is.
   module.setSourceMapsSupport(true, { nodeModules: true });
@@ -113,8 +124,10 @@ function useCompiledCode(): void {
     const base = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
     const own = join(base, "sealift");
     const directory = join(own, `${process.version}-${process.arch}`);
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    if ([base, own, directory].every(isOurs)) module.enableCompileCache(directory);
+    const folders = [base, own, directory];
+    // One by one: Node's recursive mkdir never ends below /proc.
+    for (const folder of folders) if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
+    if (folders.every(isOurs)) module.enableCompileCache(directory);
   } catch {
     // Without a home, or with one that cannot be written, every start compiles anew.
   }

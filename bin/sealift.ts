@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-import { launch } from "./launch.ts";
+import { launch, SMALL_HEAP } from "./launch.ts";
 
 const loadsPlugins = /^(?:runtime|plugin)/.test(process.argv[2] ?? "");
+const isHub = process.argv[2] === "hub" && process.argv[3] === "serve";
 
 launch(
   async () => {
@@ -18,5 +19,5 @@ launch(
     ]);
     return runProgram("sealift", COMMANDS, process.argv.slice(2));
   },
-  { loadsPlugins },
+  { nodeFlags: isHub ? SMALL_HEAP : [], loadsPlugins },
 );

@@ -1,6 +1,7 @@
 /**
  * Writes the documents that come from the contract: `docs/errors.md` from the table of codes, `docs/schemas/` from the
- * schemas, `docs/options.md` from the table of options. `--check` only compares.
+ * schemas, `docs/options.md` from the table of options, and the tables of `docs/performance.md` and
+ * `docs/architecture.md`. `--check` only compares.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -10,6 +11,7 @@ import { jsonSchemas } from "../lib/contract/files/json-schemas.ts";
 import { optionSchemas } from "../lib/options/schemas.ts";
 import { BUDGETS, budgetTable } from "./bench/budgets.ts";
 import { EXIT_MEANINGS } from "./exit-meanings.ts";
+import { sizeTable } from "./folder-sizes.ts";
 import { optionsPage } from "./options-page.ts";
 
 function errorsPage(): string {
@@ -40,26 +42,37 @@ for (const [name, schema] of Object.entries({ ...jsonSchemas(), ...optionSchemas
 
 const docs = new URL("../docs/", import.meta.url);
 
+/** A page of people with generated text between its marks. */
+async function completed(name: string, mark: string, text: string): Promise<string> {
+  const path = fileURLToPath(new URL(name, docs));
+  const begin = `<!-- ${mark} -->\n`;
+  const [before, rest] = readFileSync(path, "utf8").split(begin);
+  const page = `${before}${begin}\n${text}\n${rest!.slice(rest!.indexOf("\n<!-- end -->"))}`;
+  return format(page, { ...(await resolveConfig(path)), filepath: path });
+}
+
 /** The page with the table of budgets that the bench judges by between its marks. */
-async function performancePage(): Promise<string> {
+function performancePage(): Promise<string> {
   const measured = globSync("scripts/bench/**/*.ts").map((path) => readFileSync(path, "utf8"));
   const judges = measured.filter((text) => /\bjudged\(|\browOf\(|\brow\(/.test(text)).join("\n");
   for (const name of Object.keys(BUDGETS)) {
     const pattern = new RegExp(`["\`]${name.replace(/_(?:file|many)(?=_|$)/, "_(?:file|many|\\$\\{budgets\\})")}["\`]`);
     if (!pattern.test(judges)) throw new Error(`No row of the bench is judged by the budget ${name}.`);
   }
-  const path = fileURLToPath(new URL("performance.md", docs));
-  const [before, after] = readFileSync(path, "utf8").split(/(?<=<!-- budgets -->\n)[\s\S]*(?=\n<!-- end -->)/);
-  const page = `${before}\n${budgetTable()}\n${after}`;
-  return format(page, { ...(await resolveConfig(path)), filepath: path });
+  return completed("performance.md", "budgets", budgetTable());
 }
 documents.set("performance.md", await performancePage());
+documents.set("architecture.md", await completed("architecture.md", "sizes", sizeTable()));
+
+/** Sizes change with each commit: only what they are of is compared. */
+const compared = (name: string, text: string): string =>
+  name === "architecture.md" ? text.replaceAll(/ *[\d,]+ \|/g, " |").replaceAll(/-+/g, "-") : text;
 
 mkdirSync(new URL("schemas/", docs), { recursive: true });
 for (const [name, text] of documents) {
   const path = fileURLToPath(new URL(name, docs));
   if (!process.argv.includes("--check")) writeFileSync(path, text);
-  else if (!existsSync(path) || readFileSync(path, "utf8") !== text) {
+  else if (!existsSync(path) || compared(name, readFileSync(path, "utf8")) !== compared(name, text)) {
     console.error(`docs/${name} is not what the sources say: run npm run docs`);
     process.exitCode = 1;
   }

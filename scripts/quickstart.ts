@@ -30,6 +30,7 @@ async function main(): Promise<void> {
   const hubUrl = await programs.serve("hub-serve", ["--data-dir", path("hub"), "--listen", "127.0.0.1:0"]);
   const admin = { SEALIFT_HUB_URL: hubUrl, SEALIFT_API_KEY: (await readFile(path("hub", "admin.key"), "utf8")).trim() };
   say(`listening on ${hubUrl}`);
+  say(`look at it in a browser while the tour runs: sign in with the key in ${path("hub", "admin.key")}`);
 
   heading("A project and its keys", "one key for CI that may only publish, one for hosts that may only deploy");
   const { project } = await programs.run<{ project: { slug: string } }>(
@@ -130,16 +131,17 @@ async function main(): Promise<void> {
     admin,
   );
   const publishPlugin = async (version: string): Promise<void> => {
+    await prepareSource(path("source"), project.slug, version);
     await zipFolder(path("source", "plugins", "tide-table"), `tide-table-${version}`, path("tide-table.zip"));
     const release = ["--version", version, "--archive", path("tide-table.zip")];
     await programs.run("sealift", ["marketplace", "publish", "tide-table", ...release], developer);
   };
   await publishPlugin("1.1.0");
   await programs.run("sealift", ["plan", "init", "tide-table", "--out", path("install.yaml")], {});
-  const deployPlugin = (root: string, hostId: string) =>
+  const deployPlugin = (root: string, hostId: string, ...more: string[]) =>
     programs.run<ResultEvent & { version: string }>(
       "deploy-marketplace",
-      ["tide-table", "--install-plan", path("install.yaml"), "--project-root", root, "--host-id", hostId],
+      ["tide-table", "--install-plan", path("install.yaml"), "--project-root", root, "--host-id", hostId, ...more],
       developer,
     );
   const plugin = await deployPlugin(path("plugin-host"), "host-2");
@@ -177,8 +179,38 @@ async function main(): Promise<void> {
   say(`GET /plugin/berth-board/berths (trusted): ${await board.text()}`);
   if (!board.ok) throw new Error(`berth-board answered ${board.status}`);
 
+  heading("A rollout", "a version in waves: the canary first, all others when it has proved itself there");
+  const canary = ["--label", "env=canary"];
+  const deployOn = async (id: string, ...more: string[]): Promise<void> => {
+    const { version } = await deployPlugin(path(id === "host-2" ? "plugin-host" : `fleet/${id}`), id, ...more);
+    say(`${id}  ${version}${more.length > 0 ? "  (the canary)" : ""}`);
+  };
+  const others = ["host-2", "host-3", "host-4"];
+  await deployPlugin(path("fleet/host-5"), "host-5", ...canary);
+  for (const id of others.slice(1)) await deployPlugin(path("fleet", id), id);
+  const start = ["rollout", "start", "plugin:tide-table", "1.1.1", "--waves", "env=canary,100%", "--soak", "1s"];
+  await programs.run("sealift", start, admin);
+  await publishPlugin("1.1.1");
+  await deployOn("host-2");
+  await deployOn("host-5", ...canary);
+  const opened = Promise.withResolvers<void>();
+  const completed = programs.run(
+    "sealift",
+    ["rollout", "wait", "plugin:tide-table", "--timeout", "2m"],
+    admin,
+    ({ open }) => {
+      if (open === 2) opened.resolve();
+    },
+  );
+  await Promise.race([opened.promise, completed]);
+  say("the second wave is open");
+  const rest = async (): Promise<void> => {
+    for (const id of others) await deployOn(id);
+  };
+  await Promise.all([completed, rest()]);
+  say("the rollout is completed");
+
   if (onTerminal()) {
-    for (const id of ["host-3", "host-4", "host-5"]) await deployPlugin(path("fleet", id), id);
     const publishNext = async (): Promise<void> => {
       await publish("1.2.0");
       await publishPlugin("1.2.0");
@@ -196,6 +228,7 @@ async function main(): Promise<void> {
   ]);
   next([
     ["docs/getting-started.md", "the same, typed by hand, with a plugin of your own"],
+    ["docs/web.md", "the hub in a browser"],
     ["docs/watch.md", "a loop that follows the latest version"],
     ["docs/index.md", "all documents, by what you want to do"],
     ["npx sealift --help", "all commands"],

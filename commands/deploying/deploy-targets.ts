@@ -19,8 +19,8 @@ export interface DeployTarget {
   options: DeployOptions;
 }
 
-type ProjectValues = Omit<Values<typeof targetOptions.project>, "intervalMs">;
-type MarketplaceValues = Omit<Values<typeof targetOptions.marketplace>, "intervalMs">;
+type ProjectValues = Omit<Values<typeof targetOptions.project>, "intervalMs" | "hints" | "fetchAhead">;
+type MarketplaceValues = Omit<Values<typeof targetOptions.marketplace>, "intervalMs" | "hints" | "fetchAhead">;
 
 /** A project of surface B, by its id or name. @throws UsageError; where a name is looked up, the errors of requests */
 export async function projectTarget(
@@ -69,9 +69,9 @@ export async function marketplaceTarget(
   };
 }
 
-/** The name and labels that this host tells a hub. */
-const hostOf = ({ hostId, labels }: Pick<ProjectValues, "hostId" | "labels">) => ({
-  ...{ hostId, labels: Object.fromEntries(labels) },
+/** The name and labels that this host tells a hub, and the mirrors that it asks first. */
+const hostOf = ({ hostId, labels, mirror: mirrors }: Pick<ProjectValues, "hostId" | "labels" | "mirror">) => ({
+  ...{ hostId, labels: Object.fromEntries(labels), mirrors },
 });
 
 function checkedVersion(version: string): string {

@@ -22,9 +22,10 @@ export class PlanInit extends withOptions(plan) {
   slug = Option.String({ name: "NAME", required: true });
 
   override async run(): Promise<number> {
-    const [{ mkdir, writeFile }, { dirname }, { itemsOfSource, starterPlan }] = await Promise.all([
+    const [{ writeFile }, { dirname }, { makeFolder }, { itemsOfSource, starterPlan }] = await Promise.all([
       import("node:fs/promises"),
       import("node:path"),
+      import("../../lib/support/files.ts"),
       import("../../lib/agent/starters.ts"),
     ]);
     const { kind, supervised, out } = this.options;
@@ -32,11 +33,12 @@ export class PlanInit extends withOptions(plan) {
     const items = kind === "project" ? itemsOfSource(out) : [own];
     const slug = kind === "project" ? await this.#projectId() : this.slug;
     const text = starterPlan({ slug, items, supervised });
-    if (kind === "project") await mkdir(dirname(out), { recursive: true });
+    if (kind === "project") await makeFolder(dirname(out));
     await writeFile(out, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
       throw usageError(
         "usage",
         error.code === "EEXIST" ? `${out} exists already.` : `${out} cannot be written: ${error.message}.`,
+        { hint: "Name another file with --out." },
       );
     });
     this.note(`Wrote ${out}.`);

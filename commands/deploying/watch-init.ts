@@ -8,6 +8,9 @@ import { watchStart } from "../../lib/options/watch.ts";
 import { withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 
+/** The file of the runtime's plugin key, beside `watch.yaml`. */
+const PLUGIN_KEY = "plugin.key";
+
 export class WatchInit extends withOptions(watchStart) {
   static override paths = [["watch", "init"]];
   static override usage = Command.Usage({
@@ -39,7 +42,8 @@ export class WatchInit extends withOptions(watchStart) {
     const files = [file, ...(await this.#writePlans(targets))];
     await readWatchFile(file);
     if (!this.json) for (const path of files) this.print.line(path);
-    const needed = targets.map(({ kind }) => (kind === "project" ? "signer.pub" : "signing.secret"));
+    const needed: string[] = targets.map(({ kind }) => (kind === "project" ? "signer.pub" : "signing.secret"));
+    if (this.options.supervisor === "runtime") needed.push(PLUGIN_KEY);
     const missing = [...new Set([HOST_KEYS, ...needed])].filter((name) => !existsSync(join(out, name)));
     if (missing.length > 0) this.note(`Put beside it: ${missing.join(", ")}.`);
     this.note(
@@ -53,11 +57,11 @@ export class WatchInit extends withOptions(watchStart) {
     const { hostId, supervisor, supervisorName, runtimeUrl } = this.options;
     const values = { "host-id": hostId, supervisor, "supervisor-name": supervisorName, "runtime-url": runtimeUrl };
     const isGiven = (name: string): boolean => this.layers.some((layer) => layer.get(name) !== undefined);
-    return Object.fromEntries(
-      Object.entries(values).flatMap(([name, value]) =>
-        value !== undefined && isGiven(name) ? [[name.replaceAll("-", "_"), value]] : [],
-      ),
+    const given = Object.entries(values).flatMap(([name, value]) =>
+      value !== undefined && isGiven(name) ? [[name.replaceAll("-", "_"), value] as const] : [],
     );
+    if (supervisor === "runtime") given.push(["plugin_key_file", PLUGIN_KEY]);
+    return Object.fromEntries(given);
   }
 
   async #writePlans(targets: readonly Target[]): Promise<string[]> {
@@ -84,6 +88,6 @@ export class WatchInit extends withOptions(watchStart) {
 async function writeNew(file: string, text: string): Promise<void> {
   await writeFile(file, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
     const why = error.code === "EEXIST" ? "exists already" : `cannot be written: ${error.message}`;
-    throw usageError("usage", `${file} ${why}.`);
+    throw usageError("usage", `${file} ${why}.`, { hint: "Name another folder with --out." });
   });
 }

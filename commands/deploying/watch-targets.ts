@@ -7,7 +7,7 @@ import type { WatchTarget } from "../../lib/agent/watch/target.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { asSealiftError, usageError } from "../../lib/contract/errors.ts";
 import { baseUrl } from "../../lib/contract/surfaces/paths.ts";
-import { parseTarget, type Target, targetName } from "../../lib/contract/target.ts";
+import { parseTarget, type Target, targetName, targetText } from "../../lib/contract/target.ts";
 import { fileLayer, type Layer } from "../../lib/options/layers.ts";
 import type { Values } from "../../lib/options/option.ts";
 import { resolveOptions, singleFaults } from "../../lib/options/resolve.ts";
@@ -61,10 +61,11 @@ async function watchTarget(name: string, target: Target, layers: readonly Layer[
     import("../../lib/agent/watch/target.ts"),
   ]);
   const { kind, slug } = target;
-  const common = (connection: HubConnection, values: SupervisorChoice) => ({
+  const common = (connection: HubConnection, values: SupervisorChoice & { hints: boolean }) => ({
     name,
     hub: baseUrl(connection.hubUrl),
     fleet: { target, connection },
+    hints: values.hints ? { target: targetText(target), connection } : undefined,
     log: (lines: number) => followedLog(target, lines, values),
   });
   if (kind === "project") {
@@ -72,13 +73,15 @@ async function watchTarget(name: string, target: Target, layers: readonly Layer[
     const { source, options, connection } = await projectTarget(values, slug, layers);
     await source("latest").precheck?.(options.supervisor.name);
     const poll = projectPoll(slug, connection);
-    return { ...common(connection, values), intervalMs: values.intervalMs, source, options, poll };
+    const { intervalMs, fetchAhead } = values;
+    return { ...common(connection, values), intervalMs, fetchAhead, source, options, poll };
   }
   const values = await resolveOptions(targetOptions.marketplace, layers);
   const { source, options, connection } = await marketplaceTarget(values, kind, slug, layers);
   await source("latest").precheck?.(options.supervisor.name);
   const poll = marketplacePoll(kind, slug, connection);
-  return { ...common(connection, values), intervalMs: values.intervalMs, source, options, poll };
+  const { intervalMs, fetchAhead } = values;
+  return { ...common(connection, values), intervalMs, fetchAhead, source, options, poll };
 }
 
 type SupervisorChoice = Pick<

@@ -163,14 +163,13 @@ const observed = (emit: EmitWatch, observe: EmitWatch | undefined): EmitWatch =>
 
 /** The renderer's events, of which systemd hears the sum: readiness, and how the targets are. */
 async function telling(notifier: Notifier, lines: EmitWatch): Promise<EmitWatch> {
-  const { summaryOf, TargetStates } = await import("../../lib/agent/watch/target-state.ts");
+  const { TargetStates } = await import("../../lib/agent/watch/target-state.ts");
   const targets = new TargetStates();
   return (event) => {
     lines(event);
     if (event.event === "fetch.progress") return;
     targets.apply(event, Date.now());
-    const summary = summaryOf([...targets].map(([, facts]) => facts));
-    if (event.event === "watch.started") notifier.ready(summary);
-    else notifier.status(summary);
+    if (event.event === "watch.started") notifier.ready(targets.summary);
+    else notifier.status(targets.summary);
   };
 }

@@ -23,6 +23,7 @@ export class Status extends withOptions(host) {
       paused: true,
       pin: true,
       held_rights: true,
+      ahead: true,
       unsent_reports: true,
       last_report: true,
       settings: true,
@@ -73,6 +74,7 @@ function factsOf(status: TargetStatus) {
     pin,
     heldRights,
     latest,
+    ahead,
     lastReport,
     unsentReports,
   } = status;
@@ -88,6 +90,7 @@ function factsOf(status: TargetStatus) {
       ...{ name, version, created_at, bytes, running },
     })),
     ...{ disk, quarantine, paused, pin, held_rights: heldRights, unsent_reports: unsentReports, settings },
+    ahead: ahead && { version: ahead.version, bytes: ahead.bytes, at: ahead.at, not_before: ahead.notBefore },
     last_report: lastReport ?? null,
   };
 }
@@ -101,7 +104,7 @@ interface Words {
 function linesOf(status: TargetStatus, target: string, words: Words): string[] {
   const { counted, timeText } = words;
   const { runningSince, settings, releases, disk, quarantine, paused, pin, heldRights } = status;
-  const { latest, lastReport, unsentReports } = status;
+  const { latest, ahead, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);
   const others = releases.filter((release) => !release.running);
   const lines = [
@@ -109,6 +112,10 @@ function linesOf(status: TargetStatus, target: string, words: Words): string[] {
   ];
   const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(11)} ${text}`);
   if (latest !== null && latest !== running?.version) say("latest", latest);
+  if (ahead !== null) {
+    const when = ahead.notBefore === null ? "waits for its switch" : `switches after ${timeText(ahead.notBefore)}`;
+    say("ahead", `${ahead.version} is fetched and verified, ${when}`);
+  }
   if (status.watch !== undefined) say("watch", `${status.watch.is} since ${timeText(status.watch.since)}`);
   if (others.length > 0) say("kept", others.map(({ version }) => version).join(", "));
   if (settings["host_id"] !== undefined) say("deployed", settingsText(settings));

@@ -18,7 +18,7 @@ export class HubRetain extends withOptions(hubRetain) {
     `,
     examples: [
       ["Look first", "$0 hub retain --keep 10 --dry-run"],
-      ["One project", "$0 hub retain --keep 10 --project prj_0123456789"],
+      ["One project", "$0 hub retain --keep 10 --project Harbour"],
     ],
   });
 
@@ -29,7 +29,7 @@ export class HubRetain extends withOptions(hubRetain) {
       keep,
       minAgeMs,
       dryRun,
-      projectId: project,
+      project,
       // Reports are those of all projects.
       ...(project === undefined && { reportLimits: this.options }),
       onRemoved: ({ id, kind, slug }, { version, bytes }) => {

@@ -1,4 +1,5 @@
 import { Command } from "clipanion";
+import type { HubOptions } from "../../lib/hub/hub.ts";
 import { hub as hubOptions } from "../../lib/options/hub.ts";
 import type { Logger } from "../../lib/support/logging.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
@@ -31,7 +32,7 @@ export class HubServe extends withOptions(hubOptions) {
     const { listen, publicUrl, blobUrl, importHost: sourceHosts, maxArtifactBytes } = this.options;
     const { requestsPerMinute, failuresPerMinute, trustedProxy, keepAuditMs = 0 } = this.options;
     const { tlsCert: certFile, tlsKey: keyFile } = this.options;
-    const { databasePoolSize, statementTimeoutMs, metricsListen } = this.options;
+    const { databasePoolSize, statementTimeoutMs, metricsListen, webhookAllow } = this.options;
     const [{ createHub }, { createLogger }, { systemdNotifier }] = await Promise.all([
       import("../../lib/hub/hub.ts"),
       import("../../lib/support/logging.ts"),
@@ -54,7 +55,10 @@ export class HubServe extends withOptions(hubOptions) {
       databasePoolSize,
       statementTimeoutMs,
       ...(sourceHosts.length > 0 && { sourceHosts }),
+      ...(webhookAllow.length > 0 && { webhookAllow }),
       ...(metricsListen !== undefined && { metricsListen }),
+      web: this.options.web,
+      ...this.#signOn,
       reportLimits: this.options,
       ...(keepAuditMs > 0 && { keepAuditMs }),
       logger,
@@ -79,6 +83,13 @@ export class HubServe extends withOptions(hubOptions) {
       },
     });
     return this.done({});
+  }
+
+  get #signOn(): Pick<HubOptions, "signOn"> {
+    const { webOidcIssuer: issuer, webOidcClientId: clientId, webOidcClientSecret: clientSecret } = this.options;
+    const { webOidcScope: scope, webOidcClaim: claim, webOidcGrant: grants } = this.options;
+    if (issuer === undefined || clientId === undefined) return {};
+    return { signOn: { issuer, clientId, clientSecret, scope, claim, grants } };
   }
 
   get #level(): string {

@@ -96,9 +96,12 @@ const watchedBy = (projectId: string | null): string =>
 
 /** A new file for a secret, which goes again unless it is kept. */
 async function openSecretFile(folder: string, name: string) {
-  const { mkdir, open, rm } = await import("node:fs/promises");
+  const [{ open, rm }, { makeFolder }] = await Promise.all([
+    import("node:fs/promises"),
+    import("../../lib/support/files.ts"),
+  ]);
   const path = join(folder, name);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder, 0o700);
   const file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
     throw usageError("usage", `${path} exists already.`, { hint: "Remove it first, or name another folder." });

@@ -4,7 +4,6 @@ import { deploymentError } from "../../lib/contract/errors.ts";
 import type { RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
 import { rolloutWait } from "../../lib/options/rollouts.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
-import { standingText } from "../shell/output/rollout-lines.ts";
 import { managed } from "./managed.ts";
 import { rolloutOf } from "./rollouts.ts";
 
@@ -24,6 +23,7 @@ export class RolloutWait extends withOptions(rolloutWait) {
 
   override async run(): Promise<number> {
     const { withinMs, intervalMs } = this.options;
+    const { standingText } = await import("../shell/output/rollout-lines.ts");
     using interrupt = interruptible();
     const { signal } = interrupt;
     const hub = await managed({ ...this.options, timeoutMs: undefined });

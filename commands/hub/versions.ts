@@ -61,8 +61,8 @@ export class VersionYank extends withOptions(versionYank) {
     category: "Hub",
     description: "Take a version out of `latest`",
     details: `
-      Hosts that follow the latest version go back to the best one that is left; nothing stops a host that asks for
-      the version by its label.
+      Hosts that follow the latest version go back to the best one that is left, if they have run it; a
+      host that asks for the version by its label still gets it.
       \`version unyank\` takes it back.
     `,
     examples: [["Yank a version", "$0 version yank Harbour 1.4.0 --reason 'loses data'"]],

@@ -2,13 +2,15 @@ import { resolve } from "node:path";
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { systemd } from "../../lib/options/systemd.ts";
+import { IS_ONE_FILE } from "../../lib/support/one-file.ts";
+import { packageFolder } from "../../lib/support/package-folder.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class SystemdInstall extends withOptions(systemd) {
   static override paths = [["systemd", "install"]];
   static override usage = Command.Usage({
     category: "Operating",
-    description: "Write the systemd units of the hub, the runtime and the watch",
+    description: "Write the systemd units of hub, mirror, runtime and watch",
     details: `
       Writes hardened units for this Node.js and this installation below \`/etc\`, and with them, for the runtime and
       the watch, a user, the
@@ -18,13 +20,13 @@ export class SystemdInstall extends withOptions(systemd) {
       is started.
     `,
     examples: [
-      ["All three", "$0 systemd install"],
+      ["All of them", "$0 systemd install"],
       ["Look first", "$0 systemd install hub --dry-run"],
       ["Into an image", "$0 systemd install watch --root ./image --project-root /srv/harbour"],
     ],
   });
 
-  services = Option.Rest({ name: "hub|runtime|watch" });
+  services = Option.Rest({ name: "hub|mirror|runtime|watch" });
 
   override async run(): Promise<number> {
     const units = await import("../../lib/support/systemd/units.ts");
@@ -39,7 +41,7 @@ export class SystemdInstall extends withOptions(systemd) {
     const options = {
       services,
       node: process.execPath,
-      packageFolder: units.packageFolder(),
+      packageFolder: IS_ONE_FILE ? undefined : packageFolder(),
       projectRoot: resolve(projectRoot),
       root: resolve(root),
     };

@@ -51,6 +51,12 @@ export class DeployPublish extends withOptions(publish) {
     using interrupt = interruptible();
     const { openProgress } = await import("../shell/output/progress.ts");
     const progress = await openProgress(this.context.stderr);
+    const skipped: Skipped = new Map();
+    const stop = (): void => {
+      for (const [reason, versions] of skipped) progress.line(`No delta from ${versions.join(", ")}: ${reason}`);
+      skipped.clear();
+      progress.stop();
+    };
     const build: BuildOptions = {
       sourceRoot: root,
       ...(await this.#project(basename(root))),
@@ -59,14 +65,12 @@ export class DeployPublish extends withOptions(publish) {
       limits: limitsOf(this.options),
       ...(epoch !== undefined && { sourceDateEpoch: epoch }),
       signal: interrupt.signal,
-      emit: this.json ? sparing(this.print.event) : renderer(progress, dryRun),
+      emit: this.json ? sparing(this.print.event) : renderer(progress, skipped, dryRun),
     };
     try {
-      return dryRun
-        ? await this.#dryRun(build, () => progress.stop())
-        : await this.#publish(build, () => progress.stop());
+      return dryRun ? await this.#dryRun(build, stop) : await this.#publish(build, stop);
     } finally {
-      progress.stop();
+      stop();
     }
   }
 
@@ -214,8 +218,12 @@ function sparing(emit: (event: PublishEvent) => void): (event: PublishEvent) => 
   };
 }
 
+/** Versions that no delta was made from, by the reason: most have the same one. */
+type Skipped = Map<string, string[]>;
+
 function renderer(
-  progress: { line(text: string): void; update(what: string, done: number, total: number): void; stop(): void },
+  progress: { line(text: string): void; update(what: string, done: number, total: number): void },
+  skipped: Skipped,
   isDryRun: boolean,
 ): BuildOptions["emit"] {
   // A dry run lists them itself.
@@ -240,7 +248,7 @@ function renderer(
           `${event.files} files, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out${hint}` : ""}`,
         );
       case "delta.skipped":
-        return progress.line(`No delta from ${event.base_version}: ${event.reason}`);
+        return void skipped.set(event.reason, [...(skipped.get(event.reason) ?? []), event.base_version]);
       case "warning":
         return progress.line(`warning: ${event.message}`);
       case "sign.done":

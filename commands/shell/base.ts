@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { Command } from "clipanion";
+import { Command, type CommandClass } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { asSealiftError, type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { common } from "../../lib/options/common.ts";
@@ -35,6 +35,8 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   /** Returns the fields of the records that the command lists, if it lists something. */
   static readonly listed: (() => readonly string[] | Promise<readonly string[]>) | undefined = undefined;
 
+  /** All commands of the program, which gives them before the command runs. */
+  commands: readonly CommandClass[] = [];
   /** The values of the options, from when the command runs. */
   protected options!: Values<T & typeof common>;
   /** The layers that give options, the strongest first. */
@@ -63,7 +65,6 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
       else this.context.stdout.write(`${printableJson({ v: 1, ...event })}\n`);
     },
   };
-
   #records: RecordWriter | undefined;
 
   /** Whether programs get records of their choice instead of events. */

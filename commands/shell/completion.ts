@@ -3,7 +3,6 @@ import { usageError } from "../../lib/contract/errors.ts";
 import { withOptions } from "./base.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
-export type Shell = (typeof SHELLS)[number];
 
 export class Completion extends withOptions({}) {
   static override paths = [["completion"]];
@@ -28,13 +27,12 @@ export class Completion extends withOptions({}) {
     const shell = SHELLS.find((name) => name === this.shell);
     if (shell === undefined)
       throw usageError("usage", `SHELL is ${SHELLS.join(", ")}, not ${JSON.stringify(this.shell)}.`);
-    const [{ COMMANDS }, { factsOf }, { placesOf }, { completionScript }] = await Promise.all([
-      import("./registry.ts"),
+    const [{ factsOf }, { placesOf }, { completionScript }] = await Promise.all([
       import("./facts.ts"),
       import("./completion/tree.ts"),
       import("./completion/scripts.ts"),
     ]);
-    const script = completionScript[shell](placesOf(factsOf(COMMANDS)));
+    const script = completionScript[shell](placesOf(factsOf(this.commands)));
     if (!this.json) this.context.stdout.write(script);
     return this.done({ shell, ...(this.json && { script }) });
   }

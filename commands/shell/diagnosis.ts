@@ -49,8 +49,15 @@ function unknownCommand(
   });
 }
 
-/** The command whose words are nearest to the first ones of the line; of a group's name alone, the group. */
+/**
+ * The command whose words are nearest to the first ones of the line; of a group's name alone, the group. One that has
+ * these very words after others, such as `hub quota list` for `quota list`, is nearest.
+ */
 function closestCall(argv: readonly string[], names: readonly string[]): string | undefined {
+  const end = argv.findIndex((word) => word.startsWith("-"));
+  const line = argv.slice(0, end < 0 ? undefined : end).join(" ");
+  const inside = names.find((name) => ` ${name} `.includes(` ${line} `));
+  if (inside !== undefined) return inside.slice(0, ` ${inside} `.indexOf(` ${line} `) + line.length);
   for (const length of [3, 2, 1]) {
     const given = argv.slice(0, length);
     if (given.length < length || given.some((word) => word.startsWith("-"))) continue;

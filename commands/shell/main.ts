@@ -2,11 +2,12 @@ import { Cli, Command, type CommandClass } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { printableJson } from "../../lib/support/printable.ts";
+import type { SealiftCommand } from "./base.ts";
 import { commandFacts } from "./facts.ts";
 import { meansYes } from "./flags.ts";
 import { commandHelp, helpWidth, overview } from "./help.ts";
 import { describeError, failedResult } from "./output/failure.ts";
-import { placeOf } from "./place.ts";
+import { type Place, placeOf } from "./place.ts";
 import { version } from "./version.ts";
 
 /** One program with all given commands as subcommands. @returns its exit code */
@@ -21,12 +22,16 @@ export async function runProgram(
     return tell(usageError("usage", "The working folder is gone: it was removed or moved.", { hint }), asksJson(argv));
   }
   const options = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
+  const place = placeOf(commands, argv);
   if (argv.length === 1 && /^(?:-v|--version)$/.test(argv[0]!)) return say(`${version()}\n`);
-  if (options.some((word) => word === "-h" || word === "--help") || (argv.length === 0 && commands.length > 1))
-    return say(helpFor(name, commands, argv));
+  if (options.some((word) => word === "-h" || word === "--help") || (argv.length === 0 && commands.length > 1)) {
+    if (!callsNothing(place, argv)) return say(helpFor(name, commands, place));
+    const { diagnose } = await import("./diagnosis.ts");
+    return tell(diagnose(name, commands, argv, ""), asksJson(argv));
+  }
   const cli = new Cli({ binaryLabel: "Sealift", binaryName: name, binaryVersion: version() });
   // Clipanion takes 50 ms to compile the options of all.
-  const { command: called } = placeOf(commands, argv);
+  const { command: called } = place;
   for (const command of called === undefined ? commands : [called]) cli.register(command);
   let command: Command;
   try {
@@ -35,6 +40,7 @@ export async function runProgram(
     const { diagnose } = await import("./diagnosis.ts");
     return tell(diagnose(name, commands, argv, (error as Error).message.split("\n")[0]!), asksJson(argv));
   }
+  (command as SealiftCommand).commands = commands;
   return cli.run(command, Cli.defaultContext);
 }
 
@@ -45,6 +51,12 @@ function workingFolder(): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Returns whether a word stands where a command's next word should, and is not one. */
+function callsNothing({ words, command, beyond }: Place, argv: readonly string[]): boolean {
+  const next = argv[words.length];
+  return command === undefined && beyond.length > 0 && next !== undefined && !next.startsWith("-");
 }
 
 /** `help X` and `version` are other words for options. */
@@ -61,9 +73,8 @@ function say(text: string): number {
 }
 
 /** Help for the command that the words call, or for the commands that they begin. */
-function helpFor(name: string, commands: readonly CommandClass[], argv: readonly string[]): string {
+function helpFor(name: string, commands: readonly CommandClass[], { command, words, beyond }: Place): string {
   const width = helpWidth(process.stdout.columns);
-  const { command, words, beyond } = placeOf(commands, argv);
   if (command !== undefined) return commandHelp(name, words.join(" "), commandFacts(command), width);
   const within = words.length === 0 ? commands : [...new Set(beyond.map((call) => call.command))];
   return overview([name, ...words].join(" "), within, version(), width);

@@ -38,8 +38,22 @@ import { RolloutAbort, RolloutChange, RolloutList, RolloutShow, RolloutStart } f
 import { SignerAdd, SignerList, SignerRetire, SignerRevoke, SignerRotate } from "../hub/signers.ts";
 import { VersionDiff } from "../hub/version-diff.ts";
 import { VersionDelete, VersionList, VersionUnyank, VersionYank } from "../hub/versions.ts";
+import {
+  WebhookAdd,
+  WebhookDeliveries,
+  WebhookEnable,
+  WebhookList,
+  WebhookRedeliver,
+  WebhookRemove,
+  WebhookRotate,
+  WebhookTest,
+} from "../hub/webhooks.ts";
 import { Doctor } from "../operating/doctor.ts";
+import { Health } from "../operating/health.ts";
+import { MirrorServe } from "../operating/mirror-serve.ts";
+import { SelfCheck } from "../operating/self-check.ts";
 import { SystemdInstall } from "../operating/systemd-install.ts";
+import { Upgrade, UpgradeBack } from "../operating/upgrade.ts";
 import { PluginAudit } from "../plugins/plugin-audit.ts";
 import { PluginDev } from "../plugins/plugin-dev.ts";
 import { PluginInit } from "../plugins/plugin-init.ts";
@@ -54,6 +68,7 @@ import { MarketplacePublish, MarketplaceSearch, MarketplaceYank } from "../publi
 import { MarketplaceSigningKey } from "../publishing/marketplace-signing-key.ts";
 import { OpenArtifact } from "../publishing/open.ts";
 import { Completion } from "./completion.ts";
+import { Docs } from "./docs.ts";
 
 /** Every command of `sealift`. Their modules are light: what they do is loaded when they run. */
 export const COMMANDS: readonly CommandClass[] = [
@@ -65,11 +80,13 @@ export const COMMANDS: readonly CommandClass[] = [
   DeployProject,
   DeployPublish,
   Diff,
+  Docs,
   Doctor,
   Fleet,
   FleetForget,
   FleetLabel,
   FleetWait,
+  Health,
   History,
   AuditList,
   SignerAdd,
@@ -104,6 +121,7 @@ export const COMMANDS: readonly CommandClass[] = [
   MarketplaceSearch,
   MarketplaceSigningKey,
   MarketplaceYank,
+  MirrorServe,
   OpenArtifact,
   PinTarget,
   PlanInit,
@@ -131,7 +149,10 @@ export const COMMANDS: readonly CommandClass[] = [
   RolloutWait,
   RuntimeServe,
   Status,
+  SelfCheck,
   SystemdInstall,
+  Upgrade,
+  UpgradeBack,
   TrustFolder,
   UnpinTarget,
   VersionDelete,
@@ -143,4 +164,12 @@ export const COMMANDS: readonly CommandClass[] = [
   WatchConsent,
   WatchControl,
   WatchInit,
+  WebhookAdd,
+  WebhookDeliveries,
+  WebhookEnable,
+  WebhookList,
+  WebhookRedeliver,
+  WebhookRemove,
+  WebhookRotate,
+  WebhookTest,
 ];

@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageFolder } from "../../lib/support/package-folder.ts";
 
-/** The version of this package, from the nearest package.json (beside the sources, or above dist). */
+/** The version of this package. */
 export function version(): string {
-  const file = ["../../package.json", "../../../package.json"]
-    .map((path) => new URL(path, import.meta.url))
-    .find((url) => existsSync(url));
-  return (JSON.parse(readFileSync(file!, "utf8")) as { version: string }).version;
+  const text = readFileSync(join(packageFolder(), "package.json"), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
 }

@@ -179,11 +179,14 @@ async function hubFinding(hub: HubConnection): Promise<Finding> {
   }
 }
 
-const roomOfHub = z.object({ connections: z.object({ open: z.int(), most: z.int(), shed: z.int() }) });
-/** The part of its connections beyond which a hub is nearly full. */
+const roomOfHub = z.object({
+  connections: z.object({ open: z.int(), most: z.int(), shed: z.int() }),
+  descriptors: z.object({ open: z.int(), limit: z.int() }).optional(),
+});
+/** The part of its connections or descriptors beyond which a hub is nearly full. */
 const NEARLY_FULL = 0.8;
 
-/** The room that the hub has for further connections; nothing from a hub that does not tell. */
+/** The room that the hub has for further connections and files; nothing from a hub that does not tell. */
 async function* roomFinding(hub: HubConnection): AsyncGenerator<Finding> {
   const request: HttpRequest = { operation: "health", method: "GET", url: `${baseUrl(hub.hubUrl)}/readyz?verbose` };
   const told = await send(request, hub)
@@ -191,8 +194,13 @@ async function* roomFinding(hub: HubConnection): AsyncGenerator<Finding> {
     .catch(() => undefined);
   if (told === undefined) return;
   const { open, most, shed } = told.connections;
-  const message = `${open} of ${most} connections are open${shed === 0 ? "" : `; ${shed} were closed for want of room`}`;
-  if (open < most * NEARLY_FULL) yield { check: "hub connections", status: "ok", message };
+  const { open: files, limit } = told.descriptors ?? { open: 0, limit: Infinity };
+  const message =
+    `${open} of ${most} connections are open` +
+    (told.descriptors === undefined ? "" : `, and ${files} of ${limit} descriptors`) +
+    (shed === 0 ? "" : `; ${shed} were closed for want of room`);
+  if (open < most * NEARLY_FULL && files < limit * NEARLY_FULL)
+    yield { check: "hub connections", status: "ok", message };
   else {
     const hint = "Raise the hub's limit of open files (LimitNOFILE=), or add a hub.";
     yield { check: "hub connections", status: "warning", message, hint };

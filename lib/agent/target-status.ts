@@ -1,5 +1,6 @@
 import type { LocalReport } from "../contract/surfaces/reports.ts";
 import type { TargetName } from "../contract/target.ts";
+import { type FetchedAhead, readAhead } from "../releases/ahead.ts";
 import { readDeployed, type Settings } from "../releases/deployed.ts";
 import { type DiskUse, diskUse, filesBelow } from "../releases/disk-use.ts";
 import { type HeldRights, readHeldRights } from "../releases/held-rights.ts";
@@ -35,18 +36,21 @@ export interface TargetStatus {
   watch: WatchState["state"];
   /** The last answer of the hub that a watch remembers. */
   latest: string | null;
+  /** The version that is here before its window opens, and when that is, where the hub said so. */
+  ahead: (Pick<FetchedAhead, "version" | "bytes" | "at"> & { notBefore: string | null }) | null;
   lastReport: LocalReport | undefined;
   /** Reports that the hub has yet to get. */
   unsentReports: number;
 }
 
 export async function inspectTarget(layout: Layout, target: TargetName): Promise<TargetStatus> {
-  const [deployed, releases, quarantine, pin, watch, [lastReport], unsent] = await Promise.all([
+  const [deployed, releases, quarantine, pin, watch, ahead, [lastReport], unsent] = await Promise.all([
     readDeployed(layout, target),
     keptReleases(layout, target),
     readQuarantine(layout, target),
     readPin(layout, target),
     new WatchMemory({ layout }, target).read(),
+    readAhead(layout, target),
     readReports(layout, target, 1),
     unsentNames(layout, target),
   ]);
@@ -61,9 +65,14 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
     settings: deployed?.settings ?? {},
     latest: latest?.version ?? null,
     watch: state,
+    ahead: ahead === undefined ? null : { ...ahead, notBefore: opensAt(latest, ahead.version) },
     unsentReports: unsent.length,
   };
 }
+
+/** Returns when a version may be switched to, as a watch remembers the hub's answer. */
+const opensAt = (latest: WatchState["latest"], version: string): string | null =>
+  (latest?.next === version ? latest.nextAt : null) ?? null;
 
 /** The whole releases of a target with their sizes, newest first. */
 export async function keptReleases(layout: Layout, target: TargetName): Promise<KeptRelease[]> {

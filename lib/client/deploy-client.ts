@@ -10,6 +10,7 @@ import {
   type ProjectReport,
   projectReportAnswer,
 } from "../contract/surfaces/deploy.ts";
+import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { download, type DownloadOptions } from "./download.ts";
 import type { HttpRequest } from "./http.ts";
@@ -144,7 +145,8 @@ export class DeployClient {
   /** @throws ArtifactError */
   async locate(version: string): Promise<HubLocation> {
     const url = this.#base + paths.artifact(this.#projectId, version);
-    return this.#withSession({ operation: "location", method: "GET", url }, hubLocation);
+    const headers = (this.#options.mirrors ?? []).length === 0 ? {} : { [HEADERS.mirrored]: "true" };
+    return this.#withSession({ operation: "location", method: "GET", url, headers }, hubLocation);
   }
 
   /**
@@ -175,11 +177,12 @@ export class DeployClient {
   download(
     version: string,
     location: HubLocation,
-    options: Pick<DownloadOptions, "maxBytes" | "onReceived" | "onResumed">,
+    options: Pick<DownloadOptions, "maxBytes" | "expectedBytes" | "mirrors" | "onReceived" | "onResumed">,
     at: (location: HubLocation) => string = ({ download_url }) => download_url,
   ): AsyncGenerator<Buffer> {
+    const { mirrors: _urls, ...transport } = this.#options;
     return download({
-      ...this.#options,
+      ...transport,
       ...options,
       url: at(location),
       renew: async () => at(await this.locate(version)),

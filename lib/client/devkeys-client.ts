@@ -34,6 +34,18 @@ import {
   type RolloutRequest,
 } from "../contract/surfaces/rollouts.ts";
 import { type SignerRecord, signerRecord } from "../contract/surfaces/signers.ts";
+import {
+  type DeliveryRecord,
+  deliveryRecord,
+  redeliveryAnswer,
+  type WebhookRecord,
+  webhookRecord,
+  type WebhookRequest,
+  type WebhookSecret,
+  webhookSecret,
+  type WebhookTest,
+  webhookTest,
+} from "../contract/surfaces/webhooks.ts";
 import { statusError } from "./answers.ts";
 import { type HttpRequest, send } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -135,6 +147,51 @@ export class DevkeysClient {
   /** Gives a host of the fleet labels in place of its own; null takes that back. */
   labelHost(id: string, host: string, labels: Labels | null): Promise<void> {
     return this.#ended("PUT", paths.hostLabels(id, host), { labels });
+  }
+
+  /** Registers a receiver of events. Its secret is shown this once. */
+  addWebhook(webhook: WebhookRequest): Promise<WebhookSecret> {
+    const request = this.#request("POST", paths.webhooks(), webhook);
+    request.secretBody = true;
+    request.secrets = [...request.secrets!, webhook.url];
+    return call(request, webhookSecret, this.#options);
+  }
+
+  /** Own webhooks, page by page. */
+  listWebhooks(): AsyncGenerator<WebhookRecord> {
+    return this.#pages(paths.webhooks(), webhookRecord);
+  }
+
+  /** Messages of a webhook that wait or are dead, newest first, page by page. */
+  listDeliveries(id: string): AsyncGenerator<DeliveryRecord> {
+    return this.#pages(`${paths.webhook(id)}/deliveries`, deliveryRecord);
+  }
+
+  /** Sends a message to a webhook now. */
+  testWebhook(id: string): Promise<WebhookTest> {
+    return call(this.#request("POST", `${paths.webhook(id)}/test`), webhookTest, this.#options);
+  }
+
+  /** Has one dead message sent again, or all of them. */
+  async redeliver(id: string, delivery?: string): Promise<number> {
+    const body = delivery === undefined ? {} : { delivery };
+    const request = this.#request("POST", `${paths.webhook(id)}/redeliver`, body);
+    return (await call(request, redeliveryAnswer, this.#options)).redelivered;
+  }
+
+  /** Gives a webhook another secret; messages are signed with the old one, too, for a grace. */
+  rotateWebhook(id: string, graceSeconds: number): Promise<WebhookSecret> {
+    const request = this.#request("POST", `${paths.webhook(id)}/rotate`, { grace_seconds: graceSeconds });
+    return call(request, webhookSecret, this.#options);
+  }
+
+  /** Lets a webhook that the hub has disabled hear of events again. */
+  enableWebhook(id: string): Promise<WebhookRecord> {
+    return call(this.#request("POST", `${paths.webhook(id)}/enable`), webhookRecord, this.#options);
+  }
+
+  removeWebhook(id: string): Promise<void> {
+    return this.#ended("DELETE", paths.webhook(id));
   }
 
   /** Owners who may see a private plugin or service, page by page. */

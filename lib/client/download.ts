@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SealiftError } from "../contract/errors.ts";
+import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { statusError } from "./answers.ts";
 import {
   bodyOf,
@@ -17,6 +18,25 @@ import { askedWait, isTransient } from "./retry.ts";
 const MAX_IDLE_TRIES = 5;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
+/** A mirror that is silent for longer is left for the next source. */
+const MIRROR_TIMEOUT_MS = 10_000;
+
+/** Caches of a hub's bytes, which nothing is expected of: each is left for the next source when anything fails. */
+export interface MirrorUse {
+  /** Their roots; an address of bytes that is not the hub's own is never asked of them. */
+  urls: readonly string[];
+  /** Hears of each mirror that bytes have come from, once or more often. */
+  onUsed: (url: string) => void;
+  /** Hears of each that is left. */
+  onLeft: (url: string, why: string) => void;
+}
+
+/** An address of bytes at a mirror, or undefined when the address is of another form than the hub's own. */
+function atMirror(mirror: string, address: string): string | undefined {
+  const { pathname, search } = new URL(address);
+  const at = pathname.lastIndexOf(paths.download(""));
+  return at < 0 ? undefined : baseUrl(mirror) + pathname.slice(at) + search;
+}
 
 export interface DownloadOptions extends Transport {
   /** The address of the bytes. It carries its own authorisation: no credential of ours is ever sent. */
@@ -25,6 +45,10 @@ export interface DownloadOptions extends Transport {
   renew: () => Promise<string>;
   /** Bytes that an artifact can have at the most. */
   maxBytes: number;
+  /** The length of the whole, where the hub has told it. */
+  expectedBytes?: number | undefined;
+  /** Asked before `url`. */
+  mirrors?: MirrorUse;
   /** Called with the bytes received so far and the total, when the server says it. */
   onReceived?: (bytes: number, total: number | undefined) => void;
   /** Called when a lost connection is taken up again. */
@@ -47,15 +71,20 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
   let total: number | undefined;
   let etag: string | undefined;
   let renewed = false;
+  const mirrors = (options.mirrors?.urls ?? []).filter((mirror) => atMirror(mirror, url) !== undefined);
   for (let idle = 0; ;) {
     const before = received;
     let why: unknown;
     let response: HttpResponse | undefined;
+    const [mirror] = mirrors;
+    const transport =
+      mirror === undefined ? options : { ...options, timeoutMs: Math.min(options.timeoutMs, MIRROR_TIMEOUT_MS) };
     try {
-      const request = requestFor(url, received, etag);
-      const answer = await send(request, options);
+      const address = mirror && atMirror(mirror, url);
+      const request = { ...requestFor(address ?? url, received, etag), staysOnOrigin: mirror !== undefined };
+      const answer = await send(request, transport);
       response = answer;
-      if (received > 0 && !renewed && [401, 403, 404, 410].includes(answer.status)) {
+      if (mirror === undefined && received > 0 && !renewed && [401, 403, 404, 410].includes(answer.status)) {
         renewed = true;
         answer.discard();
         url = await options.renew();
@@ -67,12 +96,18 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
       total ??= lengthOf(answer);
       if ((total ?? 0) > options.maxBytes)
         throw failure("limit_exceeded", `the artifact has ${total} bytes, which is more than one can have.`);
+      if (mirror !== undefined) {
+        total ??= options.expectedBytes;
+        if (total !== (options.expectedBytes ?? total))
+          throw failure("download_incomplete", `it offers ${total} bytes instead of ${options.expectedBytes}.`);
+      }
       renewed = false;
       try {
-        for await (const chunk of bodyOf(answer, request, options)) {
+        for await (const chunk of bodyOf(answer, request, transport)) {
           const useful = skip === 0 ? chunk : chunk.subarray(Math.min(skip, chunk.length));
           skip -= chunk.length - useful.length;
           if (useful.length === 0) continue;
+          if (mirror !== undefined) options.mirrors?.onUsed(mirror);
           received += useful.length;
           // Not `download_incomplete`: a server that never stops would be asked to go on for ever.
           if (received > options.maxBytes)
@@ -86,7 +121,7 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
           yield useful;
         }
       } catch (error) {
-        throw transportError(error, request, answer.url, options);
+        throw transportError(error, request, answer.url, transport);
       }
       if (total === undefined || received === total) return;
       why = failure("download_incomplete", `it ended after ${received} of ${total} bytes.`);
@@ -94,6 +129,15 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
       why = error;
     } finally {
       if (response !== undefined && !response.body.destroyed) response.discard();
+    }
+    if (mirror !== undefined && options.signal?.aborted !== true) {
+      mirrors.shift();
+      options.mirrors?.onLeft(mirror, (why as Error).message);
+      // Too many bytes have gone to the reader: only a new download is right.
+      if (received > (total ?? Infinity)) throw why;
+      if (received === 0) etag = total = undefined;
+      idle = 0;
+      continue;
     }
     const again =
       isTransient(why) || (why instanceof SealiftError && why.code === "download_incomplete" && received !== total);

@@ -16,6 +16,7 @@ export type Operation =
   | "install"
   | "deploymentReport"
   | "marketplace"
+  | "hints"
   | "health"
   | "runtime";
 
@@ -127,6 +128,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationFacts>> = {
   detail: { doing: "reading the target's detail", kind: "ArtifactError", codeOf: rejected(codeOf), retry404: true },
   install: { doing: "fetching the artifact", kind: "ArtifactError", codeOf: rejected(codeOf), retry404: true },
   deploymentReport: { doing: "reporting the deployment", kind: "ArtifactError", codeOf: rejected(codeOf) },
+  hints: { doing: "listening for hints", kind: orAuthentication("DeploymentError"), codeOf },
   health: { doing: "", kind: "DeploymentError", codeOf },
   runtime: { doing: "", kind: orAuthentication("DeploymentError"), codeOf: runtimeCodeOf },
   marketplace: {

@@ -35,6 +35,8 @@ export interface HttpRequest {
   form?: () => FormBody | Promise<FormBody>;
   /** The body holds a secret: it follows no redirect to another origin. */
   secretBody?: boolean;
+  /** It follows no redirect to another origin: the server is nobody's that we trust. */
+  staysOnOrigin?: boolean;
   /** It changes nothing on the server, although it is no GET: it is repeated like one. */
   isRepeatable?: boolean;
   /** Values that must not come back in an error's text. */
@@ -89,6 +91,8 @@ const discardable = (answer: Omit<HttpResponse, "discard">): HttpResponse => ({
 
 /** Operations whose answers are bytes of an artifact or archive. */
 const BYTES: ReadonlySet<Operation> = new Set(["download", "install"]);
+/** Operations whose answers are read as they come: those, and a stream that has no end. */
+const STREAMED: ReadonlySet<Operation> = new Set([...BYTES, "hints"]);
 
 /** One exchange without redirects. Resolves when the headers are there. */
 async function exchange(
@@ -99,14 +103,14 @@ async function exchange(
   transport: Transport,
 ): Promise<HttpResponse> {
   const headers = { "user-agent": "sealift", ...request.headers, ...credentials };
-  if (BYTES.has(request.operation)) return discardable(await exchangeBytes(url, headers, transport));
+  if (STREAMED.has(request.operation)) return discardable(await exchangeBytes(url, headers, transport));
   if (form !== undefined) {
     const outgoing = { method: request.method, bytes: form.bytes };
     return discardable(await exchangeBytes(url, { ...formHeaders(form), ...headers }, transport, outgoing));
   }
   // A program that only uploads or downloads does without it.
   const { exchangeJson } = await import("./json-exchange.ts");
-  return exchangeJson(request, url, headers, transport);
+  return exchangeJson(url, headers, request, transport);
 }
 
 /** A time-out of got, whose classes are not loaded by programs that do without it. */
@@ -197,6 +201,8 @@ async function follow(
     },
     admit(next, from, status) {
       if (next.origin !== first.origin) {
+        if (request.staysOnOrigin === true)
+          throw operationError(operation, "redirect_origin", `${from.origin} redirects to ${next.origin}.`, { status });
         if (request.secretBody === true && bodied && status !== 303) {
           const why = `${from.origin} redirects to ${next.origin}, and the request carries a secret.`;
           const hint = `If that is your hub, give --hub-url ${next.origin}.`;

@@ -11,6 +11,8 @@ export interface HubConnection extends Transport {
   hostId?: string;
   /** Labels of this host, by which rollouts choose their waves. */
   labels?: Labels;
+  /** Roots of mirrors that are asked for bytes before the hub, in this order. */
+  mirrors?: readonly string[];
 }
 
 /** Returns the headers that tell a hub which host polls. */

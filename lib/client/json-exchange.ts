@@ -1,19 +1,26 @@
 import type { ClientRequest } from "node:http";
 import type { Socket } from "node:net";
+import type { Readable } from "node:stream";
 import got, { type Request } from "got";
-import type { HttpRequest, HttpResponse, Transport } from "./http.ts";
 
 /** Statuses whose answers never have a body (RFC 9110, 6.4.1). */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
+interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: Readable;
+  /** Gives up a body that nobody reads to its end. */
+  discard(): void;
+}
+
 /** One exchange of JSON, both ways, without redirects. Resolves when the headers are there. */
 export function exchangeJson(
-  request: HttpRequest,
   url: URL,
   headers: Record<string, string>,
-  transport: Transport,
-): Promise<HttpResponse> {
-  const { timeoutMs } = transport;
+  request: { method: string; json?: unknown },
+  { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal },
+): Promise<Answer> {
   const stream: Request = got.stream(url, {
     method: request.method,
     headers,
@@ -28,7 +35,7 @@ export function exchangeJson(
       socket: timeoutMs,
       response: timeoutMs,
     },
-    ...(transport.signal && { signal: transport.signal }),
+    ...(signal && { signal }),
   });
   let sent: ClientRequest | undefined;
   let isOver = false;
@@ -46,8 +53,8 @@ export function exchangeJson(
   // Without a body got leaves the request open for writing.
   if (request.method !== "GET" && request.json === undefined) stream.end();
   return new Promise((resolve, reject) => {
-    let response: HttpResponse | undefined;
-    stream.once("response", (answer: { statusCode: number; headers: HttpResponse["headers"] }) => {
+    let response: Answer | undefined;
+    stream.once("response", (answer: { statusCode: number; headers: Answer["headers"] }) => {
       const { statusCode: status, headers } = answer;
       const discard = (): void => {
         stream.on("error", () => {});

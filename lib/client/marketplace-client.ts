@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import * as z from "zod";
+import { MAX_PLAINTEXT_BYTES } from "../artifact/limits.ts";
 import { artifactError, SealiftError } from "../contract/errors.ts";
 import { HEADERS, SIGNATURE_PREFIX } from "../contract/surfaces/headers.ts";
 import { page } from "../contract/surfaces/keys.ts";
@@ -14,8 +15,9 @@ import { baseUrl, type MarketplaceKind, paths } from "../contract/surfaces/paths
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { rolloutAnswer } from "../contract/surfaces/rollouts.ts";
 import { readJson, statusError } from "./answers.ts";
+import { download, type MirrorUse } from "./download.ts";
 import { formBody, wholeFile } from "./file-form.ts";
-import { bodyOf, header, type HttpRequest, operationError, send, transportError } from "./http.ts";
+import { bodyOf, header, type HttpRequest, type HttpResponse, operationError, send, transportError } from "./http.ts";
 import { hostHeader, type HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { withRetries } from "./retry.ts";
@@ -84,29 +86,71 @@ export class MarketplaceClient {
    * Fetches the ZIP: `consume` gets its headers and its bytes, and is called again from the start when the
    * connection is lost.
    *
+   * @param mirrors asked for the bytes first; the headers are the hub's, and no mirror gets the key
    * @throws ArtifactError; `signature_missing` and `signature_invalid` for the form of X-Signature
    */
-  install<T>(version: string, consume: (headers: InstallHeaders, body: Readable) => Promise<T>): Promise<T> {
-    const path = `${paths.install(this.#kind, this.#slug)}?version=${encodeURIComponent(version)}`;
-    const request = this.#request("install", "GET", path);
+  async install<T>(
+    version: string,
+    consume: (headers: InstallHeaders, body: Readable) => Promise<T>,
+    mirrors?: MirrorUse,
+  ): Promise<T> {
+    if (mirrors !== undefined && mirrors.urls.length > 0) {
+      const { headers, url } = await this.#shown(version);
+      if (url !== undefined) {
+        const renew = async (): Promise<string> => (await this.#shown(version)).url ?? url;
+        const { mirrors: _urls, ...transport } = this.#options;
+        const limits = { maxBytes: MAX_PLAINTEXT_BYTES, expectedBytes: headers.size };
+        return consume(headers, readable(download({ ...transport, ...limits, url, renew, mirrors })));
+      }
+    }
+    const request = this.#installRequest(version);
     return withRetries(request, this.#options, async () => {
       const response = await send(request, this.#options);
       if (response.status !== 200) throw await statusError(response, request);
       try {
-        const length = header(response, "content-length");
-        const headers: InstallHeaders = {
-          hmac: parseSignature(header(response, HEADERS.signature)),
-          named: header(response, this.#kind === "plugin" ? HEADERS.plugin : HEADERS.service),
-          repo: header(response, HEADERS.repo),
-          size: length === undefined ? undefined : Number(length),
-        };
-        return await consume(headers, Readable.from(bodyOf(response, request, this.#options), { objectMode: false }));
+        const headers = this.#installHeaders(response, header(response, "content-length"));
+        return await consume(headers, readable(bodyOf(response, request, this.#options)));
       } catch (error) {
         throw transportError(error, request, response.url, this.#options);
       } finally {
         response.body.on("error", () => {});
         response.body.destroy();
       }
+    });
+  }
+
+  #installRequest(version: string): HttpRequest {
+    const path = `${paths.install(this.#kind, this.#slug)}?version=${encodeURIComponent(version)}`;
+    return this.#request("install", "GET", path);
+  }
+
+  #installHeaders(response: HttpResponse, length: string | undefined): InstallHeaders {
+    return {
+      hmac: parseSignature(header(response, HEADERS.signature)),
+      named: header(response, this.#kind === "plugin" ? HEADERS.plugin : HEADERS.service),
+      repo: header(response, HEADERS.repo),
+      size: length === undefined ? undefined : Number(length),
+    };
+  }
+
+  /** Asks for the headers of a ZIP, which the hub gives to those only who may have it. @throws ArtifactError */
+  async installHeaders(version: string): Promise<InstallHeaders> {
+    return (await this.#shown(version)).headers;
+  }
+
+  /** Asks for one byte of a ZIP: its headers, and the URL that needs no key, where the hub gives one. */
+  #shown(version: string): Promise<{ headers: InstallHeaders; url: string | undefined }> {
+    const request = { ...this.#installRequest(version), headers: { range: "bytes=0-0" } };
+    return withRetries(request, this.#options, async () => {
+      const response = await send(request, this.#options);
+      if (response.status !== 200 && response.status !== 206) throw await statusError(response, request);
+      // One byte that is read to its end leaves the connection to the next request.
+      if (response.status === 206) response.body.on("error", () => {}).resume();
+      else response.discard();
+      const total = /\/(\d+)$/.exec(header(response, "content-range") ?? "")?.[1];
+      const path = header(response, HEADERS.download);
+      const isOurs = response.status === 206 && path?.startsWith(paths.download("")) === true;
+      return { headers: this.#installHeaders(response, total), url: isOurs ? this.#base + path : undefined };
     });
   }
 
@@ -208,6 +252,8 @@ export async function* searchTargets(
     cursor = found.next;
   }
 }
+
+const readable = (bytes: AsyncIterable<Buffer>): Readable => Readable.from(bytes, { objectMode: false });
 
 /** The hex of an X-Signature header. @throws ArtifactError `signature_missing`, `signature_invalid` */
 function parseSignature(value: string | undefined): string {

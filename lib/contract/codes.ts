@@ -56,6 +56,7 @@ export const CODES = {
   tls_invalid: usage(
     "The hub's TLS certificate or key cannot be read, they do not belong together, or everyone may open the key.",
   ),
+  upgraded_elsewhere: usage("The program belongs to a package manager, which upgrades it."),
   needs_supervisor: usage("The plan starts, stops, restarts or checks a plugin, and no supervisor was chosen."),
   interrupted: { exit: EXIT.interrupted, meaning: "A signal ended the program; what it was doing was undone." },
   output_lost: tryAgain("Standard output could not take all that was written; the work itself is done."),
@@ -146,6 +147,7 @@ export const CODES = {
   rollout_halted: failed("The rollout was halted: too many hosts failed, or its version was taken back."),
   rollout_ended: failed("The rollout ended before every wave was done: it was aborted or replaced."),
   rollout_unfinished: tryAgain("The rollout goes on, and the time to wait for it is over."),
+  webhook_failed: failed("A test message did not reach a webhook's receiver."),
   no_release: failed("The release to go back to is not kept on this host."),
   release_damaged: failed("Files of the release to go back to are missing or were changed; nothing was switched."),
   plan_missing: verification("The artifact has no deployment/install.yaml."),
@@ -176,6 +178,9 @@ export const CODES = {
     "The supervisor itself cannot work: no systemd, a stopped docker daemon, a runtime that does not listen.",
   ),
   unhealthy: failed("The healthcheck failed."),
+  program_missing: failed("The version to upgrade to holds no program for this platform, or several."),
+  program_unfit: failed("The new program does not pass its own self-check; the present one goes on."),
+  program_unusable: failed("The program's own file cannot be replaced, or there is no former one to go back to."),
   old_release_runs: failed(
     "What runs comes from another release than the one that was switched to: the plan restarts it too late or not at all.",
   ),

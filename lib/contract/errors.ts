@@ -146,5 +146,10 @@ export function asSealiftError(error: unknown, kind: ErrorKind = "DeploymentErro
   if (errno?.code === "EACCES" || errno?.code === "EPERM" || errno?.code === "EROFS") {
     return new SealiftError(kind, "root_unusable", `Not permitted: ${errno.message}.`, { cause: error });
   }
+  if (errno?.syscall === "mkdir")
+    return usageError("usage", `A folder cannot be made: ${errno.message}.`, {
+      cause: error,
+      hint: "Choose another place for it.",
+    });
   return new SealiftError(kind, "internal", error instanceof Error ? error.message : String(error), { cause: error });
 }

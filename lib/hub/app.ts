@@ -10,16 +10,22 @@ import {
 } from "./access/authentication.ts";
 import type { ProjectAccessParts } from "./access/project-access.ts";
 import { limitRates } from "./access/rate-limits.ts";
+import type { SignOn } from "./access/sign-on.ts";
 import type { TargetAccessParts } from "./access/target-access.ts";
+import { WebCalls } from "./access/web-calls.ts";
+import type { WebSessions } from "./access/web-sessions.ts";
 import { HubError } from "./ground/errors.ts";
+import type { Changes } from "./hints/changes.ts";
+import type { HintStreams } from "./hints/streams.ts";
 import type { Arrivals } from "./http/arrivals.ts";
 import type { Connections } from "./http/connections.ts";
-import { answerErrors, onClientError, sendError } from "./http/error-answers.ts";
+import { answerErrors, onClientError, sendError, type UnknownPaths } from "./http/error-answers.ts";
 import { shedLoad } from "./http/load-shedding.ts";
 import { markAnswers, requestId, tellRequests } from "./http/requests.ts";
 import type { TlsServers } from "./http/tls.ts";
 import { validatorCompiler } from "./http/validation.ts";
 import { auditLog } from "./mounts/audit.ts";
+import { changes } from "./mounts/changes.ts";
 import { deploy, type DeployParts } from "./mounts/deploy.ts";
 import { deployments } from "./mounts/deployments.ts";
 import { devkeys } from "./mounts/devkeys.ts";
@@ -34,10 +40,13 @@ import { publish } from "./mounts/publish.ts";
 import { rollouts } from "./mounts/rollouts.ts";
 import { signers } from "./mounts/signers.ts";
 import { signingKey } from "./mounts/signing-key.ts";
+import { webhooks } from "./mounts/webhooks.ts";
+import { pages } from "./pages/pages.ts";
 import type { ImportParts } from "./publications/import-version.ts";
 import type { SealedParts } from "./publications/signed-bytes.ts";
 import type { ReadinessCheck } from "./storage/readiness.ts";
 import type { Upkeep } from "./upkeep/upkeep.ts";
+import type { Webhooks } from "./webhooks/webhooks.ts";
 
 /** Largest JSON body: a project report names up to 10,000 plugins. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -48,6 +57,12 @@ const IDLE_TIMEOUT_MS = 120_000;
 export interface HubParts
   extends AuthenticationParts, ProjectAccessParts, TargetAccessParts, SealedParts, ImportParts, DeployParts {
   arrivals: Arrivals;
+  /** For all that is live: hears of what may have another latest version. */
+  changes: Changes;
+  hints: HintStreams;
+  webSessions: WebSessions;
+  signOn: SignOn | undefined;
+  webhooks: Webhooks;
 }
 
 type Mount<More = unknown> = FastifyPluginAsyncZod<MountOptions<HubParts> & More>;
@@ -68,6 +83,7 @@ export async function createApp(
     readiness,
     trustedProxies,
     tls,
+    hasWeb,
   }: {
     publicUrl: string | undefined;
     connections: Connections;
@@ -75,6 +91,8 @@ export async function createApp(
     readiness: ReadinessCheck;
     trustedProxies: string[];
     tls: TlsServers | undefined;
+    /** Whether it has pages for people. */
+    hasWeb: boolean;
   },
 ): Promise<FastifyInstance> {
   const app = fastify({
@@ -99,7 +117,10 @@ export async function createApp(
   app.setSerializerCompiler(() => JSON.stringify);
   app.removeContentTypeParser("text/plain");
   app.decorateRequest("credentialHash", null);
-  answerErrors(app, hub);
+  const webCalls = new WebCalls();
+  webCalls.attach(app);
+  const unknownPaths: UnknownPaths = {};
+  answerErrors(app, hub, unknownPaths);
   markAnswers(app);
   connections.attach(app);
   tellRequests(app, hub);
@@ -115,7 +136,7 @@ export async function createApp(
   refuseAnonymous(app);
   const options: MountOptions<HubParts> = { hub, authentication: createAuthentication(hub, connections) };
   await app.register(health, { connections, upkeep, readiness });
-  const keyService: Mount[] = [devkeys, projectManage, rollouts, signers, signingKey, auditLog];
+  const keyService: Mount[] = [devkeys, projectManage, rollouts, signers, signingKey, webhooks, auditLog];
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp])
     for (const mount of keyService) await app.register(mount, { ...options, prefix });
   const deployHub: Mount[] = [deploy, publish, downloads];
@@ -128,8 +149,15 @@ export async function createApp(
   for (const { kind, prefix } of kinds) {
     for (const mount of market) await app.register(mount, { ...options, kind, prefix });
   }
-  await app.register(deployments, { ...options, prefix: MOUNTS.deployments });
+  const fleet: Mount[] = [deployments, changes];
+  for (const mount of fleet) await app.register(mount, { ...options, prefix: MOUNTS.deployments });
+  // Nobody waits for the end of a stream.
+  app.addHook("preClose", (done) => {
+    hub.hints.close();
+    done();
+  });
   openapi(app);
+  if (hasWeb) await app.register(pages, { ...options, webCalls, unknownPaths });
   traceRequests(app.server);
   return app;
 }

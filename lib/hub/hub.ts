@@ -6,8 +6,12 @@ import { recordSpan } from "../support/tracing/tracing.ts";
 import { DownloadUrls } from "./access/download-urls.ts";
 import { SessionTokens } from "./access/session-tokens.ts";
 import { SharedCounts } from "./access/shared-counts.ts";
+import { SignOn } from "./access/sign-on.ts";
+import { WebSessions } from "./access/web-sessions.ts";
 import { createApp, type HubParts } from "./app.ts";
 import { openBlobs } from "./blobs/open.ts";
+import { Changes } from "./hints/changes.ts";
+import { HintStreams } from "./hints/streams.ts";
 import { Arrivals } from "./http/arrivals.ts";
 import { Connections, mostConnections } from "./http/connections.ts";
 import { TlsServers } from "./http/tls.ts";
@@ -32,6 +36,8 @@ import { openDataDir } from "./storage/data-dir.ts";
 import { claimStorage, databaseId, refuseForeignStorage } from "./storage/ownership.ts";
 import { ReadinessCheck } from "./storage/readiness.ts";
 import { Upkeep } from "./upkeep/upkeep.ts";
+import { Destinations } from "./webhooks/destinations.ts";
+import { Webhooks } from "./webhooks/webhooks.ts";
 
 const READ = /^\s*(select|with|pragma)\b/i;
 
@@ -41,6 +47,7 @@ export type { HubOptions } from "./options.ts";
 export interface Hub {
   readonly app: FastifyInstance;
   readonly upkeep: Upkeep;
+  readonly webhooks: Webhooks;
   /** The address of `/metrics`, when it has a listener. */
   readonly metricsUrl: string | undefined;
   /** Starts listening. @returns the URL of the listener, whatever the public URL is */
@@ -99,6 +106,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const connections = new Connections(
     mostConnections(await descriptors(), options.databasePoolSize ?? POSTGRES_DEFAULTS.poolSize),
   );
+  const changes = opened.use(new Changes(database, logger));
+  const signOn =
+    options.signOn &&
+    new SignOn(options.signOn, await hubKey(database.kysely, keyring, "sign-on", clock.iso()), clock.now);
+  const webKey = await hubKey(database.kysely, keyring, "web-sessions", clock.iso());
   const context: HubParts = {
     database,
     blobs,
@@ -114,10 +126,20 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     rollouts: opened.use(
       new Rollouts({ database, clock: clock.now, logger, onFailure: () => metrics?.upkeepFailed("rollouts") }),
     ),
+    webhooks: opened.use(
+      new Webhooks({
+        ...{ database, keyring, clock: clock.now, logger, onFailure: () => metrics?.upkeepFailed("webhooks") },
+        destinations: new Destinations(options.webhookAllow),
+      }),
+    ),
     reports: new ReportQueue(database.kysely, database.dialect === "postgres"),
     sessionTokens: new SessionTokens(await hubKey(database.kysely, keyring, "session-tokens", clock.iso())),
+    webSessions: new WebSessions(webKey, clock.now, signOn?.grantNames),
+    signOn,
     keyUse: opened.use(new KeyUse(database.kysely, clock.now)),
     arrivals: opened.use(new Arrivals(connections, options.arrivalLimits)),
+    changes,
+    hints: opened.use(new HintStreams(changes, connections.numbers.most, options.hintTimes)),
     checkArchive: options.checkArchive ?? checkArchive,
     sourceHosts: new SourceHosts(options.sourceHosts),
     metrics,
@@ -147,6 +169,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     readiness,
     trustedProxies: options.trustedProxies ?? [],
     tls,
+    hasWeb: options.web ?? true,
   });
   const listener = new WideListener(app);
   opened.defer(() => drain({ app, listener, connections }, options.drainTimeoutMs ?? DEFAULTS.drainTimeoutMs));
@@ -156,6 +179,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   return {
     app,
     upkeep,
+    webhooks: context.webhooks,
     metricsUrl: metricsListener?.url,
     async listen() {
       const address = await listener.listen(listenOn);

@@ -2,6 +2,8 @@ import { hub, reportLimits } from "../options/hub.ts";
 import { defaultOf } from "../options/option.ts";
 import type { Logger } from "../support/logging.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
+import type { SignOnOptions } from "./access/sign-on.ts";
+import type { HintTimes } from "./hints/streams.ts";
 import type { ArrivalLimits } from "./http/arrivals.ts";
 import type { TlsFiles } from "./http/tls.ts";
 import type { KekLocation } from "./keys/kek-source.ts";
@@ -34,10 +36,16 @@ export interface HubOptions {
   logger?: Logger;
   /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed. Default: none. */
   trustedProxies?: string[];
+  /** Whether `/` shows the hub in a browser. Default true. */
+  web?: boolean;
+  /** The identity provider that people sign in by. Default: none, so that they sign in by API keys only. */
+  signOn?: SignOnOptions;
   /** `false` switches the limits off. */
   rateLimits?: Partial<RateLimits> | false;
   /** Bounds of request bodies on their way in; see {@link ArrivalLimits} for the defaults. */
   arrivalLimits?: Partial<ArrivalLimits>;
+  /** Times of the streams of hints; see {@link HintTimes} for the defaults. */
+  hintTimes?: Partial<HintTimes>;
   /** This machine's clock, in milliseconds since 1970. */
   clock?: () => number;
   /** The life of a download URL. Default 15 minutes. */
@@ -52,6 +60,8 @@ export interface HubOptions {
   checkArchive?: CheckArchive;
   /** The hosts to import from, the default one first. Default: github.com, gitlab.com, codeberg.org. */
   sourceHosts?: readonly SourceHost[];
+  /** Names, addresses and ranges (CIDR) beside the public internet that webhooks may lead to. Default: none. */
+  webhookAllow?: readonly string[];
   /** A listener of its own for `/metrics`, for everybody who reaches it. Default: none. */
   metricsListen?: { host: string; port: number };
   /** Hears every database statement; tests count them. */

@@ -14,6 +14,10 @@ function labelFrom(text: string): [name: string, value: string] {
   throw new Error(`is a name and a value such as env=prod, not ${JSON.stringify(text)}`);
 }
 
+const mirrorRoot = url({ help: "" });
+/** The root of a mirror. @throws Error whose message continues "--mirror …" */
+const mirrorOf = (given: string): string => mirrorRoot.parse(given)!;
+
 const root = group("Deployment", {
   projectRoot: path({ help: "Folder to deploy into", default: "." }),
 });
@@ -62,6 +66,7 @@ const deployment = group("Deployment", {
     help: "Bytes a second below which a download is given up",
     default: LEAST_BYTES_PER_SECOND,
   }),
+  mirror: guarded(list({ metavar: "URL", help: "Mirror to ask for bytes before the hub; may be repeated" }, mirrorOf)),
   ...foreign,
   durability: choice(DURABILITIES, {
     help: "What is on the disk before a switch counts",

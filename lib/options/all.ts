@@ -6,6 +6,7 @@ import * as hub from "./hub.ts";
 import * as inspection from "./inspection.ts";
 import * as login from "./login.ts";
 import * as marketplace from "./marketplace.ts";
+import * as mirror from "./mirror.ts";
 import type { Option, Table } from "./option.ts";
 import * as plan from "./plan.ts";
 import * as publish from "./publish.ts";
@@ -14,12 +15,14 @@ import * as runtime from "./runtime.ts";
 import * as signers from "./signers.ts";
 import * as sources from "./sources.ts";
 import * as systemd from "./systemd.ts";
+import * as upgrade from "./upgrade.ts";
 import * as watch from "./watch.ts";
+import * as webhooks from "./webhooks.ts";
 
 /** The files that describe options; every table that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, hub, runtime],
-  ...[rollouts, signers, systemd],
+  ...[rollouts, signers, systemd, webhooks, mirror, upgrade],
 ];
 
 const isTable = (value: unknown): value is Table =>

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
+import { SCOPES } from "../contract/scopes.ts";
 import { LOG_LEVELS } from "./common.ts";
-import { choice, duration, flag, list, parsed, path, size, text, whole } from "./kinds.ts";
+import { choice, duration, flag, list, parsed, path, secret, size, text, url, whole } from "./kinds.ts";
 import { group, guarded, required, requiredWhen } from "./option.ts";
 
 /** Options of the hub as a service. */
@@ -27,6 +28,24 @@ function proxyOf(text: string): string {
   const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
   if (most > 0 && isNetwork && rest.length === 0) return text;
   throw new Error(`is an IP address or a network such as 10.0.0.0/8, not ${JSON.stringify(text)}`);
+}
+
+function webhookPlaceOf(text: string): string {
+  if (/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(text) && /[a-z]/i.test(text)) return text.toLowerCase();
+  try {
+    return proxyOf(text);
+  } catch {
+    throw new Error(`is a host name, an address or a network such as 10.0.0.0/8, not ${JSON.stringify(text)}`);
+  }
+}
+
+function grantOf(text: string) {
+  const [, value, owner, words = "", projectId = null] =
+    /^(.+)=([^=:]{1,255}):([a-z+]+)(?::([\w-]+))?$/.exec(text) ?? [];
+  const scopes = SCOPES.filter((scope) => words.split("+").includes(scope));
+  if (value !== undefined && owner !== undefined && scopes.length === words.split("+").length)
+    return { value, owner, scopes, projectId };
+  throw new Error(`is VALUE=OWNER:SCOPE+SCOPE, such as ops=acme:read+publish, not ${JSON.stringify(text)}`);
 }
 
 const SHAPES = ["github", "gitlab", "gitea"] as const;
@@ -150,7 +169,7 @@ export const hubRetain = {
     keep: required(whole({ help: "Newest versions to keep of each project", min: 1 })),
     ...reportLimits,
     minAgeMs: duration({ name: "min-age", help: "Younger versions stay", default: 7 * 24 * 3_600_000 }),
-    project: text({ metavar: "ID", help: "Only this project, plugin or service", defaultText: "all" }),
+    project: text({ metavar: "PROJECT", help: "Only this project, plugin or service", defaultText: "all" }),
     dryRun: flag({ help: "Only tell what would go" }),
   }),
   ...{ dataDir, databaseUrl, ...blobStorage },
@@ -231,6 +250,17 @@ export const hub = {
         sourceHostOf,
       ),
     ),
+    web: flag({ help: "Show the hub in a browser, on /", default: true }),
+    webhookAllow: guarded(
+      list(
+        {
+          metavar: "PLACE",
+          help: "Host, address or network (CIDR) that webhooks may lead to",
+          defaultText: "the public internet by https",
+        },
+        webhookPlaceOf,
+      ),
+    ),
     metricsListen: parsed(
       { metavar: "HOST:PORT", help: "Listener for Prometheus; all who reach it read /metrics", defaultText: "none" },
       parseListen,
@@ -238,6 +268,24 @@ export const hub = {
     ...reportLimits,
     keepAuditMs: duration({ name: "audit-retention", help: "How long the audit log is kept", defaultText: "for ever" }),
     logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", defaultText: "info; with --json silent" }),
+  }),
+  ...group("Sign-in", {
+    webOidcIssuer: guarded(url({ help: "Identity provider that people sign in by on /", defaultText: "none" })),
+    webOidcClientId: requiredWhen(
+      guarded(text({ metavar: "ID", help: "The hub's client id there" })),
+      ({ webOidcIssuer }) => webOidcIssuer !== undefined,
+    ),
+    webOidcClientSecret: requiredWhen(
+      guarded(secret({ metavar: "SECRET", help: "The hub's client secret there", fileOnly: true })),
+      ({ webOidcIssuer }) => (webOidcIssuer === undefined ? false : "if given"),
+    ),
+    webOidcScope: guarded(text({ metavar: "SCOPES", help: "What the hub asks it for", default: "openid" })),
+    webOidcClaim: guarded(
+      text({ metavar: "CLAIM", help: "Claim of the ID token that grants rights", default: "groups" }),
+    ),
+    webOidcGrant: guarded(
+      list({ metavar: "GRANT", help: "Rights by a value: VALUE=OWNER:SCOPE+SCOPE[:PROJECT]" }, grantOf),
+    ),
   }),
   ...hubStorage,
   ...blobStorage,

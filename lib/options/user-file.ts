@@ -1,9 +1,8 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { usageError } from "../contract/errors.ts";
-import { writeFileAtomic } from "../support/files.ts";
+import { makeFolder, writeFileAtomic } from "../support/files.ts";
 
 /** JSON files of one user: below `XDG_CONFIG_HOME`, else `~/.config`, with mode 0600. */
 
@@ -48,6 +47,6 @@ export function readUserFile<T extends object>(
 
 /** Replaces such a file at once; its folder gets mode 0700. */
 export async function writeUserFile(file: string, content: object): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(file), 0o700);
   await writeFileAtomic(file, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
 }

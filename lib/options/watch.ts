@@ -9,6 +9,11 @@ import { marketplaceSource, projectSource } from "./sources.ts";
 
 const interval = group("Watch", {
   intervalMs: duration({ name: "interval", help: "Time between two checks of a target", default: 60_000, minMs: 1000 }),
+  hints: flag({ help: "Check on the interval only, not when the hub hints", default: true }),
+});
+
+const ahead = group("Watch", {
+  fetchAhead: flag({ help: "Fetch a version before its rollout's window opens" }),
 });
 
 /** Options for showing progress on a terminal. */
@@ -29,8 +34,8 @@ const own = group("Watch", {
 
 /** The options that a target of the watch may have of its own, by its kind. */
 export const targetOptions = {
-  project: { ...agent, ...projectSource, ...interval },
-  marketplace: { ...agent, ...marketplaceSource, ...interval },
+  project: { ...agent, ...projectSource, ...interval, ...ahead },
+  marketplace: { ...agent, ...marketplaceSource, ...interval, ...ahead },
 };
 
 /** Options for all targets of a watch, each of which may have its own. Their secrets are read for each target. */

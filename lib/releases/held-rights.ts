@@ -19,7 +19,9 @@ const heldRights = z.object({
 /** A version that waits until a person consents to its rights. */
 export type HeldRights = Readonly<z.infer<typeof heldRights>>;
 
-const heldFile = (layout: Layout, target: TargetName): string => join(layout.sealift, "state", `rights-${target}.json`);
+/** The file of the version that waits for consent. */
+export const heldFile = (layout: Layout, target: TargetName): string =>
+  join(layout.sealift, "state", `rights-${target}.json`);
 
 /** Written by a person's command only: beside the agent's file, so that neither takes the other's words away. */
 const consentFile = (layout: Layout, target: TargetName): string =>

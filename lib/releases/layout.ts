@@ -48,6 +48,8 @@ export interface Layout {
   dataText(item: Item): string;
   envFile(id: string): string;
   state(target: TargetName): string;
+  /** The folder of the artifact that was fetched before it may be deployed: 0700. */
+  ahead(target: TargetName): string;
   reports(target: TargetName): string;
   /** Marks of the reports that the hub has yet to get. */
   outbox(target: TargetName): string;
@@ -101,6 +103,7 @@ export function layoutOf(
     dataText: ({ section, id }) => `../../../../../data/${section}/${id}`,
     envFile: (id) => join(folders.plugins, `${id}.env`),
     state: (target) => join(sealift, "state", `${target}.json`),
+    ahead: (target) => join(sealift, "ahead", target),
     reports: (target) => join(sealift, "reports", target),
     outbox: (target) => join(sealift, "outbox", target),
     trust: (target) => join(sealift, "trust", `${target}.pub`),

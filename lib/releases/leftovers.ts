@@ -2,6 +2,8 @@ import type { Dirent } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { TargetName } from "../contract/target.ts";
+import { deployedFile } from "./deployed.ts";
+import { heldFile } from "./held-rights.ts";
 import type { JournalEntry } from "./journal.ts";
 import type { Layout } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
@@ -31,11 +33,12 @@ export async function removeLeftovers(layout: Layout, interrupted: JournalEntry 
 }
 
 /**
- * Removes the temporary names of a target's own files: its state, its trusted key and its reports. Only under the lock
- * of the target.
+ * Removes the temporary names of the files that runs of a target write under its lock: its state, its trusted key, what
+ * was deployed, what waits for consent, and its reports. Only under that lock.
  */
 export async function removeTargetLeftovers(layout: Layout, target: TargetName): Promise<void> {
-  for (const file of [layout.state(target), layout.trust(target)]) await removeTemporaries(file);
+  const files = [layout.state(target), layout.trust(target), deployedFile(layout, target), heldFile(layout, target)];
+  for (const file of files) await removeTemporaries(file);
   await removeIn(layout.reports(target), isReport);
 }
 

@@ -1,6 +1,7 @@
 import { getCompileCacheDir } from "node:module";
 import { dirname, extname } from "node:path";
 import { type ResourceLimits, Worker } from "node:worker_threads";
+import { IS_ONE_FILE, threadText } from "./one-file.ts";
 
 /** Bytes of heap of a thread, unless told. The young heap is small, so that it is looked at often. */
 const HEAP_LIMITS: ResourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 };
@@ -18,7 +19,8 @@ function compiledCode(): Record<string, string> {
  * @param name of the thread's file beside the calling module, without its extension
  */
 export function startThread(module: string, name: string, data: unknown, limits: ResourceLimits = {}): Worker {
-  return new Worker(new URL(`./${name}${extname(module)}`, module), {
+  return new Worker(IS_ONE_FILE ? threadText(name) : new URL(`./${name}${extname(module)}`, module), {
+    eval: IS_ONE_FILE,
     workerData: data,
     env: compiledCode(),
     execArgv: [],

@@ -140,6 +140,9 @@ function stageFacts({ name, status }: Stage, deployment: DeploymentModel): strin
       return deployment.checks.join(", ");
     case "install":
     case "health": {
+      const actions = deployment.steps.map(({ action }) => action);
+      if (name === "health" && status === "done" && actions.length > 0 && !actions.includes("healthcheck"))
+        return "no check in the plan";
       const active = deployment.steps.find((step) => step.status === "active" || step.status === "failed");
       return active !== undefined && (status === "active" || status === "failed")
         ? `${active.id} (${active.action})`

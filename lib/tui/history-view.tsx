@@ -7,6 +7,7 @@ import type { EventLine, PastDeployment } from "./watch-model.ts";
 
 const LOOKS: Record<PastDeployment["status"], readonly [word: string, look: keyof Theme]> = {
   success: ["deployed", "good"],
+  went_back: ["went back", "good"],
   unchanged: ["unchanged", "quiet"],
   failed: ["failed", "bad"],
   rolled_back: ["rolled back", "attention"],

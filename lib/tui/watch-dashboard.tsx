@@ -164,6 +164,9 @@ function factsOf(model: WatchModel): Part[] {
   ] as const;
   const facts: Part[] = [[`  ${targetsText(model.targets.size)}`]];
   for (const [state, look] of looks) if (counts.has(state)) facts.push([` · ${counts.get(state)} ${state}`, look]);
+  const silent = [...model.hints.values()].filter((isConnected) => !isConnected).length;
+  if (silent > 0) facts.push([` · no hints from ${silent} hub${silent === 1 ? "" : "s"}`, "quiet"]);
+  else if (model.hints.size > 0) facts.push([" · hints", "quiet"]);
   if (model.stopping) facts.push([" · stopping", "attention"]);
   return facts;
 }

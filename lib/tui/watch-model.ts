@@ -35,7 +35,7 @@ export interface PastDeployment {
   target: string;
   at: number;
   version: string | null;
-  status: DeploymentStatus | "unchanged";
+  status: DeploymentStatus | "unchanged" | "went_back";
   durationMs: number;
   code: string | null;
   message: string | null;
@@ -47,6 +47,8 @@ export class WatchModel {
   readonly events: EventLine[] = [];
   /** Newest first. */
   readonly history: PastDeployment[] = [];
+  /** The hubs that hint at changes, and those that do not for now. */
+  readonly hints = new Map<string, boolean>();
   stopping = false;
   readonly #sentence = watchSentences();
 
@@ -63,6 +65,8 @@ export class WatchModel {
       this.stopping = true;
       return;
     }
+    if (event.event === "hints.connected" || event.event === "hints.lost")
+      this.hints.set(event.hub, event.event === "hints.connected");
     if (!("target" in event)) return;
     const target = this.targets.get(event.target);
     if (target === undefined) return;
@@ -83,6 +87,13 @@ export class WatchModel {
       default:
         target.deployment?.apply(event as AgentEvent, now);
     }
+  }
+
+  /** Takes the reports of a target in place of its history: something beside this watch has deployed it. */
+  relearn(name: string, past: readonly PastDeployment[]): void {
+    const kept = this.history.filter(({ target, status }) => target !== name || status === "unchanged");
+    const all = [...kept, ...past].toSorted((a, b) => b.at - a.at);
+    this.history.splice(0, Infinity, ...all.slice(0, HISTORY_KEPT));
   }
 
   get deploying(): TargetView[] {
@@ -108,10 +119,10 @@ export class WatchModel {
   }
 
   #done(target: TargetView, event: Extract<WatchEvent, { event: "deploy.done" }>, now: number): void {
-    const { outcome, version, code, duration_ms: durationMs } = event;
+    const { outcome, version, code, duration_ms: durationMs, rollback } = event;
     const message = event.message === null ? null : printable(event.message);
     target.deployment?.finish(outcome, message, now, code);
-    const status = outcome === "deployed" ? "success" : outcome;
+    const status = outcome !== "deployed" ? outcome : rollback ? "went_back" : "success";
     this.history.unshift({ target: target.name, at: now, version, status, durationMs, code, message });
     this.history.length = Math.min(this.history.length, HISTORY_KEPT);
   }
@@ -166,4 +177,10 @@ export class DashboardStore extends Pictures {
     this.model.apply(event, Date.now());
     this.changed();
   };
+
+  /** @see WatchModel.relearn */
+  relearn(name: string, past: readonly PastDeployment[]): void {
+    this.model.relearn(name, past);
+    this.changed();
+  }
 }

@@ -39,6 +39,7 @@ export const BUDGETS = {
     unit: "× requests/s",
     isLeast: true,
   },
+  mirror: { what: "mirror: a cached artifact", against: "nginx", limit: 0.8, unit: "× bytes/s", isLeast: true },
   agent_memory: { what: "peak memory of agent and publisher", against: "artifacts of 4 GiB", limit: 140, unit: "MB" },
   hub_memory: { what: "peak memory of a hub", against: "artifacts of 4 GiB", limit: 130, unit: "MB" },
   many_memory: { what: "peak memory of agent and publisher", against: "100,000 files", limit: 160, unit: "MB" },

@@ -12,6 +12,7 @@ import { deltaMemoryRows } from "./delta-memory.ts";
 import { hubRows } from "./hub.ts";
 import { describeMachine, machineLine } from "./machine.ts";
 import { manyFilesRow, marketplaceRows } from "./marketplace.ts";
+import { mirrorRows } from "./mirror.ts";
 import { peerRows } from "./peers/rows.ts";
 import { memoryRows, projectRows } from "./project.ts";
 import { inColumns, type Row } from "./row.ts";
@@ -38,6 +39,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   "delta-disk": () => deltaDiskRows(disk),
   "delta-memory": () => deltaMemoryRows(disk, gib),
   hub: () => hubRows(tmpfs, runs),
+  mirror: () => mirrorRows(disk, runs),
   "runtime-calls": async () => [
     ...(await benchTrustedCalls()),
     ...(await benchSandboxedCalls()),

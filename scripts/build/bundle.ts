@@ -54,6 +54,8 @@ interface StandIn {
 const STAND_INS: Readonly<Record<string, StandIn>> = {
   // Loaded in Ink's development mode only.
   "react-devtools-core": { contents: "export default undefined;" },
+  // React's renderer into streams: pages are texts, which its other one makes.
+  "./cjs/react-dom-server.node.production.js": { contents: "export default {};" },
   // A library of its own for what Node has.
   "@node-rs/crc32": { contents: 'export { crc32 } from "node:zlib";' },
   // HTTP/2 is an option of got that nobody here sets; Node takes 10 ms to load its own.
@@ -148,6 +150,22 @@ export async function bundlePrograms(programs: readonly string[]): Promise<Bundl
   if (unused.length > 0) throw new Error(`Nothing imports what has a stand-in: ${unused.join(", ")}`);
   const launch = await build({ entryPoints: ["bin/launch.ts"], outdir: "dist/bin", target: "node16", metafile: true });
   return { inputs: metafile.inputs, outputs: { ...metafile.outputs, ...launch.metafile.outputs } };
+}
+
+/**
+ * Bundles the first file of the single executable into `folder`, and each thread's code into one file below `threads/`:
+ * there a thread is started from a text, which imports nothing.
+ */
+export async function bundleOneFile(folder: string): Promise<void> {
+  const shared = { ...OPTIONS, outdir: folder, splitting: false, sourcemap: false } satisfies BuildOptions;
+  await build({ ...shared, entryPoints: ["bin/one-file.ts"], outExtension: { ".js": ".mjs" } });
+  await build({
+    ...{ ...shared, format: "cjs" as const, banner: {}, outdir: join(folder, "threads") },
+    entryPoints: Object.fromEntries(globSync("lib/**/*-worker.ts").map((path) => [basename(path, ".ts"), path])),
+    outExtension: { ".js": ".cjs" },
+    define: { ...OPTIONS.define, "import.meta.url": '"file:///thread"', "import.meta.dirname": '"/"' },
+    plugins: [standIns, lateListFormats, unmappedPackages],
+  });
 }
 
 /** Bundles the code around a sandboxed plugin: a folder of its own, because a sandbox may read what lies in it. */

@@ -3,7 +3,7 @@
  * test` can build first each time. `npm run build -- --fast` makes programs to try out, a few times faster.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
@@ -31,6 +31,8 @@ async function build(): Promise<void> {
   // It looks for its bytes beside itself.
   const wasm = readFileSync(createRequire(import.meta.url).resolve("jq-web/jq.wasm"));
   writeFileSync("dist/lib/chunks/jq.wasm", stripWasm(wasm));
+  // The hub's pages read them beside themselves.
+  for (const name of ["page.css", "page.js"]) copyFileSync(`lib/hub/pages/${name}`, `dist/lib/chunks/${name}`);
   // The runtime loads the SDK, and the next step starts all programs.
   node(
     createRequire(import.meta.url).resolve("typescript/bin/tsc"),

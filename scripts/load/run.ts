@@ -76,7 +76,12 @@ interface LoadHub extends AsyncDisposable {
   advance(ms: number): Promise<void>;
 }
 
-async function openLoadHub({ hub, folder, databaseUrl }: LoadOptions): Promise<LoadHub> {
+/** Opens the hub of a run. */
+export async function openLoadHub({
+  hub,
+  folder,
+  databaseUrl,
+}: Pick<LoadOptions, "hub" | "folder" | "databaseUrl">): Promise<LoadHub> {
   if (hub !== undefined)
     return {
       ...{ connection: hub, process: undefined, metricsUrl: undefined, advance: async () => {} },

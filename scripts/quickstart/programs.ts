@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
@@ -15,13 +16,18 @@ const STOP_LIMIT_MS = 15_000;
 /** Runs the built programs as a user would, each a process of its own, and ends all of them with the scope. */
 export class Programs implements AsyncDisposable {
   readonly #folder: string;
+  readonly #built: string;
   /** Those that have not ended yet, the oldest first. */
   readonly #running = new Set<ChildProcess>();
   #shown = false;
 
-  /** @param folder working directory of every program */
-  constructor(folder: string) {
+  /**
+   * @param folder working directory of every program
+   * @param checkout whose programs run
+   */
+  constructor(folder: string, checkout = fileURLToPath(new URL("../..", import.meta.url))) {
     this.#folder = folder;
+    this.#built = join(checkout, "dist/bin");
   }
 
   #start(
@@ -30,7 +36,7 @@ export class Programs implements AsyncDisposable {
     secrets: Record<string, string>,
     stdio: StdioOptions = ["ignore", "pipe", "inherit"],
   ): ChildProcess {
-    const file = fileURLToPath(new URL(`../../dist/bin/${program}.js`, import.meta.url));
+    const file = join(this.#built, `${program}.js`);
     const inherited = Object.entries(process.env).filter(
       ([name]) => !name.startsWith("SEALIFT_") && name !== "NODE_OPTIONS",
     );

@@ -87,7 +87,11 @@ for (const [shell, completeWith] of Object.entries(shells)) {
       "service",
     ]);
     t.strictSame((await complete("sealift", "watch", "re")).toSorted(), ["redeploy", "resume", "retry"]);
-    t.strictSame((await complete("sealift", "watch", "plugin:tides", "--no-")).toSorted(), ["--no-delta", "--no-tui"]);
+    t.strictSame((await complete("sealift", "watch", "plugin:tides", "--no-")).toSorted(), [
+      "--no-delta",
+      "--no-hints",
+      "--no-tui",
+    ]);
   });
 
   t.test(`${shell}: a program with one role is completed as its command`, { skip: missing }, async (t) => {

@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import t from "tap";
 import type { TargetName } from "../../lib/contract/target.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
@@ -35,6 +38,8 @@ t.test("a host that is fit is told so, and one that is not learns what is wrong"
     t.match(result, { event: "result", status: "success", warnings: 0 });
     t.match(finding(`target project-${world.projectId}`), { status: "ok", message: /^1\.0\.0 runs/ });
     t.match(finding("key"), { status: "ok" });
+    const room = /^\d+ of \d+ connections are open, and \d+ of \d+ descriptors/;
+    t.match(finding("hub connections"), { status: "ok", message: room });
     t.strictSame(await readdir(root), before, "nothing is left behind");
   });
 
@@ -55,6 +60,25 @@ t.test("a host that is fit is told so, and one that is not learns what is wrong"
     t.equal(code, 1);
     t.match(finding("hub"), { status: "failed" });
     t.equal(finding("key"), undefined);
+  });
+
+  await t.test("a hub that is nearly full", async (t) => {
+    let told: object = {};
+    const server = createServer((_request, response) =>
+      response.setHeader("content-type", "application/json").end(JSON.stringify(told)),
+    );
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    t.teardown(() => server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const rooms = {
+      connections: { connections: { open: 90, most: 100, shed: 3 } },
+      descriptors: { connections: { open: 1, most: 100, shed: 0 }, descriptors: { open: 900, limit: 1000 } },
+    };
+    for (const [what, room] of Object.entries(rooms)) {
+      told = room;
+      const { finding } = await doctor(["--project-root", root, "--hub-url", url], world.hostSecrets());
+      t.match(finding("hub connections"), { status: "warning", message: what, hint: /LimitNOFILE/ });
+    }
   });
 
   await t.test("a supervisor without its program", async (t) => {

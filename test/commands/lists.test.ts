@@ -23,7 +23,7 @@ const nameOf = (command: CommandClass): string => command.paths![0]!.join(" ");
 t.test("every list knows its fields without a record, and refuses others before it asks anybody", async (t) => {
   const root = temporaryFolder(t);
   process.env["XDG_CONFIG_HOME"] = temporaryFolder(t);
-  const hub = await startHub(t);
+  const hub = await startHub(t, { webhookAllow: ["127.0.0.1"] });
   const { dataDir, url, adminKey } = hub;
   Object.assign(process.env, {
     ...{ SEALIFT_HUB_URL: url, SEALIFT_API_KEY: adminKey, SEALIFT_PROJECT_ROOT: root },
@@ -35,6 +35,9 @@ t.test("every list knows its fields without a record, and refuses others before 
     json: { name: "Tides", kind: "plugin", slug: "tides" },
   });
 
+  await hub.call("POST", "/devkeys/webhooks", {
+    json: { name: "ops", url: "https://127.0.0.1:9443/", events: ["host.failed"] },
+  });
   await hub.call("POST", `/devkeys/projects/${project.id}/rollouts`, { json: { version: "1.0.0" } });
 
   /** A line of each list, and what it has to list: nothing, or something. */
@@ -42,6 +45,7 @@ t.test("every list knows its fields without a record, and refuses others before 
     "audit list": ["audit list", true],
     "context list": ["context list", false],
     diff: [`diff ${target} 1.0.0`, true],
+    docs: ["docs", true],
     doctor: ["doctor", true],
     fleet: ["fleet plugin:tides", false],
     "grant list": ["grant list tides", false],
@@ -57,6 +61,8 @@ t.test("every list knows its fields without a record, and refuses others before 
     "signer list": [`signer list ${project.id}`, false],
     status: ["status", true],
     "trust-folder": ["trust-folder --list", false],
+    "webhook deliveries": ["webhook deliveries ops", false],
+    "webhook list": ["webhook list", true],
     "version diff": [`version diff plugin:tides 1.0.0`, false],
     "version list": [`version list ${project.id}`, false],
   };

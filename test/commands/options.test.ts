@@ -22,6 +22,7 @@ const nameOf = ({ paths }: CommandClass): string => paths![0]!.join(" ");
 function sampleOf(option: Option): string {
   if (option.choices.length > 0) return option.choices.find((word) => word !== option.default)!;
   const byName: Record<string, string> = {
+    mirror: "http://mirror.example",
     "project-id": "prj_0123456789abcdef",
     version: "1.2.3",
 
@@ -37,6 +38,7 @@ function sampleOf(option: Option): string {
     "min-done": "50%",
     waves: "env=canary,100%",
     "trusted-proxy": "10.0.0.0/8",
+    "web-oidc-grant": "ops=acme:read+publish:prj_1",
     fields: "a,b",
     since: "2026-11-01T00:00:00Z",
     until: "2026-11-02T00:00:00Z",

@@ -39,6 +39,7 @@ const filesBelow = (folder: string): string[] =>
 const ALL = [
   "etc/polkit-1/rules.d/50-sealift-watch.rules",
   `${UNITS}/sealift-hub.service`,
+  `${UNITS}/sealift-mirror.service`,
   `${UNITS}/sealift-runtime.service`,
   `${UNITS}/sealift-watch@.service`,
   "etc/sysusers.d/sealift.conf",
@@ -61,6 +62,7 @@ t.test("it writes what each service needs, for this Node and this installation",
   }
   const unit = (name: string): string => readFileSync(join(root, UNITS, name), "utf8");
   t.match(unit("sealift-hub.service"), `\nExecStart=${process.execPath} ${join(PACKAGE, "dist/bin/hub-serve.js")}\n`);
+  t.match(unit("sealift-mirror.service"), `${join(PACKAGE, "dist/bin/sealift.js")} mirror serve\n`);
   t.match(unit("sealift-watch@.service"), "\nReadWritePaths=/srv/harbour\n");
   t.match(unit("sealift-runtime.service"), "--config /srv/harbour/integration.yaml\n");
 
@@ -81,12 +83,12 @@ t.test("the checkout and the build write the same", (t) => {
 });
 
 t.test(
-  "systemd finds nothing to complain about, and hub and watch are exposed by 2.5 at most",
+  "systemd finds nothing to complain about, and only the runtime is exposed by more than 2.5",
   { skip: needs("systemd-analyze") },
   (t) => {
     const root = t.testdir({});
     install("--root", root);
-    for (const name of ["sealift-hub.service", "sealift-runtime.service", "sealift-watch@.service"]) {
+    for (const name of ["hub", "mirror", "runtime", "watch@"].map((service) => `sealift-${service}.service`)) {
       const path = join(root, UNITS, name);
       const verified = spawnSync("systemd-analyze", ["verify", "--man=no", path], { encoding: "utf8" });
       t.equal(verified.status, 0, name);

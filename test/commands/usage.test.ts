@@ -26,6 +26,9 @@ const sealift = (line: string, { cwd, env }: { cwd?: string; env?: object } = {}
 t.test("an error says what is wrong, what was probably meant, and how the command is called", async (t) => {
   const cases: [line: string, ...patterns: RegExp[]][] = [
     ["kyes create", /Unknown command: kyes/, /Did you mean `sealift keys? create`/],
+    ["quota", /Unknown command: quota/, /Did you mean `sealift hub quota`/],
+    ["quota list --help", /Unknown command: quota/, /Did you mean `sealift hub quota list`/],
+    ["hub quoat --help", /Unknown command: hub quoat/, /Did you mean `sealift hub quota`/],
     ["deploy-projct", /Did you mean `sealift deploy-project`/],
     ["keys", /needs one more word: create, list or revoke/, /sealift keys --help/],
     [
@@ -182,4 +185,14 @@ t.test("plan validate warns of a check that would see the version before", async
   const { code, stderr } = await sealift("plan validate install.yaml", { cwd });
   t.equal(code, 0);
   t.match(stderr, /warning: The step ok checks tides/);
+});
+
+t.test("a folder that cannot be made is a mistake of usage, and is not tried for ever", async (t) => {
+  const lines = ["keygen --out", "plugin init tides --directory", "systemd install hub --root"];
+  // Node's own recursive mkdir never ends below /proc.
+  for (const line of lines) {
+    const { code, stderr } = await sealift(`${line} /proc/none/folder`);
+    t.equal(code, 2, line);
+    t.match(stderr.replaceAll(/\s+/g, " "), /error \(usage\): A folder cannot be made: .*'\/proc\/none/);
+  }
 });

@@ -143,6 +143,10 @@ t.test(
     const publish = ["plugin", "publish", folder, "--signing-secret-file", join(cwd, "secret")];
     t.match(await sealift(hub, ...publish), { code: 0, stdout: /^published greeter 0\.1\.0 \(\d+ bytes\)\n$/ });
     t.match(await sealift(hub, ...publish), { code: 0 }, "the same bytes again change nothing");
+    const help = await sealift(hub, "plugin", "publish", "--help");
+    t.match(help.stdout, /--visibility[^]*?public at\s+first/, "the help says who may see a new one");
+    const seen = await hub.call("GET", "/app/marketplace/plugins/greeter", { key: null });
+    t.match(seen, { status: 200, body: { visibility: "public" } }, "everybody may");
     const install = await hub.call("GET", "/app/marketplace/plugins/greeter/install");
     t.equal(install.headers.get("x-signature"), hmacOf(install.bytes, "a developer's own secret"));
     t.ok(install.bytes.includes("greeter/plugin.yaml"));
@@ -174,6 +178,12 @@ t.test("a host's files are written ready to run: its key, its watch and its plan
   const text = readFileSync(join(out, "watch.yaml"), "utf8");
   t.match(text, "host_id: pier-7");
   t.notMatch(text, "supervisor", "what nobody has given stays at its default");
+  const other = join(out, "other");
+  const runtime = [...create.slice(0, -1), other, "--json"];
+  t.equal((await sealift(hub, ...runtime)).code, 0);
+  const supervised = await sealift(hub, ...init.slice(0, 3), "--out", other, "--supervisor", "runtime", "--json");
+  t.match(JSON.parse(supervised.stdout || "{}"), { missing: ["signer.pub", "plugin.key"] });
+  t.match(readFileSync(join(other, "watch.yaml"), "utf8"), "plugin_key_file: plugin.key");
   await writeFile(join(out, "signing.secret"), "0123456789abcdef");
   await writeFile(join(out, "signer.pub"), "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
   const watched = await sealift(hub, "watch", "--config", join(out, "watch.yaml"), "--once", "--json");

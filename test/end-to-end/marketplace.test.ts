@@ -10,6 +10,7 @@ import yazl from "yazl";
 import type { LocalReport } from "../../lib/contract/surfaces/reports.ts";
 import { zipFolder } from "../../scripts/quickstart/zip-folder.ts";
 import { World } from "../support/host/world.ts";
+import { Visitor } from "../support/hub/web.ts";
 import { needs } from "../support/programs/optional.ts";
 
 const run = promisify(execFile);
@@ -233,6 +234,9 @@ t.test(
     const hosts: unknown[] = [];
     await world.programs.run("sealift", ["fleet", "plugin:tides"], world.admin, (event) => hosts.push(event));
     t.match(hosts, [{ host_id: "h", version: "2.0.0", status: "rolled_back", running_version: "1.0.0" }]);
+    const reader = await new Visitor(world.hubUrl).signIn(world.admin.SEALIFT_API_KEY!);
+    const { html } = await reader.request("/plugins/tides/fleet/h");
+    t.match(html, /Steps of the last report.*restart/s, "the hub shows the steps that the agent took");
 
     await t.test("with the hub gone at report time the outcome is the same and a warning is logged", async (t) => {
       // A door before the hub that closes when the deployment reports.

@@ -11,16 +11,16 @@ const QUICKSTART = fileURLToPath(new URL("../../scripts/quickstart.ts", import.m
 
 t.test(
   "npm start on a terminal ends with the dashboard, in which a new version arrives, until q",
-  { timeout: 180_000, skip: needs("tmux") },
+  { timeout: 300_000, skip: needs("tmux") },
   async (t) => {
     const folder = temporaryFolder(t);
     // Sandboxes of a runtime that root has started are other users.
     await chmod(folder, 0o755);
     await using terminal = await Terminal.run([process.execPath, QUICKSTART], { env: { TMPDIR: folder } });
-    await terminal.shows(/› plugin:tide-table +1\.1\.0 +1\.1\.0 +current/, 90_000);
+    await terminal.shows(/› plugin:tide-table +1\.1\.1 +1\.1\.1 +current/, 180_000);
     await terminal.shows(/› plugin:tide-table +1\.2\.0 +1\.2\.0 +current/, 60_000);
     await terminal.press("Down");
-    const picture = await terminal.shows(/› project:Harbour +1\.2\.0 +1\.2\.0 +current/);
+    const picture = await terminal.shows(/ · hints [^]*› project:Harbour +1\.2\.0 +1\.2\.0 +current/);
     const [shown] = blocksOf(readPage("README.md")).filter(({ text }) => text.includes("Sealift watch"));
     t.equal(withoutMoment(picture), withoutMoment(shown!.text), "the README's picture is what is shown");
     await terminal.press("Up");

@@ -4,11 +4,9 @@ import { join } from "node:path";
 import t from "tap";
 import { RolloutWait } from "../../commands/hub/rollout-wait.ts";
 import { RolloutAbort, RolloutChange, RolloutList, RolloutShow, RolloutStart } from "../../commands/hub/rollouts.ts";
-import { projectPoll, type WatchTarget } from "../../lib/agent/watch/target.ts";
-import { DeployClient } from "../../lib/client/deploy-client.ts";
-import { artifactError } from "../../lib/contract/errors.ts";
+import type { WatchTarget } from "../../lib/agent/watch/target.ts";
 import type { RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
-import { INSTALL, sourceOf } from "../support/host/given-source.ts";
+import { rolloutHost } from "../support/host/rollout-host.ts";
 import { watching } from "../support/host/watching.ts";
 import { createProject, publication, startHub } from "../support/hub/harness.ts";
 import type { Ended } from "../support/programs/command-line.ts";
@@ -32,32 +30,14 @@ t.test(
     const folder = temporaryFolder(t);
     const rootOf = (host: string): string => join(folder, host);
 
-    const targetOf = (host: string): WatchTarget => {
-      const labels = { env: CANARIES.includes(host) ? "canary" : "prod" };
-      const connection = { hubUrl: hub.url, apiKey: project.key, timeoutMs: 20_000, hostId: host, labels };
-      const client = new DeployClient(project.id, connection);
-      return {
-        ...{ name: host, hub: hub.url, intervalMs: 100, poll: projectPoll(project.id, connection) },
-        source: (version) =>
-          sourceOf(version, INSTALL, {
-            ...{ slug: project.id, requestedVersion: version },
-            ...(version === "2.0.0" &&
-              isBad(host) && {
-                fetch: () => Promise.reject(artifactError("plan_invalid", "A step of 2.0.0 fails here.")),
-              }),
-            report: (report) =>
-              client.report({
-                ...{ project_id: project.id, deployment_id: report.deployment_id, host_id: host, labels, plugins: [] },
-                status: report.status === "success" ? "success" : "failed",
-                version: report.resolved_version ?? report.requested_version,
-                ...{ started_at: report.started_at, completed_at: report.completed_at },
-                ...{ error_message: report.error_message, running_version: report.running_version },
-                rolled_back: report.status === "rolled_back",
-              }),
-          }),
-        options: { projectRoot: rootOf(host), hostId: host, supervisor: { name: "none" }, durability: "none" },
-      };
-    };
+    const targetOf = (name: string): WatchTarget =>
+      rolloutHost(
+        { url: hub.url, projectId: project.id, apiKey: project.key },
+        {
+          ...{ name, projectRoot: rootOf(name), labels: { env: CANARIES.includes(name) ? "canary" : "prod" } },
+          ...{ bad: isBad(name) ? "2.0.0" : undefined, intervalMs: 100 },
+        },
+      );
     const hosts = Array.from({ length: HOSTS }, (_, index) => `host-${index}`);
     const w = watching(t, hosts.map(targetOf));
     const runs = (host: string): Promise<string> => readFile(join(rootOf(host), "plugins/a/version"), "utf8");

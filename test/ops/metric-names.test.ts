@@ -6,6 +6,7 @@ import { WatchMetrics } from "../../lib/agent/watch/metrics.ts";
 import { createRuntime } from "../../lib/runtime/runtime.ts";
 import { serveMetrics } from "../../lib/support/metrics/listener.ts";
 import { startHub } from "../support/hub/harness.ts";
+import { startMirror } from "../support/hub/mirrored.ts";
 import { metricsOf, parseMetrics } from "../support/metrics.ts";
 
 const OPS = join(import.meta.dirname, "../../ops");
@@ -38,7 +39,8 @@ async function expressions(): Promise<Map<string, string>> {
 /** The names on the pages of a hub, a watch and a runtime that run. */
 async function namesOfPrograms(t: Test): Promise<Set<string>> {
   const listen = { host: "127.0.0.1", port: 0 };
-  const { hub } = await startHub(t, { metricsListen: listen });
+  const { hub, url } = await startHub(t, { metricsListen: listen });
+  const mirror = await startMirror(t, url, { metricsListen: listen });
   await hub.upkeep.run();
   await using watch = await serveMetrics({
     listen,
@@ -50,7 +52,7 @@ async function namesOfPrograms(t: Test): Promise<Set<string>> {
     configuration: { app: { secret_key: "a-plugin-key" }, observability: { metrics: { open: true } } },
   });
   t.teardown(() => runtime.close());
-  const pages = [await metricsOf(hub.metricsUrl!), await metricsOf(watch.url)];
+  const pages = [await metricsOf(hub.metricsUrl!), await metricsOf(watch.url), await metricsOf(mirror.metricsUrl!)];
   const own = parseMetrics((await runtime.app.inject("/metrics")).body);
   return new Set([...pages, own].flatMap(({ names }) => names));
 }
@@ -69,8 +71,8 @@ t.test("each metric of the dashboards and alerts is on the page of a program tha
     for (const [open, close] of ["()", "{}", "[]"])
       t.equal(expression.split(open!).length, expression.split(close!).length, `${where}: brackets`);
   }
-  const unseen = [...names].filter((name) => /^sealift_(hub|watch)_/.test(name) && !used.has(name));
-  t.strictSame(unseen, [], "nothing of hub and watch is measured that nobody looks at");
+  const unseen = [...names].filter((name) => /^sealift_(hub|watch|mirror)_/.test(name) && !used.has(name));
+  t.strictSame(unseen, [], "nothing of hub, watch and mirror is measured that nobody looks at");
 });
 
 t.test("each metric is described in docs/metrics.md, and nothing else is", async (t) => {

@@ -36,12 +36,14 @@ const written = (...paths: readonly string[]): number =>
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const guestSources = new URL("../../lib/runtime/sandbox/guest-files.ts", import.meta.url).href;
 const guestBuild = new URL("./runtime/built-guest.ts", import.meta.url).href;
+const tapDomain = new URL("./tap-domain.ts", import.meta.url).href;
 const guestIsBuilt = (): boolean =>
   written(`${root}dist/lib/guest/bootstrap.js`) >
   written(...globSync(["lib/{runtime,sdk,contract}/**/*.ts"], { cwd: root }).map((path) => root + path));
 
 registerHooks({
   resolve(specifier, context, nextResolve) {
+    if (specifier === "async-hook-domain") return { url: tapDomain, format: "module-typescript", shortCircuit: true };
     const resolved = nextResolve(specifier, context);
     return resolved.url === guestSources && guestIsBuilt() ? { ...resolved, url: guestBuild } : resolved;
   },

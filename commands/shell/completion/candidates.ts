@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HubConnection } from "../../../lib/client/hub-connection.ts";
 import type { TargetName } from "../../../lib/contract/target.ts";
+import { ownProcess } from "../../../lib/support/one-file.ts";
 import { answerFile, isFirstToAsk, keepAnswer, readAnswer } from "./answers.ts";
 import { type Kind, type Question, questionOf } from "./question.ts";
 
@@ -24,8 +25,11 @@ export async function answerShell(spec: string, words: readonly string[]): Promi
   if (found.length > 0) writeSync(1, found.map((word) => `${word}\n`).join(""));
   if (!isLate) return;
   const { spawn } = await import("node:child_process");
-  const again = [...process.execArgv, process.argv[1]!, "__complete-later", spec, ...words];
-  spawn(process.execPath, again, { detached: true, stdio: "ignore" }).on("error", () => {});
+  const { execArgv, script } = ownProcess(process.execArgv, process.argv[1]!);
+  spawn(process.execPath, [...execArgv, script, "__complete-later", spec, ...words], {
+    detached: true,
+    stdio: "ignore",
+  }).on("error", () => {});
 }
 
 /** Has the hub's answer kept for the next Tab, unless another process does. */

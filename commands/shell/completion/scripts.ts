@@ -1,4 +1,3 @@
-import type { Shell } from "../completion.ts";
 import { type Place, ROLES } from "./tree.ts";
 
 const PROGRAMS = ["sealift", ...Object.keys(ROLES)];
@@ -231,4 +230,4 @@ ${lines.join("\n")}
 }
 
 /** The completion script of a shell, for all programs. */
-export const completionScript: Readonly<Record<Shell, (places: readonly Place[]) => string>> = { bash, zsh, fish };
+export const completionScript = { bash, zsh, fish };

@@ -41,13 +41,23 @@ export async function watchDashboard(
       ended.deployments++;
       if (event.code !== null) ended.failed++;
     }
+    // Somebody went back, or deployed by hand.
+    const isNews =
+      event.event === "check.done" && store.model.targets.get(event.target)?.running !== event.running_version;
+    if (isNews) void relearn(event.target);
     store.emit(event);
     observe(event);
   };
   const watch = new Watch(definitions, emit);
   const fleets = new Map<string, WatchedDefinition["fleet"]>();
   const logs = new Map<string, WatchedDefinition["log"]>();
+  let current = definitions;
+  const relearn = async (target: string): Promise<void> => {
+    const past = await pastDeployments(current.filter(({ name }) => name === target)).catch(() => undefined);
+    if (past !== undefined) store.relearn(target, past);
+  };
   const take = (defined: readonly WatchedDefinition[]): void => {
+    current = defined;
     for (const { name, fleet, log } of defined) {
       fleets.set(name, fleet);
       logs.set(name, log);
@@ -88,7 +98,7 @@ function pastOf(target: string, report: LocalReport): PastDeployment {
     target,
     at,
     version: report.resolved_version,
-    status: report.status,
+    status: report.status === "success" && report.requested_version === "previous" ? "went_back" : report.status,
     durationMs: at - Date.parse(report.started_at),
     code: report.code,
     message: report.error_message,

@@ -3,8 +3,8 @@ import { isDowngrade } from "../../contract/versions.ts";
 import { damageOf } from "../../releases/contents.ts";
 import { heldBack, readQuarantine } from "../../releases/quarantine.ts";
 import type { Release } from "../../releases/release.ts";
-import type { Resolved } from "../sources/source.ts";
-import type { Run } from "./run.ts";
+import type { Resolved, Source } from "../sources/source.ts";
+import type { DeployOptions, Run } from "./run.ts";
 
 /** A version that may be deployed, and what it will replace. */
 export interface Admitted {
@@ -27,6 +27,22 @@ export async function alreadyRuns(
 }
 
 /**
+ * Refuses a latest version that is lower than the one that runs, unless somebody asked for it.
+ *
+ * @throws DeploymentError `downgrade_refused`
+ */
+export function refuseDowngrade(
+  { requestedVersion }: Pick<Source, "requestedVersion">,
+  { allowDowngrade }: Pick<DeployOptions, "allowDowngrade">,
+  running: string,
+  version: string,
+): void {
+  if (requestedVersion !== "latest" || allowDowngrade || !isDowngrade(running, version)) return;
+  const message = `The latest version is ${version}, which is lower than the running ${running}.`;
+  throw deploymentError("downgrade_refused", message, { hint: "Run it with --allow-downgrade, or name the version." });
+}
+
+/**
  * Decides whether a resolved version may be deployed (docs/contract/host.md): a lower `latest` is not followed unasked;
  * a version that failed before is tried again, because somebody asked for it.
  *
@@ -35,13 +51,7 @@ export async function alreadyRuns(
 export async function admit(run: Run, resolved: Resolved, running: Release | undefined): Promise<Admitted> {
   const { source, options, layout, emit } = run;
   const { version, identity } = resolved;
-  const asked = source.requestedVersion !== "latest" || options.allowDowngrade;
-  if (running !== undefined && !asked && isDowngrade(running.version, version)) {
-    const message = `The latest version is ${version}, which is lower than the running ${running.version}.`;
-    throw deploymentError("downgrade_refused", message, {
-      hint: "Run it with --allow-downgrade, or name the version.",
-    });
-  }
+  if (running !== undefined) refuseDowngrade(source, options, running.version, version);
   const before = heldBack(await readQuarantine(layout, source.target), version, identity);
   if (before !== undefined) {
     const message = `${version} is in quarantine (${before.reason.replace(/\.$/, "")}); trying it again because it was asked for.`;

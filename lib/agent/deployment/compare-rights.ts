@@ -1,19 +1,23 @@
+import { hash } from "node:crypto";
 import { join } from "node:path";
 import * as z from "zod";
 import { artifactError, SealiftError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
 import { DESCRIPTOR_FILE, INTEGRATION_FILE } from "../../contract/files/manifest.ts";
 import { moreRights } from "../../contract/rights.ts";
+import type { Item } from "../../releases/layout.ts";
 import type { Release } from "../../releases/release.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile, statsOf } from "../../support/files.ts";
 import { printable } from "../../support/printable.ts";
 import { parseForeignYaml } from "../../support/yaml-file.ts";
-import { type Arriving, sha256Of } from "./rights.ts";
 
 /** Comparison of a version's rights with those of what runs. Apart from `rights.ts`: it loads the parser of YAML. */
 
 const UNREADABLE = "plugin.yaml cannot be read: nobody can tell what it asks for";
+
+/** The items of a version that is about to be installed, each with the folder that the runtime will load. */
+export type Arriving = readonly (Item & { folder: string })[];
 
 /** The descriptor of a plugin, `unreadable`, or undefined for a plugin that has none: no runtime loads it. */
 export type Described = Descriptor | "unreadable" | undefined;
@@ -27,7 +31,7 @@ async function describedAt(folder: string, installed?: string): Promise<Describe
   try {
     const text = await readTextFile(file, YAML_LIMITS.maxBytes);
     // A plugin that may write its own descriptor does not decide what it had asked for.
-    if (installed !== undefined && sha256Of(text) !== installed) return undefined;
+    if (installed !== undefined && hash("sha256", text) !== installed) return undefined;
     return await parseForeignYaml(text, descriptor, file, (message) => artifactError("descriptor_invalid", message));
   } catch (error) {
     if (error instanceof RangeError || error instanceof SealiftError) return "unreadable";

@@ -67,6 +67,8 @@ const TOLD = new Set<AgentEvent["event"]>([
   "resolve.ok",
   "delta.chosen",
   "delta.failed",
+  "ahead.used",
+  "ahead.unusable",
   "fetch.progress",
   "fetch.resumed",
   "fetch.done",

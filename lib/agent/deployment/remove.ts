@@ -3,6 +3,7 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
+import { dropAhead } from "../../releases/ahead.ts";
 import type { Item, Layout } from "../../releases/layout.ts";
 import { removeOwnLink, syncLinks } from "../../releases/links.ts";
 import { removeTree } from "../../releases/open-folder.ts";
@@ -73,7 +74,7 @@ export async function previewRemoval(
     version: running?.version ?? null,
     releases: releases.length,
     units,
-    paths: [...own, ...new Set(kept)].filter((path) => existsSync(path)),
+    paths: [...own, layout.ahead(targetName(removed)), ...new Set(kept)].filter((path) => existsSync(path)),
   };
 }
 
@@ -105,6 +106,7 @@ export async function removeTarget(removed: RemovedTarget, options: DeployOption
   await syncLinks(layout);
   for (const { name } of releases) await removeRelease(layout, target, name);
   await removeTree(layout.releases(target));
+  await dropAhead(layout, target);
   await removeState(layout.sealift, target);
   for (const path of kept) await removeTree(path);
   return { version: running?.version ?? null, releases: releases.length };

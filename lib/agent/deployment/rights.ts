@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
@@ -8,16 +8,11 @@ import type { Item } from "../../releases/layout.ts";
 import { isAdopted, type Release } from "../../releases/release.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile, statsOf } from "../../support/files.ts";
+import type { Arriving } from "./compare-rights.ts";
 import type { Run } from "./run.ts";
 
 /** Rights that a message names; the event and the error's faults name all of them. */
 const NAMED = 8;
-
-/** The items of a version that is about to be installed, each with the folder that the runtime will load. */
-export type Arriving = readonly (Item & { folder: string })[];
-
-/** Digest of a descriptor's text. */
-export const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 /** Returns the digests of the descriptors that a release installs: what it asks for, whatever a plugin writes later. */
 export async function descriptorDigests(release: string, items: readonly Item[]): Promise<Record<string, string>> {
@@ -26,7 +21,7 @@ export async function descriptorDigests(release: string, items: readonly Item[])
     const file = join(release, section, id, DESCRIPTOR_FILE);
     if (section !== "plugins" || (await statsOf(file))?.isFile() !== true) continue;
     const text = await readTextFile(file, YAML_LIMITS.maxBytes).catch(() => undefined);
-    if (text !== undefined) digests[id] = sha256Of(text);
+    if (text !== undefined) digests[id] = hash("sha256", text);
   }
   return digests;
 }

@@ -27,15 +27,13 @@ type KeptRun = Run<Deployed & { to: string | undefined; isWithdrawn: boolean }>;
 
 /** The subject of a rollback as a run takes it. */
 export const keptSource = ({ kind, slug, to, isWithdrawn = false }: KeptTarget): KeptRun["source"] => ({
-  ...{
-    kind,
-    slug,
-    target: targetName({ kind, slug }),
-    requestedVersion: to ?? "previous",
-    isRollback: true,
-    isWithdrawn,
-    to,
-  },
+  kind,
+  slug,
+  target: targetName({ kind, slug }),
+  requestedVersion: to ?? "previous",
+  isRollback: true,
+  isWithdrawn,
+  to,
 });
 
 /**

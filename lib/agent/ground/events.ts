@@ -29,11 +29,15 @@ export type AgentEvent =
   | { event: "delta.chosen"; base_version: string; size_bytes: number; full_size_bytes: number | null }
   /** The delta was of no use: the full artifact is taken after all. */
   | { event: "delta.failed"; base_version: string; code: string; reason: string }
+  /** The bytes were fetched before the version might be deployed: the network is not asked for them. */
+  | { event: "ahead.used"; version: string; bytes: number }
+  /** The bytes that were fetched ahead are of no use: they come from the hub after all. */
+  | { event: "ahead.unusable"; version: string; code: string; reason: string }
   | { event: "fetch.started"; size_bytes: number | null }
   | { event: "fetch.progress"; bytes: number; size_bytes: number | null; unpacked_bytes: number }
   | { event: "fetch.resumed"; bytes: number; reason: string }
   | { event: "fetch.done"; bytes: number; files: number; unpacked_bytes: number }
-  | { event: "verify.ok"; check: "signature" | "manifest" | "plan" | "hmac" | "archive" }
+  | { event: "verify.ok"; check: "signature" | "manifest" | "plan" | "hmac" | "archive" | "program" }
   /** The rights that an upgrade asks for beyond the running release, one line each; else it is held. */
   | { event: "rights.more"; version: string; rights: string[]; accepted: boolean }
   | { event: "source.fetched"; id: string; sha256: string }

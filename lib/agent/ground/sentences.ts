@@ -29,6 +29,10 @@ export function deploySentence(event: AgentEvent): string | undefined {
     }
     case "delta.failed":
       return `The delta from ${event.base_version} was of no use: ${event.reason} Taking the full artifact`;
+    case "ahead.used":
+      return `Taking ${event.version} as it was fetched ahead, ${sizeText(event.bytes)}`;
+    case "ahead.unusable":
+      return `${event.version} could not be used as it was fetched ahead: ${event.reason} Fetching it again`;
     case "fetch.resumed":
       return `Connection lost after ${sizeText(event.bytes)}, going on (${event.reason})`;
     case "fetch.done":

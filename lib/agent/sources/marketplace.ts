@@ -1,18 +1,22 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import { ArchiveVerifier } from "../../artifact/signatures/archive-hmac.ts";
 import { ArtifactThread } from "../../artifact/thread/artifact-thread.ts";
 import { unzipOn } from "../../artifact/zip/unzip.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
-import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
+import { checkNamed, type InstallHeaders, MarketplaceClient } from "../../client/marketplace-client.ts";
 import { tellWaits } from "../../client/wait-event.ts";
-import { artifactError, usageError } from "../../contract/errors.ts";
+import { artifactError, asSealiftError, usageError } from "../../contract/errors.ts";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import { type LocalReport, stepsToReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
+import { type FetchedAhead, readAhead, sealedAhead, writeAhead } from "../../releases/ahead.ts";
 import { parsePlan, readDescriptor } from "../ground/documents.ts";
 import { checkSupervised, orderPlan } from "../ground/plan.ts";
+import { RunMirrors } from "./mirrors.ts";
 import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { spool } from "./spool.ts";
@@ -86,6 +90,23 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
       };
     },
 
+    async fetchAhead(context): Promise<FetchedAhead> {
+      const { version } = options;
+      const { layout, target, emit, signal } = context;
+      const client = clientFor(signal, tellWaits(emit));
+      const mirrors = new RunMirrors(options.mirrors ?? [], context);
+      return mirrors.fetch(undefined, () =>
+        client.install(
+          version,
+          ({ hmac, size }, body) => {
+            const check = new ArchiveVerifier(options.signingSecret, hmac);
+            return writeAhead(layout, target, { version, signature: hmac, check, size, body }, signal);
+          },
+          mirrors,
+        ),
+      );
+    },
+
     async report(report: LocalReport, signal: AbortSignal): Promise<void> {
       await clientFor(signal).report({
         kind,
@@ -98,6 +119,7 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
         repo: report.repo,
         error_message: report.error_message,
         running_version: report.running_version,
+        steps: stepsToReport(report.steps),
         ...(options.labels !== undefined && { labels: options.labels }),
       });
     },
@@ -122,11 +144,15 @@ async function fetchArchive(
   const client = new MarketplaceClient(kind, slug, { ...options, signal, ...tellWaits(emit) });
   // It starts while the archive comes.
   await using thread = new ArtifactThread();
-  const { repo, ...spooled } = await client.install(version, async (headers, body) => {
-    checkNamed(headers.named, version, names);
-    const hmac = { secret: options.signingSecret, expected: headers.hmac };
-    return { repo: headers.repo ?? null, ...(await spool(archive, body, { size: headers.size, hmac }, context)) };
-  });
+  const take = async ({ named, hmac: expected, repo, size }: InstallHeaders, body: Readable) => {
+    checkNamed(named, version, names);
+    const hmac = { secret: options.signingSecret, expected };
+    return { repo: repo ?? null, ...(await spool(archive, body, { size, hmac }, context)) };
+  };
+  const mirrors = new RunMirrors(options.mirrors ?? [], context);
+  const { repo, ...spooled } =
+    (await takeAhead(client, version, take, context)) ??
+    (await mirrors.fetch(undefined, () => client.install(version, take, mirrors)));
   emit({ event: "verify.ok", check: "hmac" });
   const tree = join(staging, "tree");
   await mkdir(tree, { mode: 0o700 });
@@ -173,6 +199,35 @@ async function fetchArchive(
     reported: [],
     remember: () => rememberProven(context.layout, context.target, options.signingSecret),
   };
+}
+
+/**
+ * Takes the archive that was fetched ahead. The hub is asked for its headers first: it may have revoked the key.
+ *
+ * @param take checks and copies it
+ * @returns undefined where there is none, or where it is of no use: an event says why
+ */
+async function takeAhead<T>(
+  client: MarketplaceClient,
+  version: string,
+  take: (headers: InstallHeaders, body: Readable) => Promise<T>,
+  { layout, target, emit, signal, staging }: FetchContext,
+): Promise<T | undefined> {
+  const ahead = await readAhead(layout, target);
+  if (ahead?.version !== version) return undefined;
+  const headers = await client.installHeaders(version);
+  if (headers.hmac !== ahead.signature) return undefined;
+  emit({ event: "ahead.used", version, bytes: ahead.bytes });
+  try {
+    return await take(headers, Readable.from(sealedAhead(layout, target)));
+  } catch (thrown) {
+    const { code, message: reason } = asSealiftError(thrown, "ArtifactError");
+    // A full disk would be fuller with another one.
+    if (signal.aborted || code === "disk_full") throw thrown;
+    emit({ event: "ahead.unusable", version, code, reason });
+    await rm(join(staging, "artifact.zip"), { force: true });
+    return undefined;
+  }
 }
 
 const withoutV = (label: string): string => label.replace(/^v(?=\d)/, "");

@@ -9,7 +9,8 @@ import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.t
 import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import type { Manifest, PluginSource } from "../../contract/files/manifest.ts";
-import { statsOf } from "../../support/files.ts";
+import { makeFolder, statsOf } from "../../support/files.ts";
+import type { RunMirrors } from "./mirrors.ts";
 import type { FetchContext } from "./source.ts";
 import { spool, type Spooled } from "./spool.ts";
 
@@ -39,6 +40,7 @@ export async function fetchPinnedPlugins(
   manifest: Manifest,
   tree: string,
   options: PinnedPluginOptions,
+  mirrors: RunMirrors,
   context: FetchContext,
 ): Promise<number> {
   const entries = sourceEntries(manifest);
@@ -52,7 +54,7 @@ export async function fetchPinnedPlugins(
       );
     }
     const file = join(context.staging, "source.zip");
-    bytes += (await fetchEntry(entry, file, options, context)).bytes;
+    bytes += (await fetchEntry(entry, file, options, mirrors, context)).bytes;
     await unpackEntry(entry, file, destination, context);
     await rm(file, { force: true });
     context.emit({ event: "source.fetched", id: entry.id, sha256: entry.sha256 });
@@ -92,6 +94,7 @@ async function fetchEntry(
   entry: SourceEntry,
   file: string,
   options: PinnedPluginOptions,
+  mirrors: RunMirrors,
   context: FetchContext,
 ): Promise<Spooled> {
   const { source } = entry;
@@ -123,10 +126,11 @@ async function fetchEntry(
   const wanted = source.marketplace_version ?? "latest";
   const version = wanted === "latest" ? detail.latest_version : wanted;
   if (!version) throw artifactError("no_version", `No version of ${source.marketplace_kind} ${slug} is published yet.`);
-  return client.install(version, (headers, body) => {
+  const consume: Parameters<typeof client.install<Spooled>>[1] = (headers, body) => {
     checkNamed(headers.named, version, detail.name === undefined ? [slug] : [slug, detail.name]);
     return spool(file, body, { size: headers.size, hmac: { secret, expected: headers.hmac } }, context);
-  });
+  };
+  return mirrors.fetch(undefined, () => client.install(version, consume, mirrors));
 }
 
 async function unpackEntry(
@@ -151,7 +155,7 @@ async function unpackEntry(
     );
   }
   emit({ event: "verify.ok", check: "archive" });
-  await mkdir(dirname(destination), { recursive: true });
+  await makeFolder(dirname(destination));
   await rename(join(unpacked, subdirectory), destination);
   await rm(unpacked, { recursive: true, force: true });
 }

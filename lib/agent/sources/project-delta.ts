@@ -69,7 +69,7 @@ export interface VerifiedTree {
 
 /** The source of a delta's bytes: the agent's own client, with progress as for a full artifact. */
 export interface DeltaDownload {
-  authorize: () => Promise<Uint8Array>;
+  dek: Promise<Uint8Array>;
   open: Pick<OpenOptions, "signerPublicKey" | "onUnpacked" | "onVerified">;
   bytes: () => AsyncIterable<Buffer>;
 }
@@ -83,7 +83,7 @@ export async function fetchDelta(
   { delta, base }: ChosenDelta,
   expected: ExpectedVersion,
   tree: string,
-  { authorize, open, bytes }: DeltaDownload,
+  { dek, open, bytes }: DeltaDownload,
   context: FetchContext,
 ): Promise<VerifiedTree> {
   const { layout, target, staging, limits, signal } = context;
@@ -94,8 +94,6 @@ export async function fetchDelta(
   });
   whole.catch(() => {});
   const unpacked = join(staging, "delta");
-  const dek = authorize();
-  dek.catch(() => {});
   await mkdir(unpacked, { mode: 0o700 });
   try {
     return await openDelta(bytes(), {

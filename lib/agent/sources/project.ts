@@ -1,20 +1,19 @@
-import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
-import { openArtifact } from "../../artifact/project/open.ts";
+import { Ed25519Verifier } from "../../artifact/signatures/ed25519.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { tellWaits } from "../../client/wait-event.ts";
-import { artifactError, asSealiftError } from "../../contract/errors.ts";
+import { artifactError } from "../../contract/errors.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
 import type { HubLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
-import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import { type LocalReport, stepsToReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
+import { type FetchedAhead, readAhead, writeAhead } from "../../releases/ahead.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
-import { type Emit, throttled } from "../ground/events.ts";
+import { RunMirrors } from "./mirrors.ts";
 import type { PinnedPluginOptions } from "./pinned-plugins.ts";
-import type { VerifiedTree } from "./project-delta.ts";
+import { deltaOf, fetchTree, loadPlanParser, type Located, MAX_SEALED_BYTES } from "./project-fetch.ts";
 import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { type SignerTrust, trustedSigner } from "./trust.ts";
@@ -55,6 +54,29 @@ export function projectSource(options: ProjectSourceOptions): Source {
       };
     },
 
+    async fetchAhead(context): Promise<FetchedAhead> {
+      const { layout, target, emit, signal } = context;
+      const client = clientFor(signal, tellWaits(emit));
+      const location = await client.locate(options.version);
+      const offered = Buffer.from(location.signer_public_key, "base64");
+      const { publicKey } = await trustedSigner(layout, target, options.trust, offered);
+      const delta = await deltaOf(options, location, publicKey, context);
+      const at = delta && ((found: HubLocation) => delta.addressIn(found, delta.chosen.delta));
+      const { signature, size_bytes: expectedBytes } = delta?.chosen.delta ?? location;
+      const mirrors = new RunMirrors(options.mirrors ?? [], context);
+      return mirrors.fetch(undefined, async () => {
+        const from = { maxBytes: MAX_SEALED_BYTES, mirrors, expectedBytes };
+        const sealed = {
+          version: options.version,
+          signature,
+          check: signatureCheck(options.version, signature, publicKey),
+          size: location.size_bytes,
+          body: client.download(options.version, location, from, at),
+        };
+        return writeAhead(layout, target, sealed, signal);
+      });
+    },
+
     async report(report: LocalReport, signal: AbortSignal): Promise<void> {
       const body: ProjectReport = {
         project_id: projectId,
@@ -69,6 +91,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
         error_message: report.error_message,
         rolled_back: report.status === "rolled_back",
         running_version: report.running_version,
+        steps: stepsToReport(report.steps),
         ...(options.labels !== undefined && { labels: options.labels }),
       };
       await clientFor(signal).report(body);
@@ -76,11 +99,18 @@ export function projectSource(options: ProjectSourceOptions): Source {
   };
 }
 
-/** A version that surface B has located, and the client whose session located it. */
-interface Located {
-  client: DeployClient;
-  version: string;
-  location: HubLocation;
+/** Checks sealed bytes that nobody opens yet. */
+export function signatureCheck(version: string, signature: string, publicKey: Uint8Array) {
+  const verifier = new Ed25519Verifier(publicKey, Buffer.from(signature, "base64"));
+  return {
+    update: (chunk: Uint8Array) => void verifier.update(chunk),
+    verify() {
+      if (verifier.verify()) return;
+      throw artifactError("signature_invalid", `The Ed25519 signature of ${version} does not verify.`, {
+        hint: "Nothing was kept. Ask the publisher and the hub's operator.",
+      });
+    },
+  };
 }
 
 /**
@@ -95,8 +125,10 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   const offered = Buffer.from(location.signer_public_key, "base64");
   const signer = await trustedSigner(layout, target, options.trust, offered);
   const tree = join(staging, "tree");
-  const fetching: Fetching = { options, located, signer: signer.publicKey, tree, context };
-  const { manifest, listing } = (await tryDelta(fetching)) ?? (await fetchFull(fetching));
+  const mirrors = new RunMirrors(options.mirrors ?? [], context);
+  const ahead = await readAhead(layout, target);
+  const fetching = { options, located, signer: signer.publicKey, tree, mirrors, context, ahead };
+  const { manifest, listing } = await fetchTree(fetching);
   checkManifest(manifest, projectId, version);
   emit({ event: "verify.ok", check: "manifest" });
   const isFetched = [...manifest.plugins, ...manifest.extensions].some(
@@ -107,7 +139,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
     // Most projects embed all of their plugins: what fetches others is loaded for those that do not.
     const { fetchPinnedPlugins } = await import("./pinned-plugins.ts");
     const { sources = { gitTokens: new Map() } } = options;
-    await fetchPinnedPlugins(manifest, tree, { ...options, ...sources }, context);
+    await fetchPinnedPlugins(manifest, tree, { ...options, ...sources }, mirrors, context);
   }
   const { parseForeignPlan } = await loadPlanParser();
   const plan = await parseForeignPlan(await readPlan(tree), PLAN_FILE);
@@ -137,126 +169,6 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
       await signer.remember?.();
       if (isFetched && signingSecret !== undefined) await rememberProven(layout, target, signingSecret);
     },
-  };
-}
-
-const loadPlanParser = () => import("../ground/documents.ts");
-
-interface Fetching {
-  options: ProjectSourceOptions;
-  located: Located;
-  /** The key that the operator trusts. */
-  signer: Uint8Array;
-  /** The folder that the whole tree is made in. */
-  tree: string;
-  context: FetchContext;
-}
-
-async function fetchFull({ options, located, signer, tree, context }: Fetching): Promise<VerifiedTree> {
-  const { client, version, location } = located;
-  const { emit, signal, limits } = context;
-  const progress = fetchProgress(emit, location.size_bytes ?? null);
-  // The thread that unpacks starts while the key is awaited.
-  const dek = client.authorize(options.deploymentCredential, location.signature).then((key) => {
-    emit({ event: "authorize.ok" });
-    progress.start();
-    return key;
-  });
-  dek.catch(() => {});
-  // This thread has time for the parser of YAML while it awaits the answers.
-  loadPlanParser().catch(() => undefined);
-  await mkdir(tree, { mode: 0o700 });
-  const opened = await openArtifact(client.download(version, location, progress.download), {
-    dek,
-    signature: Buffer.from(location.signature, "base64"),
-    signerPublicKey: signer,
-    staging: tree,
-    limits,
-    signal,
-    onUnpacked: progress.unpacked,
-    onVerified: () => emit({ event: "verify.ok", check: "signature" }),
-  });
-  progress.done(opened);
-  return opened;
-}
-
-/**
- * Completes the tree from a delta. Returns undefined without one, or when anything about it is off: an event says why.
- */
-async function tryDelta({ options, located, signer, tree, context }: Fetching): Promise<VerifiedTree | undefined> {
-  const { client, version, location } = located;
-  const { emit, signal } = context;
-  if (options.delta === false || location.deltas === undefined) return undefined;
-  const { addressIn, chooseDelta, fetchDelta } = await import("./project-delta.ts");
-  const chosen = await chooseDelta(context, location, signer);
-  if (chosen === undefined) return undefined;
-  const { delta } = chosen;
-  const { base_version, size_bytes, signature } = delta;
-  emit({ event: "delta.chosen", base_version, size_bytes, full_size_bytes: location.size_bytes ?? null });
-  try {
-    const authorize = async (): Promise<Uint8Array> => {
-      const dek = await client.authorize(options.deploymentCredential, signature);
-      emit({ event: "authorize.ok" });
-      return dek;
-    };
-    const progress = fetchProgress(emit, size_bytes);
-    progress.start();
-    const opened = await fetchDelta(
-      chosen,
-      { projectId: options.projectId, version, contentSha256: location.content_sha256 },
-      tree,
-      {
-        authorize,
-        bytes: () => client.download(version, location, progress.download, (found) => addressIn(found, delta)),
-        open: {
-          signerPublicKey: signer,
-          onUnpacked: progress.unpacked,
-          onVerified: () => emit({ event: "verify.ok", check: "signature" }),
-        },
-      },
-      context,
-    );
-    progress.done(opened);
-    return opened;
-  } catch (thrown) {
-    if (signal.aborted) throw thrown;
-    const { code, message: reason } = asSealiftError(thrown, "ArtifactError");
-    // A full disk would be fuller with the full artifact.
-    if (code === "disk_full") throw thrown;
-    emit({ event: "delta.failed", base_version, code, reason });
-    await rm(tree, { recursive: true, force: true });
-    return undefined;
-  }
-}
-
-/** Tells how far a download has come: bytes received, and bytes of files unpacked. */
-function fetchProgress(emit: Emit, expectedBytes: number | null) {
-  let bytes = 0;
-  let size = expectedBytes;
-  let unpackedBytes = 0;
-  const tell = throttled(emit, () => ({
-    event: "fetch.progress",
-    bytes,
-    size_bytes: size,
-    unpacked_bytes: unpackedBytes,
-  }));
-  return {
-    start: () => emit({ event: "fetch.started", size_bytes: expectedBytes }),
-    download: {
-      maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES,
-      onReceived: (received: number, total: number | undefined) => {
-        bytes = received;
-        size ??= total ?? null;
-        tell();
-      },
-      onResumed: (received: number, reason: string) => emit({ event: "fetch.resumed", bytes: received, reason }),
-    },
-    unpacked: (unpacked: number) => {
-      unpackedBytes = unpacked;
-      tell();
-    },
-    done: ({ files, bytes: unpacked }: Pick<VerifiedTree, "files" | "bytes">) =>
-      emit({ event: "fetch.done", bytes, files, unpacked_bytes: unpacked }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { TreeListing } from "../../artifact/tree/tree-listing.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
+import type { FetchedAhead } from "../../releases/ahead.ts";
 import type { Layout } from "../../releases/layout.ts";
 import type { Emit } from "../ground/events.ts";
 import type { PlanOrigin } from "../ground/plan.ts";
@@ -66,6 +67,8 @@ export interface Source {
   precheck?(supervisor: string): Promise<void>;
   /** Finds the requested version at the hub. */
   resolve(context: { emit: Emit; signal: AbortSignal }): Promise<Resolved>;
+  /** Fetches the requested version's bytes, and verifies their signature, before it may be deployed. */
+  fetchAhead?(context: Omit<FetchContext, "staging" | "limits">): Promise<FetchedAhead>;
   /** Sends a report to the hub: of this run, or of an earlier one of the same target. */
   report(report: LocalReport, signal: AbortSignal): Promise<void>;
 }

@@ -32,9 +32,10 @@ export function heldTurn(
 }
 
 /** The event that ends a deployment or a rollback of a target. @param startedAt by `performance.now()` */
-export const doneEvent = (target: string, result: DeployResult, startedAt: number): WatchEvent => ({
+export const doneEvent = (target: string, result: DeployResult, startedAt: number, isRollback = false): WatchEvent => ({
   event: "deploy.done",
   target,
+  ...(isRollback && { rollback: true as const }),
   outcome: result.outcome,
   version: result.version,
   previous_version: result.previous_version,
@@ -69,7 +70,7 @@ export async function goBack(
     const started = performance.now();
     const kept = { kind, slug, isWithdrawn };
     const result = await rollback(kept, { ...options, signal }, (event) => emit({ ...event, target: name }));
-    emit(doneEvent(name, result, started));
+    emit(doneEvent(name, result, started, true));
     return result;
   });
 }

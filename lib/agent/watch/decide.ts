@@ -15,7 +15,9 @@ export interface Latest {
   yanked: readonly string[];
   /** A version that a rollout took back from this host. */
   withdrawn?: string | null | undefined;
-  /** When a rollout's window opens, ISO 8601: then there is something to ask for. */
+  /** The version that this host gets when a rollout's window opens. */
+  next?: string | null | undefined;
+  /** When that is, ISO 8601: then there is something to ask for. */
   nextAt?: string | null | undefined;
 }
 

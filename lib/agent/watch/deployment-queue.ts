@@ -10,6 +10,7 @@ const AT_ONCE = 2;
 /** Takes deployments in turn: never two in one project root, and few at once from one hub. */
 export class DeploymentQueue {
   readonly #slots = new HubSlots(AT_ONCE);
+  readonly #aheadSlots = new HubSlots(AT_ONCE);
   readonly #roots = new Map<string, PQueue>();
 
   /**
@@ -17,6 +18,19 @@ export class DeploymentQueue {
    */
   async run<T>({ projectRoot, hub }: { projectRoot: string; hub: string }, task: () => Promise<T>): Promise<T> {
     return this.alone(projectRoot, () => this.#slots.run(hub, task));
+  }
+
+  /**
+   * Runs `task`, which only fetches, when its hub has a place for that: it keeps no deployment waiting. `signal` ends
+   * the wait; the task itself has to hear it.
+   */
+  async ahead<T>(hub: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
+    let started: Promise<T> | undefined;
+    try {
+      return await this.#aheadSlots.run(hub, () => (started = task()), signal);
+    } finally {
+      await started?.catch(() => undefined);
+    }
   }
 
   /** Runs `task` when nothing else of this process works in its project root. */
@@ -48,12 +62,12 @@ export class HubSlots {
     this.#perHub = perHub;
   }
 
-  /** Runs `task` when its hub has a free place. */
-  async run<T>(hub: string, task: () => Promise<T>): Promise<T> {
+  /** Runs `task` when its hub has a free place. @param signal ends the wait */
+  async run<T>(hub: string, task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const queue = this.#hubs.get(hub) ?? new PQueue({ concurrency: this.#perHub });
     this.#hubs.set(hub, queue);
     try {
-      return await queue.add(task);
+      return await queue.add(task, signal && { signal });
     } finally {
       if (queue.pending + queue.size === 0) this.#hubs.delete(hub);
     }

@@ -60,10 +60,18 @@ export type WatchEvent =
   | { event: "target.paused"; target: string }
   | { event: "target.resumed"; target: string }
   | { event: "action.asked"; target: string; action: WatchAction }
+  /** The version that a window keeps back is on this host, verified. */
+  | { event: "ahead.fetched"; target: string; version: string; bytes: number }
+  /** It could not be fetched: it is tried again later, or fetched when it may be deployed. */
+  | { event: "ahead.failed"; target: string; version: string; code: Code; message: string }
+  /** It went: `deployed`, or `superseded` by another version, a halt, a pin or a hold. */
+  | { event: "ahead.dropped"; target: string; version: string; reason: "deployed" | "superseded" }
   | { event: "deploy.queued"; target: string; version: string }
   | {
       event: "deploy.done";
       target: string;
+      /** It went back to a kept release. */
+      rollback?: true;
       outcome: DeployResult["outcome"];
       version: string | null;
       previous_version: string | null;
@@ -72,6 +80,10 @@ export type WatchEvent =
       message: string | null;
       report: string | null;
     }
+  /** A hub tells at once of changes of so many targets. */
+  | { event: "hints.connected"; hub: string; targets: number }
+  /** It does not, for now: polls alone find changes until it is tried again. */
+  | { event: "hints.lost"; hub: string; code: Code; message: string; at: string }
   | { event: "watch.warning"; message: string }
   | { event: "watch.stopping" }
   | (AgentEvent & { target: string });

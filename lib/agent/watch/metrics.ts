@@ -18,6 +18,8 @@ export class WatchMetrics extends ProgramMetrics {
   readonly #deltas = this.counter("sealift_watch_deltas_total", "Deltas that were taken, by outcome", ["outcome"]);
   readonly #warnings = this.counter("sealift_watch_warnings_total", "Warnings of the loop and of deployments");
 
+  readonly #hints = new Map<string, boolean>();
+
   constructor() {
     super();
     const flag = (yes: boolean): number => (yes ? 1 : 0);
@@ -27,6 +29,12 @@ export class WatchMetrics extends ProgramMetrics {
       "1 for the state that a target is in",
       () => [...this.#targets].map(([target, facts]) => ({ labels: { target, state: stateOf(facts) }, value: 1 })),
       ["target", "state"],
+    );
+    this.gauge(
+      "sealift_watch_hints_connected",
+      "1 for a hub that hints at changes, 0 for one that is only polled for now",
+      () => [...this.#hints].map(([hub, isConnected]) => ({ labels: { hub }, value: flag(isConnected) })),
+      ["hub"],
     );
     this.#ofTargets(
       "sealift_watch_target_current",
@@ -70,6 +78,9 @@ export class WatchMetrics extends ProgramMetrics {
         return this.#failures.inc({ code: event.code });
       case "fetch.done":
         return this.#bytes.inc(event.bytes);
+      case "hints.connected":
+      case "hints.lost":
+        return void this.#hints.set(event.hub, event.event === "hints.connected");
       case "delta.chosen":
         return this.#deltas.inc({ outcome: "chosen" });
       case "delta.failed":

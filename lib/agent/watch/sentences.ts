@@ -35,11 +35,24 @@ export function watchSentences(): (event: WatchEvent) => string | undefined {
         return "paused";
       case "target.resumed":
         return "resumed";
+      case "ahead.fetched":
+        return `${event.version} is fetched and verified, and waits for its window`;
+      case "ahead.failed":
+        return `${event.version} could not be fetched ahead (${event.code}): ${event.message}`;
+      case "ahead.dropped":
+        if (event.reason === "deployed") return undefined;
+        return `${event.version}, which was fetched ahead, is not wanted any more`;
       case "deploy.done": {
-        const { outcome, version, previous_version: previous, duration_ms: ms, code, message } = event;
+        const { outcome, version, previous_version: previous, duration_ms: ms, code, message, rollback } = event;
+        if (rollback && outcome === "deployed")
+          return `went back to ${version} from ${previous} in ${(ms / 1000).toFixed(1)} s`;
         if (code !== null) return `${outcome} ${version ?? ""} (${code}): ${message}`;
         return `${outcome} ${version}${previous === null ? "" : ` over ${previous}`} in ${(ms / 1000).toFixed(1)} s`;
       }
+      case "hints.connected":
+        return `${event.hub} tells of new versions at once`;
+      case "hints.lost":
+        return `no hints from ${event.hub} (${event.code}); checks go on: ${event.message}`;
       case "watch.warning":
         return `warning: ${event.message}`;
       case "watch.stopping":

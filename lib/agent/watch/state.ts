@@ -19,6 +19,7 @@ const watchState = z.object({
       identity: z.string().nullable(),
       yanked: z.array(z.string()),
       withdrawn: z.string().nullish(),
+      next: z.string().nullish(),
       nextAt: z.string().nullish(),
     })
     .nullable(),

@@ -4,21 +4,22 @@ import { EXIT } from "../../contract/codes.ts";
 import { asSealiftError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
-import { readQuarantine, releaseLeft } from "../../releases/quarantine.ts";
+import { releaseLeft } from "../../releases/quarantine.ts";
 import { deploy } from "../deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
+import { AheadFetch } from "./ahead.ts";
 import { doneEvent, endedTurn, goBack, heldTurn, type TurnResult } from "./check-result.ts";
-import { decide, type Decision } from "./decide.ts";
+import { decide, type Decision, type Facts } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
 import { recoverTarget } from "./recovery.ts";
 import { nextDelay } from "./schedule.ts";
-import { readPin, WatchMemory } from "./state.ts";
+import { WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
-import { awaitingConsent, describeTarget, isDamaged, runningVersion, titleOf, versionsRun } from "./target-on-disk.ts";
+import { describeTarget, factsOf, isDamaged, runningVersion, titleOf } from "./target-on-disk.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
 /** The endless turns of one target: ask, decide, deploy, wait. Nothing but its signal ends them. */
@@ -28,6 +29,7 @@ export class TargetLoop implements AsyncDisposable {
   readonly #root: WatchedRoot;
   readonly #memory: WatchMemory;
   readonly #record: StateRecord;
+  readonly ahead: AheadFetch;
   #target: WatchTarget;
   #asked: "redeploy" | "retry" | undefined;
   #failures = 0;
@@ -49,6 +51,7 @@ export class TargetLoop implements AsyncDisposable {
     this.#memory = new WatchMemory(this.#root, this.#source.target);
     this.#record = new StateRecord(this.#memory);
     this.#context = { ...context, emit: this.#record.hearing(context.emit) };
+    this.ahead = new AheadFetch(this.#context);
   }
 
   get name(): string {
@@ -58,7 +61,6 @@ export class TargetLoop implements AsyncDisposable {
   get #layout(): Layout {
     return this.#root.layout;
   }
-
   get supervisor(): SupervisorChoice {
     return this.#target.options.supervisor;
   }
@@ -68,14 +70,16 @@ export class TargetLoop implements AsyncDisposable {
     return this.#layout.root === layout.root && this.#source.target === target;
   }
 
-  /** Takes a changed definition over from the next turn on. @returns false when it is for another project root */
+  /** Takes a changed definition over; one that failed is tried at once. @returns false for another project root */
   redefine(target: WatchTarget): boolean {
     if (resolve(target.options.projectRoot) !== this.#layout.root) return false;
     this.#target = target;
+    if (this.#failures > 0) this.wake();
     return true;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.ahead.stop();
     await this.#record.end();
     await this.#root[Symbol.asyncDispose]();
   }
@@ -168,6 +172,7 @@ export class TargetLoop implements AsyncDisposable {
         signal,
       });
       result = await this.#follow(signal, dropped);
+      if (!signal.aborted && dropped?.aborted !== true) await this.ahead.settle(this.#target, () => this.#facts());
     } catch (thrown) {
       const error = asSealiftError(thrown);
       if (!signal.aborted) {
@@ -235,21 +240,16 @@ export class TargetLoop implements AsyncDisposable {
   }
 
   async #decide(): Promise<Decision> {
-    const { paused, latest } = await this.#memory.read();
-    this.#pin = (await readPin(this.#layout, this.#source.target))?.version ?? null;
+    const facts = await this.#facts();
+    this.#pin = facts.pin;
     this.#held = null;
-    return decide({
-      running: await runningVersion(this.#layout, this.#source.target),
-      latest: latest ?? { version: null, identity: null, yanked: [] },
-      quarantine: await readQuarantine(this.#layout, this.#source.target),
-      paused,
-      pin: this.#pin,
-      damaged: (this.#damaged ??= await isDamaged(this.#layout, this.#source.target)),
-      allowDowngrade: this.#target.options.allowDowngrade ?? false,
-      ran: await versionsRun(this.#layout, this.#source.target),
-      rights: this.#target.options.acceptRights ? undefined : await awaitingConsent(this.#layout, this.#source.target),
-      asked: this.#asked,
-    });
+    return decide(facts);
+  }
+
+  async #facts(): Promise<Facts & { pin: string | null }> {
+    this.#damaged ??= await isDamaged(this.#layout, this.#source.target);
+    const loop = { damaged: this.#damaged, asked: this.#asked };
+    return factsOf(this.#layout, this.#source.target, this.#target.options, await this.#memory.read(), loop);
   }
 
   /** Says once why a version is not followed, not at every check. */
@@ -284,6 +284,8 @@ export class TargetLoop implements AsyncDisposable {
     const { emit } = this.#context;
     const { source, options } = this.#target;
     const started = performance.now();
+    // The deployment fetches the rest itself.
+    await this.ahead.stop();
     this.#damaged = false;
     const chosen = { ...options, reinstall: decision.reinstall, signal };
     const result = await deploy(source(decision.version), chosen, (event) => emit({ ...event, target: this.name }));

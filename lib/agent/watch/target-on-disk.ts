@@ -8,10 +8,13 @@ import { readDeployed } from "../../releases/deployed.ts";
 import { type HeldRights, readHeldRights, withoutConsent } from "../../releases/held-rights.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
+import { readQuarantine } from "../../releases/quarantine.ts";
 import { currentName, currentRelease, listReleases } from "../../releases/release.ts";
+import type { DeployOptions } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
+import type { Facts } from "./decide.ts";
 import type { WatchedTarget } from "./events.ts";
-import type { WatchMemory } from "./state.ts";
+import { readPin, type WatchMemory, type WatchState } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
 
 /** The version of the running release; null before the first deployment. */
@@ -20,7 +23,7 @@ export async function runningVersion(layout: Layout, target: TargetName): Promis
 }
 
 /** The versions that a target has run on this host, kept or not. */
-export async function versionsRun(layout: Layout, target: TargetName): Promise<Set<string>> {
+async function versionsRun(layout: Layout, target: TargetName): Promise<Set<string>> {
   const runs = (await readDeployed(layout, target))?.ran ?? [];
   return new Set([...runs, ...(await listReleases(layout, target))].map(({ version }) => version));
 }
@@ -32,10 +35,31 @@ export async function isDamaged(layout: Layout, target: TargetName): Promise<boo
 }
 
 /** Returns the version that waits for a person's consent to its rights, while that is not given. */
-export async function awaitingConsent(layout: Layout, target: TargetName): Promise<HeldRights | undefined> {
+async function awaitingConsent(layout: Layout, target: TargetName): Promise<HeldRights | undefined> {
   const held = await readHeldRights(layout, target, await currentName(layout, target));
   if (held === undefined || (await withoutConsent(layout, target, held)).length === 0) return undefined;
   return held;
+}
+
+/** Gathers the facts that a decision about a target needs, beside those that only its loop knows. */
+export async function factsOf(
+  layout: Layout,
+  target: TargetName,
+  { allowDowngrade = false, acceptRights }: Pick<DeployOptions, "allowDowngrade" | "acceptRights">,
+  { paused, latest }: WatchState,
+  loop: Pick<Facts, "damaged" | "asked">,
+): Promise<Facts & { pin: string | null }> {
+  return {
+    ...loop,
+    running: await runningVersion(layout, target),
+    latest: latest ?? { version: null, identity: null, yanked: [] },
+    quarantine: await readQuarantine(layout, target),
+    paused,
+    pin: (await readPin(layout, target))?.version ?? null,
+    allowDowngrade,
+    ran: await versionsRun(layout, target),
+    rights: acceptRights ? undefined : await awaitingConsent(layout, target),
+  };
 }
 
 /** Describes a target for the dashboard. A project root that cannot be read fails its own checks and nobody else's. */

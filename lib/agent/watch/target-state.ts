@@ -121,9 +121,12 @@ export const isHeldBack = ({ held, paused, pin }: TargetFacts): boolean => held 
 /** The targets of a watch with their facts, as the sum of the loop's events. */
 export class TargetStates {
   readonly #targets = new Map<string, TargetFacts>();
+  readonly #silentHubs = new Set<string>();
 
   /** @param now milliseconds since 1970 */
   apply(event: WatchEvent, now: number): void {
+    if (event.event === "hints.connected") this.#silentHubs.delete(event.hub);
+    if (event.event === "hints.lost") this.#silentHubs.add(event.hub);
     if (event.event === "watch.started") {
       const known = new Map(this.#targets);
       this.#targets.clear();
@@ -137,6 +140,13 @@ export class TargetStates {
 
   get size(): number {
     return this.#targets.size;
+  }
+
+  /** All of it in one line: `3 targets, 1 held, no hints from 1 hub`. */
+  get summary(): string {
+    const silent = this.#silentHubs.size;
+    const states = summaryOf([...this.#targets.values()]);
+    return silent === 0 ? states : `${states}, no hints from ${silent} hub${silent === 1 ? "" : "s"}`;
   }
 
   [Symbol.iterator](): IterableIterator<[target: string, facts: TargetFacts]> {
@@ -158,7 +168,7 @@ export function countStates(targets: Iterable<TargetFacts>): ReadonlyMap<TargetS
 export const targetsText = (size: number): string => `${size} target${size === 1 ? "" : "s"}`;
 
 /** Returns the states of all targets in one line: `3 targets, 1 deploying, 1 held`. */
-export function summaryOf(targets: readonly TargetFacts[]): string {
+function summaryOf(targets: readonly TargetFacts[]): string {
   const counts = countStates(targets);
   const told = (["deploying", "queued", "held", "failing", "paused", "pinned"] as const).filter((state) =>
     counts.has(state),

@@ -36,6 +36,10 @@ export interface WatchTarget {
   /** The address of its hub: one that is slow holds up its own targets only. */
   hub: string;
   poll: Poll;
+  /** The connection for hints, and the target as people write it; undefined where hints are not wanted. */
+  hints?: { target: string; connection: HubConnection } | undefined;
+  /** Whether the version that waits for a window is fetched before that. */
+  fetchAhead?: boolean;
   /** The origin of a version. */
   source: (version: string) => Source;
   options: Omit<DeployOptions, "signal" | "reinstall">;
@@ -79,7 +83,7 @@ export function marketplacePoll(kind: MarketplaceKind, slug: string, connection:
         version,
         identity: sha256 === undefined ? null : `sha256:${sha256}`,
         yanked: versions.filter(({ is_yanked: yanked }) => yanked === true).map((candidate) => candidate.version),
-        ...{ withdrawn, nextAt: next?.not_before ?? null },
+        ...{ withdrawn, next: next?.version ?? null, nextAt: next?.not_before ?? null },
       },
     };
   };
@@ -105,7 +109,7 @@ export function projectPoll(projectId: string, connection: HubConnection): Poll 
         etag: etags.kept(answer.etag),
         latest: {
           ...{ version, identity: null, yanked: isTakenBack ? [running] : [] },
-          ...{ withdrawn, nextAt: next?.not_before ?? null },
+          ...{ withdrawn, next: next?.version ?? null, nextAt: next?.not_before ?? null },
         },
       };
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { TurnResult } from "./check-result.ts";
 import { DeploymentQueue, HubSlots } from "./deployment-queue.ts";
 import type { EmitWatch, WatchAction } from "./events.ts";
+import { Hints, type HintTimes } from "./hints.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
 import { TargetLoop } from "./target-loop.ts";
 
@@ -27,9 +28,17 @@ export class Watch {
   #loops: readonly TargetLoop[] = [];
   #targets: readonly WatchTarget[];
   #signal: AbortSignal | undefined;
+  readonly #hintTimes: Partial<HintTimes> | undefined;
+  #hints: Hints | undefined;
 
-  /** @param random from 0 to 1, for jitter; tests give their own */
-  constructor(targets: readonly WatchTarget[], emit: EmitWatch, random: () => number = Math.random) {
+  /** @param random from 0 to 1, for jitter; tests give their own, and times */
+  constructor(
+    targets: readonly WatchTarget[],
+    emit: EmitWatch,
+    random: () => number = Math.random,
+    hintTimes?: Partial<HintTimes>,
+  ) {
+    this.#hintTimes = hintTimes;
     const polls = new HubSlots(POLLS_AT_ONCE);
     this.#targets = targets;
     this.#emit = emit;
@@ -48,7 +57,9 @@ export class Watch {
     return Promise.all(
       this.#loops.map(async (loop) => {
         await using _loop = loop;
-        return await loop.turn(signal);
+        const result = await loop.turn(signal);
+        await loop.ahead.ended(signal);
+        return result;
       }),
     );
   }
@@ -56,12 +67,18 @@ export class Watch {
   /** Watches until the signal is aborted; then deployments under way finish or undo their switch. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
+    await using hints = new Hints({
+      look: (name) => this.#running.get(name)?.loop.wake(),
+      ...{ emit: this.#emit, random: this.#context.random, times: this.#hintTimes },
+    });
+    this.#hints = hints;
     await this.#start(this.#targets);
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       else signal.addEventListener("abort", () => resolve(), { once: true });
     });
     this.#emit({ event: "watch.stopping" });
+    hints.replace([]);
     await Promise.all([...[...this.#running.values()].map(({ done }) => done), ...this.#leaving]);
   }
 
@@ -95,8 +112,8 @@ export class Watch {
   }
 
   /**
-   * Watches other targets from now on. Those that stay keep their rhythm and take their new definition; dropped ones
-   * finish the deployment that they are in, and nobody waits for it but {@link run}.
+   * Watches other targets from now on. Those that stay take their new definition, and keep their rhythm unless they
+   * fail; dropped ones finish the deployment that they are in, and nobody waits for it but {@link run}.
    */
   async replace(targets: readonly WatchTarget[]): Promise<void> {
     this.#targets = targets;
@@ -126,6 +143,7 @@ export class Watch {
     }
     await this.#announce([...this.#running.values()].map(({ loop }) => loop));
     for (const next of started) next.done = next.done.then(() => next.loop.run(this.#signal!, next.stop.signal));
+    this.#hints?.replace(targets);
   }
 
   #warn(message: string): void {

@@ -1,5 +1,6 @@
-import { mkdir, open, rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFolder } from "../../support/files.ts";
 import { Turns } from "../../support/turns.ts";
 import type { Limits } from "../limits.ts";
 import type { Project } from "../project/project-tree.ts";
@@ -53,7 +54,7 @@ export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact |
   const { changes, newBytes } = await compareTrees(base.entries, project.entries);
   if (newBytes > project.tree.members.bytes * maxShare || piecesOf(changes) > MAX_PIECES) return undefined;
   try {
-    await mkdir(join(work, "bytes"), { recursive: true, mode: 0o700 });
+    await makeFolder(join(work, "bytes"), 0o700);
     const lineBytes = await writeDeltaFolder(work, changes, options);
     const tree = listSourceTree(work, { limits });
     const delta = await sealProject(

@@ -1,7 +1,8 @@
-import { mkdir, rename } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { Manifest } from "../../contract/files/manifest.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
+import { makeFolder } from "../../support/files.ts";
 import { type OpenOptions, unpackVerified } from "../project/open.ts";
 import { Unpacker } from "../project/unpacker.ts";
 import type { TreeListing } from "../tree/tree-listing.ts";
@@ -56,7 +57,7 @@ export async function openDelta(source: AsyncIterable<Buffer>, options: OpenDelt
   checkVersion(manifest, options.expected);
   const base = await options.base;
   const plan = await planTree({ folder: staging, bytes: received, files, manifest }, base, limits);
-  await mkdir(output, { recursive: true, mode: 0o700 });
+  await makeFolder(output, 0o700);
   await completeTree(plan, { delta: staging, base, output, signal });
   await rename(join(staging, MANIFEST_FILE), join(output, MANIFEST_FILE));
   const listing = { files: plan.files, emptyFolders: plan.emptyFolders };

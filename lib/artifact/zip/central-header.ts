@@ -1,6 +1,6 @@
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { quoted } from "../tree/safe-path.ts";
-import { exactNumber } from "./end-record.ts";
+import { exactNumber, malformed } from "./end-record.ts";
 import type { FileWindow } from "./file-window.ts";
 
 const HEADER_BYTES = 46;
@@ -154,10 +154,6 @@ function typeOf(name: string, mode: number, attributes: number, size: number): C
   return "file";
 }
 
-/** An archive that is no proper ZIP. */
-export const malformed = (message: string): SealiftError =>
-  artifactError("zip_invalid", message, { hint: "Nothing was unpacked. Ask the publisher for a proper archive." });
-
-/** The same, for the fault of one entry. */
+/** An archive that is no proper ZIP for the fault of one entry. */
 export const badEntry = (name: string, why: string): SealiftError =>
   malformed(`The archive's entry ${quoted(name)} ${why}.`);

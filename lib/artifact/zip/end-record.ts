@@ -1,4 +1,4 @@
-import { malformed } from "./central-header.ts";
+import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import type { FileWindow } from "./file-window.ts";
 
 const END_BYTES = 22;
@@ -100,3 +100,7 @@ export function exactNumber(bytes: Buffer, offset: number): number {
   if (Number.isSafeInteger(value)) return value;
   throw malformed("The archive is not a proper ZIP: it names a position or size beyond 2^53.");
 }
+
+/** An archive that is no proper ZIP. */
+export const malformed = (message: string): SealiftError =>
+  artifactError("zip_invalid", message, { hint: "Nothing was unpacked. Ask the publisher for a proper archive." });

@@ -8,7 +8,7 @@ import { quoted } from "../tree/safe-path.ts";
 import type { ZipIndex } from "./directory.ts";
 import { FileWindow } from "./file-window.ts";
 import type { ZipMember } from "./member-table.ts";
-import { isSmall, largeContent, smallContent } from "./unzip-member.ts";
+import { isSmall, largeContent, type PackedMembers, smallContent } from "./unzip-member.ts";
 
 /** Bytes of a large member that are read at a time. */
 const PIECE_BYTES = 256 * 1024;
@@ -67,7 +67,7 @@ const isSame = (member: ZipMember, entry: Entry): boolean =>
 const stream = (entry: Entry): Promise<Readable> => entry.openReadStream({ decompress: false, validateCrc32: false });
 
 /** Gives the packed bytes of members, as yauzl-promise finds them. */
-export class MemberStreams {
+export class MemberStreams implements PackedMembers {
   readonly #descriptor: number;
   #zip: Zip<Buffer> | undefined;
 

@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { crc32, createInflateRaw, inflateRawSync } from "node:zlib";
 import { artifactError } from "../../contract/errors.ts";
@@ -5,7 +6,6 @@ import { paced } from "../../support/buffer-pacing.ts";
 import { quoted } from "../tree/safe-path.ts";
 import type { FileWindow } from "./file-window.ts";
 import type { ZipMember } from "./member-table.ts";
-import type { MemberStreams } from "./second-reader.ts";
 
 /** Files up to this size are inflated with one call. */
 const SMALL_FILE_BYTES = 1024 * 1024;
@@ -16,6 +16,12 @@ export const isSmall = ({
   uncompressedSize,
 }: Pick<ZipMember, "compressedSize" | "uncompressedSize">): boolean =>
   Math.max(compressedSize, uncompressedSize) <= SMALL_FILE_BYTES;
+
+/** The packed bytes of members, as a second reader finds them. */
+export interface PackedMembers {
+  /** @throws Error when that reader does not find it where the scan did */
+  open(member: ZipMember): Promise<Readable>;
+}
 
 /** A member whose bytes are not what the archive says of them. */
 const lies = (member: ZipMember, why: string, cause?: unknown) =>
@@ -64,7 +70,7 @@ function inflated(packed: Buffer, member: ZipMember): Buffer {
  * @throws ArtifactError `zip_invalid`
  */
 export async function largeContent(
-  streams: MemberStreams,
+  streams: PackedMembers,
   member: ZipMember,
   write: (chunk: Buffer) => void,
 ): Promise<void> {

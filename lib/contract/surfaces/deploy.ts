@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 import { labels } from "./labels.ts";
-import { runningVersionField } from "./reports.ts";
+import { reportedSteps, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
@@ -87,6 +87,7 @@ export const projectReport = z.object({
   rolled_back: z.boolean().optional(),
   running_version: runningVersionField,
   labels: labels.optional(),
+  steps: reportedSteps,
 });
 export type ProjectReport = z.infer<typeof projectReport>;
 export const projectReportAnswer = z.object({ deployment_id: z.string() });

@@ -10,6 +10,10 @@ export const HEADERS = {
   requestId: "X-Request-Id",
   /** The host that polls, percent-encoded: the fleet view says when each was last heard of. */
   host: "X-Sealift-Host",
+  /** The caller asks mirrors first: addresses of bytes are the hub's own, never a bucket's. */
+  mirrored: "X-Sealift-Mirrored",
+  /** The path and query at which the hub gives the same bytes without a key, for a while. */
+  download: "X-Sealift-Download",
   /** Its labels, such as `env=prod,region=eu`. */
   labels: "X-Sealift-Labels",
 } as const;

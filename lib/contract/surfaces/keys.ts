@@ -142,6 +142,12 @@ export const AUDIT_ACTIONS = [
   "rollout.halt",
   "rollout.abort",
   "rollout.complete",
+  "web.sign-in",
+  "webhook.add",
+  "webhook.rotate",
+  "webhook.enable",
+  "webhook.disable",
+  "webhook.remove",
   "quota.set",
   "quota.remove",
 ] as const;

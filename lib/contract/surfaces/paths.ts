@@ -46,6 +46,7 @@ export const paths = {
   report: () => `${MOUNTS.deployments}/deployments/report`,
   host: (kind: MarketplaceKind, slug: string, host: string) => `${paths.hosts(kind, slug)}/${segment(host)}`,
   fleets: () => `${MOUNTS.deployments}/deployments/fleets`,
+  changes: () => `${MOUNTS.deployments}/v1/changes`,
   hosts: (kind: MarketplaceKind, slug: string) => `${MOUNTS.deployments}/deployments/${kind}/${segment(slug)}/hosts`,
 
   apiKeys: () => `${MOUNTS.devkeys}/api-keys`,
@@ -54,6 +55,8 @@ export const paths = {
   project: (id: string) => `${MOUNTS.devkeys}/projects/${segment(id)}`,
   transfer: (id: string) => `${paths.project(id)}/transfer`,
   versions: (id: string) => `${paths.project(id)}/versions`,
+  webhooks: () => `${MOUNTS.devkeys}/webhooks`,
+  webhook: (id: string) => `${paths.webhooks()}/${segment(id)}`,
   rollouts: (id: string) => `${paths.project(id)}/rollouts`,
   rollout: (id: string, rollout: string) => `${paths.rollouts(id)}/${segment(rollout)}`,
   hostLabels: (id: string, host: string) => `${paths.project(id)}/hosts/${segment(host)}/labels`,

@@ -19,6 +19,47 @@ export const fleetSummary = z.object({
 });
 export type FleetSummary = z.infer<typeof fleetSummary>;
 
+/** Steps that a report to a hub has at most, and characters of their texts. */
+const MAX_STEPS = 100;
+const MAX_STEP_NAME = 128;
+const MAX_STEP_ERROR = 1000;
+
+const stepStatus = z.enum(["done", "failed", "skipped"]);
+
+export const stepOutcome = z.object({
+  id: z.string(),
+  action: z.string(),
+  status: stepStatus,
+  /** Milliseconds. */
+  duration_ms: z.number(),
+  error_message: z.string().nullable(),
+});
+export type StepOutcome = z.infer<typeof stepOutcome>;
+
+/** The steps of a deployment, as a hub takes them. A report whose steps cannot be read counts without them. */
+export const reportedSteps = z
+  .array(
+    z.object({
+      id: z.string().max(MAX_STEP_NAME),
+      action: z.string().max(MAX_STEP_NAME),
+      status: stepStatus,
+      duration_ms: z.number().nonnegative(),
+      error_message: z.string().max(MAX_STEP_ERROR).nullable(),
+    }),
+  )
+  .max(MAX_STEPS)
+  .optional()
+  .catch(undefined);
+
+/** Returns the last steps of a deployment, with as much of their texts as a hub takes. */
+export const stepsToReport = (steps: readonly StepOutcome[]): StepOutcome[] =>
+  steps.slice(-MAX_STEPS).map(({ id, action, error_message: error, ...rest }) => ({
+    id: id.slice(0, MAX_STEP_NAME),
+    action: action.slice(0, MAX_STEP_NAME),
+    ...rest,
+    error_message: error?.slice(0, MAX_STEP_ERROR) ?? null,
+  }));
+
 /** Request body of surface A's report route (docs/contract/marketplace.md#reports). */
 export const deploymentReport = z.object({
   kind: z.enum(["plugin", "service"]),
@@ -40,18 +81,9 @@ export const deploymentReport = z.object({
     .transform((text) => text?.replaceAll("\0", "\ufffd") ?? null),
   running_version: runningVersionField,
   labels: labels.optional(),
+  steps: reportedSteps,
 });
 export type DeploymentReport = z.infer<typeof deploymentReport>;
-
-export const stepOutcome = z.object({
-  id: z.string(),
-  action: z.string(),
-  status: z.enum(["done", "failed", "skipped"]),
-  /** Milliseconds. */
-  duration_ms: z.number(),
-  error_message: z.string().nullable(),
-});
-export type StepOutcome = z.infer<typeof stepOutcome>;
 
 /** The agent's local JSON report (docs/contract/marketplace.md): the contract's keys first, then our own. */
 export const localReport = z.object({

@@ -17,11 +17,18 @@ export type Witness = (transaction: Transacted, deed: Deed) => Promise<void>;
 /** Returns the witness of a request. */
 export function witnessOf(
   { clock }: Pick<Records, "clock">,
-  { ip: address, id: request_id }: FastifyRequest,
+  { ip: address, id: request_id, isWeb, person }: FastifyRequest,
   { owner, keyId }: Principal,
 ): Witness {
-  return (transaction, { action, subject, facts = {} }) =>
-    insertAudit(transaction, { action, actor: owner, key_id: keyId, subject, facts, address, request_id }, clock());
+  return (transaction, { action, subject, facts: given = {} }) => {
+    const named = person && { issuer: person.issuer, person: person.subject };
+    const facts = isWeb ? { ...given, by: "web", ...named } : given;
+    return insertAudit(
+      transaction,
+      { action, actor: owner, key_id: keyId, subject, facts, address, request_id },
+      clock(),
+    );
+  };
 }
 
 /** Runs `work` in a transaction that `tell` writes deeds down in. Work that throws has done nothing. */

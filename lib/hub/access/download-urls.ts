@@ -5,6 +5,16 @@ import { HubError } from "../ground/errors.ts";
 /** The life of a download URL. */
 const DOWNLOAD_LIFETIME_MS = 15 * 60 * 1000;
 
+/** The query of a download URL. */
+interface Shown {
+  /** Seconds since 1970. */
+  expires: string;
+  /** The id of the key that it was made for. */
+  key: string;
+  signature: string;
+}
+
+const segment = encodeURIComponent;
 const forbiddenUrl = (message: string) => new HubError(403, "forbidden", message);
 
 /** Makes and checks URLs that carry their own expiring authorisation (docs/contract/deploy.md). */
@@ -18,21 +28,25 @@ export class DownloadUrls {
     this.lifetimeMs = lifetimeMs;
   }
 
-  #signature(artifactId: string, expires: string): Buffer {
-    return createHmac("sha256", this.#key).update(`${artifactId}\n${expires}`).digest();
+  #signature(artifactId: string, expires: string, keyId: string): Buffer {
+    return createHmac("sha256", this.#key).update(`${artifactId}\n${expires}\n${keyId}`).digest();
   }
 
-  /** @param publicUrl the hub's root as configured; never what a request's Host says */
-  create(publicUrl: string, artifactId: string, now: number): string {
+  /**
+   * Returns the path and query of a download URL.
+   *
+   * @param keyId the caller's key: the URL holds as long as that does
+   */
+  create(artifactId: string, keyId: string, now: number): string {
     const expires = String(Math.floor((now + this.lifetimeMs) / 1000));
-    const signature = this.#signature(artifactId, expires).toString("hex");
-    return `${publicUrl}${paths.download(artifactId)}?expires=${expires}&signature=${signature}`;
+    const signature = this.#signature(artifactId, expires, keyId).toString("hex");
+    return `${paths.download(artifactId)}?expires=${expires}&key=${segment(keyId)}&signature=${signature}`;
   }
 
   /** @throws 403 for a forged or expired URL */
-  check(artifactId: string, { expires, signature }: { expires: string; signature: string }, now: number): void {
+  check(artifactId: string, { expires, key, signature }: Shown, now: number): void {
     const given = Buffer.from(signature, "hex");
-    const expected = this.#signature(artifactId, expires);
+    const expected = this.#signature(artifactId, expires, key);
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
       throw forbiddenUrl("The download URL's signature does not verify.");
     }

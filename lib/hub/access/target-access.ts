@@ -22,8 +22,7 @@ export const targetParams = z.object({ slug: z.string() });
 export const versionParams = targetParams.extend({ version: z.string() });
 
 /** The one answer, byte for byte, for a hidden target and for one that does not exist. */
-export const noSuchTarget = (kind: MarketplaceKind) =>
-  notFound(`There is no such ${kind}, or none that the caller may see.`);
+export const noSuchTarget = (kind: MarketplaceKind) => notFound(`There is no such ${kind}, or none that you may see.`);
 
 /** A target with the key that may change it. */
 export type ControlledTarget = VisibleTarget & { principal: Principal };

@@ -1,6 +1,7 @@
-import { mkdir, rename } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { artifactError, usageError } from "../../contract/errors.ts";
+import { makeFolder } from "../../support/files.ts";
 import { tryLock } from "../../support/process-lock.ts";
 import { openBlobs } from "../blobs/open.ts";
 import type { Blobs } from "../blobs/port.ts";
@@ -10,7 +11,7 @@ import { findKeks } from "../records/keks.ts";
 import { SCHEMA_VERSION } from "../records/migrations.ts";
 import { type HubStorage, openHubDatabase, openHubStorage } from "../storage/open.ts";
 import { type BlobFault, type CopiedBlobs, copyBlobs, type ExpectedBlob } from "./copy-blobs.ts";
-import { type BackupTrust, type Manifest, readManifest, writeManifest } from "./manifest.ts";
+import { type BackupTrust, type FirstManifest, type Manifest, readManifest, writeManifest } from "./manifest.ts";
 import { type Omission, Omissions } from "./omissions.ts";
 import { readRecords, type RecordsFacts, writeRecords } from "./records-file.ts";
 
@@ -96,7 +97,7 @@ export async function backupHub(
   folder: string,
   { seed, ...options }: CopyOptions & { seed?: Uint8Array | undefined } = {},
 ): Promise<BackupResult> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder, 0o700);
   using lock = tryLock(join(folder, LOCK_FILE));
   if (lock === undefined) throw usageError("usage", `Another backup is being made in ${folder}.`);
   await using opened = await openHubStorage(storage);
@@ -172,12 +173,20 @@ export async function restoreHub(
 /** The records of a backup that are whole, compared with its manifest when they end. */
 export async function* recordsOf(
   folder: string,
-  { manifest, omissions, isSigned }: { manifest: Manifest; omissions: Omissions; isSigned: boolean },
+  { manifest, omissions, isSigned }: { manifest: Manifest | FirstManifest; omissions: Omissions; isSigned: boolean },
 ): AsyncGenerator<CopiedRow> {
   let facts: RecordsFacts | undefined;
-  const rows = readRecords(join(folder, RECORDS_FILE), omissions, (read) => (facts = read));
+  const hasChecks = manifest.format !== 1;
+  const rows = readRecords(join(folder, RECORDS_FILE), omissions, { hasChecks, onEnd: (read) => (facts = read) });
   yield* omissions.leave(rows, manifest.schema);
-  if (facts === undefined || facts.sha256 === manifest.records.sha256) return;
+  if (facts === undefined) return;
+  if (manifest.format === 1) {
+    const found = sumOf(facts.counts);
+    if (found !== manifest.records)
+      omissions.damaged({ table: "records", id: RECORDS_FILE }, `it holds ${found} of ${manifest.records} records`);
+    return;
+  }
+  if (facts.sha256 === manifest.records.sha256) return;
   const { counts } = facts;
   const expected = manifest.records.counts;
   const other = Object.keys({ ...counts, ...expected }).filter((table) => counts[table] !== expected[table]);
@@ -231,7 +240,7 @@ async function copyInto(
   options: CopyOptions,
   { from, rows, copyOf, context }: CopySource,
 ): Promise<BackupResult> {
-  await mkdir(storage.dataDir, { recursive: true, mode: 0o700 });
+  await makeFolder(storage.dataDir, 0o700);
   await using opened = await openHubDatabase(storage, { mustExist: false });
   const { database } = opened;
   const known = await findKeks(database.kysely);

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { type FileHandle, link, mkdir, open, readdir, readFile, rename, rm, utimes } from "node:fs/promises";
+import { type FileHandle, link, open, readdir, readFile, rename, rm, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { missing, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
+import { makeFolder, missing, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
 import { countBuffered } from "../ground/buffer-collection.ts";
 import { blobName, isBlobId } from "../ground/identity.ts";
 import { IncomingFolder } from "./incoming-folder.ts";
@@ -57,7 +57,7 @@ export class DiskBlobs implements Blobs {
 
   async prepare(): Promise<void> {
     await this.#incoming.prepare();
-    await mkdir(this.#trash, { recursive: true, mode: 0o700 });
+    await makeFolder(this.#trash, 0o700);
   }
 
   async owner(): Promise<string | undefined> {
@@ -91,7 +91,7 @@ export class DiskBlobs implements Blobs {
 
   async #adopt(path: string, id: string): Promise<void> {
     const destination = this.#pathOf(id);
-    const created = await mkdir(dirname(destination), { recursive: true, mode: 0o700 });
+    const created = await makeFolder(dirname(destination), 0o700);
     await rename(path, destination);
     await syncFolder(dirname(destination));
     if (created !== undefined) await syncFolder(this.#folder);

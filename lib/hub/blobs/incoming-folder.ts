@@ -1,6 +1,6 @@
-import { mkdir, open, readdir, rm } from "node:fs/promises";
+import { open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { statsOf } from "../../support/files.ts";
+import { makeFolder, statsOf } from "../../support/files.ts";
 import { IncomingFile } from "./incoming-file.ts";
 import type { IncomingBlob } from "./port.ts";
 
@@ -18,7 +18,7 @@ export class IncomingFolder {
   }
 
   async prepare(): Promise<void> {
-    await mkdir(this.#path, { recursive: true, mode: 0o700 });
+    await makeFolder(this.#path, 0o700);
   }
 
   /** @param keep moves the flushed file under its id, durably: afterwards it is gone from its path */

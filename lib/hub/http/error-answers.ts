@@ -4,7 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { Code } from "../../contract/codes.ts";
 import type { Logger } from "../../support/logging.ts";
 import { traceIdOf } from "../../support/tracing/http-server.ts";
-import { HubError } from "../ground/errors.ts";
+import { HubError, notFound } from "../ground/errors.ts";
 import { type StorageTrouble, storageTrouble } from "../ground/storage-error.ts";
 import type { HubMetrics } from "../observability/hub-metrics.ts";
 
@@ -107,18 +107,18 @@ export interface Witnesses {
   metrics: HubMetrics | undefined;
 }
 
-/** Sends an error as every route does. */
-export function sendError(
-  error: FastifyError,
+/** Returns the answer to an error, once log and metrics have heard of it; undefined when nobody is left to be told. */
+export function answerTo(
+  error: FastifyError | HubError,
   request: FastifyRequest,
   reply: FastifyReply,
   { logger, metrics }: Witnesses,
-): void {
-  // An upload that breaks off, or an answer that came from elsewhere: nobody is left to be told.
+): HubError | undefined {
+  // An upload that breaks off, or an answer that came from elsewhere.
   if (request.raw.socket.destroyed || reply.raw.writableEnded) {
     const { id: requestId, method, url } = request;
     logger?.info({ requestId, method, path: pathOf(url), reason: error.message }, "the client has left");
-    return;
+    return undefined;
   }
   const answer = error instanceof HubError ? error : answerOf(error, request);
   metrics?.failed(answer.code);
@@ -127,6 +127,18 @@ export function sendError(
     const facts = { requestId: request.id, traceId: traceIdOf(request.raw), method: request.method };
     logger?.error({ ...facts, path: pathOf(request.url), err: error }, "failed");
   }
+  return answer;
+}
+
+/** Sends an error as every route does. */
+export function sendError(
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  witnesses: Witnesses,
+): void {
+  const answer = answerTo(error, request, reply, witnesses);
+  if (answer === undefined) return;
   void reply
     .code(answer.statusCode)
     .removeHeader("etag")
@@ -157,10 +169,20 @@ export function onClientError(error: NodeJS.ErrnoException, socket: Socket): voi
   );
 }
 
+/** The page that a browser gets for a path that is not there, from a hub that has pages. */
+export interface UnknownPaths {
+  show?: (error: HubError, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+}
+
+const asksForPage = ({ method, headers }: FastifyRequest): boolean =>
+  (method === "GET" || method === "HEAD") && /\btext\/html\b/.test(headers.accept ?? "");
+
 /** Gives every error of the app, also those of unknown routes, the one body that the contract's clients read. */
-export function answerErrors(app: FastifyInstance, witnesses: Witnesses): void {
+export function answerErrors(app: FastifyInstance, witnesses: Witnesses, unknownPaths: UnknownPaths): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => sendError(error, request, reply, witnesses));
-  app.setNotFoundHandler((request) => {
-    throw new HubError(404, "not_found", `There is no route ${request.method} ${pathOf(request.url)}.`);
+  app.setNotFoundHandler(async (request, reply) => {
+    if (unknownPaths.show !== undefined && asksForPage(request))
+      return unknownPaths.show(notFound("There is no such page."), request, reply);
+    throw notFound(`There is no route ${request.method} ${pathOf(request.url)}.`);
   });
 }

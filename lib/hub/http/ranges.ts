@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import parseRange from "range-parser";
 import { missing } from "../../support/files.ts";
+import { askedRange } from "../../support/network/byte-ranges.ts";
 import type { Blobs, ByteRange } from "../blobs/port.ts";
 import { HubError } from "../ground/errors.ts";
 
@@ -53,29 +53,13 @@ export function matchesEtag(header: string | undefined, etag: string): boolean {
   return header.split(",").some((tag) => strong(tag) === strong(etag));
 }
 
-/**
- * Finds the bytes that a request asks for (RFC 9110, 13.1.5 and 14); several ranges or a malformed header give the
- * whole.
- *
- * @throws 416 when the range lies outside
- */
+/** Finds the bytes that a request asks for. @throws 416 when the range lies outside */
 export function rangeOf(headers: FastifyRequest["headers"], size: number, etag: string): ByteRange | undefined {
-  const { range } = headers;
-  const condition = headers["if-range"];
-  if (range === undefined || (condition !== undefined && condition !== etag)) return undefined;
-  if (!/^bytes=/.test(range)) return undefined;
-  // A suffix that is longer than the representation is all of it.
-  const suffix = Number(/^bytes=-(\d+)$/.exec(range)?.[1]);
-  if (suffix >= size && size > 0) return { start: 0, end: size - 1 };
-  const ranges = parseRange(size, range);
-  if (ranges === -2) return undefined;
-  if (ranges === -1) {
-    throw new HubError(416, "bad_request", `The range lies outside the ${size} bytes.`, {
-      headers: { "content-range": `bytes */${size}`, "accept-ranges": "bytes" },
-    });
-  }
-  const only = ranges.length === 1 ? ranges[0] : undefined;
-  return only && { start: only.start, end: only.end };
+  const range = askedRange(headers, size, etag);
+  if (range !== "outside") return range;
+  throw new HubError(416, "bad_request", `The range lies outside the ${size} bytes.`, {
+    headers: { "content-range": `bytes */${size}`, "accept-ranges": "bytes" },
+  });
 }
 
 /**

@@ -7,6 +7,13 @@ import { pathOf, refusalOf, type Witnesses } from "./error-answers.ts";
 
 const ID_HEADER = HEADERS.requestId.toLowerCase();
 
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** True for an answer that lasts as long as its client wants: its duration is no measure of the hub. */
+    isEndless?: boolean;
+  }
+}
+
 /** The id of a request in answers and log. An incoming one is kept when it cannot hurt a log. */
 export function requestId({ headers }: IncomingMessage): string {
   const given = headers[ID_HEADER];
@@ -46,7 +53,8 @@ export function tellRequests(app: FastifyInstance, { logger, metrics }: Witnesse
     }
     const length = Number(reply.getHeader("content-length"));
     const isWhole = reply.raw.writableFinished && method !== "HEAD" && Number.isFinite(length);
-    metrics?.answered({ method, route, status, durationMs, sentBytes: isWhole ? length : undefined });
+    const measuredMs = routeOptions.config.isEndless && status < 400 ? undefined : durationMs;
+    metrics?.answered({ method, route, status, durationMs: measuredMs, sentBytes: isWhole ? length : undefined });
     done();
   });
 }

@@ -11,6 +11,7 @@ import {
   projectReport,
   projectReportAnswer,
 } from "../../contract/surfaces/deploy.ts";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { seenAtField } from "../../contract/surfaces/reports.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
@@ -116,12 +117,13 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
     },
     async handler(request) {
       const { project_id: projectId, version } = request.params;
-      await access.session(request, projectId, "deploy", "read");
+      const { principal } = await access.session(request, projectId, "deploy", "read");
       const artifact = await findArtifact(statements, projectId, version);
       if (artifact === undefined) throw notFound("The project has no such version.");
+      const isMirrored = HEADERS.mirrored.toLowerCase() in request.headers;
       const urlOf = async (id: string): Promise<string> =>
-        (await hub.blobs.directUrl?.(id, hub.downloadUrls.lifetimeMs)) ??
-        hub.downloadUrls.create(hub.publicUrl(), id, hub.clock());
+        (isMirrored ? undefined : await hub.blobs.directUrl?.(id, hub.downloadUrls.lifetimeMs)) ??
+        hub.publicUrl() + hub.downloadUrls.create(id, principal.keyId, hub.clock());
       const deltas = await deltasOf(statements, artifact.id);
       return {
         download_url: await urlOf(artifact.id),

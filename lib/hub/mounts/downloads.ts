@@ -3,14 +3,14 @@ import * as z from "zod";
 import type { MountOptions } from "../access/authentication.ts";
 import type { DownloadUrls } from "../access/download-urls.ts";
 import type { Blobs } from "../blobs/port.ts";
-import { notFound } from "../ground/errors.ts";
+import { HubError, notFound } from "../ground/errors.ts";
 import { bytes, errors, notModified } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { blobBytes, sendBytes } from "../http/ranges.ts";
-import { findArtifactBytes } from "../records/artifacts.ts";
 import type { Records } from "../records/port.ts";
+import { findShownBytes } from "../records/visible-targets.ts";
 
-/** The bytes behind `download_url`: authorised by the URL alone. */
+/** The bytes behind `download_url` and `X-Sealift-Download`: authorised by the URL alone. */
 export const downloads: FastifyPluginAsyncZod<
   MountOptions<Records & { blobs: Blobs; downloadUrls: DownloadUrls }>
 > = async (app, { hub, authentication }) => {
@@ -20,9 +20,13 @@ export const downloads: FastifyPluginAsyncZod<
     config: { patienceMs: PATIENCE_OF_BEGUN_MS },
     schema: {
       tags: ["deploy hub"],
-      summary: "The artifact's bytes; the URL comes from the artifact's location and expires",
+      summary: "The bytes of a URL that the hub has given; it expires, and ends with the key that it was given to",
       params: z.object({ id: z.string() }),
-      querystring: z.object({ expires: z.string().max(16).default(""), signature: z.string().max(128).default("") }),
+      querystring: z.object({
+        expires: z.string().max(16).default(""),
+        key: z.string().max(64).default(""),
+        signature: z.string().max(128).default(""),
+      }),
       response: {
         200: bytes("The whole artifact."),
         206: bytes("The range asked for."),
@@ -32,11 +36,14 @@ export const downloads: FastifyPluginAsyncZod<
     },
     async handler(request, reply) {
       const { id } = request.params;
+      const { key } = request.query;
       hub.downloadUrls.check(id, request.query, hub.clock());
       authentication.accepted(request);
-      const artifact = await findArtifactBytes(hub.database.statements, id);
-      if (artifact === undefined) throw notFound("There is no such artifact.");
-      const { size_bytes: size, artifact_sha256: sha256 } = artifact;
+      const found = await findShownBytes(hub.database.statements, { id, keyId: key, now: hub.now() });
+      if (found === undefined)
+        throw new HubError(403, "forbidden", "The key that the download URL was given to is revoked or has expired.");
+      if (found.size === null) throw notFound("There is no such artifact, or none that the key may see.");
+      const { size, sha256 } = found;
       return sendBytes(request, reply, blobBytes(hub.blobs, { id, size, sha256 }), {
         "content-type": "application/octet-stream",
       });

@@ -23,6 +23,7 @@ import { errors, noContent, pageOf, pageQuery, security } from "../http/document
 import type { ImportParts } from "../publications/import-version.ts";
 import { importVersion } from "../publications/import-version.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
+import { notePublisher } from "../records/managed-versions.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { describeTarget, setYanked, versionRecord } from "../records/targets.ts";
 import { archiveExists } from "./marketplace-publish.ts";
@@ -60,14 +61,17 @@ export const marketplaceManage: FastifyPluginAsyncZod<
         hub,
         { ...target, kind },
         request.body,
-        (transaction, { version, sha256, repo }) =>
-          witness(transaction, {
+        async (transaction, { id, version, sha256, repo }) => {
+          await notePublisher(transaction, "releases", { id, keyId: target.principal.keyId });
+          await witness(transaction, {
             action: "version.import",
             subject: subjectOf(request.params.slug),
             facts: { version, sha256, repo },
-          }),
+          });
+        },
         untilLeft(reply),
       );
+      await hub.rollouts.versionsChanged();
       return reply.code(created ? 201 : 200).send(versionRecord(record));
     },
   });
@@ -84,12 +88,14 @@ export const marketplaceManage: FastifyPluginAsyncZod<
       const { slug, version } = request.params;
       const { id, principal } = await access.controlled(request, slug, "publish");
       const reason = request.body?.reason ?? null;
-      return audited(hub, request, principal, async (transaction, tell) => {
+      const yanked = await audited(hub, request, principal, async (transaction, tell) => {
         const row = await setYanked(transaction, { targetId: id, version, yanked: true, reason });
         if (row === undefined) throw notFound(`The ${kind} has no such version.`);
         await tell({ action: "version.yank", subject: subjectOf(slug), facts: { version, reason } });
         return versionRecord(row);
       });
+      await hub.rollouts.versionsChanged();
+      return yanked;
     },
   });
 

@@ -13,6 +13,7 @@ import { errors, security } from "../http/documentation.ts";
 import { unvalidated } from "../http/validation.ts";
 import type { ArchiveParts } from "../publications/archive.ts";
 import { uploadArchive } from "../publications/archive.ts";
+import { notePublisher } from "../records/managed-versions.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { versionRecord } from "../records/targets.ts";
 
@@ -54,9 +55,12 @@ export const marketplacePublish: FastifyPluginAsyncZod<
         hub,
         { id: target.id, kind },
         request,
-        (transaction, { version, sha256 }) =>
-          witness(transaction, { action: "version.publish", subject, facts: { version, sha256 } }),
+        async (transaction, { id, version, sha256 }) => {
+          await notePublisher(transaction, "releases", { id, keyId: target.principal.keyId });
+          await witness(transaction, { action: "version.publish", subject, facts: { version, sha256 } });
+        },
       );
+      await hub.rollouts.versionsChanged();
       return reply.code(created ? 201 : 200).send(versionRecord(record));
     },
   });

@@ -5,6 +5,7 @@ import { page } from "../../contract/surfaces/keys.ts";
 import { targetDetail, targetSummary, versionRecord as versionSchema } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { MountOptions } from "../access/authentication.ts";
+import type { DownloadUrls } from "../access/download-urls.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import { noSuchTarget, targetAccess, targetParams } from "../access/target-access.ts";
 import type { Blobs } from "../blobs/port.ts";
@@ -18,7 +19,7 @@ import { findVisibleTarget, listVisibleTargets } from "../records/visible-target
 
 /** The marketplace's reading side for one kind: detail, install, search, versions. */
 export const marketplace: FastifyPluginAsyncZod<
-  MountOptions<TargetAccessParts & { blobs: Blobs }> & { kind: MarketplaceKind }
+  MountOptions<TargetAccessParts & { blobs: Blobs; downloadUrls: DownloadUrls }> & { kind: MarketplaceKind }
 > = async (app, options) => {
   const { hub, kind } = options;
   const { statements, kysely: db } = hub.database;
@@ -55,7 +56,9 @@ export const marketplace: FastifyPluginAsyncZod<
     schema: {
       tags,
       summary: `The archive of a ${kind}, as it was published`,
-      description: `X-Signature, ${HEADERS.plugin} or ${HEADERS.service} (name@version) and X-Repo come with it.`,
+      description:
+        `X-Signature, ${HEADERS.plugin} or ${HEADERS.service} (name@version) and X-Repo come with it. ` +
+        `${HEADERS.download} is where the same bytes are given without a key, for a while.`,
       security: security.key,
       params: targetParams,
       querystring: z.object({ version: z.string().max(128).default("latest") }),
@@ -69,7 +72,7 @@ export const marketplace: FastifyPluginAsyncZod<
     async handler(request, reply) {
       const { slug } = request.params;
       const { version: asked } = request.query;
-      const { version: found } = await access.version(
+      const { principal, version: found } = await access.version(
         request,
         slug,
         asked === "latest" || asked === "" ? undefined : asked,
@@ -84,6 +87,9 @@ export const marketplace: FastifyPluginAsyncZod<
         "content-type": "application/zip",
         "cache-control": "private, no-cache",
         vary: HEADERS.apiKey,
+        ...(principal && {
+          [HEADERS.download.toLowerCase()]: hub.downloadUrls.create(id, principal.keyId, hub.clock()),
+        }),
         [HEADERS.signature.toLowerCase()]: found.signature,
         [nameHeader]: `${slug}@${found.version}`,
         ...(found.repo !== null && { [HEADERS.repo.toLowerCase()]: found.repo }),

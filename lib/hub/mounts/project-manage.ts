@@ -23,6 +23,7 @@ import type { PageRange, Records } from "../records/port.ts";
 import { type Project, projectRecord, renameProject } from "../records/projects.ts";
 import { describeTarget } from "../records/targets.ts";
 import { hasLiveKey, transferProject } from "../records/transfer.ts";
+import type { Rollouts } from "../rollouts/rollouts.ts";
 
 const projectParams = z.object({ id: z.string() });
 const versionParams = projectParams.extend({ version: z.string() });
@@ -34,7 +35,7 @@ const subjectOf = ({ id, kind, slug }: Project) => (kind === "project" ? id : `$
 
 /** Routes of an owner for a project, plugin or service and its versions (docs/contract/keys.md). */
 export const projectManage: FastifyPluginAsyncZod<
-  MountOptions<Records & { blobs: Blobs; logger: Logger | undefined }>
+  MountOptions<Records & { blobs: Blobs; rollouts: Rollouts; logger: Logger | undefined }>
 > = async (app, options) => {
   const { hub } = options;
   const controlled = controlledProject(options);
@@ -122,6 +123,7 @@ export const projectManage: FastifyPluginAsyncZod<
         if (!(await yankManagedVersion(transaction, project, { version, yanked: true, reason }))) throw noSuchVersion();
         await tell({ action: "version.yank", subject: subjectOf(project), facts: { version, reason } });
       });
+      await hub.rollouts.versionsChanged();
       return reply.code(204).send(null);
     },
   });

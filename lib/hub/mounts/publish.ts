@@ -27,6 +27,8 @@ import { publishArtifact } from "../publications/project.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
 import type { Artifact } from "../records/artifacts.ts";
 import { findIndex, indexedVersions } from "../records/deltas.ts";
+import { notePublisher } from "../records/managed-versions.ts";
+import type { Rollouts } from "../rollouts/rollouts.ts";
 
 const versionExists = errorBody
   .extend({ content_sha256: z.string() })
@@ -52,7 +54,7 @@ const MAX_BASES = 20;
  * deltas from (docs/contract/delta.md). In a scope of its own: only here are forms read.
  */
 export const publish: FastifyPluginAsyncZod<
-  MountOptions<ProjectAccessParts & SealedParts & { arrivals: Arrivals }>
+  MountOptions<ProjectAccessParts & SealedParts & { arrivals: Arrivals; rollouts: Rollouts }>
 > = async (app, options) => {
   const { hub } = options;
   const access = projectAccess(options);
@@ -61,11 +63,15 @@ export const publish: FastifyPluginAsyncZod<
   const form = { tags: ["deploy hub"], security: security.key, consumes: ["multipart/form-data"] };
   const validatorCompiler = unvalidated as never;
 
-  /** Lets an upload to a project begin. @returns the witness of its request */
-  async function admitted(request: FastifyRequest, reply: FastifyReply, projectId: string): Promise<Witness> {
+  /** Lets an upload to a project begin. @returns the witness of its request, and the id of its key */
+  async function admitted(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    projectId: string,
+  ): Promise<{ witness: Witness; keyId: string }> {
     const principal = await access.publishable(request, projectId);
     hub.arrivals.admit(request, reply, principal.owner);
-    return witnessOf(hub, request, principal);
+    return { witness: witnessOf(hub, request, principal), keyId: principal.keyId };
   }
 
   app.post("/v1/projects/:project_id/publish", {
@@ -84,18 +90,21 @@ export const publish: FastifyPluginAsyncZod<
     },
     async handler(request, reply) {
       const { project_id: projectId } = request.params;
-      const witness = await admitted(request, reply, projectId);
+      const { witness, keyId } = await admitted(request, reply, projectId);
       const { record, created } = await publishArtifact(
         hub,
         projectId,
         request,
-        (transaction, { version, artifact_sha256: sha256, signer_public_key: signer }) =>
-          witness(transaction, {
+        async (transaction, { id, version, artifact_sha256: sha256, signer_public_key: signer }) => {
+          await notePublisher(transaction, "artifacts", { id, keyId });
+          await witness(transaction, {
             action: "version.publish",
             subject: projectId,
             facts: { version, sha256, signer },
-          }),
+          });
+        },
       );
+      await hub.rollouts.versionsChanged();
       return reply.code(created ? 201 : 200).send(resultOf(record));
     },
   });
@@ -115,7 +124,7 @@ export const publish: FastifyPluginAsyncZod<
     },
     async handler(request, reply) {
       const { project_id: projectId, version } = request.params;
-      const witness = await admitted(request, reply, projectId);
+      const { witness } = await admitted(request, reply, projectId);
       const { record, created } = await publishDelta(
         hub,
         { projectId, version },
@@ -149,7 +158,7 @@ export const publish: FastifyPluginAsyncZod<
     },
     async handler(request, reply) {
       const { project_id: projectId, version } = request.params;
-      const witness = await admitted(request, reply, projectId);
+      const { witness } = await admitted(request, reply, projectId);
       const { record, created } = await publishIndex(hub, { projectId, version }, request, (transaction, { sha256 }) =>
         witness(transaction, { action: "index.publish", subject: projectId, facts: { version, sha256 } }),
       );

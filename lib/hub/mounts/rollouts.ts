@@ -49,7 +49,7 @@ export const rollouts: FastifyPluginAsyncZod<MountOptions<Records & { rollouts: 
         await tell({ action: "rollout.start", subject, facts: { rollout: started.id, version } });
         return started;
       });
-      void hub.rollouts.decide();
+      await hub.rollouts.decide();
       return reply.code(201).send(rolloutRecord(row));
     },
   });
@@ -106,7 +106,7 @@ export const rollouts: FastifyPluginAsyncZod<MountOptions<Records & { rollouts: 
           await tell({ action: `rollout.${action}`, subject: subjectOf(changed), facts });
           return changed;
         });
-        void hub.rollouts.decide();
+        await hub.rollouts.decide();
         return rolloutRecord(row);
       },
     });

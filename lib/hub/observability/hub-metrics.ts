@@ -4,6 +4,7 @@ import { ProgramMetrics } from "../../support/metrics/program-metrics.ts";
 import type { Records } from "../records/port.ts";
 import { countRollouts } from "../records/rollouts.ts";
 import { countSessions } from "../records/sessions.ts";
+import { countDeliveries } from "../records/webhooks.ts";
 import type { ReadinessCheck } from "../storage/readiness.ts";
 import type { SweepResult } from "../storage/sweep.ts";
 import { listenOverflows } from "./accept-queue.ts";
@@ -14,7 +15,8 @@ export interface AnsweredRequest {
   /** The route's pattern, never a path: labels stay few. */
   route: string;
   status: number;
-  durationMs: number;
+  /** Undefined for an answer that lasts as long as its client wants. */
+  durationMs: number | undefined;
   /** Bytes of the answer's body; undefined when they were not known, or not all sent. */
   sentBytes: number | undefined;
 }
@@ -23,6 +25,7 @@ export interface AnsweredRequest {
 interface Observed extends Records {
   keyring: { newestSince: string | undefined };
   connections: { numbers: { open: number; most: number | undefined; shed: number } };
+  hints: { numbers: { open: number; sent: number; most: number | undefined } };
   upkeep: { lastSweep: SweepResult | undefined; lastSweepAt: number | undefined };
   readiness: ReadinessCheck;
 }
@@ -73,7 +76,7 @@ export class HubMetrics {
 
   answered({ method, route, status, durationMs, sentBytes = 0 }: AnsweredRequest): void {
     this.#requests.inc({ method, route, status });
-    this.#durations.observe({ route }, durationMs / 1000);
+    if (durationMs !== undefined) this.#durations.observe({ route }, durationMs / 1000);
     if (sentBytes > 0) this.#sent.inc({ route }, sentBytes);
   }
 
@@ -110,7 +113,7 @@ export class HubMetrics {
   }
 
   /** Adds what is measured at each scrape. */
-  #observe({ database, keyring, clock, now, connections, upkeep, readiness }: Observed): void {
+  #observe({ database, keyring, clock, now, connections, hints, upkeep, readiness }: Observed): void {
     const all = this.#all;
     const overflows = "Connections that a full accept queue dropped";
     all.counterOf("sealift_hub_accept_overflows_total", overflows, listenOverflows);
@@ -118,6 +121,9 @@ export class HubMetrics {
     all.gauge("sealift_hub_connections_limit", "Most connections of clients", () => connections.numbers.most);
     const shed = "Connections closed because all were taken";
     all.counterOf("sealift_hub_connections_shed_total", shed, () => connections.numbers.shed);
+    all.gauge("sealift_hub_streams", "Streams of hints to agents now", () => hints.numbers.open);
+    all.gauge("sealift_hub_streams_limit", "Most streams of hints", () => hints.numbers.most);
+    all.counterOf("sealift_hub_hints_sent_total", "Hints that were sent to agents", () => hints.numbers.sent);
     // A gauge that cannot be measured now is left out: the others tell why.
     all.gauge("sealift_hub_sessions", "Sessions that live now", () =>
       countSessions(database.kysely, now()).catch(() => undefined),
@@ -137,6 +143,16 @@ export class HubMetrics {
       "Rollouts by state",
       () =>
         countRollouts(database.kysely).then(
+          (counts) => counts.map(({ state, count }) => ({ labels: { state }, value: count })),
+          () => undefined,
+        ),
+      ["state"],
+    );
+    all.gauge(
+      "sealift_hub_webhook_messages",
+      "Messages that wait for webhooks, and those that never arrived",
+      () =>
+        countDeliveries(database.kysely).then(
           (counts) => counts.map(({ state, count }) => ({ labels: { state }, value: count })),
           () => undefined,
         ),

@@ -43,6 +43,7 @@ export async function publishArchive(
     repo: fields.repo ?? null,
     is_yanked: 0,
     yanked_reason: null,
+    published_by: null,
     created_at: hub.now(),
   };
   return publish<Version>(hub, {

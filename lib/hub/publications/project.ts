@@ -27,6 +27,7 @@ function store(
     ...signedColumns(fields, file),
     is_yanked: 0,
     yanked_reason: null,
+    published_by: null,
     created_at: now,
   };
   return publish<Artifact>(hub, {

@@ -10,10 +10,6 @@ import type { Sealed } from "./secrets.ts";
 export type Artifact = Selectable<ArtifactsTable>;
 
 const LOCATION = "SELECT * FROM artifacts WHERE project_id = ? AND version = ?";
-const BYTES =
-  "SELECT id, size_bytes, artifact_sha256 FROM artifacts WHERE id = ? " +
-  "UNION ALL SELECT id, size_bytes, artifact_sha256 FROM deltas WHERE id = ?";
-
 const AUTHORIZATION = `SELECT k.expires_at, k.revoked_at, (
     SELECT id FROM artifacts WHERE project_id = ? AND signature = ?
     UNION ALL SELECT id FROM deltas WHERE project_id = ? AND signature = ? LIMIT 1
@@ -29,14 +25,6 @@ export async function findArtifact(
   version: string,
 ): Promise<Artifact | undefined> {
   return (await statements.first(LOCATION, [projectId, version])) as Artifact | undefined;
-}
-
-/** The facts that a download of an artifact or delta needs. */
-export async function findArtifactBytes(
-  statements: Statements,
-  id: string,
-): Promise<Pick<Artifact, "id" | "size_bytes" | "artifact_sha256"> | undefined> {
-  return (await statements.first(BYTES, [id, id])) as Artifact | undefined;
 }
 
 /** The facts that `authorize` decides on: the artifact or delta of this signature, and the credential with its key. */

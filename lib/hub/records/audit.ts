@@ -1,6 +1,7 @@
 import type { AuditRecord } from "../../contract/surfaces/keys.ts";
 import { recordId } from "../ground/identity.ts";
 import type { PageRange, Queries } from "./port.ts";
+import { tellOfDeed } from "./webhook-outbox.ts";
 
 /** Somebody did something: what the log keeps of it. */
 export type AuditEntry = Omit<AuditRecord, "id" | "created_at">;
@@ -8,13 +9,17 @@ export type AuditEntry = Omit<AuditRecord, "id" | "created_at">;
 /** The actor of what an operator does with a command on the hub's own storage. */
 export const BY_HAND = { actor: "operator", key_id: "", address: "", request_id: "" } as const;
 
-/** @param now milliseconds since 1970 */
+/** The actor of what a hub does by itself. */
+export const BY_HUB = { actor: "hub", key_id: "", address: "", request_id: "" } as const;
+
+/** Writes a deed down, and tells the webhooks that hear of it. @param now milliseconds since 1970 */
 export async function insertAudit(db: Queries, entry: AuditEntry, now: number): Promise<void> {
   const row = { ...entry, facts: JSON.stringify(entry.facts) };
   await db
     .insertInto("audit")
     .values({ id: recordId("aud", now), created_at: new Date(now).toISOString(), ...row })
     .execute();
+  await tellOfDeed(db, entry, now);
 }
 
 export interface AuditFilters {

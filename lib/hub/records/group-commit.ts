@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -40,7 +41,14 @@ class ConcurrentAdapter extends SqliteAdapter {
   }
 }
 
-const READ = /^\s*select\b/i;
+/** Also of Kysely's look at the schema, which begins with its parts: a program beside a hub need not wait to write. */
+const READ = /^\s*(?:select\b|with\b(?!.*\b(?:insert|update|delete)\b))/is;
+
+/** Primary result code of SQLite. */
+const SQLITE_BUSY = 5;
+/** The time that another writer of the file has, and the pause between two looks. Milliseconds. */
+const PATIENCE_MS = 5000;
+const PAUSE_MS = 20;
 
 class GroupCommitDriver implements Driver {
   readonly #writer: PreparedDatabase;
@@ -114,11 +122,26 @@ class GroupCommitDriver implements Driver {
     try {
       // One that reads first and writes later would fail at once when another process wrote in between; taking the
       // write lock at the start waits for it.
-      if (!this.#isOpen) run(this.#writer, CompiledQuery.raw("begin immediate"));
+      if (!this.#isOpen) await this.#open();
       this.#isOpen = true;
     } catch (error) {
       this.end();
       throw error;
+    }
+  }
+
+  /** Has patience with another writer, who may be in this very process: the event loop goes on meanwhile. */
+  async #open(): Promise<void> {
+    const deadline = performance.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        run(this.#writer, CompiledQuery.raw("begin immediate"));
+        return;
+      } catch (error) {
+        const { errcode = 0 } = error as { errcode?: number };
+        if ((errcode & 0xff) !== SQLITE_BUSY || performance.now() > deadline) throw error;
+      }
+      await delay(PAUSE_MS);
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import type { ApiKeyRecord, Scope } from "../../contract/surfaces/keys.ts";
 import { hashOf, issue, recordId, shownPrefix } from "../ground/identity.ts";
-import { inTransaction, type PageRange, type Queries } from "./port.ts";
+import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import type { ApiKeysTable } from "./schema.ts";
 
 export interface NewKey {
@@ -108,6 +108,40 @@ export async function endKey(db: Queries, id: string, at: string): Promise<void>
     .where("id", "=", id)
     .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", at)]))
     .execute();
+}
+
+/** Marks the key of a person whom an identity provider has named. Its secret is known to nobody. */
+const PERSON_PREFIX = "web";
+
+/**
+ * Gives a person a key of these rights, or their own one a later end. It is listed and revoked as every key is.
+ *
+ * @param wanted its name tells the person from all others
+ */
+export async function keyOfPerson(
+  transaction: Transacted,
+  wanted: Omit<NewKey, "withCredential">,
+  now: number,
+): Promise<{ id: string; hash: string }> {
+  const { name, owner, projectId: project_id, expiresAt: expires_at } = wanted;
+  const scopes = wanted.scopes.join(" ");
+  const known = await transaction
+    .updateTable("api_keys")
+    .set({ expires_at })
+    .where("owner", "=", owner)
+    .where("prefix", "=", PERSON_PREFIX)
+    .where("name", "=", name)
+    .where("scopes", "=", scopes)
+    .where("project_id", project_id === null ? "is" : "=", project_id)
+    .where("revoked_at", "is", null)
+    .returning(["id", "hash"])
+    .executeTakeFirst();
+  if (known !== undefined) return known;
+  const key = { id: recordId("key", now), hash: hashOf(issue("key")) };
+  const row = { ...key, name, owner, scopes, project_id, prefix: PERSON_PREFIX, expires_at, revoked_at: null };
+  const values = { ...row, created_at: new Date(now).toISOString(), last_used_at: null };
+  await transaction.insertInto("api_keys").values(values).execute();
+  return key;
 }
 
 /** The first start's key has a fixed id: two hubs of one database make only one. */

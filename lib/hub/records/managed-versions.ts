@@ -1,6 +1,7 @@
+import { sql } from "kysely";
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import { type Artifact, deleteArtifact, listArtifacts, yankArtifact } from "./artifacts.ts";
-import type { PageRange, Queries } from "./port.ts";
+import type { PageRange, Queries, Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { deleteVersion, listVersions, setYanked, type Version } from "./targets.ts";
 
@@ -46,4 +47,28 @@ export function deleteManagedVersion(
   deletion: { version: string; reason: string; now: string },
 ): Promise<string[] | undefined> {
   return (kind === "project" ? deleteArtifact : deleteVersion)(db, { ...deletion, projectId });
+}
+
+/** Notes which key has published a version. @param id of the record */
+export async function notePublisher(
+  transaction: Transacted,
+  table: "artifacts" | "releases",
+  { id, keyId }: { id: string; keyId: string },
+): Promise<void> {
+  await transaction.updateTable(table).set({ published_by: keyId }).where("id", "=", id).execute();
+}
+
+/** Returns the names of the keys that have published versions, by version. */
+export async function publishersOf(
+  db: Queries,
+  { id, kind }: Pick<Project, "id" | "kind">,
+  versions: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (versions.length === 0) return new Map();
+  const [table, parent] =
+    kind === "project" ? (["artifacts", "project_id"] as const) : (["releases", "target_id"] as const);
+  const { rows } = await sql<{ version: string; name: string }>`select v.version, k.name
+    from ${sql.table(table)} v join api_keys k on k.id = v.published_by
+    where ${sql.ref(`v.${parent}`)} = ${id} and v.version in (${sql.join(versions)})`.execute(db);
+  return new Map(rows.map(({ version, name }) => [version, name]));
 }

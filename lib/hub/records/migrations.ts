@@ -7,6 +7,9 @@ type Text = ColumnDataType | ReturnType<typeof sql>;
 /** Keyset pages and host-id order need bytewise order: PostgreSQL's default collation is the locale's. */
 const textOf = (dialect: Dialect): Text => (dialect === "postgres" ? sql`text collate "C"` : "text");
 
+/** The channel of PostgreSQL on which each hub hears of the changed projects of all. */
+export const CHANGES_CHANNEL = "sealift_changes";
+
 /** Migrations for both databases, in order; a released one never changes. Text, bigint and indexes only. */
 const migrations = (dialect: Dialect): Record<string, Migration> => {
   const text = textOf(dialect);
@@ -345,6 +348,82 @@ const migrations = (dialect: Dialect): Record<string, Migration> => {
           .execute();
         await db.schema.createIndex("rollouts_project").on("rollouts").columns(["project_id", "id"]).execute();
         await db.schema.createIndex("rollouts_state").on("rollouts").column("state").execute();
+      },
+    },
+
+    "0117-changes": {
+      async up(db: Kysely<unknown>) {
+        const columns = ["latest_version", "detail_etag", "rollout"];
+        const differs = (word: string): string => columns.map((name) => `new.${name} ${word} old.${name}`).join(" or ");
+        const after = `create trigger projects_changed after update of ${columns.join(", ")} on projects for each row`;
+        if (dialect === "postgres") {
+          await sql
+            .raw(
+              `create function sealift_changed() returns trigger language plpgsql as
+              $$ begin perform pg_notify('${CHANGES_CHANNEL}', new.id); return null; end $$`,
+            )
+            .execute(db);
+          const execute = "execute function sealift_changed()";
+          await sql.raw(`${after} when (${differs("is distinct from")}) ${execute}`).execute(db);
+        } else {
+          // Numbers are never used twice: a hub has heard of all up to one.
+          const keys = "number integer primary key autoincrement, project_id text not null unique";
+          await sql.raw(`create table changes (${keys})`).execute(db);
+          const note =
+            "delete from changes where project_id = new.id; insert into changes (project_id) values (new.id);";
+          await sql.raw(`${after} when ${differs("is not")} begin ${note} end`).execute(db);
+        }
+      },
+    },
+
+    "0118-webhooks": {
+      async up(db: Kysely<unknown>) {
+        await db.schema
+          .createTable("webhooks")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("owner", text, (column) => column.notNull())
+          .addColumn("name", text, (column) => column.notNull())
+          .addColumn("origin", text, (column) => column.notNull())
+          .addColumn("format", text, (column) => column.notNull())
+          .addColumn("events", text, (column) => column.notNull())
+          .addColumn("target", text)
+          .addColumn("created_at", text, (column) => column.notNull())
+          .addColumn("last_delivered_at", text)
+          .addColumn("failing_since", text)
+          .addColumn("last_error", text)
+          .addColumn("disabled_at", text)
+          .addColumn("dropped", "bigint", (column) => column.notNull())
+          .execute();
+        await db.schema.createIndex("webhooks_owner").on("webhooks").columns(["owner", "id"]).execute();
+        // Without a reference to the webhook: a publication must not fail because one goes at the same moment.
+        await db.schema
+          .createTable("webhook_deliveries")
+          .addColumn("id", text, (column) => column.primaryKey().notNull())
+          .addColumn("webhook_id", text, (column) => column.notNull())
+          .addColumn("event", text, (column) => column.notNull())
+          .addColumn("body", text, (column) => column.notNull())
+          .addColumn("state", text, (column) => column.notNull())
+          .addColumn("attempts", "bigint", (column) => column.notNull())
+          .addColumn("next_at", text, (column) => column.notNull())
+          .addColumn("last_error", text)
+          .addColumn("created_at", text, (column) => column.notNull())
+          .execute();
+        const byWebhook = ["webhook_id", "state", "id"];
+        await db.schema.createIndex("deliveries_webhook").on("webhook_deliveries").columns(byWebhook).execute();
+        await db.schema.createIndex("deliveries_due").on("webhook_deliveries").columns(["state", "next_at"]).execute();
+      },
+    },
+
+    "0119-publishers": {
+      async up(db: Kysely<unknown>) {
+        for (const table of ["artifacts", "releases"])
+          await db.schema.alterTable(table).addColumn("published_by", text).execute();
+      },
+    },
+
+    "0120-steps": {
+      async up(db: Kysely<unknown>) {
+        await db.schema.alterTable("hosts").addColumn("steps", text).execute();
       },
     },
   };

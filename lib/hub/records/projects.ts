@@ -56,6 +56,28 @@ export async function findOwnership(
   return (await statements.first(OWNERSHIP, [id])) as Project | undefined;
 }
 
+const ANSWER = "SELECT id, owner, latest_version, rollout FROM projects WHERE id = ? AND kind = 'project'";
+
+/** Reads what a project answers to "latest", and its owner: one indexed read. */
+export async function findAnswer(
+  statements: Statements,
+  id: string,
+): Promise<{ id: string; owner: string; latestVersion: string | null; rollout: string | null } | undefined> {
+  const row = (await statements.first(ANSWER, [id])) as Project | undefined;
+  return row && { id: row.id, owner: row.owner, latestVersion: row.latest_version, rollout: row.rollout };
+}
+
+const PULSE = `SELECT p.latest_version, p.detail_etag, p.rollout,
+    (SELECT SUM(r.revision) FROM rollouts r WHERE r.project_id = p.id) AS revisions
+  FROM projects p WHERE p.id = ?`;
+
+/** Reads what is another text after each change of a project, its versions and its rollouts. */
+export async function readPulse(statements: Statements, id: string): Promise<string> {
+  return JSON.stringify(await statements.first(PULSE, [id]), (_key, value: unknown) =>
+    typeof value === "bigint" ? Number(value) : value,
+  );
+}
+
 /** Reads a project, and holds its row until the transaction ends. */
 export function lockProject(transaction: Transacted, id: string): Promise<Project> {
   return transaction

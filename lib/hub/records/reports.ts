@@ -3,11 +3,11 @@ import type * as z from "zod";
 import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import { runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
-import type { deploymentReport } from "../../contract/surfaces/reports.ts";
+import type { deploymentReport, StepOutcome } from "../../contract/surfaces/reports.ts";
 import { recordId } from "../ground/identity.ts";
 import type { Queries } from "./port.ts";
-import type { ReportQueue } from "./report-queue.ts";
 import type { HostsTable, ReportsTable } from "./schema.ts";
+import { tellOfFailures } from "./webhook-outbox.ts";
 
 /** The host of a report of surface B that names none. */
 const DEFAULT_HOST = "default";
@@ -26,7 +26,14 @@ export interface IncomingReport {
   record: string;
   /** As the fleet view shows it. */
   hostRecord: ReportRecord | ProjectHost;
+  /** Kept with the host's newest record only, and not in the view. */
+  steps?: readonly StepOutcome[] | undefined;
   createdAt: string;
+}
+
+/** The way of reports into the database. */
+interface Reports {
+  store(report: IncomingReport): Promise<void>;
 }
 
 /** Returns the name of a target of surface A in the log and the views. A project's is its id, without a slash. */
@@ -70,13 +77,24 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     // Under the view's row lock: no other report of these hosts comes in between.
     const running = await runningVersions(transaction, added);
     const hosts = new Map<string, NewestRecord>();
-    for (const [index, { hostId, hostRecord, id }] of added.entries()) {
+    for (const [index, { hostId, hostRecord, id, steps: taken }] of added.entries()) {
       const told = runningVersion(hostRecord);
       // One that failed and does not tell has changed nothing about it, as far as anybody knows.
       if (told !== undefined) running.set(hostId, told);
       const record = JSON.stringify({ ...hostRecord, running_version: running.get(hostId) });
       const change = Number(changes) - added.length + index + 1;
-      const row = { holder, target, host_id: hostId, change, report_id: id, record, seen_at: null, labels: null };
+      const steps = taken === undefined ? null : JSON.stringify(taken);
+      const row = {
+        holder,
+        target,
+        host_id: hostId,
+        change,
+        report_id: id,
+        record,
+        steps,
+        seen_at: null,
+        labels: null,
+      };
       hosts.set(hostId, row);
     }
     await transaction
@@ -87,9 +105,11 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
           change: eb.ref("excluded.change"),
           report_id: eb.ref("excluded.report_id"),
           record: eb.ref("excluded.record"),
+          steps: eb.ref("excluded.steps"),
         })),
       )
       .execute();
+    await tellOfFailures(transaction, added);
   });
 }
 
@@ -137,7 +157,7 @@ async function runningVersions(
  * Stores a report of surface A in the view of its deployer. @returns the record that the log and the fleet view show
  */
 export async function storeTargetReport(
-  reports: ReportQueue,
+  reports: Reports,
   report: z.output<typeof deploymentReport>,
   deployerId: string,
   now: number,
@@ -168,6 +188,7 @@ export async function storeTargetReport(
     deploymentId: null,
     record: JSON.stringify(record),
     hostRecord: record,
+    steps: report.steps,
     createdAt: record.created_at,
   });
   return record;
@@ -176,7 +197,7 @@ export async function storeTargetReport(
 /**
  * Stores a report of surface B in its project's view. @returns the deployment's id, made here when the report has none
  */
-export async function storeProjectReport(reports: ReportQueue, report: ProjectReport, now: number): Promise<string> {
+export async function storeProjectReport(reports: Reports, report: ProjectReport, now: number): Promise<string> {
   const id = recordId("dpl", now);
   const deploymentId = report.deployment_id === "" ? id : report.deployment_id;
   const hostRecord: ProjectHost = {
@@ -201,6 +222,7 @@ export async function storeProjectReport(reports: ReportQueue, report: ProjectRe
     deploymentId,
     record: JSON.stringify({ id, project_id: report.project_id, ...hostRecord, plugins: report.plugins }),
     hostRecord,
+    steps: report.steps,
     createdAt: hostRecord.created_at,
   });
   return deploymentId;

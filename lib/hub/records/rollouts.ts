@@ -10,7 +10,7 @@ const KEPT = 100;
 /** Hosts of one page. */
 const PAGE_HOSTS = 500;
 
-const HOST = "SELECT record, labels FROM hosts WHERE holder = ? AND target = ? AND host_id = ?";
+const HOST = "SELECT record, steps, labels FROM hosts WHERE holder = ? AND target = ? AND host_id = ?";
 const CHANGED = `SELECT host_id, change, record, seen_at, labels FROM hosts
   WHERE holder = ? AND target = ? AND change > ? ORDER BY change LIMIT ${PAGE_HOSTS}`;
 
@@ -124,12 +124,12 @@ export async function bestBeside(
   return latestOf(rows);
 }
 
-/** Reads the record of a host and the labels that an operator gave it: one indexed read. */
+/** Reads the record of a host, its steps, and the labels that an operator gave it: one indexed read. */
 export async function findHost(
   statements: Statements,
   { holder, target }: View,
   hostId: string,
-): Promise<Pick<HostsTable, "record" | "labels"> | undefined> {
+): Promise<Pick<HostsTable, "record" | "steps" | "labels"> | undefined> {
   return (await statements.first(HOST, [holder, target, hostId])) as HostsTable | undefined;
 }
 

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { sha256Hex } from "../../contract/identifiers.ts";
 import { base64, blobId, count, json, name, projectId, text, time, yes } from "./columns.ts";
 import { rollouts } from "./rollout-tables.ts";
+import { webhookDeliveries, webhooks } from "./webhook-tables.ts";
 
 /**
  * The tables as kysely sees them, and the rules for rows of a backup. All is text or integer, for SQLite and
@@ -84,6 +85,8 @@ const artifacts = z.strictObject({
   is_yanked: yes,
   yanked_reason: text.nullable(),
   created_at: time,
+  /** Id of the key that published it; null for what was published before the hub kept that. */
+  published_by: text.nullish(),
 });
 export type ArtifactsTable = z.output<typeof artifacts>;
 
@@ -133,6 +136,8 @@ const releases = z.strictObject({
   is_yanked: yes,
   yanked_reason: text.nullable(),
   created_at: time,
+  /** Id of the key that published it; null for what was published before the hub kept that. */
+  published_by: text.nullish(),
 });
 export type VersionsTable = z.output<typeof releases>;
 
@@ -170,6 +175,8 @@ const hosts = z.strictObject({
   change: count,
   report_id: name,
   record: json,
+  /** The steps of that report, as JSON; null where it has none. Fleet views do without. */
+  steps: json.nullable(),
   /** When it last polled, to the hour; null for one that does not say its name. */
   seen_at: time.nullable(),
   /** Labels as JSON that an operator gave it, in place of its own. */
@@ -272,6 +279,8 @@ export const ROWS = {
   quotas,
   signers,
   rollouts,
+  webhooks,
+  webhook_deliveries: webhookDeliveries,
   audit,
   hub_state: hubState,
 } as const;

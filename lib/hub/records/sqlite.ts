@@ -6,6 +6,8 @@ import type { OpenDialect, Row, Statements, Value } from "./port.ts";
 import { PreparedDatabase } from "./prepared-database.ts";
 
 const BUSY_TIMEOUT_MS = 5000;
+/** The writer is patient for as long, without stopping the event loop: `group-commit.ts`. */
+const WRITER_TIMEOUT_MS = 20;
 
 /** A reader in WAL mode sees committed rows only, and keeps nobody from writing. */
 const openReader = (path: string): DatabaseSync => new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
@@ -48,7 +50,8 @@ export function openSqlite(path: string): OpenDialect {
   // SQLite would create it for everyone to read; its WAL takes the mode over.
   closeSync(openSync(path, "a", 0o600));
   const database = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: BUSY_TIMEOUT_MS });
-  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;");
+  database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;
+    PRAGMA busy_timeout = ${WRITER_TIMEOUT_MS};`);
   return {
     dialect: new GroupCommitDialect(database, () => openReader(path)),
     openStatements: () => new SqliteStatements(path),

@@ -33,6 +33,16 @@ const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS targe
   FROM ${CALLER} ${TARGET}
   LEFT JOIN releases r ON r.target_id = p.id AND r.version = COALESCE(CAST(? AS text), p.latest_version)`;
 
+/** Of an artifact or delta, whose key no rights but its life are asked of: a session has located it. */
+const SHOWN = `SELECT k.id AS key_id, COALESCE(a.size_bytes, d.size_bytes, CASE WHEN p.id IS NOT NULL THEN r.size_bytes END) AS size,
+    COALESCE(a.artifact_sha256, d.artifact_sha256, r.sha256) AS sha256
+  FROM (SELECT CAST(? AS text) AS id, CAST(? AS text) AS blob, CAST(? AS text) AS moment) q
+  JOIN api_keys k ON k.id = q.id AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > q.moment)
+  LEFT JOIN artifacts a ON a.id = q.blob
+  LEFT JOIN deltas d ON d.id = q.blob
+  LEFT JOIN releases r ON r.id = q.blob
+  LEFT JOIN projects p ON p.id = r.target_id AND ${VISIBLE}`;
+
 const LIST = `SELECT p.* FROM ${CALLER} JOIN projects p ON p.kind = ? AND p.slug > ? AND ${VISIBLE}
   WHERE CAST(? AS text) = '' OR lower(p.slug) LIKE ? ESCAPE '!' OR lower(p.name) LIKE ? ESCAPE '!'
     OR lower(COALESCE(p.description, '')) LIKE ? ESCAPE '!'
@@ -121,6 +131,19 @@ export async function findVisibleVersion(
             repo: row["repo"] as string | null,
           },
   };
+}
+
+/**
+ * Finds the bytes that a live key has been shown, if it may still see them. Undefined for a key that is not live;
+ * `size` is null without such bytes.
+ */
+export async function findShownBytes(
+  statements: Statements,
+  { id, keyId, now }: { id: string; keyId: string; now: string },
+): Promise<{ size: number; sha256: string } | { size: null } | undefined> {
+  const row = (await statements.first(SHOWN, [keyId, id, now])) as { size: unknown; sha256: string } | undefined;
+  if (row === undefined) return undefined;
+  return row.size === null ? { size: null } : { size: Number(row.size), sha256: row.sha256 };
 }
 
 /** Visible targets in slug order, after `after`; `text` is looked for in slug, name and description. */

@@ -19,7 +19,7 @@ export interface Gate {
 /** The answer to a host that asks for the latest version. */
 export interface HostAnswer {
   version: string | null;
-  /** The version that it gets when the window opens. */
+  /** The version that it gets in the window, and not before it opens. */
   next?: { version: string; notBefore: number };
   /** The version that was taken back from it. */
   withdrawn?: string;
@@ -44,7 +44,10 @@ export function answerTo(
   if (gate.isWithdrawn) return { version: base, withdrawn: version };
   if (host.runsIt) return { version };
   if (state !== "running") return { version: base };
-  if (waveOf(gate.id, gate.waves, host) >= gate.open) return { version: base };
-  if (isOpenAt(gate.window, now)) return { version };
-  return { version: base, next: { version, notBefore: nextOpening(gate.window!, now).from } };
+  const wave = waveOf(gate.id, gate.waves, host);
+  if (wave < gate.open && isOpenAt(gate.window, now)) return { version };
+  // A host of the next wave may fetch the version before that opens, once it is published.
+  const isNear = wave < gate.open || (wave === gate.open && (gate.open > 0 || latest === version));
+  if (gate.window === undefined || !isNear) return { version: base };
+  return { version: base, next: { version, notBefore: nextOpening(gate.window, now).from } };
 }

@@ -118,14 +118,21 @@ export async function actOnRollout(
   { id, action, change, now }: { id: string; action: RolloutAction; change: RolloutChange; now: number },
 ): Promise<StoredRollout> {
   await lockProject(transaction, projectId);
-  const row = await findRollout(transaction, projectId, id);
-  if (row === undefined) throw notFound(`The target has no rollout ${id}.`);
-  const changes = changesOf(row, action, change, now);
-  await requireChanged(changeRollout(transaction, row, changes));
-  const changed = { ...row, ...changes };
-  await writeGate(transaction, projectId, gateText(changed));
-  return changed;
+  for (let attempt = 1; ; attempt++) {
+    const row = await findRollout(transaction, projectId, id);
+    if (row === undefined) throw notFound(`The target has no rollout ${id}.`);
+    const changes = changesOf(row, action, change, now);
+    const written = changeRollout(transaction, row, changes);
+    if (attempt === ATTEMPTS) await requireChanged(written);
+    else if (!(await written)) continue;
+    const changed = { ...row, ...changes };
+    await writeGate(transaction, projectId, gateText(changed));
+    return changed;
+  }
 }
+
+/** Looks at a rollout that the hub decides about in the same moment. */
+const ATTEMPTS = 5;
 
 const ENDED = ["completed", "aborted", "replaced"];
 

@@ -10,7 +10,7 @@ import { FleetTally, type ReportedHost, type Tallied, type Tally } from "./tally
 /** A poll says when a host was heard of, and changes no view: after this time all hosts are read anew. */
 const READ_ANEW_MS = 15 * 60 * 1000;
 
-/** The fields of a host's record that a rollout asks for. */
+/** The fields of a host's stored record that rollouts and pages read. */
 export interface HostRecord {
   version: string;
   status: DeploymentStatus;

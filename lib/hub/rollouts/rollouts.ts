@@ -5,7 +5,7 @@ import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { AuditAction } from "../../contract/surfaces/keys.ts";
 import type { Logger } from "../../support/logging.ts";
-import { insertAudit } from "../records/audit.ts";
+import { BY_HUB, insertAudit } from "../records/audit.ts";
 import type { View } from "../records/fleet.ts";
 import type { Database } from "../records/port.ts";
 import { inTransaction } from "../records/port.ts";
@@ -39,9 +39,6 @@ const TICK_MS = 1000;
 const PAUSE_MS = 20;
 /** Header fields beyond it are not looked at. */
 const MAX_LABELS_CHARACTERS = 4096;
-
-/** The actor of what a hub does by itself, in the audit log. */
-const BY_HUB = { actor: "hub", key_id: "", address: "", request_id: "" } as const;
 
 interface RolloutsOptions {
   database: Database;
@@ -105,6 +102,11 @@ export class Rollouts implements AsyncDisposable {
   /** Decides soon when a rollout waits for the reports of this view. */
   reported(view: View): void {
     if (this.#views.has(viewKey(view))) void this.decide();
+  }
+
+  /** Decides, where rollouts are under way, before the answer that a version was published or yanked. Never rejects. */
+  async versionsChanged(): Promise<void> {
+    if (this.#views.size > 0) await this.decide();
   }
 
   /** Decides about every rollout, with all that was stored before the call. Never rejects. */

@@ -1,6 +1,6 @@
 import { BY_HAND, insertAudit } from "../records/audit.ts";
 import { type Database, inTransaction } from "../records/port.ts";
-import { allProjects, lockProject, type Project } from "../records/projects.ts";
+import { allProjects, lockProject, type Project, projectIdCalled } from "../records/projects.ts";
 import { removeReports, type ReportRules } from "../records/report-history.ts";
 import { neededVersions, removeVersions, type StoredVersion, storedVersions } from "../records/retention.ts";
 import { type HubStorage, openHubStorage } from "../storage/open.ts";
@@ -61,8 +61,8 @@ export const reportRules = (
 export interface RetentionOptions extends RetentionRules {
   /** The deployment reports to keep of each host; undefined leaves them to the hub. */
   reportLimits?: ReportLimits;
-  /** The id of one project, plugin or service. Default: all. */
-  projectId: string | undefined;
+  /** The id, slug or name of one project, plugin or service. Default: all. */
+  project: string | undefined;
   /** Only tells what would go. */
   dryRun: boolean;
   onRemoved: (project: Project, version: StoredVersion) => void;
@@ -81,13 +81,15 @@ export interface RetentionResult {
 /**
  * Removes old versions that nobody needs, beside the running hub. Their bytes go to the trash.
  *
- * @throws UsageError `usage` when there is no hub
+ * @throws UsageError `usage` when there is no hub, or no such project
  */
 export async function retainVersions(storage: HubStorage, options: RetentionOptions): Promise<RetentionResult> {
   await using opened = await openHubStorage(storage);
   const { database, blobs } = opened;
   const result: RetentionResult = { projects: 0, versions: 0, bytes: 0, reports: 0, report_bytes: 0 };
-  for await (const project of allProjects(database.kysely, options.projectId)) {
+  const { project: text } = options;
+  const only = text === undefined ? undefined : await projectIdCalled(database.kysely, text);
+  for await (const project of allProjects(database.kysely, only)) {
     result.projects++;
     for (let isDone = false; !isDone;) {
       const { removed, unneeded } = await retainProject(database, project, options);

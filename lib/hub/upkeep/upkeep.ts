@@ -5,6 +5,7 @@ import { removeAudit } from "../records/audit.ts";
 import type { Records } from "../records/port.ts";
 import { removeReports } from "../records/report-history.ts";
 import { removeSessions } from "../records/sessions.ts";
+import { removeDeliveries } from "../records/webhooks.ts";
 import { sweepBlobs, type SweepResult } from "../storage/sweep.ts";
 import { type ReportLimits, reportRules } from "./retention.ts";
 
@@ -13,6 +14,8 @@ const INTERVAL_MS = 60 * 60 * 1000;
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 /** The time that the trash keeps a blob without a record. */
 const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;
+/** The time for which messages of webhooks are kept that never arrived. */
+const MESSAGE_AGE_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** The parts of the hub that its upkeep works on. */
 interface UpkeepParts extends Records {
@@ -62,6 +65,7 @@ export class Upkeep implements AsyncDisposable {
       await this.#attempt("blobs without a record", () => this.#sweep());
       await this.#attempt("sessions that have ended", () => this.#removeSessions());
       await this.#attempt("old deployment reports", () => this.#removeReports());
+      await this.#attempt("old messages of webhooks", () => this.#removeMessages());
       await this.#attempt("old entries of the audit log", () => this.#removeAudit());
     });
     this.#running = next;
@@ -124,6 +128,12 @@ export class Upkeep implements AsyncDisposable {
     const { database, now, logger } = this.#hub;
     const removed = await removeSessions(database.kysely, now());
     if (removed > 0) logger?.debug({ removed }, "removed sessions that have ended");
+  }
+
+  async #removeMessages(): Promise<void> {
+    const { database, clock, logger } = this.#hub;
+    const removed = await removeDeliveries(database.kysely, new Date(clock() - MESSAGE_AGE_MS).toISOString());
+    if (removed > 0) logger?.warn({ removed }, "removed old messages that never reached their webhooks");
   }
 
   async #removeAudit(): Promise<void> {

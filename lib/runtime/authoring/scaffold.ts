@@ -1,9 +1,10 @@
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { pluginName } from "../../contract/files/descriptor.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import type { ExecutionMode } from "../../contract/surfaces/runtime.ts";
+import { makeFolder } from "../../support/files.ts";
 import { TRIAL_FILE } from "./trial.ts";
 import { LOCAL_FOLDER, TYPES_FILE, writeTypePaths } from "./type-paths.ts";
 
@@ -114,7 +115,7 @@ export async function scaffoldPlugin(options: ScaffoldOptions): Promise<string[]
   const named = pluginName.safeParse(options.name);
   if (!named.success)
     throw usageError("usage", `The name ${options.name} ${named.error.issues[0]?.message ?? "is not valid"}.`);
-  await mkdir(options.folder, { recursive: true });
+  await makeFolder(options.folder);
   if ((await readdir(options.folder)).length > 0) {
     throw usageError("usage", `The folder ${options.folder} is not empty.`, {
       hint: "Choose another with --directory.",
@@ -123,7 +124,7 @@ export async function scaffoldPlugin(options: ScaffoldOptions): Promise<string[]
   const files = scaffoldFiles(options);
   for (const [path, content] of Object.entries(files)) {
     const file = join(options.folder, path);
-    await mkdir(dirname(file), { recursive: true });
+    await makeFolder(dirname(file));
     await writeFile(file, content);
   }
   await writeTypePaths(options.folder);

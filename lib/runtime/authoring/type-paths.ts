@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { makeFolder } from "../../support/files.ts";
 import { SDK_URL, ZOD_FOLDER } from "../guest/sdk-resolution.ts";
 
 /**
@@ -22,6 +23,6 @@ export async function writeTypePaths(folder: string): Promise<void> {
   const sdk = fileURLToPath(SDK_URL).replace(/\.js$/, ".d.ts");
   const zod = join(ZOD_FOLDER, "index.d.ts");
   const paths = { "sealift/sdk": [sdk], ...(existsSync(zod) && { zod: [zod] }) };
-  await mkdir(join(folder, LOCAL_FOLDER), { recursive: true });
+  await makeFolder(join(folder, LOCAL_FOLDER));
   await writeFile(join(folder, TYPES_FILE), `${JSON.stringify({ compilerOptions: { paths } }, null, 2)}\n`);
 }

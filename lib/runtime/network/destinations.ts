@@ -1,8 +1,8 @@
 import { type LookupAddress, type LookupAllOptions, type LookupOptions } from "node:dns";
 import { lookup as lookupAddresses } from "node:dns/promises";
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
-import { addRange } from "../../contract/files/host-rule.ts";
+import { addressList, isListed, isPublic } from "../../support/network/addresses.ts";
 import { RateLimit } from "../ground/rate-limit.ts";
 import { allows, isGrantedAddress, type NameRules } from "./access.ts";
 
@@ -119,36 +119,3 @@ function parseAuthority(authority: string, defaultPort: number | undefined): Des
   }
   return { host: url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, ""), port };
 }
-
-/** Addresses that are not the public internet's: this host, its networks, and the metadata services of clouds. */
-const PRIVATE = [
-  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
-  ...[
-    "192.0.2.0/24",
-    "192.168.0.0/16",
-    "198.18.0.0/15",
-    "198.51.100.0/24",
-    "203.0.113.0/24",
-    "224.0.0.0/4",
-    "240.0.0.0/4",
-  ],
-  // Azure's host of metadata, health probes and name service.
-  "168.63.129.16/32",
-  // IPv6, with those that carry an IPv4 address for somebody else to unpack: NAT64, 6to4, Teredo.
-  ...["::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2001:db8::/32", "2002::/16"],
-  ...["fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
-];
-
-function addressList(ranges: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const range of ranges) addRange(list, range);
-  return list;
-}
-
-const privateAddresses = addressList(PRIVATE);
-
-const isListed = (list: BlockList, address: string): boolean =>
-  list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
-
-/** True for an address of the public internet. An IPv4 address that is written as an IPv6 one counts as what it is. */
-export const isPublic = (address: string): boolean => isIP(address) !== 0 && !isListed(privateAddresses, address);

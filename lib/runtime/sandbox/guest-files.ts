@@ -1,5 +1,6 @@
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { IS_ONE_FILE } from "../../support/one-file.ts";
 import { OWN_EXTENSION, ZOD_FOLDER } from "../guest/sdk-resolution.ts";
 
 /** The files of ours that a sandbox's process runs. */
@@ -9,5 +10,5 @@ const sdkFolder = realpathSync(fileURLToPath(new URL("../../sdk", import.meta.ur
 
 export const BOOTSTRAP = `${guestFolder}/bootstrap${OWN_EXTENSION}`;
 
-/** The paths that every sandbox reads besides its plugin. */
-export const SHARED_READS: readonly string[] = [guestFolder, sdkFolder, realpathSync(ZOD_FOLDER)];
+/** The paths that every sandbox reads besides its plugin: none where they are inside the executable. */
+export const SHARED_READS: readonly string[] = IS_ONE_FILE ? [] : [guestFolder, sdkFolder, realpathSync(ZOD_FOLDER)];

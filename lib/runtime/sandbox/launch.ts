@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { IS_ONE_FILE, ownProcess } from "../../support/one-file.ts";
 import type { PermissionModel } from "../ground/instance.ts";
 import type { SandboxUser } from "../ground/user.ts";
 import { RuntimeFault } from "../guest/fault.ts";
@@ -74,6 +76,8 @@ export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETW
         limits: { memoryMb: confinement.maxMemoryMb, diskMb: maxDiskMb, cpuPercent, scratchMb, ioMbPerSecond },
       })
     : node;
+  // A container of the single executable and libc has no shell; its core dumps are its host's business.
+  if (!existsSync(SHELL)) return program;
   const isElsewhere = "process" in program && program.process === "elsewhere";
   const before = (grouped ? WAIT : "") + (isElsewhere ? AS_INPUT : "");
   return {
@@ -118,8 +122,10 @@ function nodeArguments(
       `--allow-fs-write=${path}`,
     ]),
     ...(network !== "none" && networkIsDeniable ? ["--allow-net"] : []),
+    // The files in the executable are code of ours, and nothing of the host.
+    ...(IS_ONE_FILE ? ["--allow-fs-vfs"] : []),
   ];
-  return [
+  const flags = [
     // Without the model an attack may use any means that Node has.
     ...(permissionModel === "absent" ? ["--experimental-ffi"] : permissions),
     ...(inspect ? [...INSPECTOR_FLAGS, `--inspect=${inspect.host}:${inspect.port}`] : []),
@@ -128,6 +134,7 @@ function nodeArguments(
     "--disable-warning=ExperimentalWarning",
     "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON",
     "--disable-warning=SecurityWarning",
-    BOOTSTRAP,
   ];
+  const { execArgv, script } = ownProcess(flags, BOOTSTRAP);
+  return [...execArgv, script];
 }

@@ -1,7 +1,8 @@
-import { mkdir, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
-import { isInside } from "../../support/files.ts";
+import { isInside, makeFolder } from "../../support/files.ts";
+import { IS_ONE_FILE } from "../../support/one-file.ts";
 import type { PluginLocation } from "../ground/instance.ts";
 import { type SandboxUser } from "../ground/user.ts";
 import { RuntimeFault } from "../guest/fault.ts";
@@ -25,7 +26,7 @@ export interface Workspace {
  */
 async function writableFolder(location: PluginLocation, relative: string): Promise<string> {
   const path = join(location.folder, relative);
-  await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+  await makeFolder(path).catch((error: NodeJS.ErrnoException) => {
     // A release on a read-only disk: what is there already can still be used.
     if (error.code !== "EROFS" && error.code !== "EEXIST") throw error;
   });
@@ -54,7 +55,7 @@ export async function prepareWorkspace(
     if (user) await giveFolder(path, user);
   }
   if (user) {
-    const all = [location.folder, ...writes, ...SHARED_READS, BOOTSTRAP, process.execPath];
+    const all = [location.folder, ...writes, ...SHARED_READS, ...(IS_ONE_FILE ? [] : [BOOTSTRAP]), process.execPath];
     for (const path of new Set(all.map((path) => dirname(path)))) await checkReachable(join(path, "."), user);
   }
   return { reads: [location.folder], writes, dataDir };

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { ownProcess } from "../../support/one-file.ts";
 import { settledWithin } from "../../support/within.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { OWN_EXTENSION } from "../guest/sdk-resolution.ts";
@@ -69,8 +70,10 @@ export class SqliteSession implements AsyncDisposable {
 
   #start(): ChildProcess {
     const file = fileURLToPath(new URL(`./sqlite-process${OWN_EXTENSION}`, import.meta.url));
-    const child = fork(file, [this.#path], {
-      execArgv: ["--disable-warning=ExperimentalWarning", "--disable-sigusr1", "--max-old-space-size=128"],
+    const flags = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1", "--max-old-space-size=128"];
+    const { execArgv, script } = ownProcess(flags, file);
+    const child = fork(script, [this.#path], {
+      execArgv,
       env: {},
       serialization: "advanced",
       stdio: ["ignore", "ignore", "inherit", "ipc"],

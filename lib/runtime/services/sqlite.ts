@@ -1,5 +1,5 @@
-import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { makeFolder } from "../../support/files.ts";
 import type { Service } from "./service.ts";
 import { type ProcessKeepers, SqliteSession } from "./sqlite-session.ts";
 import { databaseRequest } from "./statement.ts";
@@ -29,7 +29,7 @@ export class SqliteDatabase implements Service {
 
   static async open(url: string, { root, ...keepers }: ProcessKeepers & { root: string }): Promise<SqliteDatabase> {
     const path = sqlitePath(url, root);
-    if (path !== ":memory:") await mkdir(dirname(path), { recursive: true });
+    if (path !== ":memory:") await makeFolder(dirname(path));
     return new SqliteDatabase(path, keepers);
   }
 

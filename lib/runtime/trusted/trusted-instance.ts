@@ -1,9 +1,9 @@
-import { mkdir } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { verifyPluginSignature } from "../../artifact/signatures/plugin-signature.ts";
 import type { PluginContext } from "../../sdk/context.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
+import { makeFolder } from "../../support/files.ts";
 import { traceOf } from "../../support/tracing/http-server.ts";
 import { traceparentOf } from "../../support/tracing/trace-context.ts";
 import { settledWithin, within } from "../../support/within.ts";
@@ -135,7 +135,7 @@ export class TrustedInstance implements PluginInstance {
     await checkSignature(options, setting);
     const { location, descriptor, entry, env, logger, replaces, port } = options;
     const dataDir = join(location.folder, "data");
-    await mkdir(dataDir, { recursive: true }).catch(() => logger.warn("the plugin's data folder cannot be made"));
+    await makeFolder(dataDir).catch(() => logger.warn("the plugin's data folder cannot be made"));
     const guard = setting.guardOf(descriptor.name);
     const { name, version, config } = descriptor;
     const { databases, extensions } = setting;

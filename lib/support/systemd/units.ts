@@ -1,19 +1,20 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { lstat, mkdir, readFile } from "node:fs/promises";
+import { lstat, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { missing, writeFileAtomic } from "../files.ts";
+import { makeFolder, missing, writeFileAtomic } from "../files.ts";
+import { packageFolder } from "../package-folder.ts";
 
-export const SYSTEMD_SERVICES = ["hub", "runtime", "watch"] as const;
+export const SYSTEMD_SERVICES = ["hub", "mirror", "runtime", "watch"] as const;
 export type SystemdService = (typeof SYSTEMD_SERVICES)[number];
 
 export interface UnitOptions {
   services: readonly SystemdService[];
-  /** The Node that the units run; an absolute path, as the next two. */
+  /** The Node that the units run, or the single executable; an absolute path, as the next two. */
   node: string;
-  /** This package, with its `dist/` and its templates in `scripts/systemd/`. */
-  packageFolder: string;
+  /** The package whose `dist/` Node runs; none for the single executable. */
+  packageFolder: string | undefined;
   /** The project root that the watch deploys into and the runtime runs. */
   projectRoot: string;
   /** The folder that all files are written below: `/`, or an image that is being built. */
@@ -33,6 +34,7 @@ export interface UnitFile {
 const UNITS = "/etc/systemd/system";
 const TEMPLATES: readonly { template: string; path: string; services: readonly SystemdService[] }[] = [
   { template: "sealift-hub.service", path: `${UNITS}/sealift-hub.service`, services: ["hub"] },
+  { template: "sealift-mirror.service", path: `${UNITS}/sealift-mirror.service`, services: ["mirror"] },
   { template: "sealift-runtime.service", path: `${UNITS}/sealift-runtime.service`, services: ["runtime"] },
   { template: "sealift-watch@.service", path: `${UNITS}/sealift-watch@.service`, services: ["watch"] },
   { template: "sealift.sysusers.conf", path: "/etc/sysusers.d/sealift.conf", services: ["runtime", "watch"] },
@@ -46,21 +48,25 @@ const TEMPLATES: readonly { template: string; path: string; services: readonly S
 
 const PROGRAMS: Record<SystemdService, string> = {
   hub: "dist/bin/hub-serve.js",
+  mirror: "dist/bin/sealift.js",
   runtime: "dist/bin/runtime-serve.js",
   watch: "dist/bin/watch.js",
 };
 
+/** The same as commands of `sealift`. */
+const COMMANDS: Record<SystemdService, string> = {
+  hub: "hub serve",
+  mirror: "mirror serve",
+  runtime: "runtime serve",
+  watch: "watch",
+};
+
 const UNIT_NAMES: Record<SystemdService, string> = {
   hub: "sealift-hub",
+  mirror: "sealift-mirror",
   runtime: "sealift-runtime",
   watch: "sealift-watch@NAME",
 };
-
-/** The folder of this package: above the sources, or above `dist/`. */
-export function packageFolder(): string {
-  const candidates = ["../../..", "../../../.."].map((path) => resolve(import.meta.dirname, path));
-  return candidates.find((folder) => existsSync(join(folder, "package.json")))!;
-}
 
 /**
  * Renders the templates of these services, and compares them with what is installed. Writes nothing.
@@ -70,20 +76,20 @@ export function packageFolder(): string {
 export async function planUnits(options: UnitOptions): Promise<UnitFile[]> {
   const { services, root } = options;
   const values = {
-    node: unitPath(options.node),
-    package: unitPath(options.packageFolder),
+    ...Object.fromEntries(services.map((service) => [`${service}_program`, programOf(service, options)])),
     project_root: unitPath(options.projectRoot),
   };
-  const unbuilt = services.find((service) => !existsSync(join(options.packageFolder, PROGRAMS[service])));
+  const folder = options.packageFolder;
+  const unbuilt = services.find((service) => folder !== undefined && !existsSync(join(folder, PROGRAMS[service])));
   if (unbuilt !== undefined) {
-    throw usageError("usage", `${join(options.packageFolder, PROGRAMS[unbuilt])} is missing.`, {
+    throw usageError("usage", `${join(folder!, PROGRAMS[unbuilt])} is missing.`, {
       hint: "Build the checkout first: npm run build.",
     });
   }
   const wanted = TEMPLATES.filter((file) => file.services.some((service) => services.includes(service)));
   return Promise.all(
     wanted.map(async ({ template, path }) => {
-      const text = await readFile(join(options.packageFolder, "scripts/systemd", template), "utf8");
+      const text = await readFile(join(packageFolder(), "scripts/systemd", template), "utf8");
       const content = sealed(render(text, values), template.endsWith(".rules") ? "//" : "#");
       const target = join(root, path);
       return { path, target, content, state: await stateOf(target, content) };
@@ -112,7 +118,7 @@ export async function writeUnits(files: readonly UnitFile[], { force }: { force:
   }
   for (const { target, content, state } of files) {
     if (state === "unchanged") continue;
-    await mkdir(dirname(target), { recursive: true });
+    await makeFolder(dirname(target));
     await writeFileAtomic(target, content);
   }
 }
@@ -121,8 +127,8 @@ export async function writeUnits(files: readonly UnitFile[], { force }: { force:
 export function hiddenPaths({ node, packageFolder, projectRoot }: UnitOptions): string[] {
   const hidden = /^\/(?:home|root|run\/user|tmp|var\/tmp)(?:\/|$)/;
   return [
-    { what: "Node.js", path: node },
-    { what: "Sealift", path: packageFolder },
+    { what: packageFolder === undefined ? "Sealift" : "Node.js", path: node },
+    ...(packageFolder === undefined ? [] : [{ what: "Sealift", path: packageFolder }]),
     { what: "the project root", path: projectRoot },
   ]
     .filter(({ path }) => hidden.test(path))
@@ -137,7 +143,7 @@ export function nextSteps(files: readonly UnitFile[], { services, root }: UnitOp
     files.some(
       ({ path, state }) => path.includes(`/sealift-${service}`) && (state === "outdated" || state === "edited"),
     );
-  const hasUser = services.some((service) => service !== "hub");
+  const hasUser = services.some((service) => service === "runtime" || service === "watch");
   return [
     ...(hasUser ? ["systemd-sysusers", "systemd-tmpfiles --create"] : []),
     "systemctl daemon-reload",
@@ -146,6 +152,14 @@ export function nextSteps(files: readonly UnitFile[], { services, root }: UnitOp
       .map((service) => `systemctl try-restart '${UNIT_NAMES[service].replace("NAME", "*")}'`),
     ...names.map((name) => `systemctl enable --now ${name}`),
   ];
+}
+
+/** The words that start a service: a program of this package, or the single executable with a command. */
+function programOf(service: SystemdService, { node, packageFolder }: UnitOptions): string {
+  if (packageFolder === undefined) return `${unitPath(node)} ${COMMANDS[service]}`;
+  const program = PROGRAMS[service];
+  const words = program === "dist/bin/sealift.js" ? ` ${COMMANDS[service]}` : "";
+  return `${unitPath(node)} ${unitPath(join(packageFolder, program))}${words}`;
 }
 
 /** @throws UsageError `usage` when a unit file would read the path as something else */

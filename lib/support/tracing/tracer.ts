@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
 import type { Sampler } from "./settings.ts";
 import { type TraceContext, traceHeaders } from "./trace-context.ts";
-import type { OpenSpan } from "./tracing.ts";
 
 export type Attributes = Record<string, string | number | boolean | undefined>;
 
@@ -30,6 +29,14 @@ export interface SpanOptions {
 }
 
 const nowMs = (): number => performance.timeOrigin + performance.now();
+
+/** The part of a span that its work may change. */
+export interface OpenSpan {
+  /** Adds facts. Never secrets, and no texts of errors: they leave this machine. */
+  set(attributes: Attributes): void;
+  /** Marks the span as failed, with an error code. */
+  fail(code: string): void;
+}
 
 /** A piece of work with a name and a time. */
 export class Span implements OpenSpan {

@@ -1,14 +1,6 @@
-import type { Attributes, SpanKind, Tracer } from "./tracer.ts";
+import type { Attributes, OpenSpan, SpanKind, Tracer } from "./tracer.ts";
 
 /** The way to the tracer of this process. Without one, which only an OTLP endpoint loads, it costs a comparison. */
-
-/** The part of a span that its work may change. */
-export interface OpenSpan {
-  /** Adds facts. Never secrets, and no texts of errors: they leave this machine. */
-  set(attributes: Attributes): void;
-  /** Marks the span as failed, with an error code. */
-  fail(code: string): void;
-}
 
 const NO_SPAN: OpenSpan = { set: () => undefined, fail: () => undefined };
 

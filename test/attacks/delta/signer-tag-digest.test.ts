@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { cpSync } from "node:fs";
 import t, { type Test } from "tap";
 import type { Code } from "../../../lib/contract/codes.ts";
 import type { ArtifactLocation, DeltaLocation } from "../../../lib/contract/surfaces/deploy.ts";
@@ -135,9 +136,11 @@ t.test("a delta with a wrong signer, tag or digest is of no use, and the full ar
   const attacker = await startAttacker(t, hubUrl);
   const wanted = temporaryFolder(t);
   await deployTo(wanted, "1.1.0", { delta: false });
+  const base = temporaryFolder(t);
+  await deployTo(base, "1.0.0");
   const upgrade = async (lies: Lies) => {
     const root = temporaryFolder(t);
-    await deployTo(root, "1.0.0");
+    cpSync(base, root, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
     Object.assign(attacker, { lies, downloads: 0 });
     const deployed = await deployTo(root, "1.1.0", { hubUrl: attacker.url });
     t.match(deployed.result, { outcome: "deployed", version: "1.1.0" });

@@ -15,8 +15,9 @@ const HOARDS = {
   "files without content": `const fs = await load("node:fs");
     for (let file = 0; file < 6000; file++) fs.closeSync(fs.openSync(context.dataDir + "/" + file, "w"));
     return "written";`,
+  // As many as files: on tmpfs a folder takes no block.
   "folders without content": `const fs = await load("node:fs");
-    for (let folder = 0; folder < 2000; folder++) fs.mkdirSync(context.dataDir + "/" + folder);
+    for (let folder = 0; folder < 6000; folder++) fs.mkdirSync(context.dataDir + "/" + folder);
     return "written";`,
 };
 

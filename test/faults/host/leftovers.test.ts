@@ -32,7 +32,7 @@ t.test("the next deployment removes the temporary names of killed runs, and noth
   const files = [
     join(sealift, `.journal.json.${HEX}.tmp`),
     join(sealift, "lock.holder"),
-    join(sealift, "state", `.${TARGET}.json.${HEX}.tmp`),
+    ...["", "deployed-", "rights-"].map((kind) => join(sealift, "state", `.${kind}${TARGET}.json.${HEX}.tmp`)),
     join(sealift, "reports", TARGET, `.20260101T000000000Z-1.json.${HEX}.tmp`),
     join(sealift, "reports", TARGET, "archive.ndjson.gz.tmp"),
   ];

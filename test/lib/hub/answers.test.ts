@@ -177,6 +177,8 @@ t.test("the OpenAPI document has every route with its answers", async (t) => {
     "post /app/deployments/deployments/report",
     "get /app/deployments/deployments/{kind}/{slug}/hosts",
     "get /app/deployments/deployments/{kind}/{slug}/reports",
+    "get /app/deployments/v1/changes",
+    "post /app/deployments/v1/poll",
     "get /healthz",
     "get /readyz",
   ];

@@ -166,7 +166,7 @@ t.test("each host keeps a number of its reports, as many of its failures, and qu
   const before = await bytes();
   t.ok(before > 13 * 200);
   const limits = { reportsPerHost: 3, keepReportsMs: 3_600_000, keepFailuresMs: 3_600_000 };
-  const retention = { keep: 1, minAgeMs: 0, projectId: undefined, reportLimits: limits, onRemoved: () => {} };
+  const retention = { keep: 1, minAgeMs: 0, project: undefined, reportLimits: limits, onRemoved: () => {} };
   const due = await retainVersions({ dataDir: hub.dataDir }, { ...retention, dryRun: true });
   t.equal((await stored()).length, 13, "a dry run removes nothing");
   await hub.hub.upkeep.run();

@@ -25,7 +25,7 @@ t.test("download URLs come from the public URL, never from the request's Host", 
   const { url } = await publishedArtifact(hub);
   t.match(
     url,
-    /^https:\/\/hub\.example\.org\/base\/app\/deploy\/v1\/downloads\/art_\w+\?expires=\d+&signature=[0-9a-f]{64}$/,
+    /^https:\/\/hub\.example\.org\/base\/app\/deploy\/v1\/downloads\/art_\w+\?expires=\d+&key=key_\w+&signature=[0-9a-f]{64}$/,
   );
 });
 

@@ -69,6 +69,8 @@ t.test("options that cannot be used end it with 2", async (t) => {
     ["hub-serve", "--listen", "127.0.0.1:70000"],
     ["hub-serve", "--import-host", "gitea=http://plain.example"],
     ["hub-serve", "--public-url", "ftp://x"],
+    ["hub-serve", "--web-oidc-grant", "ops=acme:fly"],
+    ["hub-serve", "--web-oidc-issuer", "https://login.example"],
     ["hub-serve", "--data-dir", join(folder, "a"), "--blob-url", "s3://bucket"],
     ["hub", "rotate-kek", "--data-dir", join(folder, "none")],
   ]) {

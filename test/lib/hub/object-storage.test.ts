@@ -40,7 +40,8 @@ t.test("artifacts lie in the bucket, and hosts fetch them there through addresse
   t.strictSame(readdirSync(join(data, "incoming")), []);
 
   const path = `/app/deploy/v1/projects/${project.id}/artifacts/1.0.0`;
-  const { body } = await hub.call("GET", path, { bearer: await project.session() });
+  const bearer = await project.session();
+  const { body } = await hub.call("GET", path, { bearer });
   const url = new URL(body.download_url as string);
   t.equal(url.origin, server.endpoint);
   t.equal(url.searchParams.get("X-Amz-Expires"), "900");
@@ -50,6 +51,11 @@ t.test("artifacts lie in the bucket, and hosts fetch them there through addresse
   const part = await fetch(url, { headers: { range: "bytes=1000-", "if-range": etag } });
   t.equal(part.status, 206);
   t.ok(Buffer.from(await part.arrayBuffer()).equals(what.bytes.subarray(1000)));
+  // A mirror of the agent's site asks nobody but the hub.
+  const mirrored = await hub.call("GET", path, { bearer, headers: { "x-sealift-mirrored": "true" } });
+  const own = mirrored.body.download_url as string;
+  t.ok(own.startsWith(`${hub.url}/app/deploy/v1/downloads/`));
+  t.ok(Buffer.from(await (await fetch(own)).arrayBuffer()).equals(what.bytes));
 });
 
 t.test("downloads=hub keeps the storage out of sight", async (t) => {

@@ -37,3 +37,22 @@ t.test("a rollback that fails leaves held what was held", async (t) => {
   t.equal(stateOf(view), "held");
   t.match(view.deployment, { version: "rollback", outcome: "failed" });
 });
+
+t.test("what somebody else did to a target takes the place of its history, and of no other's", async (t) => {
+  const deed = { code: null, message: null, durationMs: 1 };
+  const of = (target: string, at: number, version: string) => ({ ...deed, target, at, version });
+  const model = new WatchModel([
+    { ...of("plugin:tides", 1, "1.0.0"), status: "success" },
+    { ...of("plugin:other", 2, "3.0.0"), status: "success" },
+    { ...of("plugin:tides", 3, "1.0.0"), status: "unchanged" },
+  ]);
+  model.relearn("plugin:tides", [
+    { ...of("plugin:tides", 1, "1.0.0"), status: "success" },
+    { ...of("plugin:tides", 4, "0.9.0"), status: "went_back" },
+  ]);
+  t.same(
+    model.history.map(({ at }) => at),
+    [4, 3, 2, 1],
+    "newest first, and a check without a deployment has no report",
+  );
+});

@@ -57,4 +57,10 @@ t.test("compiled code is kept where only its user writes, and by no program that
   t.ok(second.length > 0, "the second start takes its code");
   chmodSync(join(base, "sealift"), 0o777);
   t.same(taken("deploy-project.js"), [], "a folder that others can write may hold code of theirs");
+  // Node's own recursive mkdir never ends there.
+  const env = { PATH: process.env.PATH, XDG_CACHE_HOME: "/proc/none" };
+  const started = spawnSync(process.execPath, [join(DIST, "bin/deploy-project.js"), "--version"], {
+    ...{ env, timeout: 20_000 },
+  });
+  t.equal(started.status, 0, "a folder that cannot be made is done without");
 });

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t from "tap";
+import { SMALL_HEAP } from "../../../bin/launch.ts";
 
 const LAUNCH = new URL("../../../bin/launch.ts", import.meta.url).href;
 const DIST = fileURLToPath(new URL("../../../dist", import.meta.url));
@@ -54,16 +55,31 @@ t.test("programs that send requests or answer them do without it", async (t) => 
   }
 });
 
-t.test("the registry of all commands loads no schema, and a person's `--help` neither", async (t) => {
-  const list = `${t.testdir({})}/modules.json`;
-  const sealift = fileURLToPath(new URL("../../../bin/sealift.ts", import.meta.url));
-  await promisify(execFile)(process.execPath, ["--import", TRACE, sealift, "--help"], {
-    env: { PATH: process.env.PATH, TRACED_MODULES: list },
+t.test(
+  "the registry of all commands loads no schema, client or dashboard, and a person's `--help` neither",
+  async (t) => {
+    const list = `${t.testdir({})}/modules.json`;
+    const sealift = fileURLToPath(new URL("../../../bin/sealift.ts", import.meta.url));
+    await promisify(execFile)(process.execPath, ["--import", TRACE, sealift, "--help"], {
+      env: { PATH: process.env.PATH, TRACED_MODULES: list },
+    });
+    const modules = JSON.parse(readFileSync(list, "utf8")) as string[];
+    t.ok(modules.some((url) => url.endsWith("/commands/shell/registry.ts")));
+    t.same(
+      modules.filter((url) => /\/node_modules\/(?:zod|string-width)\/|\/lib\/client\/http\.ts/.test(url)),
+      [],
+    );
+  },
+);
+
+t.test("a program starts with its flags of Node, and tells its help without starting twice", async (t) => {
+  const folder = t.testdir({
+    "program.mjs": `
+      import { launch, SMALL_HEAP } from ${JSON.stringify(LAUNCH)};
+      launch(async () => { console.log(process.execArgv.join()); return 0; }, { nodeFlags: SMALL_HEAP });`,
   });
-  const modules = JSON.parse(readFileSync(list, "utf8")) as string[];
-  t.ok(modules.some((url) => url.endsWith("/commands/shell/registry.ts")));
-  t.same(
-    modules.filter((url) => url.includes("/node_modules/zod/")),
-    [],
-  );
+  const flagsOf = async (...words: string[]): Promise<string> =>
+    (await promisify(execFile)(process.execPath, [`${folder}/program.mjs`, ...words], { env: {} })).stdout.trim();
+  t.equal(await flagsOf("--port", "1"), SMALL_HEAP.join());
+  t.equal(await flagsOf("--help"), "");
 });

@@ -161,8 +161,10 @@ export async function attackedHost(t: Test): Promise<AttackedHost> {
       });
       const events: AgentEvent[] = [];
       const supervisor: DeployOptions["supervisor"] = { name: "none" };
-      return deploy(from, { projectRoot: root, hostId: "host-1", supervisor, ...options }, (event) =>
-        events.push(event),
+      return deploy(
+        from,
+        { projectRoot: root, hostId: "host-1", supervisor, durability: "none", ...options },
+        (event) => events.push(event),
       );
     },
     async refuses(t, version, { code, kind = "ArtifactError", exitCode = 4 }, variant) {

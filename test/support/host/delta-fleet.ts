@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
-import { projectSource } from "../../../lib/agent/sources/project.ts";
+import { projectSource, type ProjectSourceOptions } from "../../../lib/agent/sources/project.ts";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
 import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
 import { publishProject } from "../../../lib/publisher/publish-project.ts";
@@ -52,9 +52,8 @@ export async function deltaFleet(t: Test) {
     });
     rmSync(join(source, `plugins/demo/only-${version}.txt`));
   };
-  const deployTo = async (root: string, version: string, more: { delta?: boolean; hubUrl?: string } = {}) => {
-    const events: AgentEvent[] = [];
-    const given = projectSource({
+  const sourceOf = (version: string, more: FleetOptions = {}) =>
+    projectSource({
       ...connection,
       projectId: project.id,
       version,
@@ -62,14 +61,22 @@ export async function deltaFleet(t: Test) {
       trust: { pinned: [publicKeyOf(SEED)] },
       ...more,
     });
+  const deployTo = async (root: string, version: string, more: FleetOptions = {}) => {
+    const events: AgentEvent[] = [];
     const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const }, allowDowngrade: true };
-    const result = await deploy(given, options, (event) => events.push(event));
+    const result = await deploy(sourceOf(version, more), options, (event) => events.push(event));
     const find = <E extends AgentEvent["event"]>(name: E) =>
       events.find((event): event is Extract<AgentEvent, { event: E }> => event.event === name);
     return { result, events, find };
   };
-  return { hubUrl: hub.url, project, plant, publish, deployTo, release: (root: string) => releaseOf(root, project.id) };
+  const release = (root: string) => releaseOf(root, project.id);
+  return { hub, hubUrl: hub.url, project, connection, plant, publish, sourceOf, deployTo, release };
 }
+
+type FleetOptions = Pick<
+  Partial<ProjectSourceOptions>,
+  "delta" | "hubUrl" | "mirrors" | "leastRate" | "deploymentCredential"
+>;
 
 /** The tree that runs in a project root: the files of the current release, as they are. */
 function releaseOf(root: string, project: string): Record<string, string> {

@@ -103,8 +103,10 @@ export async function marketplaceHost(t: Test, kind: MarketplaceKind = "plugin")
       });
       host.events.length = 0;
       const supervisor: DeployOptions["supervisor"] = { name: "none" };
-      return deploy(from, { projectRoot: root, hostId: "host-1", supervisor, ...options }, (event) =>
-        host.events.push(event),
+      return deploy(
+        from,
+        { projectRoot: root, hostId: "host-1", supervisor, durability: "none", ...options },
+        (event) => host.events.push(event),
       );
     },
     offer(bytes, headers = {}) {

@@ -78,7 +78,12 @@ export interface Watching {
 }
 
 /** Starts a watch, which ends with the test at the latest. */
-export function watching(t: Test, targets: readonly WatchTarget[], random: () => number = () => 0.5): Watching {
+export function watching(
+  t: Test,
+  targets: readonly WatchTarget[],
+  random: () => number = () => 0.5,
+  hintTimes: ConstructorParameters<typeof Watch>[3] = undefined,
+): Watching {
   const events: WatchEvent[] = [];
   const waiting = new Set<() => void>();
   const watch = new Watch(
@@ -88,6 +93,7 @@ export function watching(t: Test, targets: readonly WatchTarget[], random: () =>
       for (const look of [...waiting]) look();
     },
     random,
+    hintTimes,
   );
   const stopping = new AbortController();
   const ended = watch.run(stopping.signal);

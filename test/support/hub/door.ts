@@ -10,6 +10,8 @@ export interface Passage {
   headers: IncomingMessage["headers"];
   /** The status of the answer; undefined when there was none. */
   status?: number;
+  /** The hub's body. */
+  bytes?: number;
 }
 
 /** The troubles that may happen at the door. */
@@ -67,6 +69,7 @@ async function pass(door: Door, incoming: IncomingMessage, response: ServerRespo
   if (trouble.kind === "delayed") await sleep(trouble.ms, undefined, { ref: false });
   const answer = await forward(door, incoming, passage);
   passage.status = answer.status;
+  passage.bytes = answer.body.length;
   if (trouble.kind === "lost") {
     response.destroy();
     return;

@@ -19,9 +19,11 @@ export interface Filled {
 /** Characters at which a reader of lines may end one by mistake. */
 const SEPARATORS = "a\u2028b\u2029c\u0085d\re";
 
-/** A hub with versions of a project, a private plugin and a deployment report. */
+/** A hub with versions of a project, a private plugin, a deployment report, and a webhook that nobody answers. */
 export async function filledHub(t: Test, dataDir: string): Promise<Filled> {
-  const hub = await startHub(t, { dataDir });
+  const hub = await startHub(t, { dataDir, webhookAllow: ["127.0.0.1"] });
+  const webhook = { url: "https://127.0.0.1:1/", events: ["host.failed"] };
+  t.equal((await hub.call("POST", "/devkeys/webhooks", { json: webhook })).status, 201);
   const project = await createProject(hub);
   const published = ["1.0.0", "1.1.0", "1.2.0"].map((version) => publication(version, { size: 200_000 }));
   for (const what of published) t.equal((await project.publish(what)).status, 201);
@@ -46,6 +48,7 @@ export async function filledHub(t: Test, dataDir: string): Promise<Filled> {
     host_id: "alpha",
     error_message: SEPARATORS,
   };
-  t.equal((await hub.call("POST", "/app/deployments/deployments/report", { json: report })).status, 201);
+  for (const json of [{ ...report, status: "failed" }, report])
+    t.equal((await hub.call("POST", "/app/deployments/deployments/report", { json })).status, 201);
   return { hub, project, published, archive };
 }

@@ -1,2 +1,2 @@
 /** The hub itself, for tests of its clients: their folder may not reach into the hub's. */
-export { createProject, startHub } from "./harness.ts";
+export { createProject, publication, startHub } from "./harness.ts";

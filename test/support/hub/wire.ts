@@ -9,10 +9,10 @@ export interface Wire {
   /** Ends all connections that are open. */
   cut(): void;
   /**
-   * Hears what clients send. What it returns true for is passed on, and its connection lost before the answer comes
-   * back.
+   * Hears what each client sends. The bytes that it returns true for are passed on, and their connection is lost before
+   * the answer comes back.
    */
-  losesAnswer: (bytes: Buffer) => boolean;
+  losesAnswer: (bytes: Buffer, client: Socket) => boolean;
 }
 
 export async function startWire(t: Test, target: number): Promise<Wire> {
@@ -37,7 +37,7 @@ export async function startWire(t: Test, target: number): Promise<Wire> {
     }
     client.on("data", (bytes: Buffer) => {
       if (wire.mode === "silent") return;
-      lost ||= wire.losesAnswer(bytes);
+      lost ||= wire.losesAnswer(bytes, client);
       upstream.write(bytes);
     });
     upstream.on("data", (bytes: Buffer) => {

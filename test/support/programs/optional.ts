@@ -5,6 +5,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, globSync } from "node:fs";
+import { userInfo } from "node:os";
 import { delimiter, join } from "node:path";
 
 interface Optional {
@@ -12,6 +13,8 @@ interface Optional {
   package: string;
   /** Arguments with which the program ends with exit code 0 where it works. */
   probe: readonly string[];
+  /** It works for users only whom the machine has a name for. */
+  forNamedUsers?: true;
 }
 
 const from = (name: string, ...probe: string[]): Optional => ({
@@ -19,18 +22,29 @@ const from = (name: string, ...probe: string[]): Optional => ({
   probe: probe.length > 0 ? probe : ["--version"],
 });
 
+function hasName(): boolean {
+  try {
+    return userInfo().username !== "";
+  } catch {
+    return false;
+  }
+}
+
 /** Every program that tests may start and that is neither part of Node.js nor of each Debian. */
 export const OPTIONAL = {
   age: from("age"),
   bsdtar: from("libarchive-tools"),
   // On some machines the program is there, and may make no namespaces.
   bwrap: from("bubblewrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"),
+  chromium: from("chromium"),
+  crun: from("crun"),
   curl: from("curl"),
+  "dpkg-deb": from("dpkg"),
   filefrag: from("e2fsprogs", "-V"),
   fish: from("fish"),
   git: from("git"),
   haproxy: from("haproxy", "-v"),
-  initdb: from("postgresql"),
+  initdb: { ...from("postgresql"), forNamedUsers: true },
   man: from("man-db"),
   "mkfs.btrfs": from("btrfs-progs"),
   "mkfs.xfs": from("xfsprogs", "-V"),
@@ -39,10 +53,12 @@ export const OPTIONAL = {
   python3: from("python3"),
   "redis-server": from("redis-server"),
   strace: from("strace", "-V"),
+  strip: from("binutils"),
   "systemd-analyze": from("systemd"),
   "systemd-notify": from("systemd"),
   tar: from("tar"),
   tmux: from("tmux", "-V"),
+  umoci: from("umoci"),
   unzip: from("unzip", "-v"),
   zip: from("zip", "-v"),
   zsh: from("zsh"),
@@ -54,20 +70,25 @@ export type OptionalProgram = keyof typeof OPTIONAL;
 /** Folders in which distributions keep programs that are on no ordinary user's path. */
 const FURTHER = ["/usr/sbin", "/sbin", ...globSync("/usr/lib/postgresql/*/bin").toSorted().reverse()];
 
-/** The file of a program on the path, or where distributions keep it; its bare name where it is nowhere. */
-export function programFile(name: string): string {
+/** Every file of a program, on the path and where distributions keep it. @public `.ci/without-programs` asks */
+export function programFiles(name: string): string[] {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), ...FURTHER];
-  return folders.map((folder) => join(folder, name)).find(existsSync) ?? name;
+  return folders.map((folder) => join(folder, name)).filter(existsSync);
 }
+
+/** The file of a program that is started; its bare name where it is nowhere. */
+export const programFile = (name: string): string => programFiles(name)[0] ?? name;
 
 const seen = new Map<OptionalProgram, boolean>();
 
 function works(name: OptionalProgram): boolean {
   const known = seen.get(name);
   if (known !== undefined) return known;
-  const { status } = spawnSync(programFile(name), OPTIONAL[name].probe, { stdio: "ignore", timeout: 20_000 });
-  seen.set(name, status === 0);
-  return status === 0;
+  const { probe, forNamedUsers }: Optional = OPTIONAL[name];
+  const { status } = spawnSync(programFile(name), probe, { stdio: "ignore", timeout: 20_000 });
+  const isWorking = status === 0 && (forNamedUsers === undefined || hasName());
+  seen.set(name, isWorking);
+  return isWorking;
 }
 
 /**

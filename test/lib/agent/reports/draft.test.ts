@@ -2,6 +2,7 @@ import t from "tap";
 import type { Run } from "../../../../lib/agent/deployment/run.ts";
 import { ReportDraft, reportOf } from "../../../../lib/agent/reports/draft.ts";
 import { deploymentError } from "../../../../lib/contract/errors.ts";
+import { reportedSteps, type StepOutcome, stepsToReport } from "../../../../lib/contract/surfaces/reports.ts";
 
 t.test("a report begins with the cause, and keeps the chain behind it once", (t) => {
   const jam = new Error("winch jammed");
@@ -20,5 +21,15 @@ t.test("a report begins with the cause, and keeps the chain behind it once", (t)
   });
   t.same(chainOf("Crane could not be reloaded.").causes, [asked.message, "winch jammed"]);
   t.notOk("causes" in reportOf(run, { status: "success", running: "1.0.0" }));
+  t.end();
+});
+
+t.test("a hub takes the steps that an agent tells, however many and long they are", (t) => {
+  const step = { action: "a".repeat(300), status: "failed", duration_ms: 3, error_message: "e".repeat(9000) } as const;
+  const steps: StepOutcome[] = Array.from({ length: 150 }, (_, index) => ({ ...step, id: `step ${index}` }));
+  const told = stepsToReport(steps);
+  t.same(reportedSteps.parse(told), told);
+  t.equal(told.length, 100);
+  t.match(told.at(-1), { id: "step 149", status: "failed" }, "the last ones tell how it ended");
   t.end();
 });

@@ -1,8 +1,10 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import type { WatchAction } from "../../../../lib/agent/watch/events.ts";
 import { requestAction } from "../../../../lib/agent/watch/operator-requests.ts";
+import { WatchMemory } from "../../../../lib/agent/watch/state.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { gate } from "../../../support/host/gate.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
@@ -134,7 +136,9 @@ t.test("what cannot be remembered is a warning, not the end", async (t) => {
   const root = temporaryFolder(t);
   const target = givenTarget(root, { intervalMs: NEVER_MS });
   const w = watching(t, [target]);
-  await w.until("check.scheduled");
+  // A check's last write, the target's state, follows the event; the folder cannot be removed while it is under way.
+  const remembered = () => new WatchMemory({ layout: layoutOf(root) }, GIVEN_TARGET).read();
+  while ((await remembered()).state === undefined) await sleep(5);
   await rm(join(root, ".sealift/state"), { recursive: true });
   await writeFile(join(root, ".sealift/state"), "");
   t.equal(await w.watch.act(target.name, "pause"), true);

@@ -12,7 +12,6 @@ import {
   factsAfter,
   factsAtStart,
   stateOf,
-  summaryOf,
   TARGET_STATES,
   type TargetState,
   TargetStates,
@@ -61,7 +60,7 @@ t.test("a target in each of its states is the same to dashboard, metrics, system
     }
     t.equal(stateOf(dashboard.targets.get(given.name)!), state, `dashboard: ${state}`);
     t.strictSame(await scraped(metrics), { state, held, current }, "metrics");
-    const summary = summaryOf([...states].map(([, each]) => each));
+    const { summary } = states;
     if (["held", "failing", "paused", "pinned"].includes(state)) t.equal(summary, `1 target, 1 ${state}`, "systemd");
     else t.equal(summary, "1 target", "systemd");
     // The state is kept beside the loop, which does not wait for the disk.
@@ -186,3 +185,13 @@ interface Rule {
   alert: string;
   annotations: Record<string, string>;
 }
+
+t.test("systemd's line names hubs without hints until they hint again", async (t) => {
+  const states = new TargetStates();
+  const hub = "https://hub.example";
+  const lost = { code: "connection_failed", message: "away", at: "2026-11-24T12:00:00Z" } as const;
+  for (const each of [hub, hub, "https://other.example"]) states.apply({ event: "hints.lost", hub: each, ...lost }, 0);
+  t.equal(states.summary, "0 targets, no hints from 2 hubs");
+  states.apply({ event: "hints.connected", hub, targets: 1 }, 0);
+  t.equal(states.summary, "0 targets, no hints from 1 hub");
+});

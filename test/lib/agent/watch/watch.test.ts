@@ -161,6 +161,18 @@ t.test("while it watches, targets come and go", async (t) => {
   t.match(await w.until("check.done", { target: first.name }), { running_version: "1.0.0" });
 });
 
+t.test("a new definition of a target that fails is tried at once", async (t) => {
+  const root = temporaryFolder(t);
+  const target = givenTarget(root, { intervalMs: 60_000 });
+  target.publish("1.0.0");
+  target.failing.push(new Error("the key was mistyped"));
+  const w = watching(t, [target]);
+  await w.until("check.scheduled", { failures: 1 });
+  await w.watch.replace([target]);
+  await w.until("deploy.done", { outcome: "deployed" });
+  t.equal(await running(root), "1.0.0");
+});
+
 t.test("a dropped target finishes the deployment that it is in, and the end waits for it", async (t) => {
   const root = temporaryFolder(t);
   const door = gate();

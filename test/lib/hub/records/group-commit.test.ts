@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setImmediate as turn } from "node:timers/promises";
+import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import { type Generated, Kysely, sql } from "kysely";
 import t, { type Test } from "tap";
 import { openSqlite } from "../../../../lib/hub/records/sqlite.ts";
@@ -24,7 +24,7 @@ async function open(t: Test) {
       .map(({ text }) => text);
   const commits = () => Number(other.prepare("pragma data_version").get()!["data_version"]);
   const add = (text: string) => db.transaction().execute((tx) => tx.insertInto("notes").values({ text }).execute());
-  return { db, add, committed, commits };
+  return { db, add, committed, commits, path };
 }
 
 t.test("transactions that come together are committed together, in their order", async (t) => {
@@ -80,4 +80,18 @@ t.test("a disk that refuses the commit fails all that were in it, and the next o
   t.strictSame(committed(), ["before", ...kept], "what was answered is there, and nothing else");
   await add("later");
   t.equal(committed().at(-1), "later");
+});
+
+t.test("another writer of the file is waited for, and may be in the same process", async (t) => {
+  const { add, committed, path } = await open(t);
+  const other = new DatabaseSync(path);
+  t.teardown(() => other.close());
+  other.exec("begin immediate");
+  const added = add("after it");
+  // The event loop goes on: otherwise this could not end, and the wait would be in vain.
+  await delay(300);
+  t.strictSame(committed(), []);
+  other.exec("commit");
+  await added;
+  t.strictSame(committed(), ["after it"]);
 });

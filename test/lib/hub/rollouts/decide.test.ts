@@ -207,6 +207,12 @@ t.test("a host hears of the version when its wave is open, and of its hours wher
   const window = parseWindow("Tue 12:00-13:00 UTC");
   const next = { version: "2.0.0", notBefore: Date.parse("2026-11-24T12:00:00Z") };
   t.same(answerTo(gate({ window }), "2.0.0", canary, NOW), { version: "1.0.0", next });
+  t.same(answerTo(gate({ window, open: 0 }), "2.0.0", canary, NOW), { version: "1.0.0", next }, "it may fetch ahead");
+  t.same(answerTo(gate({ window, open: 0 }), "1.0.0", canary, NOW), { version: "1.0.0" }, "not what is unpublished");
+  t.same(answerTo(gate({ window, open: 2 }), "2.0.0", nameless, NOW), { version: "1.0.0", next }, "the wave after it");
+  t.same(answerTo(gate({ window }), "2.0.0", nameless, NOW), { version: "1.0.0" }, "no later wave");
+  const isOpen = answerTo(gate({ window, open: 2 }), "2.0.0", nameless, next.notBefore + 1000);
+  t.same(isOpen, { version: "1.0.0", next }, "and the same in the window, until its wave opens");
   for (const state of ["paused", "halted", "aborted"] as const) {
     t.same(answerTo(gate({ state }), "2.0.0", canary, NOW), { version: "1.0.0" }, state);
     t.same(answerTo(gate({ state }), "2.0.0", { ...canary, runsIt: true }, NOW), { version: "2.0.0" }, state);

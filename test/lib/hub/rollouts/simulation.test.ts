@@ -1,7 +1,7 @@
 import t from "tap";
 import { simulate } from "../../../../scripts/simulate/simulate.ts";
 
-t.test("rollouts over simulated fleets break no rule, whatever is lost, late, dead or restarted", (t) => {
+t.test("rollouts over simulated fleets break no rule, whatever is lost, late, dead, restarted or closed", (t) => {
   const played = Array.from({ length: 8 }, (_, seed) => simulate(seed + 1, 600));
   for (const { seed, faults } of played) t.strictSame(faults, [], `seed ${seed}`);
   // A bad one may also wait for ever, for hosts that it took with it.

@@ -59,13 +59,17 @@ async function retains(t: Test, databaseUrl?: string): Promise<void> {
 
   const removed: string[] = [];
   const options: RetentionOptions = {
-    ...{ keep: 1, minAgeMs: 0, projectId: undefined, dryRun: true },
+    ...{ keep: 1, minAgeMs: 0, project: undefined, dryRun: true },
     onRemoved: ({ kind }, { version }) => removed.push(`${kind} ${version}`),
   };
   const due = ["project 1.6.0", "project 1.5.0", "project 1.4.0", "project 1.1.0", "plugin 1.0.0"];
   t.match(await retainVersions(place, options), { projects: 2, versions: due.length });
   t.strictSame(removed.toSorted(), due.toSorted(), "1.1.0 is the newest, 2.0.0 the latest");
   t.equal((await hub.call("GET", `/devkeys/projects/${project.id}/versions`)).body.items.length, 8, "a dry run");
+
+  for (const called of ["tide", "Tide", "demo", project.id])
+    t.match(await retainVersions(place, { ...options, project: called }), { projects: 1 }, `called ${called}`);
+  await t.rejects(retainVersions(place, { ...options, project: "Nothing" }), { code: "usage" });
 
   removed.length = 0;
   t.match(await retainVersions(place, { ...options, minAgeMs: 3_600_000 }), { versions: 0 }, "too young");

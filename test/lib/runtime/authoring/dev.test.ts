@@ -78,3 +78,16 @@ for (const mode of ["trusted", "sandboxed"]) {
     t.match(targets, [{ type: "node", webSocketDebuggerUrl: /^ws:/ }]);
   });
 }
+
+t.test("what a sandboxed plugin prints is logged where plugin dev shows it", async (t) => {
+  const folder = plugin(t, "sandboxed");
+  writeFileSync(join(folder, "main.mjs"), 'console.log("high tide"); export default { actions: { say: () => 1 } };');
+  const lines: string[] = [];
+  await using _session = await developPlugin({
+    folder,
+    listen: { host: "127.0.0.1", port: 0 },
+    logger: pino({ level: "info" }, { write: (line) => void lines.push(line) }),
+    onEvent: () => {},
+  });
+  await until(() => lines.some((line) => line.includes("high tide")));
+});

@@ -1,0 +1,128 @@
+import { spawn } from "node:child_process";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Command, type CommandClass, Option } from "clipanion";
+import { usageError } from "../../lib/contract/errors.ts";
+import { packageFolder } from "../../lib/support/package-folder.ts";
+import { closestTo } from "../../lib/support/suggestion.ts";
+import { withOptions } from "./base.ts";
+
+/** The exit code of a shell that does not find a program. */
+const NO_PROGRAM = 127;
+
+/** The pages of commands that neither the first word nor the category names. */
+const PAGES: Record<string, string> = {
+  artifact: "deltas",
+  completion: "installing",
+  context: "agent",
+  doctor: "troubleshooting",
+  fleet: "watch",
+  "fleet label": "rollouts",
+  login: "agent",
+  logout: "agent",
+  pin: "watch",
+  plugin: "sdk",
+  "project publish": "getting-started",
+  rollback: "bad-day",
+  "self-check": "installing",
+  "trust-folder": "options",
+  unpin: "watch",
+  upgrade: "installing",
+};
+
+const OF_CATEGORY: Record<string, string> = {
+  Deploying: "agent",
+  Hub: "hub",
+  Operating: "agent",
+  Publishing: "hub",
+  Runtime: "runtime",
+};
+
+/** The page that explains a command. */
+export function pageOf({ paths = [], usage }: CommandClass, pages: ReadonlyMap<string, string>): string {
+  const [words = []] = paths;
+  const [first = ""] = words;
+  const named = [first, `${first}s`].find((name) => pages.has(name));
+  return PAGES[words.join(" ")] ?? PAGES[first] ?? named ?? OF_CATEGORY[usage?.category ?? ""]!;
+}
+
+/** The pages of this package, as names such as `hub` and `contract/host`, with their files. */
+export function docPages(folder = join(packageFolder(), "docs")): Map<string, string> {
+  const files = globSync("**/*.md", { cwd: folder }).toSorted();
+  return new Map(files.map((file) => [file.replace(/(?:\/README)?\.md$/, ""), join(folder, file)]));
+}
+
+/** Marks for the tests of the pages are no part of the text. */
+const textOf = (file: string): string => readFileSync(file, "utf8").replaceAll(/<!--[\s\S]*?-->\n*/g, "");
+
+export class Docs extends withOptions({}) {
+  static override paths = [["docs"]];
+  static override listed = () => ["topic", "title"];
+  static override usage = Command.Usage({
+    category: "Operating",
+    description: "Open a page of the documents, by topic or command",
+    details: `
+      Without an argument lists the topics. A page is shown by the program in \`PAGER\`, else by less; where output is
+      not a terminal it is printed. The pages are those of this version, and need no network.
+    `,
+    examples: [
+      ["The topics", "$0 docs"],
+      ["A topic", "$0 docs rollouts"],
+      ["The page of a command", "$0 docs rollout start"],
+    ],
+  });
+
+  words = Option.Rest({ name: "TOPIC" });
+
+  override async run(): Promise<number> {
+    const pages = docPages();
+    const words = this.words.join(" ");
+    if (words === "") return this.#list(pages);
+    const { ROLES } = await import("./completion/tree.ts");
+    const called = ROLES[words] ?? words;
+    const named = this.commands.flatMap((command) =>
+      (command.paths ?? []).map((path) => [path.join(" "), command] as const),
+    );
+    const [, command] =
+      named.find(([name]) => name === called) ?? named.find(([name]) => name.startsWith(`${called} `)) ?? [];
+    const topic = pages.has(words) ? words : command && pageOf(command, pages);
+    if (topic === undefined) {
+      const meant = closestTo(words, [...pages.keys(), ...named.map(([name]) => name)]);
+      const hint = meant === undefined ? "`sealift docs` lists the topics." : `Did you mean ${meant}?`;
+      throw usageError("usage", `No page and no command is called ${JSON.stringify(words)}.`, { hint });
+    }
+    const text = textOf(pages.get(topic)!);
+    if (this.json) return this.done({ topic, text });
+    if (!this.isForPeople || !(await paged(text))) for (const line of text.trimEnd().split("\n")) this.print.line(line);
+    return this.done({});
+  }
+
+  async #list(pages: ReadonlyMap<string, string>): Promise<number> {
+    const topics = [...pages].map(([topic, file]) => ({ topic, title: /^# (.*)/m.exec(textOf(file))?.[1] ?? "" }));
+    if (this.json) for (const topic of topics) this.print.event({ event: "topic", ...topic });
+    if (this.json) return this.done({ count: topics.length });
+    const { tableLines } = await import("./output/table.ts");
+    const columns = [
+      { title: "TOPIC", of: ({ topic }: (typeof topics)[number]) => topic },
+      { title: "TITLE", of: ({ title }: (typeof topics)[number]) => title },
+    ];
+    for (const line of tableLines(columns, topics, this.isForPeople)) this.print.line(line);
+    return this.done({});
+  }
+}
+
+/** Shows a text in the person's pager. @returns false without a pager */
+function paged(text: string): Promise<boolean> {
+  // Ctrl-C is the pager's.
+  const ignore = () => undefined;
+  process.on("SIGINT", ignore);
+  const pager = spawn(process.env["PAGER"] || "less", { shell: true, stdio: ["pipe", "inherit", "ignore"] });
+  pager.stdin.on("error", ignore);
+  pager.stdin.end(text);
+  return new Promise((resolve, reject) => {
+    pager.once("error", reject).once("close", (code) => {
+      process.off("SIGINT", ignore);
+      resolve(code !== NO_PROGRAM);
+    });
+  });
+}

@@ -1,0 +1,203 @@
+import { mkdir, rm } from "node:fs/promises";
+import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
+import { openArtifact } from "../../artifact/project/open.ts";
+import type { DeployClient } from "../../client/deploy-client.ts";
+import { asSealiftError } from "../../contract/errors.ts";
+import type { HubLocation } from "../../contract/surfaces/deploy.ts";
+import { type FetchedAhead, sealedAhead } from "../../releases/ahead.ts";
+import { type Emit, throttled } from "../ground/events.ts";
+import type { RunMirrors } from "./mirrors.ts";
+import type { VerifiedTree } from "./project-delta.ts";
+import type { FetchContext } from "./source.ts";
+
+/** The most bytes that a sealed artifact can have. */
+export const MAX_SEALED_BYTES = MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES;
+
+/** A version that surface B has located, and the client whose session located it. */
+export interface Located {
+  client: DeployClient;
+  version: string;
+  location: HubLocation;
+}
+
+interface Options {
+  projectId: string;
+  deploymentCredential: string;
+  delta?: boolean;
+}
+
+/** One fetch of a located version. */
+interface Fetching {
+  options: Options;
+  located: Located;
+  /** The key that the operator trusts. */
+  signer: Uint8Array;
+  /** The folder that the whole tree is made in. */
+  tree: string;
+  mirrors: RunMirrors;
+  context: FetchContext;
+  /** The bytes that this host has already, maybe of another version. */
+  ahead: FetchedAhead | undefined;
+}
+
+/** Makes the verified tree of a version: by a delta where one fits, else of the full artifact. */
+export const fetchTree = async (fetching: Fetching): Promise<VerifiedTree> =>
+  (await tryDelta(fetching)) ?? (await fetchFull(fetching));
+
+export const loadPlanParser = () => import("../ground/documents.ts");
+
+/** Returns the sealed bytes of a signature: those that were fetched ahead, else those of a mirror or of the hub. */
+function sealedBytes(
+  { located: { client, version, location }, mirrors, context: { layout, target, emit }, ahead }: Fetching,
+  { signature, size_bytes: expectedBytes }: Pick<HubLocation, "signature" | "size_bytes">,
+  progress: ReturnType<typeof fetchProgress>,
+  at?: (location: HubLocation) => string,
+): AsyncIterable<Buffer> {
+  if (ahead?.signature !== signature)
+    return client.download(version, location, { ...progress.download, mirrors, expectedBytes }, at);
+  emit({ event: "ahead.used", version, bytes: ahead.bytes });
+  return sealedAhead(layout, target);
+}
+
+/** The full artifact. Sealed bytes of this host that do not hold are left alone, and those of the hub are taken. */
+async function fetchFull(fetching: Fetching): Promise<VerifiedTree> {
+  const { located, tree, context, ahead } = fetching;
+  const { version, location } = located;
+  const { emit, signal } = context;
+  if (ahead?.signature !== location.signature) return openFull(fetching);
+  let isAuthorized = false;
+  try {
+    return await openFull(fetching, () => (isAuthorized = true));
+  } catch (thrown) {
+    const { code, message: reason } = asSealiftError(thrown, "ArtifactError");
+    // Without the key nothing was said about the bytes; and a full disk would be fuller with others.
+    if (signal.aborted || !isAuthorized || code === "disk_full") throw thrown;
+    emit({ event: "ahead.unusable", version, code, reason });
+    await rm(tree, { recursive: true, force: true });
+    return openFull({ ...fetching, ahead: undefined });
+  }
+}
+
+async function openFull(fetching: Fetching, onAuthorized?: () => void): Promise<VerifiedTree> {
+  const { options, located, signer, tree, mirrors, context } = fetching;
+  const { client, location } = located;
+  const { emit, signal, limits } = context;
+  const progress = fetchProgress(emit, location.size_bytes ?? null);
+  // The thread that unpacks starts while the key is awaited.
+  const dek = client.authorize(options.deploymentCredential, location.signature).then((key) => {
+    emit({ event: "authorize.ok" });
+    onAuthorized?.();
+    progress.start();
+    return key;
+  });
+  mirrors.needs(dek);
+  // This thread has time for the parser of YAML while it awaits the answers.
+  loadPlanParser().catch(() => undefined);
+  const opened = await mirrors.fetch(tree, async (onVerified) => {
+    await mkdir(tree, { mode: 0o700 });
+    return openArtifact(sealedBytes(fetching, location, progress), {
+      dek,
+      signature: Buffer.from(location.signature, "base64"),
+      signerPublicKey: signer,
+      staging: tree,
+      limits,
+      signal,
+      onUnpacked: progress.unpacked,
+      onVerified,
+    });
+  });
+  progress.done(opened);
+  return opened;
+}
+
+/** Chooses the delta to take, if one fits and is wanted; comes with the work that only deltas need. */
+export async function deltaOf(
+  { delta }: Pick<Options, "delta">,
+  location: HubLocation,
+  signer: Uint8Array,
+  context: Pick<FetchContext, "layout" | "target" | "emit">,
+) {
+  if (delta === false || location.deltas === undefined) return undefined;
+  const { addressIn, chooseDelta, fetchDelta } = await import("./project-delta.ts");
+  const chosen = await chooseDelta(context, location, signer);
+  return chosen && { chosen, addressIn, fetchDelta };
+}
+
+/**
+ * Completes the tree from a delta. Returns undefined without one, or when anything about it is off: an event says why.
+ */
+async function tryDelta(fetching: Fetching): Promise<VerifiedTree | undefined> {
+  const { options, located, signer, tree, mirrors, context, ahead } = fetching;
+  const { client, version, location } = located;
+  const { emit, signal } = context;
+  if (ahead?.signature === location.signature) return undefined;
+  const found = await deltaOf(options, location, signer, context);
+  if (found === undefined) return undefined;
+  const { chosen, addressIn, fetchDelta } = found;
+  const { delta } = chosen;
+  const { base_version, size_bytes, signature } = delta;
+  emit({ event: "delta.chosen", base_version, size_bytes, full_size_bytes: location.size_bytes ?? null });
+  try {
+    const dek = client.authorize(options.deploymentCredential, signature).then((key) => {
+      emit({ event: "authorize.ok" });
+      return key;
+    });
+    mirrors.needs(dek);
+    const progress = fetchProgress(emit, size_bytes);
+    progress.start();
+    const opened = await mirrors.fetch(tree, (onVerified) =>
+      fetchDelta(
+        chosen,
+        { projectId: options.projectId, version, contentSha256: location.content_sha256 },
+        tree,
+        {
+          dek,
+          bytes: () => sealedBytes(fetching, delta, progress, (location) => addressIn(location, delta)),
+          open: { signerPublicKey: signer, onUnpacked: progress.unpacked, onVerified },
+        },
+        context,
+      ),
+    );
+    progress.done(opened);
+    return opened;
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    const { code, message: reason } = asSealiftError(thrown, "ArtifactError");
+    // A full disk would be fuller with the full artifact.
+    if (code === "disk_full") throw thrown;
+    emit({ event: "delta.failed", base_version, code, reason });
+    await rm(tree, { recursive: true, force: true });
+    return undefined;
+  }
+}
+
+/** Tells how far a download has come: bytes received, and bytes of files unpacked. */
+function fetchProgress(emit: Emit, expectedBytes: number | null) {
+  let bytes = 0;
+  let size = expectedBytes;
+  let unpackedBytes = 0;
+  const tell = throttled(emit, () => ({
+    event: "fetch.progress",
+    bytes,
+    size_bytes: size,
+    unpacked_bytes: unpackedBytes,
+  }));
+  return {
+    start: () => emit({ event: "fetch.started", size_bytes: expectedBytes }),
+    download: {
+      maxBytes: MAX_SEALED_BYTES,
+      onReceived: (received: number, total: number | undefined) => {
+        bytes = received;
+        size ??= total ?? null;
+        tell();
+      },
+      onResumed: (received: number, reason: string) => emit({ event: "fetch.resumed", bytes: received, reason }),
+    },
+    unpacked: (unpacked: number) => {
+      unpackedBytes = unpacked;
+      tell();
+    },
+    done: ({ files, bytes: unpacked }: Pick<VerifiedTree, "files" | "bytes">) =>
+      emit({ event: "fetch.done", bytes, files, unpacked_bytes: unpacked }),
+  };
+}

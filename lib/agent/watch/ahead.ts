@@ -1,0 +1,145 @@
+import { resolve } from "node:path";
+import { asSealiftError, deploymentError } from "../../contract/errors.ts";
+import { dropAhead, type FetchedAhead, hasAhead, readAhead } from "../../releases/ahead.ts";
+import { layoutOf } from "../../releases/layout.ts";
+import { openProjectRoot } from "../../releases/project-root.ts";
+import { DEPLOY_DEFAULTS } from "../deployment/run.ts";
+import type { Source } from "../sources/source.ts";
+import { decide, type Facts } from "./decide.ts";
+import type { LoopContext, WatchTarget } from "./target.ts";
+
+/** A fetch that failed is not tried again before this time has passed. */
+const AGAIN_MS = 15 * 60_000;
+
+/** The version that may be there before it runs. */
+interface AheadWish {
+  /** The only one that may stay; null when none is wanted. */
+  version: string | null;
+  /** Whether it is to be fetched now, if it is not there. */
+  fetch: boolean;
+  running: string | null;
+}
+
+/**
+ * Finds out which version may be there before it runs, by the rules that hold for a deployment of it: the one that a
+ * window keeps back, and after its opening that one, until it runs. A pause and rights that wait for consent only keep
+ * it where it is.
+ *
+ * @param isWished whether the operator wants versions to be fetched ahead
+ */
+export function aheadWish(facts: Facts, isWished: boolean): AheadWish {
+  const { running, latest } = facts;
+  const next = latest.next ?? null;
+  const version = next ?? latest.version;
+  if (!isWished || version === null || version === running) return { version: null, fetch: false, running };
+  const open = { ...latest, version, identity: null, withdrawn: null };
+  const decision = decide({ ...facts, latest: open, asked: undefined });
+  const waits = decision.do === "hold" && (decision.reason === "paused" || decision.reason === "rights");
+  const isWanted = (decision.do === "deploy" || waits) && decision.version === version;
+  return { version: isWanted ? version : null, fetch: isWanted && !waits && next !== null, running };
+}
+
+interface Fetch {
+  version: string;
+  abort: AbortController;
+  done: Promise<void>;
+}
+
+/**
+ * Fetches the version that a window keeps back while the loop of its target goes on. At most one is there, and the disk
+ * alone says which: a watch that starts anew finds it.
+ */
+export class AheadFetch {
+  readonly #context: Pick<LoopContext, "deployments" | "emit">;
+  #fetching: Fetch | undefined;
+  #failed: { version: string; at: number } | undefined;
+
+  constructor(context: Pick<LoopContext, "deployments" | "emit">) {
+    this.#context = context;
+  }
+
+  /**
+   * Drops a version that is no longer wanted and begins to fetch the one that is. Runs at the end of a turn, and never
+   * makes it fail.
+   */
+  async settle(target: WatchTarget, facts: () => Promise<Facts>): Promise<void> {
+    const { name, fetchAhead: isWished = false, options } = target;
+    try {
+      const source = target.source("latest");
+      const isThere = await hasAhead(layoutOf(resolve(options.projectRoot)), source.target);
+      if (isWished || isThere || this.#fetching !== undefined)
+        await this.#settle(target, aheadWish(await facts(), isWished));
+    } catch (thrown) {
+      const message = `Nothing is fetched ahead: ${(thrown as Error).message}`;
+      this.#context.emit({ event: "warning", target: name, message });
+    }
+  }
+
+  async #settle(target: WatchTarget, { version, fetch, running }: AheadWish): Promise<void> {
+    const source = target.source(version ?? "latest");
+    if (this.#fetching !== undefined) {
+      if (this.#fetching.version === version && fetch) return;
+      await this.stop();
+    }
+    const { projectRoot, durability } = target.options;
+    await using root = await openProjectRoot(layoutOf(resolve(projectRoot), durability), target.options);
+    const { layout } = root;
+    const there = await readAhead(layout, source.target);
+    if (there !== undefined && there.version === version) return;
+    // Also what a killed watch had begun.
+    await dropAhead(layout, source.target);
+    if (there !== undefined) {
+      const reason = there.version === running ? "deployed" : "superseded";
+      this.#context.emit({ event: "ahead.dropped", target: target.name, version: there.version, reason });
+    }
+    if (version === null || !fetch || source.fetchAhead === undefined) return;
+    if (this.#failed?.version === version && Date.now() - this.#failed.at < AGAIN_MS) return;
+    const abort = new AbortController();
+    const done = this.#fetch(target, source, version, abort.signal).finally(() => (this.#fetching = undefined));
+    this.#fetching = { version, abort, done };
+  }
+
+  /** Waits for the fetch under way, or stops it with the signal. */
+  async ended(signal: AbortSignal): Promise<void> {
+    const stop = (): void => this.#fetching?.abort.abort();
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    await this.#fetching?.done;
+    signal.removeEventListener("abort", stop);
+  }
+
+  /** Ends the fetch under way; nothing of it stays. */
+  async stop(): Promise<void> {
+    const fetching = this.#fetching;
+    fetching?.abort.abort();
+    await fetching?.done;
+  }
+
+  async #fetch(target: WatchTarget, source: Source, version: string, signal: AbortSignal): Promise<void> {
+    const { deployments, emit } = this.#context;
+    const { deadlineMs = DEPLOY_DEFAULTS.deadlineMs } = target.options;
+    let deadline: AbortSignal | undefined;
+    try {
+      const { bytes } = await deployments.ahead(target.hub, signal, () => {
+        deadline = AbortSignal.timeout(deadlineMs);
+        return fetchInto(target, source, AbortSignal.any([signal, deadline]));
+      });
+      this.#failed = undefined;
+      emit({ event: "ahead.fetched", target: target.name, version, bytes });
+    } catch (thrown) {
+      if (signal.aborted) return;
+      const late = `It took longer than ${deadlineMs / 1000} s.`;
+      const error = deadline?.aborted === true ? deploymentError("deadline_exceeded", late) : asSealiftError(thrown);
+      const { code, message } = error;
+      this.#failed = { version, at: Date.now() };
+      emit({ event: "ahead.failed", target: target.name, version, code, message });
+    }
+  }
+}
+
+async function fetchInto({ options }: WatchTarget, source: Source, signal: AbortSignal): Promise<FetchedAhead> {
+  signal.throwIfAborted();
+  const { projectRoot, durability } = options;
+  await using root = await openProjectRoot(layoutOf(resolve(projectRoot), durability), options);
+  return await source.fetchAhead!({ layout: root.layout, target: source.target, emit: () => {}, signal });
+}

@@ -1,0 +1,98 @@
+import { createParser } from "eventsource-parser";
+import { type ChangeHint, changeHint, HINT_EVENT } from "../contract/surfaces/changes.ts";
+import { HEADERS } from "../contract/surfaces/headers.ts";
+import { baseUrl, paths } from "../contract/surfaces/paths.ts";
+import { parseJson } from "../support/documents/limits.ts";
+import { statusError } from "./answers.ts";
+import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
+import { hostHeader, type HubConnection } from "./hub-connection.ts";
+
+/** Characters of one event: as many targets as a stream may have fit in. */
+const MAX_EVENT_CHARACTERS = 64 * 1024;
+/** Ids that a header can say again. With any other one, each later connection would fail. */
+const USABLE_ID = /^[!-~]{1,128}$/;
+/** A hub's stream has a comment every 15 seconds: a proxy gathers the answer, or has cut it. Milliseconds. */
+export const SILENCE_MS = 60_000;
+
+export interface HintHearing {
+  /** The id of the last hint that was heard: the stream begins with what was missed since. */
+  lastEventId?: string | undefined;
+  /** Defaults to {@link SILENCE_MS}. */
+  silenceMs?: number | undefined;
+  /** The hub has begun to answer, and lets the answer through to here. */
+  onOpen: () => void;
+  /** @param id undefined where it is none that could be sent back */
+  onHint: (hint: ChangeHint, id: string | undefined) => void;
+}
+
+/**
+ * Follows a hub's hints for some targets (docs/contract/hints.md) until the stream ends. A hint that is not in the
+ * contract's form is skipped: polls have the truth.
+ *
+ * @param targets as people write them
+ * @throws DeploymentError; AuthenticationError on 401 and 403; the reason of the signal
+ */
+export async function followHints(
+  targets: readonly string[],
+  connection: HubConnection,
+  { lastEventId, silenceMs = SILENCE_MS, onOpen, onHint }: HintHearing,
+): Promise<void> {
+  const { apiKey, hubUrl } = connection;
+  const transport = { ...connection, timeoutMs: silenceMs };
+  const request: HttpRequest = {
+    operation: "hints",
+    method: "GET",
+    url: `${baseUrl(hubUrl)}${paths.changes()}?targets=${targets.map(encodeURIComponent).join(",")}`,
+    headers: {
+      accept: "text/event-stream",
+      "cache-control": "no-cache",
+      ...hostHeader(connection).headers,
+      ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
+    },
+    credentials: { [HEADERS.apiKey]: apiKey },
+    secrets: [apiKey],
+  };
+  const response = await send(request, transport);
+  if (response.status !== 200) throw await statusError(response, request);
+  try {
+    if (!/^text\/event-stream\b/.test(header(response, "content-type") ?? ""))
+      throw operationError("hints", "bad_answer", "the hub answered 200, but with no stream of events.", {
+        status: 200,
+      });
+    const parser = createParser({
+      maxBufferSize: MAX_EVENT_CHARACTERS,
+      onEvent({ event, id, data }) {
+        const hint = event === HINT_EVENT ? changeHint.safeParse(jsonOf(data)).data : undefined;
+        if (hint !== undefined) onHint(hint, USABLE_ID.test(id ?? "") ? id : undefined);
+      },
+      onError({ type }) {
+        if (type === "max-buffer-size-exceeded") throw tooLong();
+      },
+    });
+    const decoder = new TextDecoder();
+    let isOpen = false;
+    for await (const chunk of response.body) {
+      // A proxy that gathers answers sends the headers alone.
+      if (!isOpen) onOpen();
+      isOpen = true;
+      parser.feed(decoder.decode(chunk as Buffer, { stream: true }));
+    }
+  } catch (error) {
+    throw transportError(error, request, response.url, transport);
+  } finally {
+    response.discard();
+  }
+}
+
+const tooLong = () =>
+  operationError("hints", "bad_answer", `the hub sent an event of more than ${MAX_EVENT_CHARACTERS} characters.`, {
+    status: 200,
+  });
+
+function jsonOf(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,114 @@
+import * as z from "zod";
+import { timestamp } from "../identifiers.ts";
+import { parseTarget } from "../target.ts";
+import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../webhook-terms.ts";
+
+/** Webhooks on the wire (docs/contract/webhooks.md). */
+
+const subscribed = z.enum(WEBHOOK_EVENTS);
+export const webhookEvent = z.enum([...WEBHOOK_EVENTS, "webhook.test"]);
+export type WebhookEvent = z.infer<typeof webhookEvent>;
+
+const webhookFormat = z.enum(WEBHOOK_FORMATS);
+
+/** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
+const target = z.string().refine((text) => {
+  try {
+    parseTarget(text);
+    return true;
+  } catch {
+    return false;
+  }
+}, "must be plugin:SLUG, service:SLUG or project:ID");
+
+export const webhookRequest = z.strictObject({
+  /** The receiver's address. It may hold a secret: no answer shows more than its origin. */
+  url: z.string().min(1).max(2048),
+  name: z.string().max(128).optional(),
+  /** Left out: all of them. */
+  events: z.array(subscribed).min(1).max(WEBHOOK_EVENTS.length).optional(),
+  /** The only target to hear of. Left out: all. */
+  target: target.optional(),
+  format: webhookFormat.optional(),
+});
+export type WebhookRequest = z.infer<typeof webhookRequest>;
+
+export const webhookRecord = z.object({
+  id: z.string(),
+  name: z.string(),
+  origin: z.string(),
+  format: webhookFormat,
+  /** Empty for all. */
+  events: z.array(z.string()),
+  target: z.string().nullable(),
+  /** `disabled` by the hub, because nothing arrived for days or the receiver answered 410. */
+  state: z.enum(["enabled", "disabled"]),
+  created_at: timestamp,
+  last_delivered_at: timestamp.nullable(),
+  failing_since: timestamp.nullable(),
+  last_error: z.string().nullable(),
+  /** Messages that wait for an attempt, and those that nobody tries to send any more. */
+  pending: z.int().nonnegative(),
+  dead: z.int().nonnegative(),
+  /** Messages that were not kept because too many waited. */
+  dropped: z.int().nonnegative(),
+});
+export type WebhookRecord = z.infer<typeof webhookRecord>;
+
+/** The secret is shown this once. */
+export const webhookSecret = webhookRecord.extend({ secret: z.string() });
+export type WebhookSecret = z.infer<typeof webhookSecret>;
+
+export const webhookRotation = z.strictObject({
+  /** The time for which messages are signed with the old secret, too. */
+  grace_seconds: z
+    .int()
+    .min(0)
+    .max(30 * 86_400)
+    .optional(),
+});
+
+export const deliveryRecord = z.object({
+  id: z.string(),
+  type: webhookEvent,
+  state: z.enum(["pending", "dead"]),
+  attempts: z.int().nonnegative(),
+  next_attempt_at: timestamp.nullable(),
+  last_error: z.string().nullable(),
+  created_at: timestamp,
+});
+export type DeliveryRecord = z.infer<typeof deliveryRecord>;
+
+export const webhookTest = z.object({ delivered: z.boolean(), error: z.string().nullable() });
+export type WebhookTest = z.infer<typeof webhookTest>;
+
+/** Left out: every message that is dead. */
+export const redeliveryRequest = z.strictObject({ delivery: z.string().max(64).optional() });
+export const redeliveryAnswer = z.object({ redelivered: z.int().nonnegative() });
+
+/** A message as receivers get it. */
+export interface WebhookMessage {
+  type: WebhookEvent;
+  /** ISO 8601. */
+  timestamp: string;
+  data: {
+    /** As people write it: `plugin:SLUG`, `service:SLUG` or `project:ID`. */
+    target: string;
+    /** The target's name at the hub. */
+    name: string;
+    version: string | null;
+    /** The owner whose key did it; `hub` for what the hub does by itself. Left out for reports of hosts. */
+    actor?: string;
+    reason?: string | null;
+    /** Of the published bytes, hexadecimal. */
+    sha256?: string;
+    rollout?: string;
+    /** Waves that are open. */
+    open?: number;
+    /** The end of a rollout. */
+    state?: "completed" | "aborted" | "replaced";
+    host_id?: string;
+    status?: "failed" | "rolled_back";
+    error_message?: string | null;
+  };
+}

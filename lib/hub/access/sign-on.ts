@@ -1,0 +1,217 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import type { Configuration, CustomFetch, IDToken } from "openid-client";
+import type { Scope } from "../../contract/surfaces/keys.ts";
+import { forbidden, HubError } from "../ground/errors.ts";
+
+/** A value of the claim, and the rights of those who have it. */
+export interface Grant {
+  value: string;
+  owner: string;
+  scopes: readonly Scope[];
+  /** The only project that they work for; null for all of the owner's. */
+  projectId: string | null;
+}
+
+export interface SignOnOptions {
+  /** Of the identity provider, which has a discovery document. */
+  issuer: string;
+  clientId: string;
+  /** Undefined for a public client. */
+  clientSecret: string | undefined;
+  /** Scopes to ask for, with blanks between them. */
+  scope: string;
+  /** The claim of the ID token that grants rights: a text or a list of texts. */
+  claim: string;
+  /** The first one that fits counts. */
+  grants: readonly Grant[];
+}
+
+/** Somebody whom the identity provider has named. */
+export interface Person {
+  subject: string;
+  issuer: string;
+}
+
+/** The time for which a person may be at the identity provider. */
+export const ATTEMPT_MS = 10 * 60 * 1000;
+/** The identity provider's addresses and keys are asked for again after this time. */
+const CONFIGURATION_MS = 60 * 60 * 1000;
+const ANSWER_SECONDS = 10;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+/** OpenID Connect Core, 2. */
+const MAX_SUBJECT_CHARACTERS = 255;
+const MAX_NEXT_CHARACTERS = 512;
+
+const SEED_BYTES = 16;
+const EXPIRY_BYTES = 6;
+const MAC_BYTES = 32;
+
+/** Names a grant with all that it says: a session of one that has been changed or removed has ended. */
+const nameOf = ({ issuer, clientId, claim }: SignOnOptions, { value, owner, scopes, projectId }: Grant): string =>
+  createHash("sha256")
+    .update(JSON.stringify([issuer, clientId, claim, value, owner, scopes, projectId]))
+    .digest("hex");
+
+const isLoopback = ({ hostname }: URL): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+
+/** Signs people in by an identity provider (OpenID Connect: authorization code with PKCE). */
+export class SignOn {
+  readonly #options: SignOnOptions;
+  readonly #key: Buffer;
+  readonly #clock: () => number;
+  #found: { configuration: Promise<Configuration>; until: number } | undefined;
+
+  /** @param key 32 bytes, shared by every hub of one database */
+  constructor(options: SignOnOptions, key: Buffer, clock: () => number) {
+    this.#options = options;
+    this.#key = key;
+    this.#clock = clock;
+  }
+
+  get issuer(): string {
+    return this.#options.issuer;
+  }
+
+  /** The names of all grants, by which sessions are bound to them. */
+  get grantNames(): string[] {
+    return this.#options.grants.map((grant) => nameOf(this.#options, grant));
+  }
+
+  nameOf(grant: Grant): string {
+    return nameOf(this.#options, grant);
+  }
+
+  #mac(purpose: "attempt" | "state" | "nonce" | "verifier", body: Uint8Array): Buffer {
+    return createHmac("sha256", this.#key).update(purpose).update("\0").update(body).digest();
+  }
+
+  /** State, nonce and verifier are made from the attempt: no hub has to keep them. */
+  #secrets(body: Uint8Array): { state: string; nonce: string; verifier: string } {
+    const make = (purpose: "state" | "nonce" | "verifier") => this.#mac(purpose, body).toString("base64url");
+    return { state: make("state"), nonce: make("nonce"), verifier: make("verifier") };
+  }
+
+  /**
+   * Begins an attempt.
+   *
+   * @param next a path of the hub, to go on with
+   * @returns the identity provider's address, and the attempt for a cookie of the browser
+   * @throws HubError 503 when the identity provider does not answer
+   */
+  async begin(redirectUri: string, next: string): Promise<{ address: string; attempt: string }> {
+    const configuration = await this.#configuration();
+    const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await import("openid-client");
+    const expiry = Buffer.alloc(EXPIRY_BYTES);
+    expiry.writeUIntBE(this.#clock() + ATTEMPT_MS, 0, EXPIRY_BYTES);
+    const path = Buffer.from(next.length > MAX_NEXT_CHARACTERS ? "/" : next);
+    const body = Buffer.concat([randomBytes(SEED_BYTES), expiry, path]);
+    const { state, nonce, verifier } = this.#secrets(body);
+    const address = buildAuthorizationUrl(configuration, {
+      ...{ redirect_uri: redirectUri, scope: this.#options.scope, state, nonce },
+      ...{ code_challenge: await calculatePKCECodeChallenge(verifier), code_challenge_method: "S256" },
+    });
+    return {
+      address: address.href,
+      attempt: Buffer.concat([this.#mac("attempt", body), body]).toString("base64url"),
+    };
+  }
+
+  #open(attempt: string): Buffer | undefined {
+    const bytes = Buffer.from(attempt, "base64url");
+    if (bytes.length < MAC_BYTES + SEED_BYTES + EXPIRY_BYTES) return undefined;
+    const body = bytes.subarray(MAC_BYTES);
+    if (!timingSafeEqual(this.#mac("attempt", body), bytes.subarray(0, MAC_BYTES))) return undefined;
+    return body.readUIntBE(SEED_BYTES, EXPIRY_BYTES) > this.#clock() ? body : undefined;
+  }
+
+  /**
+   * Ends an attempt.
+   *
+   * @param attempt the cookie of the browser
+   * @param answer the redirect URI with what the identity provider has added to it
+   * @returns who it is, what they may do, and the path to go on with
+   * @throws HubError 401 for an answer that is not to this attempt, 403 for somebody without a grant
+   */
+  async finish(attempt: string | undefined, answer: URL): Promise<{ person: Person; grant: Grant; next: string }> {
+    const body = attempt === undefined ? undefined : this.#open(attempt);
+    if (body === undefined) throw refused("This sign-in is too old, or began in another browser.");
+    const { state: expectedState, nonce: expectedNonce, verifier: pkceCodeVerifier } = this.#secrets(body);
+    // Nobody is asked about an answer to somebody else's attempt.
+    if (answer.searchParams.get("state") !== expectedState) throw refused("This is the answer to another sign-in.");
+    const configuration = await this.#configuration();
+    const { authorizationCodeGrant } = await import("openid-client");
+    let claims: IDToken;
+    try {
+      const checks = { expectedState, expectedNonce, pkceCodeVerifier, idTokenExpected: true };
+      claims = (await authorizationCodeGrant(configuration, answer, checks)).claims()!;
+    } catch (error) {
+      throw refused(`The identity provider did not sign you in${reasonOf(error)}.`, error);
+    }
+    if (claims.sub === "" || claims.sub.length > MAX_SUBJECT_CHARACTERS)
+      throw refused("The identity provider gave no usable name of you.");
+    const next = body.toString("utf8", SEED_BYTES + EXPIRY_BYTES);
+    return { person: { subject: claims.sub, issuer: this.issuer }, grant: this.#grantOf(claims), next };
+  }
+
+  #grantOf(claims: IDToken): Grant {
+    const { claim, grants } = this.#options;
+    // An address that nobody has confirmed may be anybody's.
+    const value = claim === "email" && claims.email_verified !== true ? undefined : claims[claim];
+    const values: unknown[] = Array.isArray(value) ? value : [value];
+    const grant = grants.find((each) => values.includes(each.value));
+    if (grant !== undefined) return grant;
+    throw forbidden("You are signed in, but the hub grants you nothing. Ask its operator.");
+  }
+
+  async #configuration(): Promise<Configuration> {
+    const now = this.#clock();
+    if (this.#found === undefined || this.#found.until <= now)
+      this.#found = { configuration: this.#discover(), until: now + CONFIGURATION_MS };
+    try {
+      return await this.#found.configuration;
+    } catch (error) {
+      this.#found = undefined;
+      throw new HubError(503, "hub_unavailable", "The identity provider does not answer; try again in a moment.", {
+        headers: { "retry-after": "10" },
+        cause: error,
+      });
+    }
+  }
+
+  async #discover(): Promise<Configuration> {
+    const client = await import("openid-client");
+    const { issuer, clientId, clientSecret } = this.#options;
+    const server = new URL(issuer);
+    const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret);
+    return client.discovery(server, clientId, {}, authentication, {
+      timeout: ANSWER_SECONDS,
+      [client.customFetch]: boundedFetch,
+      execute: [
+        // The signature counts, too, and not only the connection.
+        client.enableNonRepudiationChecks,
+        ...(server.protocol === "http:" && isLoopback(server) ? [client.allowInsecureRequests] : []),
+      ],
+    });
+  }
+}
+
+/** Reads an answer as a whole, up to its limit. The library's signal bounds the time. */
+const boundedFetch: CustomFetch = async (url, options) => {
+  const { status, headers, body: answer } = await fetch(url, options as RequestInit);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of (answer ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > MAX_ANSWER_BYTES) throw new Error("the identity provider's answer is too long");
+    chunks.push(chunk);
+  }
+  return new Response(length === 0 ? null : Buffer.concat(chunks), { status, headers });
+};
+
+const refused = (message: string, cause?: unknown) => new HubError(401, "key_rejected", message, { cause });
+
+/** The word of the standard for an error, and nothing else that the identity provider, or a link, says. */
+function reasonOf(error: unknown): string {
+  const { error: word } = error as { error?: unknown };
+  return typeof word === "string" && /^[a-z_]{1,40}$/.test(word) ? ` (${word})` : "";
+}

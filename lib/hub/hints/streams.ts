@@ -1,0 +1,285 @@
+import { randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
+import { setImmediate } from "node:timers/promises";
+import { type ChangeHint, HINT_EVENT } from "../../contract/surfaces/changes.ts";
+import { collectGarbage } from "../../support/buffer-pacing.ts";
+import { HubError } from "../ground/errors.ts";
+import type { Changes } from "./changes.ts";
+import { HintStream } from "./stream.ts";
+
+/** Streams may have this part of the connections; the polls and all else need the others. */
+const PART_OF_CONNECTIONS = 3 / 4;
+/** One owner may have this part of the streams. */
+const PART_OF_OWNER = 3 / 4;
+const RETRY_AFTER_SECONDS = 60;
+/** Looks at the streams between two comments of one: each look is for a part of them. */
+const TICKS_OF_BEAT = 15;
+/** Streams that are told in one turn of the event loop. */
+const TOLD_AT_ONCE = 200;
+/**
+ * After so many new streams garbage is collected: a fleet that comes back at once leaves 60 MB of it for each ten
+ * thousand, which V8 would not look at.
+ */
+const COLLECT_EVERY = 1000;
+/** The time that a hub takes for a request of an agent which was told to look. Milliseconds. */
+const SPREAD_OF_ONE_MS = 0.15;
+const LONGEST_SPREAD_MS = 1500;
+/** Hints that are remembered for streams that come back. */
+const MAX_REMEMBERED = 1000;
+
+/** Times of streams, in milliseconds. */
+export interface HintTimes {
+  /** Each stream has a comment this often: a proxy that gathers the answer is noticed. */
+  beatMs: number;
+  /** Keys and rights are looked at again after so long, or half as long again. */
+  recheckMs: number;
+  /** A reader that takes nothing of what it was sent is ended after so long. */
+  stuckMs: number;
+}
+
+const TIMES: HintTimes = { beatMs: 15_000, recheckMs: 30_000, stuckMs: 30_000 };
+
+/** The targets that a caller may see: names by the ids of their rows. */
+export type Sight = ReadonlyMap<string, string>;
+
+/** A key and the targets that streams were opened for with it: they share checks and hints. */
+export interface Question {
+  /** Names the key and the targets. */
+  id: string;
+  owner: string;
+  sight: Sight;
+  /** Looks again. @returns undefined when the key has ended */
+  look: () => Promise<Sight | undefined>;
+}
+
+interface Audience {
+  question: Question;
+  sight: Sight;
+  readonly streams: Set<HintStream>;
+  checkedAt: number;
+}
+
+/** The streams of hints of a hub (docs/contract/hints.md). */
+export class HintStreams implements AsyncDisposable {
+  readonly #most: number;
+  readonly #times: HintTimes;
+  /** Tells the ids of this hub from those of others, and of its earlier lives. */
+  readonly #epoch = randomUUID().slice(0, 8);
+  readonly #timer: NodeJS.Timeout;
+  readonly #subscription: Disposable;
+  /** In the order of their last checks. */
+  readonly #audiences = new Map<string, Audience>();
+  readonly #byProject = new Map<string, Set<Audience>>();
+  readonly #ofOwner = new Map<string, number>();
+  /** By the tick of their comments. */
+  readonly #beats = Array.from({ length: TICKS_OF_BEAT }, () => new Set<HintStream>());
+  #ticks = 0;
+  #open = 0;
+  #opened = 0;
+  #sent = 0;
+  #number = 0;
+  /** The changes that were hinted last, up to `#number`; undefined for everything. */
+  #remembered: (ReadonlySet<string> | undefined)[] = [];
+  #telling: Promise<void> = Promise.resolve();
+  #isChecking = false;
+  #isClosed = false;
+
+  /** @param mostConnections of the hub; undefined without a bound */
+  constructor(changes: Changes, mostConnections: number | undefined, times: Partial<HintTimes> = {}) {
+    this.#times = { ...TIMES, ...times };
+    this.#most =
+      mostConnections === undefined ? Infinity : Math.max(1, Math.floor(mostConnections * PART_OF_CONNECTIONS));
+    this.#subscription = changes.subscribe((changed) => this.#hint(changed));
+    this.#timer = setInterval(() => this.#tick(), this.#times.beatMs / TICKS_OF_BEAT).unref();
+  }
+
+  /** Streams that are open, hints that were sent, and the bound. */
+  get numbers(): { open: number; sent: number; most: number | undefined } {
+    const most = Number.isFinite(this.#most) ? this.#most : undefined;
+    return { open: this.#open, sent: this.#sent, most };
+  }
+
+  /** @throws HubError 503, 429 when there is no room for a further stream of this owner */
+  requireRoom(owner: string): void {
+    const headers = { "retry-after": String(RETRY_AFTER_SECONDS) };
+    if (this.#isClosed || this.#open >= this.#most)
+      throw new HubError(503, "hub_unavailable", "The hub has no room for a further stream; poll instead.", {
+        headers,
+      });
+    const most = Math.ceil(this.#most * PART_OF_OWNER);
+    if ((this.#ofOwner.get(owner) ?? 0) >= most)
+      throw new HubError(429, "rate_limited", `${owner} has ${most} streams; poll instead.`, { headers });
+  }
+
+  /**
+   * Answers with a stream. It begins with a hint of all targets, unless `lastEventId` shows that nothing was missed.
+   *
+   * @throws HubError 503, 429 as {@link requireRoom}
+   */
+  open(response: ServerResponse, question: Question, headers: Record<string, string>, lastEventId?: string): void {
+    const { owner } = question;
+    this.requireRoom(owner);
+    // Its client has left meanwhile, and nothing would tell of its end.
+    if (response.destroyed) return;
+    const stream = new HintStream(response, this.#times.stuckMs);
+    const audience = this.#audienceOf(question);
+    const beats = this.#beats[this.#open % TICKS_OF_BEAT]!;
+    audience.streams.add(stream);
+    beats.add(stream);
+    this.#count(owner, 1);
+    if (++this.#opened % COLLECT_EVERY === 0) collectGarbage("major");
+    response.once("close", () => {
+      audience.streams.delete(stream);
+      beats.delete(stream);
+      this.#count(owner, -1);
+      if (audience.streams.size === 0) this.#forget(audience);
+    });
+    const all = (): void => stream.send(this.#frame([...audience.sight.values()], 1));
+    stream.begin(headers, all);
+    const missed = this.#missed(lastEventId, audience.sight);
+    if (missed.length > 0) stream.send(this.#frame(missed, 1));
+    else stream.beat();
+  }
+
+  /** Ends all streams, as the hub closes. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { streams } of this.#audiences.values()) for (const stream of streams) stream.end();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer);
+    this.#subscription[Symbol.dispose]();
+    this.close();
+    await this.#telling;
+  }
+
+  #count(owner: string, change: 1 | -1): void {
+    this.#open += change;
+    const count = (this.#ofOwner.get(owner) ?? 0) + change;
+    if (count === 0) this.#ofOwner.delete(owner);
+    else this.#ofOwner.set(owner, count);
+  }
+
+  #audienceOf(question: Question): Audience {
+    const known = this.#audiences.get(question.id);
+    if (known !== undefined) return known;
+    const audience: Audience = { question, sight: new Map(), streams: new Set(), checkedAt: performance.now() };
+    this.#audiences.set(question.id, audience);
+    this.#see(audience, question.sight);
+    return audience;
+  }
+
+  /** Sets what an audience may see. */
+  #see(audience: Audience, sight: Sight): void {
+    for (const id of audience.sight.keys()) {
+      const others = this.#byProject.get(id);
+      others?.delete(audience);
+      if (others?.size === 0) this.#byProject.delete(id);
+    }
+    audience.sight = sight;
+    for (const id of sight.keys()) {
+      const others = this.#byProject.get(id) ?? new Set();
+      this.#byProject.set(id, others.add(audience));
+    }
+  }
+
+  #forget(audience: Audience): void {
+    if (this.#audiences.get(audience.question.id) === audience) this.#audiences.delete(audience.question.id);
+    this.#see(audience, new Map());
+  }
+
+  #frame(targets: readonly string[], told: number): Buffer {
+    const hint: ChangeHint = {
+      targets: [...targets],
+      spread_ms: Math.min(Math.floor(told * SPREAD_OF_ONE_MS), LONGEST_SPREAD_MS),
+    };
+    const text = `id: ${this.#epoch}-${this.#number}\nevent: ${HINT_EVENT}\ndata: ${JSON.stringify(hint)}\n\n`;
+    return Buffer.from(text);
+  }
+
+  /** Names the targets that a client which heard of `lastEventId` may have missed. */
+  #missed(lastEventId: string | undefined, sight: Sight): string[] {
+    const [, epoch, number] = /^([0-9a-f]{8})-(\d{1,15})$/.exec(lastEventId ?? "") ?? [];
+    const since = epoch === this.#epoch ? Number(number) : -1;
+    const behind = this.#number - since;
+    const later = this.#remembered.slice(this.#remembered.length - behind);
+    if (since < 0 || behind < 0 || behind > this.#remembered.length || later.includes(undefined))
+      return [...sight.values()];
+    return [...sight].filter(([id]) => later.some((changed) => changed!.has(id))).map(([, name]) => name);
+  }
+
+  /** Hints to all who may see what has changed. */
+  #hint(changed: ReadonlySet<string> | undefined): void {
+    this.#number++;
+    this.#remembered.push(changed);
+    if (this.#remembered.length > MAX_REMEMBERED) this.#remembered.shift();
+    const audiences =
+      changed === undefined
+        ? [...this.#audiences.values()]
+        : [...new Set([...changed].flatMap((id) => [...(this.#byProject.get(id) ?? [])]))];
+    const told = audiences.reduce((sum, { streams }) => sum + streams.size, 0);
+    const frames = audiences.map((audience): [Audience, Buffer] => {
+      const named = [...audience.sight].flatMap(([id, name]) => ((changed?.has(id) ?? true) ? [name] : []));
+      return [audience, this.#frame(named, told)];
+    });
+    this.#telling = this.#telling.then(() => this.#tell(frames));
+  }
+
+  async #tell(frames: readonly [Audience, Buffer][]): Promise<void> {
+    let told = 0;
+    for (const [{ streams }, frame] of frames) {
+      for (const stream of streams) {
+        stream.send(frame);
+        this.#sent++;
+        if (++told % TOLD_AT_ONCE === 0) await setImmediate();
+      }
+    }
+  }
+
+  #tick(): void {
+    this.#ticks++;
+    for (const stream of this.#beats[this.#ticks % TICKS_OF_BEAT]!) stream.beat();
+    void this.#recheck();
+  }
+
+  /** Looks again at the keys and rights that were not looked at for longest. Never rejects. */
+  async #recheck(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    const { beatMs, recheckMs } = this.#times;
+    const before = performance.now() - recheckMs;
+    // Those that came at one moment are spread over half of the time.
+    const most = Math.ceil((this.#audiences.size * 2 * beatMs) / TICKS_OF_BEAT / recheckMs);
+    const due = this.#audiences
+      .values()
+      .filter(({ checkedAt }) => checkedAt < before)
+      .take(most)
+      .toArray();
+    try {
+      for (const audience of due) await this.#check(audience);
+    } catch {
+      // The database is away, and tells of no change either.
+    } finally {
+      this.#isChecking = false;
+    }
+  }
+
+  async #check(audience: Audience): Promise<void> {
+    const { question, streams } = audience;
+    const sight = await question.look();
+    if (this.#audiences.get(question.id) !== audience) return;
+    this.#audiences.delete(question.id);
+    this.#audiences.set(question.id, audience);
+    audience.checkedAt = performance.now();
+    if (sight === undefined || sight.size === 0) {
+      this.#forget(audience);
+      for (const stream of streams) stream.end();
+      return;
+    }
+    const seen = new Set(audience.sight.keys());
+    this.#see(audience, sight);
+    const added = [...sight].filter(([id]) => !seen.has(id)).map(([, name]) => name);
+    if (added.length > 0) for (const stream of streams) stream.send(this.#frame(added, streams.size));
+  }
+}

@@ -1,0 +1,134 @@
+import type { FastifyRequest } from "fastify";
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import * as z from "zod";
+import { hintedTargets, pollAnswer, pollRequest } from "../../contract/surfaces/changes.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { parseTarget } from "../../contract/target.ts";
+import type { MountOptions } from "../access/authentication.ts";
+import { credentialHash } from "../access/credentials.ts";
+import { type TargetAccessParts } from "../access/target-access.ts";
+import { notFound } from "../ground/errors.ts";
+import { controls, type Principal, requireScope } from "../ground/principal.ts";
+import type { HintStreams, Sight } from "../hints/streams.ts";
+import { errors, security } from "../http/documentation.ts";
+import { matchesEtag } from "../http/ranges.ts";
+import { findKey } from "../records/access.ts";
+import { findAnswer } from "../records/projects.ts";
+import { loggedTarget } from "../records/reports.ts";
+import { findVisibleTarget, type VisibleTarget } from "../records/visible-targets.ts";
+import { answerEtag, detailFor } from "../rollouts/latest.ts";
+
+const tags = ["hints"];
+
+/** A target as a caller may see it; `detail` is surface A's record. */
+type Seen = VisibleTarget & { detail?: { detail: string; etag: string } };
+
+/** Hints of changes: a stream for many targets, and a poll of many targets (docs/contract/hints.md). */
+export const changes: FastifyPluginAsyncZod<MountOptions<TargetAccessParts & { hints: HintStreams }>> = async (
+  app,
+  { hub, authentication },
+) => {
+  const { statements } = hub.database;
+
+  /** Looks a target up by the rules of its own call. @returns undefined where that one answers 404 or 403 */
+  async function see(text: string, principal: Principal, keyHash: string): Promise<Seen | undefined> {
+    const { kind, slug } = parseTarget(text);
+    if (kind === "project") {
+      const project = await findAnswer(statements, slug);
+      return project !== undefined && controls(principal, project) ? project : undefined;
+    }
+    const { target } = await findVisibleTarget(statements, { kind, slug, credentialHash: keyHash, now: hub.now() });
+    return target && { ...target, detail: target };
+  }
+
+  /** @throws 401, 403 */
+  async function caller(request: FastifyRequest): Promise<{ principal: Principal; keyHash: string }> {
+    const principal = await authentication.key(request);
+    requireScope(principal, "deploy", "read");
+    return { principal, keyHash: credentialHash(request)! };
+  }
+
+  async function sightOf(names: readonly string[], principal: Principal, keyHash: string): Promise<Sight> {
+    const sight = new Map<string, string>();
+    for (const name of names) {
+      const seen = await see(name, principal, keyHash);
+      if (seen !== undefined) sight.set(seen.id, name);
+    }
+    return sight;
+  }
+
+  app.get("/v1/changes", {
+    config: { isEndless: true },
+    schema: {
+      tags,
+      summary: "Hints that targets may have another latest version, as server-sent events",
+      description: "The stream names what the key may see. A comment every 15 seconds shows that it is alive.",
+      security: security.key,
+      querystring: z.object({ targets: hintedTargets }),
+      response: {
+        200: { description: "The stream.", content: { "text/event-stream": { schema: z.string() } } },
+        ...errors(401, 403, 404, 422),
+      },
+    },
+    async handler(request, reply) {
+      const { targets } = request.query;
+      const { principal, keyHash } = await caller(request);
+      hub.hints.requireRoom(principal.owner);
+      const sight = await sightOf(targets, principal, keyHash);
+      if (sight.size === 0) throw notFound("There are no such targets, or none that you may see.");
+      if (request.method === "HEAD") return reply.type("text/event-stream; charset=utf-8").send("");
+      const question = {
+        id: `${keyHash} ${targets.toSorted().join(",")}`,
+        owner: principal.owner,
+        sight,
+        look: async (): Promise<Sight | undefined> => {
+          const live = await findKey(statements, keyHash, hub.now());
+          return live && sightOf(targets, live, keyHash);
+        },
+      };
+      const lastEventId = request.headers["last-event-id"];
+      hub.hints.open(reply.raw, question, reply.getHeaders() as Record<string, string>, lastEventId?.toString());
+      return reply.hijack();
+    },
+  });
+
+  app.post("/v1/poll", {
+    schema: {
+      tags,
+      summary: "Which of many targets have another answer to “latest” than the caller knows",
+      security: security.key,
+      body: pollRequest,
+      response: { 200: pollAnswer, ...errors(400, 401, 403, 415, 422) },
+    },
+    async handler(request) {
+      const { principal, keyHash } = await caller(request);
+      const targets: z.infer<typeof pollAnswer>["targets"] = [];
+      for (const { target, etag } of request.body.targets) {
+        const seen = await see(target, principal, keyHash);
+        if (seen === undefined) continue;
+        const current = await etagOf(request, target, seen, principal);
+        targets.push({ target, changed: current === null ? etag !== null : !matchesEtag(etag ?? undefined, current) });
+      }
+      return { targets };
+    },
+  });
+
+  /** Returns the ETag that the host of a request gets with the latest version; null where there is none. */
+  async function etagOf(
+    request: FastifyRequest,
+    text: string,
+    { id, rollout, latestVersion, detail }: Seen,
+    { owner }: Principal,
+  ): Promise<string | null> {
+    const { kind, slug } = parseTarget(text);
+    const view =
+      kind === "project"
+        ? { holder: "", target: id }
+        : { holder: owner, target: loggedTarget(kind satisfies MarketplaceKind, slug) };
+    hub.sightings.note(request, view);
+    const answer =
+      rollout === null ? { version: latestVersion } : await hub.rollouts.answer(rollout, latestVersion, request, view);
+    if (detail !== undefined) return `"sha256-${(rollout === null ? detail : detailFor(detail, answer)).etag}"`;
+    return answer.version === null ? null : answerEtag(answer);
+  }
+};

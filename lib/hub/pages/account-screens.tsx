@@ -1,0 +1,92 @@
+import { SCOPES } from "../../contract/scopes.ts";
+import type { ApiKeyRecord, AuditRecord, CreatedKey, ProjectRecord, Scope } from "../../contract/surfaces/keys.ts";
+import { DEFAULT_SCOPES } from "../../contract/surfaces/keys.ts";
+import { paths } from "../../contract/surfaces/paths.ts";
+import { notFound } from "../ground/errors.ts";
+import { isAdministrator, may, requireScope } from "../ground/principal.ts";
+import { listQuotas, type QuotaSubject, usageOf } from "../records/quotas.ts";
+import type { Listed } from "./api.ts";
+import { field, param, principalOf, queryOf, type Screen } from "./desk.ts";
+import { KeysPage, NewKeyPage } from "./keys-page.tsx";
+import { AuditPage, HealthPage, QuotasPage, type Readiness, type UsedQuota } from "./operator-pages.tsx";
+import { pagePaths } from "./view.ts";
+
+const DAY_MS = 86_400_000;
+
+export const keys: Screen = async ({ api }, request) => {
+  const principal = principalOf(request);
+  requireScope(principal, "keys");
+  const cursor = queryOf(request, "cursor");
+  const found = await api.call<Listed<ApiKeyRecord>>(request, {
+    path: paths.apiKeys(),
+    query: { cursor, limit: "50" },
+  });
+  const own = await api.ask<Listed<ProjectRecord>>(request, { path: paths.projects(), query: { limit: "200" } });
+  const scopes = SCOPES.filter((scope) => may(principal, scope));
+  return <KeysPage {...{ cursor, scopes, ...found }} ownKeyId={principal.keyId} projects={own?.items ?? []} />;
+};
+
+export const createKey: Screen = async ({ api, hub }, request) => {
+  const form = request.body as URLSearchParams;
+  const days = Number(field(request, "days") ?? 0);
+  const scopes = form.getAll("scope") as Scope[];
+  const created = await api.call<CreatedKey>(request, {
+    method: "POST",
+    path: paths.apiKeys(),
+    json: {
+      name: field(request, "name") ?? "",
+      scopes: scopes.length > 0 ? scopes : DEFAULT_SCOPES,
+      ...(field(request, "project_id") !== undefined && { project_id: field(request, "project_id") }),
+      ...(days > 0 && { expires_at: new Date(hub.clock() + days * DAY_MS).toISOString() }),
+    },
+  });
+  return <NewKeyPage created={created} />;
+};
+
+export const revokeKey: Screen = async ({ api }, request) => {
+  await api.call(request, { method: "DELETE", path: paths.apiKey(param(request, "id")) });
+  return { goTo: pagePaths.keys() };
+};
+
+export const quotas: Screen = async ({ hub }, request) => {
+  const principal = principalOf(request);
+  const db = hub.database.kysely;
+  const all = await listQuotas(db);
+  const own: QuotaSubject =
+    principal.projectId === null ? `owner/${principal.owner}` : `project/${principal.projectId}`;
+  const subjects = isAdministrator(principal)
+    ? new Set([own, ...all.map(({ subject }) => subject)])
+    : new Set<QuotaSubject>([own]);
+  const used: UsedQuota[] = [];
+  for (const subject of subjects) {
+    const quota = all.find((each) => each.subject === subject);
+    used.push({ title: subject.replace("/", " "), usage: await usageOf(db, subject), quota });
+  }
+  return <QuotasPage quotas={used} />;
+};
+
+export const audit: Screen = async ({ api }, request) => {
+  requireAdministrator(request);
+  const [action, actor, cursor] = [queryOf(request, "action"), queryOf(request, "actor"), queryOf(request, "cursor")];
+  const query = { action, actor, cursor, limit: "100" };
+  const found = await api.call<Listed<AuditRecord>>(request, { path: paths.audit(), query });
+  return <AuditPage {...{ action, actor, cursor, ...found }} />;
+};
+
+/** Answers 404 to everybody else: a page that a key may not see is not there. */
+function requireAdministrator(request: Parameters<Screen>[1]): void {
+  if (!isAdministrator(principalOf(request))) throw notFound("There is no such page.");
+}
+
+export const health: Screen = async ({ api, hub }, request) => {
+  requireAdministrator(request);
+  const { bytes } = await api.send(request, { path: "/readyz", query: { verbose: "1" } });
+  const readiness = JSON.parse(bytes.toString()) as Readiness;
+  const facts = {
+    database: hub.database.dialect === "postgres" ? "PostgreSQL" : "SQLite",
+    blobs: hub.blobs.name,
+    startedAt: Date.now() - process.uptime() * 1000,
+    residentBytes: process.memoryUsage.rss(),
+  };
+  return <HealthPage {...{ readiness, facts }} />;
+};

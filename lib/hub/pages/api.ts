@@ -1,0 +1,87 @@
+import type { FastifyInstance, FastifyRequest, InjectOptions } from "fastify";
+import type { Code } from "../../contract/codes.ts";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
+import type { WebCalls } from "../access/web-calls.ts";
+import { HubError } from "../ground/errors.ts";
+
+/** The answer of a route, with any status. */
+interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | number | undefined>;
+  bytes: Buffer;
+}
+
+/** A page of a list, as the API answers it. */
+export interface Listed<T> {
+  items: T[];
+  /** The cursor of the next page. */
+  next: string | null;
+}
+
+export interface ApiCall {
+  method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
+  path: string;
+  query?: Record<string, string | undefined>;
+  json?: unknown;
+  headers?: Record<string, string>;
+}
+
+/**
+ * The hub's own API, called in this process in the name of a visitor: a page can do what the visitor's key can, and
+ * nothing else, because the same routes decide.
+ */
+export class Api {
+  readonly #app: FastifyInstance;
+  readonly #calls: WebCalls;
+
+  constructor(app: FastifyInstance, calls: WebCalls) {
+    this.#app = app;
+    this.#calls = calls;
+  }
+
+  async send(request: FastifyRequest, { method = "GET", path, query = {}, json, headers }: ApiCall): Promise<Answer> {
+    const given = Object.entries(query).filter((each): each is [string, string] => (each[1] ?? "") !== "");
+    const search = given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
+    const { keyHash } = request.visitor!;
+    const call: InjectOptions = {
+      method,
+      url: path + search,
+      remoteAddress: request.ip,
+      headers: {
+        [HEADERS.requestId.toLowerCase()]: request.id,
+        ...(keyHash !== undefined && this.#calls.headers(keyHash, request.person)),
+        ...headers,
+      },
+      ...(json !== undefined && { payload: json as object }),
+    };
+    const { statusCode: status, headers: answered, rawPayload: bytes } = await this.#app.inject(call);
+    return { status, headers: answered, bytes };
+  }
+
+  /** Reads the JSON of an answer. @throws HubError as the route answers it */
+  async call<T>(request: FastifyRequest, call: ApiCall): Promise<T> {
+    const answer = await this.send(request, call);
+    requireDone(answer);
+    return (answer.bytes.length === 0 ? undefined : JSON.parse(answer.bytes.toString())) as T;
+  }
+
+  /** As {@link call}; undefined where the key may not ask, or there is nothing that it may see. */
+  async ask<T>(request: FastifyRequest, call: ApiCall): Promise<T | undefined> {
+    try {
+      return await this.call<T>(request, call);
+    } catch (error) {
+      if (error instanceof HubError && [401, 403, 404].includes(error.statusCode)) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** @throws HubError as the route answered it */
+export function requireDone({ status, headers, bytes }: Answer): void {
+  if (status < 400) return;
+  const { error, code } = (bytes.length > 0 ? JSON.parse(bytes.toString()) : {}) as { error?: string; code?: Code };
+  const wait = headers["retry-after"];
+  throw new HubError(status, code ?? "hub_refused", error ?? "The hub refused it.", {
+    ...(wait !== undefined && { headers: { "retry-after": String(wait) } }),
+  });
+}

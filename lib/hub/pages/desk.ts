@@ -1,0 +1,59 @@
+import type { FastifyRequest } from "fastify";
+import type { ReactElement } from "react";
+import type { Authentication, AuthenticationParts } from "../access/authentication.ts";
+import type { SignOn } from "../access/sign-on.ts";
+import type { TargetAccessParts } from "../access/target-access.ts";
+import type { WebSessions } from "../access/web-sessions.ts";
+import type { Blobs } from "../blobs/port.ts";
+import { forbidden } from "../ground/errors.ts";
+import type { Principal } from "../ground/principal.ts";
+import type { Witnesses } from "../http/error-answers.ts";
+import type { Api } from "./api.ts";
+import type { Archives } from "./archive.ts";
+import type { Fleets } from "./fleets.ts";
+import type { Cookies } from "./visitor.ts";
+
+/** The parts of the hub that its pages work with. */
+export type PagesParts = AuthenticationParts &
+  TargetAccessParts &
+  Witnesses & { blobs: Blobs; publicUrl: () => string; webSessions: WebSessions; signOn: SignOn | undefined };
+
+/** All that a page is made with. */
+export interface Desk {
+  hub: PagesParts;
+  authentication: Authentication;
+  api: Api;
+  archives(): Promise<Archives>;
+  fleets: Fleets;
+  cookies: Cookies;
+}
+
+/** A way on in place of a page, after a form has done what it is for. */
+export interface GoTo {
+  /** A path below the base; with `isAway`, the identity provider's address. */
+  goTo: string;
+  isAway?: boolean;
+}
+
+/** Makes the page of a request. */
+export type Screen = (desk: Desk, request: FastifyRequest) => Promise<ReactElement | GoTo>;
+
+/** The parameter of a path. */
+export const param = (request: FastifyRequest, name: string): string =>
+  (request.params as Record<string, string>)[name] ?? "";
+
+/** One value of a query; empty when it is missing or given twice. */
+export function queryOf(request: FastifyRequest, name: string): string {
+  const value = (request.query as Record<string, unknown>)[name];
+  return typeof value === "string" ? value : "";
+}
+
+/** One field of a form; undefined when it is missing or empty. */
+export const field = (request: FastifyRequest, name: string): string | undefined =>
+  (request.body as URLSearchParams).get(name) || undefined;
+
+/** @throws HubError 403 without a session; routes that need one have sent the visitor to sign in before */
+export function principalOf({ visitor }: FastifyRequest): Principal {
+  if (visitor?.principal === undefined) throw forbidden("Sign in first.");
+  return visitor.principal;
+}

@@ -1,0 +1,127 @@
+import { labelsText } from "../../contract/labels.ts";
+import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
+import type { StepOutcome } from "../../contract/surfaces/reports.ts";
+import { STATES } from "./fleet-page.tsx";
+import { type FleetHost, stateOf } from "./fleets.ts";
+import { Layout } from "./layout.tsx";
+import { Badge, Facts, Form, Go, Live, Pager, Table, type TargetKind, Time, type Tone } from "./parts.tsx";
+import { pagePaths, useView } from "./view.ts";
+
+export interface HostView {
+  kind: TargetKind;
+  slug: string;
+  name: string;
+  host: FleetHost;
+  /** The whole error of the last report. */
+  error: string | null;
+  /** Of the last report; none where the agent does not tell them. */
+  steps: readonly StepOutcome[];
+  plugins: { name: string; version: string }[];
+  /** Undefined where the hub keeps no history that the key may read. */
+  history: { items: ReportRecord[]; cursor: string; next: string | null } | undefined;
+  mayForget: boolean;
+}
+
+const OUTCOMES: Record<ReportRecord["status"], [text: string, tone: Tone]> = {
+  success: ["success", "good"],
+  failed: ["failed", "bad"],
+  rolled_back: ["rolled back", "warn"],
+};
+
+const STEP_TONES: Record<StepOutcome["status"], Tone> = { done: "good", failed: "bad", skipped: "calm" };
+
+const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+/** One host: its last report, and those before. */
+export function HostPage({ kind, slug, name, host, error, steps, plugins, history, mayForget }: HostView) {
+  const { now } = useView();
+  const here = pagePaths.host(kind, slug, host.id);
+  const [text, tone] = STATES[stateOf(host, now)];
+  return (
+    <Layout title={`${host.id}: ${name}`}>
+      <p className="kind">
+        <Go to={pagePaths.fleet(kind, slug)}>Fleet of {name}</Go>
+      </p>
+      <h1>{host.id}</h1>
+      <Live id="host" of={pagePaths.target(kind, slug)}>
+        <Facts
+          of={{
+            State: <Badge tone={tone}>{text}</Badge>,
+            Runs: <span className="num">{host.version}</span>,
+            Tried: host.tried === null ? undefined : <span className="num">{host.tried}</span>,
+            "Last report": <Time at={host.completedAt} />,
+            "Heard of": <Time at={host.heardAt} />,
+            Labels: Object.keys(host.labels).length === 0 ? undefined : labelsText(host.labels).replaceAll(",", ", "),
+          }}
+        />
+        {error !== null && (
+          <section aria-labelledby="error">
+            <h2 id="error">Error</h2>
+            <pre className="error" tabIndex={0} aria-label="Error">
+              {error}
+            </pre>
+          </section>
+        )}
+        {steps.length > 0 && (
+          <section aria-labelledby="steps">
+            <h2 id="steps">Steps</h2>
+            <Table
+              label="Steps of the last report"
+              columns={["Step", "Action", "Outcome", ["Took", "num"], ["Error", "why"]]}
+              rows={steps.map((step, index) => ({
+                key: index,
+                cells: [
+                  step.id,
+                  step.action,
+                  <Badge tone={STEP_TONES[step.status]}>{step.status}</Badge>,
+                  took(step.duration_ms),
+                  step.error_message,
+                ],
+              }))}
+            />
+          </section>
+        )}
+        {plugins.length > 0 && (
+          <section aria-labelledby="plugins">
+            <h2 id="plugins">Plugins</h2>
+            <ul className="plain-list">
+              {plugins.map(({ name: plugin, version }) => (
+                <li key={plugin}>
+                  {plugin} <span className="num">{version}</span>
+                </li>
+              ))}
+            </ul>
+          </section>
+        )}
+        {history !== undefined && (
+          <section aria-labelledby="history">
+            <h2 id="history">History</h2>
+            <Table
+              label="Reports"
+              columns={["Finished", "Outcome", ["Version", "num"], ["Error", "why"]]}
+              rows={history.items.map((report) => ({
+                key: report.id,
+                cells: [
+                  <Time at={report.completed_at} />,
+                  <Badge tone={OUTCOMES[report.status][1]}>{OUTCOMES[report.status][0]}</Badge>,
+                  report.version,
+                  report.error_message,
+                ],
+              }))}
+            />
+            <Pager to={here} at={history.cursor} next={history.next} />
+          </section>
+        )}
+      </Live>
+      {mayForget && (
+        <section aria-labelledby="forget">
+          <h2 id="forget">Forget this host</h2>
+          <p className="help">It leaves the fleet until it reports again.</p>
+          <Form to={`${here}/forget`} confirm={`Forget ${host.id}?`}>
+            <button className="bad">Forget {host.id}</button>
+          </Form>
+        </section>
+      )}
+    </Layout>
+  );
+}

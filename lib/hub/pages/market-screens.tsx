@@ -1,0 +1,141 @@
+import type { FastifyRequest } from "fastify";
+import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
+import type { TargetDetail, TargetSummary, VersionRecord } from "../../contract/surfaces/marketplace.ts";
+import { type MarketplaceKind, MOUNTS, paths } from "../../contract/surfaces/paths.ts";
+import { controlledProject } from "../access/project-access.ts";
+import { notFound } from "../ground/errors.ts";
+import { controls, may } from "../ground/principal.ts";
+import { deltasOf } from "../records/deltas.ts";
+import { listManagedVersions, publishersOf } from "../records/managed-versions.ts";
+import type { Listed } from "./api.ts";
+import { CataloguePage } from "./catalogue-page.tsx";
+import { ComparePage } from "./compare-page.tsx";
+import { type Desk, field, param, principalOf, queryOf, type Screen } from "./desk.ts";
+import { ProjectsPage } from "./operator-pages.tsx";
+import { ProjectPage, TargetPage } from "./target-page.tsx";
+import { pagePaths } from "./view.ts";
+
+const CARDS = "30";
+const VERSIONS = 25;
+
+const listOf = (kind: MarketplaceKind): string =>
+  kind === "plugin" ? `${MOUNTS.plugins}/plugins` : `${MOUNTS.services}/services`;
+
+export const catalogue: Screen = async ({ api }, request) => {
+  const kind = queryOf(request, "kind") === "service" ? "service" : "plugin";
+  const [text, cursor] = [queryOf(request, "q").slice(0, 200), queryOf(request, "cursor")];
+  const query = { q: text, cursor, limit: CARDS };
+  const found = await api.call<Listed<TargetSummary>>(request, { path: listOf(kind), query });
+  return <CataloguePage {...{ kind, text, cursor, ...found }} />;
+};
+
+const detailOf = ({ api }: Desk, request: FastifyRequest, kind: MarketplaceKind): Promise<TargetDetail> =>
+  api.call(request, { path: paths.detail(kind, param(request, "slug")) });
+
+/** The page of a plugin or service. */
+export const target =
+  (kind: MarketplaceKind): Screen =>
+  async (desk, request) => {
+    const { api } = desk;
+    const detail = await detailOf(desk, request, kind);
+    const cursor = queryOf(request, "cursor");
+    const query = { cursor, limit: String(VERSIONS) };
+    const path = `${paths.detail(kind, detail.slug)}/versions`;
+    const { principal } = request.visitor!;
+    // Without a key, the detail record has the newest ones.
+    const { items: versions, next } =
+      principal === undefined
+        ? { items: detail.versions, next: null }
+        : await api.call<Listed<VersionRecord>>(request, { path, query });
+    const latest = detail.versions.find(({ version }) => version === detail.latest_version);
+    const contents =
+      latest && (await (await desk.archives()).contents(request, { kind, slug: detail.slug, ...latest }));
+    const mayYank = principal !== undefined && may(principal, "publish") && controls(principal, detail);
+    // The names of keys are their owner's.
+    const isOwn = principal !== undefined && controls(principal, detail);
+    const labels = versions.map(({ version }) => version);
+    const publishers = isOwn ? await publishersOf(desk.hub.database.kysely, detail, labels) : undefined;
+    // Only these pages need the parser.
+    const { Readme } = await import("./readme.tsx");
+    const readme = contents?.readme === undefined ? undefined : <Readme text={contents.readme} />;
+    return <TargetPage {...{ detail, versions, publishers, cursor, next, contents, readme, mayYank }} />;
+  };
+
+/** The page of what changed between two versions. */
+export const compare =
+  (kind: MarketplaceKind): Screen =>
+  async (desk, request) => {
+    const detail = await detailOf(desk, request, kind);
+    const [from, to] = [queryOf(request, "from"), queryOf(request, "to")];
+    const path = `${paths.detail(kind, detail.slug)}/versions`;
+    const { items } = await desk.api.call<Listed<VersionRecord>>(request, { path, query: { limit: "200" } });
+    const find = async (label: string) => {
+      const found = [...items, ...detail.versions].find(({ version }) => version === label);
+      if (found === undefined) throw notFound(`The ${kind} has no such version.`);
+      return (await desk.archives()).contents(request, { kind, slug: detail.slug, ...found });
+    };
+    const [before, after] = [await find(from), await find(to)];
+    const contents = before !== undefined && after !== undefined ? { before, after } : undefined;
+    return <ComparePage {...{ detail, from, to, contents }} />;
+  };
+
+const change = (of: string) => (of === "yank" ? "POST" : "DELETE");
+
+/** Yanks a version of a plugin or service, or takes that back. */
+export const yank =
+  (kind: MarketplaceKind, action: "yank" | "unyank"): Screen =>
+  async ({ api }, request) => {
+    const slug = param(request, "slug");
+    const path = `${paths.detail(kind, slug)}/versions/${encodeURIComponent(field(request, "version") ?? "")}/yank`;
+    const json = action === "yank" ? { json: { reason: field(request, "reason") ?? null } } : {};
+    await api.call(request, { method: change(action), path, ...json });
+    return { goTo: pagePaths.target(kind, slug) };
+  };
+
+export const projects: Screen = async ({ api }, request) => {
+  const cursor = queryOf(request, "cursor");
+  const found = await api.call<Listed<ProjectRecord>>(request, {
+    path: paths.projects(),
+    query: { cursor, limit: "100" },
+  });
+  return <ProjectsPage cursor={cursor} {...found} />;
+};
+
+/** The page of a project of surface B. */
+export const project: Screen = async ({ hub, authentication }, request) => {
+  const find = controlledProject({ hub, authentication });
+  const { project: found, principal } = await find(request, param(request, "slug"), "read", "projects", "publish");
+  if (found.kind !== "project") return { goTo: pagePaths.target(found.kind, found.slug) };
+  const cursor = queryOf(request, "cursor");
+  const rows = await listManagedVersions(hub.database.kysely, found, { after: cursor, limit: VERSIONS + 1 });
+  const versions = rows.slice(0, VERSIONS).map(async ({ id, record }) => ({
+    ...record,
+    deltas: (await deltasOf(hub.database.statements, id)).map(({ base_version, size_bytes }) => ({
+      base_version,
+      size_bytes: Number(size_bytes),
+    })),
+  }));
+  const labels = rows.map(({ record }) => record.version);
+  return (
+    <ProjectPage
+      project={found}
+      publishers={await publishersOf(hub.database.kysely, found, labels)}
+      versions={await Promise.all(versions)}
+      cursor={cursor}
+      next={rows.length > VERSIONS ? rows[VERSIONS - 1]!.id : null}
+      mayYank={may(principal, "publish")}
+    />
+  );
+};
+
+/** Yanks a version of a project, or takes that back. */
+export const yankProject =
+  (action: "yank" | "unyank"): Screen =>
+  async ({ api }, request) => {
+    principalOf(request);
+    const id = param(request, "slug");
+    const path = paths.versionYank(id, field(request, "version") ?? "");
+    const json = action === "yank" ? { json: { reason: field(request, "reason") ?? null } } : {};
+    await api.call(request, { method: change(action), path, ...json });
+    return { goTo: pagePaths.target("project", id) };
+  };

@@ -1,0 +1,184 @@
+import type { RolloutAction, RolloutRecord, RolloutState } from "../../contract/surfaces/rollouts.ts";
+import { Layout } from "./layout.tsx";
+import { Badge, Bar, Empty, Form, Live, Pager, Table, TargetHead, type TargetKind, Time, type Tone } from "./parts.tsx";
+import { pagePaths } from "./view.ts";
+
+const TONES: Record<RolloutState, Tone> = {
+  running: "busy",
+  paused: "warn",
+  halted: "bad",
+  completed: "good",
+  aborted: "calm",
+  replaced: "calm",
+};
+
+const WAITS = {
+  publication: "waits for its version to be published",
+  window: "waits for its window",
+  hosts: "waits for the hosts of the open waves",
+  soak: "watches the open waves",
+  approval: "waits for an approval",
+} as const;
+
+export interface RolloutsView {
+  kind: TargetKind;
+  slug: string;
+  name: string;
+  items: RolloutRecord[];
+  cursor: string;
+  next: string | null;
+  /** The actions that the key may ask for. */
+  allowed: readonly RolloutAction[];
+  latest: string;
+}
+
+/** The rollouts of a plugin, service or project, the newest one first. */
+export function RolloutsPage({ kind, slug, name, items, cursor, next, allowed, latest }: RolloutsView) {
+  const here = pagePaths.rollouts(kind, slug);
+  const isOver = (rollout: RolloutRecord) => rollout.ended_at !== null;
+  const target = `${kind}:${slug}`;
+  return (
+    <Layout title={`${name}: rollouts`}>
+      <TargetHead kind={kind} slug={slug} name={name} at="rollouts" />
+      {items.length === 0 && (
+        <Empty title="No rollout yet." command={`sealift rollout start ${target} ${latest === "" ? "1.0.0" : latest}`}>
+          A rollout gives a version to few hosts first, and halts when they fail:
+        </Empty>
+      )}
+      <Live id="rollouts" of={pagePaths.target(kind, slug)}>
+        {items
+          .filter((rollout) => !isOver(rollout))
+          .map((rollout) => (
+            <Current key={rollout.id} {...{ rollout, here, allowed }} />
+          ))}
+        {items.some(isOver) && (
+          <section aria-labelledby="past">
+            <h2 id="past">Past rollouts</h2>
+            <Table
+              label="Past rollouts"
+              columns={["Version", "State", "Started", "Ended", ["Why", "why"]]}
+              rows={items.filter(isOver).map((rollout) => ({
+                key: rollout.id,
+                cells: [
+                  <span className="num">{rollout.version}</span>,
+                  <Badge tone={TONES[rollout.state]}>{rollout.state}</Badge>,
+                  <Time at={rollout.created_at} />,
+                  <Time at={rollout.ended_at} />,
+                  rollout.reason,
+                ],
+              }))}
+            />
+          </section>
+        )}
+      </Live>
+      <Pager to={here} at={cursor} next={next} />
+    </Layout>
+  );
+}
+
+/** The actions that make sense in a state. */
+const SENSIBLE: Partial<Record<RolloutState, readonly RolloutAction[]>> = {
+  running: ["pause", "approve", "abort"],
+  paused: ["resume", "abort"],
+  halted: ["resume", "abort"],
+};
+
+function Current({
+  rollout,
+  here,
+  allowed,
+}: {
+  rollout: RolloutRecord;
+  here: string;
+  allowed: readonly RolloutAction[];
+}) {
+  const { id, version, base_version: base, state, reason, waiting_for: waiting, until, open, waves, failing } = rollout;
+  const actions = (SENSIBLE[state] ?? []).filter((action) => allowed.includes(action));
+  const isWanted = (action: RolloutAction) => action !== "approve" || waiting === "approval";
+  return (
+    <section className="rollout" aria-labelledby={`rollout-${id}`}>
+      <h2 id={`rollout-${id}`}>
+        <span className="num">{version}</span> <Badge tone={TONES[state]}>{state}</Badge>
+      </h2>
+      <p>
+        {base === null ? "No other version is published." : `All other hosts stay on ${base}.`}
+        {waiting !== null && state === "running" && ` It ${WAITS[waiting]}`}
+        {waiting !== null && state === "running" && until !== null && (
+          <>
+            {" until "}
+            <Time at={until} />
+          </>
+        )}
+        {waiting !== null && state === "running" && "."}
+      </p>
+      {reason !== null && <p className="notice">{reason}</p>}
+      <ol className="waves">
+        {waves.map(({ wave, hosts, done, failing: bad }, index) => (
+          <li key={wave}>
+            <span className="wave">
+              {wave} <span className="faint">{index < open ? "open" : "closed"}</span>
+            </span>
+            <Bar
+              label={`Wave ${wave}: ${done} of ${hosts} hosts run it, ${bad} fail`}
+              shares={[
+                { label: "run it", count: done, tone: "good" },
+                { label: "fail", count: bad, tone: "bad" },
+                { label: "wait", count: Math.max(0, hosts - done - bad), tone: "calm" },
+              ]}
+            />
+            <span className="num">
+              {done} of {hosts}
+              {bad > 0 && <span className="bad-text"> · {bad} failing</span>}
+            </span>
+          </li>
+        ))}
+      </ol>
+      {failing.length > 0 && (
+        <details>
+          <summary>{failing.length} failing hosts</summary>
+          <ul className="plain-list">
+            {failing.map(({ host_id: host, error_message: error }) => (
+              <li key={host}>
+                {host} <span className="why">{error}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+      <div className="actions">
+        {actions.filter(isWanted).map((action) => (
+          <Act key={action} to={`${here}/${encodeURIComponent(id)}/${action}`} action={action} base={base} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function Act({ to, action, base }: { to: string; action: RolloutAction; base: string | null }) {
+  if (action === "resume" || action === "approve")
+    return (
+      <Form to={to} className="inline">
+        <button>{action === "resume" ? "Resume" : "Approve the next wave"}</button>
+      </Form>
+    );
+  return (
+    <details className="act">
+      <summary>{action === "pause" ? "Pause" : "Abort"}</summary>
+      <Form to={to}>
+        <label>
+          Reason
+          <input name="reason" maxLength={1024} />
+        </label>
+        {action === "abort" && (
+          <label className="check">
+            <input type="checkbox" name="rollback" value="yes" />
+            {base === null ? "Hosts that took it go back" : `Hosts that took it go back to ${base}`}
+          </label>
+        )}
+        <button className={action === "abort" ? "bad" : undefined}>
+          {action === "pause" ? "Pause the rollout" : "Abort the rollout"}
+        </button>
+      </Form>
+    </details>
+  );
+}

@@ -1,0 +1,267 @@
+import type { ReactElement } from "react";
+import { rightsOf } from "../../contract/rights.ts";
+import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
+import type { TargetDetail, VersionRecord } from "../../contract/surfaces/marketplace.ts";
+import type { Contents } from "./archive.ts";
+import { Layout } from "./layout.tsx";
+import { Away, Badge, Command, Empty, Facts, Form, Go, Pager, Size, Table, TargetHead, Time } from "./parts.tsx";
+import { pagePaths, useView, withQuery } from "./view.ts";
+
+export interface TargetView {
+  detail: TargetDetail;
+  versions: VersionRecord[];
+  /** Names of the keys that have published them, by version; undefined for those who may not know them. */
+  publishers: ReadonlyMap<string, string> | undefined;
+  cursor: string;
+  next: string | null;
+  contents: Contents | undefined;
+  /** The README of these contents, if they have one. */
+  readme: ReactElement | undefined;
+  /** Whether the key may yank. */
+  mayYank: boolean;
+}
+
+/** A plugin or service: its README, its versions, and how to install it. */
+export function TargetPage({ detail, versions, publishers, cursor, next, contents, readme, mayYank }: TargetView) {
+  const { kind, slug, name, description, latest_version: latest } = detail;
+  const { hubUrl, principal } = useView();
+  const here = pagePaths.target(kind, slug);
+  return (
+    <Layout title={name}>
+      <TargetHead kind={kind} slug={slug} name={name} at="overview">
+        {description !== null && <p className="lead">{description}</p>}
+      </TargetHead>
+      <div className="columns">
+        <div>
+          <section aria-labelledby="readme">
+            <h2 id="readme">README</h2>
+            {readme ?? <Empty title={noReadme(principal !== undefined, latest, contents)} />}
+          </section>
+          <section aria-labelledby="versions">
+            <h2 id="versions">Versions</h2>
+            {versions.length === 0 ? (
+              <Empty
+                title="Nothing is published yet."
+                command={`sealift marketplace publish ${slug} --kind ${kind} --version 1.0.0 --archive ${slug}.zip`}
+              />
+            ) : (
+              <Versions {...{ detail, versions, publishers, mayYank }} />
+            )}
+            <Pager to={here} at={cursor} next={next} />
+          </section>
+        </div>
+        <aside aria-label="About">
+          {latest !== "" && (
+            <section aria-labelledby="install">
+              <h2 id="install">Install</h2>
+              <Command text={installCommand(detail, hubUrl)} />
+              <p className="help">
+                The signing secret comes from its developer, and the API key from your hub&rsquo;s administrator.
+              </p>
+            </section>
+          )}
+          <section aria-labelledby="facts">
+            <h2 id="facts">Facts</h2>
+            <Facts
+              of={{
+                Latest: latest === "" ? "none" : <span className="num">{latest}</span>,
+                Owner: detail.owner,
+                Visibility: detail.visibility,
+                Created: <Time at={detail.created_at} />,
+                Homepage: detail.homepage === null ? undefined : <Away href={detail.homepage} />,
+                Repository: detail.repository === null ? undefined : <Away href={detail.repository} />,
+              }}
+            />
+          </section>
+          {contents?.descriptor !== undefined && (
+            <section aria-labelledby="rights">
+              <h2 id="rights">Rights it asks for</h2>
+              <ul className="rights">
+                {rightsOf(contents.descriptor).map((right) => (
+                  <li key={right} className={right.startsWith("trusted:") ? "strong" : undefined}>
+                    {right}
+                  </li>
+                ))}
+              </ul>
+            </section>
+          )}
+        </aside>
+      </div>
+    </Layout>
+  );
+}
+
+const installCommand = ({ kind, slug }: TargetDetail, hubUrl: string): string =>
+  [
+    `sealift marketplace deploy ${slug}${kind === "service" ? " --kind service" : ""}`,
+    `  --hub-url ${hubUrl}`,
+    "  --api-key-file hub.key",
+    "  --signing-secret-file developer.secret",
+  ].join(" \\\n");
+
+function noReadme(isSignedIn: boolean, latest: string, contents: Contents | undefined): string {
+  if (latest === "") return "It comes with the first version.";
+  if (contents !== undefined) return "The latest version has no README.md.";
+  return isSignedIn ? "This key may not read the archive." : "Sign in to read it.";
+}
+
+function Versions({
+  detail,
+  versions,
+  publishers,
+  mayYank,
+}: Pick<TargetView, "detail" | "versions" | "publishers" | "mayYank">) {
+  const { kind, slug, latest_version: latest } = detail;
+  return (
+    <Table
+      label="Versions"
+      columns={["Version", "Published", "Size", "Source", "Digest", ["", "acts"]]}
+      rows={versions.map((each, index) => ({
+        key: each.version,
+        cells: [
+          <Version of={each} isLatest={each.version === latest} />,
+          <Published at={each.created_at} by={publishers?.get(each.version)} />,
+          <Size bytes={each.size_bytes} />,
+          each.repo ?? <span className="faint">uploaded</span>,
+          <code title={each.sha256}>{each.sha256.slice(0, 12)}</code>,
+          <>
+            {versions[index + 1] !== undefined && (
+              <Go
+                to={withQuery(pagePaths.compare(kind, slug), { from: versions[index + 1]!.version, to: each.version })}
+              >
+                Changes
+              </Go>
+            )}
+            {mayYank && <Yank at={pagePaths.target(kind, slug)} version={each.version} isYanked={each.is_yanked} />}
+          </>,
+        ],
+      }))}
+    />
+  );
+}
+
+/** A version with its badges. @param of its record */
+const Version = ({ of, isLatest }: { of: VersionRecord | ManagedVersion; isLatest: boolean }) => (
+  <>
+    <span className="num">{of.version}</span> {isLatest && <Badge tone="good">latest</Badge>}{" "}
+    {of.is_yanked && <Badge tone="warn">yanked</Badge>}
+    {of.is_yanked && of.yanked_reason !== null && <p className="why">{of.yanked_reason}</p>}
+  </>
+);
+
+/** When a version was published. @param by the name of the key */
+const Published = ({ at, by }: { at: string; by: string | undefined }) => (
+  <>
+    <Time at={at} />
+    {by !== undefined && <p className="slug">by the key {by}</p>}
+  </>
+);
+
+/** Forms that yank a version, and take that back. */
+export function Yank({ at, version, isYanked }: { at: string; version: string; isYanked: boolean }) {
+  if (isYanked)
+    return (
+      <Form to={`${at}/unyank`} className="inline">
+        <input type="hidden" name="version" value={version} />
+        <button className="plain">Unyank</button>
+      </Form>
+    );
+  return (
+    <details className="act">
+      <summary>Yank</summary>
+      <Form to={`${at}/yank`}>
+        <input type="hidden" name="version" value={version} />
+        <label>
+          Reason
+          <input name="reason" maxLength={1024} required />
+        </label>
+        <button className="bad">Yank {version}</button>
+      </Form>
+    </details>
+  );
+}
+
+export interface ProjectView {
+  project: { id: string; name: string; owner: string; created_at: string; latest_version: string | null };
+  versions: (ManagedVersion & { deltas: { base_version: string; size_bytes: number }[] })[];
+  /** Names of the keys that have published them, by version. */
+  publishers: ReadonlyMap<string, string>;
+  cursor: string;
+  next: string | null;
+  mayYank: boolean;
+}
+
+/** A project of surface B. Its artifacts are sealed: the hub knows their sizes and signers, and not their contents. */
+export function ProjectPage({ project, versions, publishers, cursor, next, mayYank }: ProjectView) {
+  const { id, name, owner, created_at, latest_version: latest } = project;
+  const { hubUrl } = useView();
+  const here = pagePaths.target("project", id);
+  const deploy = [
+    `sealift project deploy --project-id ${id}`,
+    `  --hub-url ${hubUrl}`,
+    "  --api-key-file hub.key",
+    "  --deployment-credential-file host.credential",
+    "  --signer-public-key signer.pub",
+  ].join(" \\\n");
+  return (
+    <Layout title={name}>
+      <TargetHead kind="project" slug={id} name={name} at="overview" />
+      <div className="columns">
+        <section aria-labelledby="versions">
+          <h2 id="versions">Versions</h2>
+          {versions.length === 0 ? (
+            <Empty
+              title="Nothing is published yet."
+              command={`sealift project publish . --project-id ${id} --project-name ${JSON.stringify(name)} --version 1.0.0 --signing-key-file signer.key`}
+            />
+          ) : (
+            <Table
+              label="Versions"
+              columns={["Version", "Published", "Size", "Deltas", "Signer", ["", "acts"]]}
+              rows={versions.map((each) => ({
+                key: each.version,
+                cells: [
+                  <Version of={each} isLatest={each.is_latest} />,
+                  <Published at={each.created_at} by={publishers.get(each.version)} />,
+                  <Size bytes={each.size_bytes} />,
+                  each.deltas.length === 0 ? (
+                    <span className="faint">none</span>
+                  ) : (
+                    each.deltas.map(({ base_version: base, size_bytes: bytes }) => (
+                      <p key={base} className="delta">
+                        from <span className="num">{base}</span>: <Size bytes={bytes} />
+                      </p>
+                    ))
+                  ),
+                  <code title={each.signer_public_key ?? ""}>{each.signer_public_key?.slice(0, 12)}</code>,
+                  mayYank && <Yank at={here} version={each.version} isYanked={each.is_yanked} />,
+                ],
+              }))}
+            />
+          )}
+          <Pager to={here} at={cursor} next={next} />
+        </section>
+        <aside aria-label="About">
+          {latest !== null && (
+            <section aria-labelledby="install">
+              <h2 id="install">Deploy</h2>
+              <Command text={deploy} />
+              <p className="help">A key for this project comes with a deployment credential: see Keys.</p>
+            </section>
+          )}
+          <section aria-labelledby="facts">
+            <h2 id="facts">Facts</h2>
+            <Facts
+              of={{
+                Latest: latest === null ? "none" : <span className="num">{latest}</span>,
+                Owner: owner,
+                Created: <Time at={created_at} />,
+              }}
+            />
+            <p className="help">Artifacts are sealed by their publisher: the hub cannot look into them.</p>
+          </section>
+        </aside>
+      </div>
+    </Layout>
+  );
+}

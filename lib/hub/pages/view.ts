@@ -1,0 +1,59 @@
+import { createContext, useContext } from "react";
+import type { Principal } from "../ground/principal.ts";
+
+/** The facts that every part of a page may need. */
+export interface View {
+  /** The path below which a proxy shows the hub; empty for its root. */
+  base: string;
+  /** The path of the page, without the base. */
+  path: string;
+  principal: Principal | undefined;
+  /** The token of this page's forms. */
+  formToken: string;
+  assets: { style: string; script: string; icon: string };
+  /** Milliseconds since 1970. */
+  now: number;
+  /** The address by which programs reach the hub. */
+  hubUrl: string;
+  /** The host of the identity provider that people sign in by, if there is one. */
+  issuer: string | undefined;
+}
+
+export const ViewContext = createContext<View | undefined>(undefined);
+
+export function useView(): View {
+  const view = useContext(ViewContext);
+  if (view === undefined) throw new Error("a part of a page stands outside of one");
+  return view;
+}
+
+const segment = encodeURIComponent;
+
+/** The addresses of pages, below the base. */
+export const pagePaths = {
+  home: () => "/",
+  target: (kind: "plugin" | "service" | "project", slug: string) => `/${kind}s/${segment(slug)}`,
+  compare: (kind: "plugin" | "service", slug: string) => `${pagePaths.target(kind, slug)}/compare`,
+  fleet: (kind: "plugin" | "service" | "project", slug: string) => `${pagePaths.target(kind, slug)}/fleet`,
+  host: (kind: "plugin" | "service" | "project", slug: string, host: string) =>
+    `${pagePaths.fleet(kind, slug)}/${segment(host)}`,
+  rollouts: (kind: "plugin" | "service" | "project", slug: string) => `${pagePaths.target(kind, slug)}/rollouts`,
+  fleets: () => "/fleets",
+  projects: () => "/projects",
+  keys: () => "/keys",
+  quotas: () => "/quotas",
+  audit: () => "/audit",
+  health: () => "/hub",
+  webhooks: () => "/webhooks",
+  webhook: (id: string) => `/webhooks/${segment(id)}`,
+  signIn: () => "/sign-in",
+  signOn: () => "/sign-in/oidc",
+  signedOn: () => "/sign-in/oidc/callback",
+  signOut: () => "/sign-out",
+} as const;
+
+/** Returns an address with a query; empty values are left out. */
+export function withQuery(path: string, query: Record<string, string | undefined>): string {
+  const given = Object.entries(query).filter((each): each is [string, string] => (each[1] ?? "") !== "");
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`;
+}

@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { CHANGES_CHANNEL } from "./migrations.ts";
+import type { Database } from "./port.ts";
+import { socketOf } from "./silence.ts";
+
+/** SQLite tells nobody of a change, so that every hub of a file looks this often. */
+const TICK_MS = 250;
+const PAGE = 500;
+/** PostgreSQL is asked this often whether the connection that listens is alive. */
+const PULSE_MS = 15_000;
+const ANSWER_MS = 5000;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+
+const NEWEST = "SELECT COALESCE(MAX(number), 0) AS number FROM changes";
+const SINCE = `SELECT number, project_id FROM changes WHERE number > ? ORDER BY number LIMIT ${PAGE}`;
+
+/** The listener of a feed. */
+export interface ChangeListener {
+  /** A project, plugin or service may answer "latest" anew. @param projectId of its row */
+  changed(projectId: string): void;
+  /** Changes may have been missed: any project may answer anew. */
+  missed(): void;
+  /** The database cannot be heard for now; it is tried again. */
+  failed(error: unknown): void;
+}
+
+/**
+ * Hears of every committed change of what projects, plugins and services answer to "latest", by any hub of the
+ * database: on PostgreSQL by notifications, on SQLite by a look at a counter.
+ *
+ * @returns a function that ends it
+ */
+export function openChangeFeed(database: Database, listener: ChangeListener): () => Promise<void> {
+  const ending = new AbortController();
+  const work = database.dialect === "postgres" ? listen : look;
+  const done = work(database, listener, ending.signal);
+  return async () => {
+    ending.abort();
+    await done;
+  };
+}
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  sleep(ms, undefined, { signal, ref: false }).catch(() => {});
+
+async function look({ statements }: Database, listener: ChangeListener, signal: AbortSignal): Promise<void> {
+  let seen: number | undefined;
+  let hasFailed = false;
+  while (!signal.aborted) {
+    try {
+      seen ??= Number((await statements.first(NEWEST, []))?.["number"]);
+      const rows = await statements.all(SINCE, [seen]);
+      for (const { number, project_id: id } of rows) {
+        listener.changed(id as string);
+        seen = Number(number);
+      }
+      hasFailed = false;
+      if (rows.length === PAGE) continue;
+    } catch (error) {
+      if (!hasFailed) listener.failed(error);
+      hasFailed = true;
+    }
+    await pause(TICK_MS, signal);
+  }
+}
+
+async function listen({ location }: Database, listener: ChangeListener, signal: AbortSignal): Promise<void> {
+  const { Client } = (await import("pg")).default;
+  for (let failures = 0; !signal.aborted; failures++) {
+    const client = new Client({
+      connectionString: location,
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
+      keepAlive: true,
+      application_name: "sealift-hub-changes",
+    });
+    // A server that stands still would not answer a farewell.
+    const cut = (): void => void socketOf(client).destroy();
+    signal.addEventListener("abort", cut, { once: true });
+    try {
+      await hearUntilLost(client, listener, signal, () => (failures = 0));
+    } catch (error) {
+      if (!signal.aborted && failures === 0) listener.failed(error);
+    } finally {
+      signal.removeEventListener("abort", cut);
+      cut();
+    }
+    const longest = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 10), LONGEST_PAUSE_MS);
+    await pause(longest * (0.5 + Math.random() / 2), signal);
+  }
+}
+
+/** Passes notifications on until the connection is lost, or the signal is aborted. */
+async function hearUntilLost(
+  client: pg.Client,
+  listener: ChangeListener,
+  signal: AbortSignal,
+  onHearing: () => void,
+): Promise<void> {
+  const lost = Promise.withResolvers<never>();
+  lost.promise.catch(() => {});
+  client.on("error", lost.reject);
+  client.on("end", () => lost.reject(new Error("the connection that listens for changes has ended")));
+  client.on("notification", ({ payload }) => {
+    if (payload) listener.changed(payload);
+  });
+  await Promise.race([client.connect(), lost.promise]);
+  await client.query(`LISTEN ${CHANGES_CHANNEL}`);
+  onHearing();
+  listener.missed();
+  while (!signal.aborted) {
+    await Promise.race([pause(PULSE_MS, signal), lost.promise]);
+    if (!signal.aborted) await client.query("SELECT 1");
+  }
+}

@@ -1,0 +1,166 @@
+import type { AuditRecord } from "../../contract/surfaces/keys.ts";
+import type { WebhookEvent, WebhookMessage } from "../../contract/surfaces/webhooks.ts";
+import { recordId } from "../ground/identity.ts";
+import type { Queries } from "./port.ts";
+import type { WebhooksTable } from "./webhook-tables.ts";
+
+/** Messages of one webhook that wait at most: a fleet that fails at once is told by the first ones. */
+const MAX_WAITING = 1000;
+const MAX_TEXT = 500;
+
+type Facts = Omit<WebhookMessage["data"], "target" | "name">;
+
+interface Occurrence {
+  type: WebhookEvent;
+  data: Facts;
+}
+
+/** A deed of the audit log, as its webhooks hear of it. */
+type Deed = Pick<AuditRecord, "action" | "subject" | "actor" | "facts">;
+
+/** The part of a report that webhooks hear of. */
+interface ToldReport {
+  holder: string;
+  target: string;
+  hostId: string;
+  version: string;
+  status: "success" | "failed" | "rolled_back";
+  hostRecord: { error_message?: string | null | undefined };
+  createdAt: string;
+}
+
+type Subscriber = Pick<WebhooksTable, "id" | "events" | "target"> & { name: string };
+
+/** Deeds in the audit log that webhooks hear of. */
+const AUDITED: Record<string, Pick<Occurrence, "type"> & { state?: Facts["state"] }> = {
+  "version.publish": { type: "version.published" },
+  "version.import": { type: "version.published" },
+  "version.yank": { type: "version.yanked" },
+  "version.unyank": { type: "version.restored" },
+  "rollout.start": { type: "rollout.started" },
+  "rollout.open": { type: "rollout.wave_opened" },
+  "rollout.halt": { type: "rollout.halted" },
+  "rollout.complete": { type: "rollout.finished", state: "completed" },
+  "rollout.abort": { type: "rollout.finished", state: "aborted" },
+  "rollout.replace": { type: "rollout.finished", state: "replaced" },
+};
+
+const cut = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
+
+/** Names a target as people write it, from its name in the audit log and in reports. */
+export const targetOfSubject = (subject: string): string =>
+  subject.includes("/") ? subject.replace("/", ":") : `project:${subject}`;
+
+/** Names a target as the audit log does. @param target `plugin:SLUG`, `service:SLUG` or `project:ID` */
+export const subjectOfTarget = (target: string): string =>
+  target.startsWith("project:") ? target.slice("project:".length) : target.replace(":", "/");
+
+/** Lists the webhooks of a target's owner, always in one order: each may be locked until the transaction ends. */
+function subscribersOf(db: Queries, subject: string): Promise<Subscriber[]> {
+  const [kind, slug] = subject.split("/");
+  return db
+    .selectFrom("projects as p")
+    .innerJoin("webhooks as w", "w.owner", "p.owner")
+    .select(["w.id", "w.events", "w.target", "p.name"])
+    .where("w.disabled_at", "is", null)
+    .orderBy("w.id")
+    .$if(slug === undefined, (query) => query.where("p.id", "=", subject))
+    .$if(slug !== undefined, (query) =>
+      query.where("p.kind", "=", kind as "plugin" | "service").where("p.slug", "=", slug ?? ""),
+    )
+    .execute();
+}
+
+async function subscribersOfOwner(db: Queries, owner: string, name: string): Promise<Subscriber[]> {
+  const rows = await db
+    .selectFrom("webhooks")
+    .select(["id", "events", "target"])
+    .where("owner", "=", owner)
+    .where("disabled_at", "is", null)
+    .orderBy("id")
+    .execute();
+  return rows.map((row) => ({ ...row, name }));
+}
+
+/** Stores a message for each webhook that hears of something. Costs nothing where no owner has a webhook. */
+async function tell(
+  db: Queries,
+  subscribers: readonly Subscriber[],
+  subject: string,
+  occurrences: readonly Occurrence[],
+  now: number,
+): Promise<void> {
+  const timestamp = new Date(now).toISOString();
+  const target = targetOfSubject(subject);
+  for (const { id, events, name, target: only } of subscribers) {
+    const wanted = events === "" ? undefined : new Set(events.split(" "));
+    const heard = occurrences.filter(({ type }) => wanted?.has(type) ?? true);
+    if (heard.length === 0 || (only !== null && only !== subject)) continue;
+    const { waiting } = await db
+      .selectFrom("webhook_deliveries")
+      .select((eb) => eb.fn.countAll<number>().as("waiting"))
+      .where("webhook_id", "=", id)
+      .where("state", "=", "pending")
+      .executeTakeFirstOrThrow();
+    const kept = heard.slice(0, Math.max(0, MAX_WAITING - Number(waiting)));
+    if (kept.length < heard.length)
+      await db
+        .updateTable("webhooks")
+        .set((eb) => ({ dropped: eb("dropped", "+", heard.length - kept.length) }))
+        .where("id", "=", id)
+        .execute();
+    const messages = kept.map(({ type, data }) =>
+      deliveryOf(id, { type, timestamp, data: { target, name, ...data } }, now),
+    );
+    if (messages.length > 0) await db.insertInto("webhook_deliveries").values(messages).execute();
+  }
+}
+
+/** A message for a webhook, due at once. */
+export const deliveryOf = (webhook: string, message: WebhookMessage, now: number) => ({
+  id: recordId("msg", now),
+  webhook_id: webhook,
+  event: message.type,
+  body: JSON.stringify(message),
+  state: "pending" as const,
+  attempts: 0,
+  next_at: message.timestamp,
+  last_error: null,
+  created_at: message.timestamp,
+});
+
+/** Tells webhooks of a deed, in the transaction that writes it down. */
+export async function tellOfDeed(db: Queries, { action, subject, actor, facts }: Deed, now: number) {
+  const audited = AUDITED[action];
+  if (audited === undefined) return;
+  const subscribers = await subscribersOf(db, subject);
+  if (subscribers.length === 0) return;
+  const { version = null, reason, sha256, rollout, open } = facts;
+  const data: Facts = {
+    ...{ version: version as string | null, actor },
+    ...(reason !== undefined && { reason: reason === null ? null : cut(String(reason)) }),
+    ...(typeof sha256 === "string" && { sha256 }),
+    ...(typeof rollout === "string" && { rollout }),
+    ...(typeof open === "number" && { open }),
+    ...(audited.state !== undefined && { state: audited.state }),
+  };
+  await tell(db, subscribers, subject, [{ type: audited.type, data }], now);
+}
+
+/** Tells webhooks of hosts that failed, in the transaction that stores their reports. @param reports of one view */
+export async function tellOfFailures(db: Queries, reports: readonly ToldReport[]): Promise<void> {
+  const failed = reports.filter(({ status }) => status !== "success");
+  if (failed.length === 0) return;
+  const { holder, target, createdAt } = failed[0]!;
+  const slug = target.split("/")[1];
+  // A report about a plugin or service belongs to the owner of the key that sent it, not to the owner of the target.
+  const subscribers = slug === undefined ? await subscribersOf(db, target) : await subscribersOfOwner(db, holder, slug);
+  if (subscribers.length === 0) return;
+  const occurrences = failed.map(({ version, hostId, status, hostRecord }): Occurrence => {
+    const { error_message: message } = hostRecord;
+    const reason = message === null || message === undefined ? null : cut(message);
+    const data = { version, host_id: hostId, status: status as "failed" | "rolled_back", error_message: reason };
+    return { type: "host.failed", data };
+  });
+  await tell(db, subscribers, target, occurrences, Date.parse(createdAt));
+}

@@ -1,0 +1,43 @@
+import * as z from "zod";
+import { webhookEvent } from "../../contract/surfaces/webhooks.ts";
+import { count, json, name, text, time } from "./columns.ts";
+
+/** A receiver of events. Its address and its secrets are sealed, as `webhook/<id>`. */
+export const webhooks = z.strictObject({
+  id: name,
+  owner: name,
+  name: text,
+  /** Scheme, host and port of its address: the path may be a secret. */
+  origin: name,
+  format: z.enum(["json", "slack"]),
+  /** Types of events, separated by spaces; empty for all. */
+  events: text,
+  /** The only target that it hears of, as the audit log names it; null for all. */
+  target: text.nullable(),
+  created_at: time,
+  last_delivered_at: time.nullable(),
+  /** Since when no delivery has worked; null when the last one did. */
+  failing_since: time.nullable(),
+  last_error: text.nullable(),
+  disabled_at: time.nullable(),
+  /** Messages that were not kept because too many waited. */
+  dropped: count,
+});
+export type WebhooksTable = z.output<typeof webhooks>;
+
+/** A message on its way to a webhook, or one that never arrived. */
+export const webhookDeliveries = z.strictObject({
+  /** The id by which a receiver knows it again. */
+  id: name,
+  webhook_id: name,
+  event: webhookEvent,
+  /** The message, as JSON. */
+  body: json,
+  state: z.enum(["pending", "dead"]),
+  attempts: count,
+  /** When it is due. A hub that takes it moves this on, so that no other takes it meanwhile. */
+  next_at: time,
+  last_error: text.nullable(),
+  created_at: time,
+});
+export type WebhookDeliveriesTable = z.output<typeof webhookDeliveries>;

@@ -1,0 +1,247 @@
+import { type PageRange, type Queries, type Transacted } from "./port.ts";
+import type { WebhookDeliveriesTable, WebhooksTable } from "./webhook-tables.ts";
+
+// A transaction that changes a webhook and its messages takes the webhook's row first: two of them meet in no deadlock.
+
+/** Webhooks of one owner at most. */
+export const MAX_WEBHOOKS = 20;
+/** Dead messages of one webhook at most: the newest ones. */
+const MAX_DEAD = 1000;
+
+/** The name under which a webhook's address and secrets are sealed. */
+export const webhookSecretName = (id: string) => `webhook/${id}`;
+
+/** A webhook with how many messages wait, and how many are dead. */
+export type CountedWebhook = WebhooksTable & { pending: number; dead: number };
+
+async function counted(db: Queries, rows: readonly WebhooksTable[]): Promise<CountedWebhook[]> {
+  if (rows.length === 0) return [];
+  const counts = await db
+    .selectFrom("webhook_deliveries")
+    .select(["webhook_id", "state", (eb) => eb.fn.countAll<number>().as("count")])
+    .where(
+      "webhook_id",
+      "in",
+      rows.map(({ id }) => id),
+    )
+    .groupBy(["webhook_id", "state"])
+    .execute();
+  const of = (id: string, state: string): number =>
+    Number(counts.find((row) => row.webhook_id === id && row.state === state)?.count ?? 0);
+  return rows.map((row) => ({ ...row, pending: of(row.id, "pending"), dead: of(row.id, "dead") }));
+}
+
+export async function listWebhooks(db: Queries, owner: string, { after, limit }: PageRange): Promise<CountedWebhook[]> {
+  const rows = await db
+    .selectFrom("webhooks")
+    .selectAll()
+    .where("owner", "=", owner)
+    .where("id", ">", after)
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+  return counted(db, rows);
+}
+
+export async function findWebhook(db: Queries, id: string): Promise<CountedWebhook | undefined> {
+  const row = await db.selectFrom("webhooks").selectAll().where("id", "=", id).executeTakeFirst();
+  return row && (await counted(db, [row]))[0];
+}
+
+/** Stores a webhook. @returns false when its owner has as many as there may be */
+export async function insertWebhook(transaction: Transacted, webhook: WebhooksTable): Promise<boolean> {
+  const { count } = await transaction
+    .selectFrom("webhooks")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("owner", "=", webhook.owner)
+    .executeTakeFirstOrThrow();
+  if (Number(count) >= MAX_WEBHOOKS) return false;
+  await transaction.insertInto("webhooks").values(webhook).execute();
+  return true;
+}
+
+/** Removes a webhook with its messages and secrets. @returns false when another request has done so */
+export async function removeWebhook(transaction: Transacted, id: string): Promise<boolean> {
+  const { numDeletedRows } = await transaction.deleteFrom("webhooks").where("id", "=", id).executeTakeFirst();
+  await transaction.deleteFrom("webhook_deliveries").where("webhook_id", "=", id).execute();
+  await transaction.deleteFrom("sealed_secrets").where("name", "=", webhookSecretName(id)).execute();
+  return numDeletedRows > 0n;
+}
+
+export async function enableWebhook(transaction: Transacted, id: string): Promise<void> {
+  await transaction
+    .updateTable("webhooks")
+    .set({ disabled_at: null, failing_since: null, last_error: null })
+    .where("id", "=", id)
+    .execute();
+}
+
+/** Sends nothing more to a webhook; what waits is dead. @returns false when it was disabled already */
+export async function disableWebhook(transaction: Transacted, id: string, now: string): Promise<boolean> {
+  const { numUpdatedRows } = await transaction
+    .updateTable("webhooks")
+    .set({ disabled_at: now })
+    .where("id", "=", id)
+    .where("disabled_at", "is", null)
+    .executeTakeFirst();
+  await transaction
+    .updateTable("webhook_deliveries")
+    .set({ state: "dead", last_error: "the webhook was disabled" })
+    .where("webhook_id", "=", id)
+    .where("state", "=", "pending")
+    .execute();
+  return numUpdatedRows > 0n;
+}
+
+export const listDeliveries = (
+  db: Queries,
+  webhook: string,
+  state: WebhookDeliveriesTable["state"] | undefined,
+  { after, limit }: PageRange,
+): Promise<WebhookDeliveriesTable[]> =>
+  db
+    .selectFrom("webhook_deliveries")
+    .selectAll()
+    .where("webhook_id", "=", webhook)
+    .$if(state !== undefined, (query) => query.where("state", "=", state!))
+    .$if(after !== "", (query) => query.where("id", "<", after))
+    .orderBy("id", "desc")
+    .limit(limit)
+    .execute();
+
+/** Has dead messages sent again, under their ids. @param id of one; undefined for all @returns how many */
+export async function redeliver(db: Queries, webhook: string, id: string | undefined, now: string): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable("webhook_deliveries")
+    .set({ state: "pending", attempts: 0, next_at: now })
+    .where("webhook_id", "=", webhook)
+    .where("state", "=", "dead")
+    .$if(id !== undefined, (query) => query.where("id", "=", id!))
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
+/** A message that is due. */
+export type DueDelivery = WebhookDeliveriesTable & { owner: string };
+
+/** A message that this hub sends now, and no other. @param due_at when it was due */
+export type Claimed = DueDelivery & { due_at: string };
+
+/** Webhooks, and owners of webhooks, that have no turn now. */
+export interface Busy {
+  webhooks: readonly string[];
+  owners: readonly string[];
+}
+
+/** Lists messages that are due, the longest waiting first. */
+export const dueDeliveries = (
+  db: Queries,
+  now: string,
+  { webhooks, owners }: Busy,
+  limit: number,
+): Promise<DueDelivery[]> =>
+  db
+    .selectFrom("webhook_deliveries as d")
+    .innerJoin("webhooks as w", "w.id", "d.webhook_id")
+    .selectAll("d")
+    .select("w.owner")
+    .where("d.state", "=", "pending")
+    .where("d.next_at", "<=", now)
+    .$if(webhooks.length > 0, (query) => query.where("d.webhook_id", "not in", webhooks))
+    .$if(owners.length > 0, (query) => query.where("w.owner", "not in", owners))
+    .orderBy("d.next_at")
+    .limit(limit)
+    .execute();
+
+/** Takes a message, until a time, unless another hub was faster. @returns it with the attempt counted */
+export async function claimDelivery(db: Queries, due: DueDelivery, until: string): Promise<Claimed | undefined> {
+  const attempts = Number(due.attempts) + 1;
+  const { numUpdatedRows } = await db
+    .updateTable("webhook_deliveries")
+    .set({ next_at: until, attempts })
+    .where("id", "=", due.id)
+    .where("state", "=", "pending")
+    .where("next_at", "=", due.next_at)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n ? { ...due, due_at: due.next_at, attempts, next_at: until } : undefined;
+}
+
+/** Gives a message back that was not sent: the hub ends. */
+export async function releaseDelivery(db: Queries, { id, attempts }: Claimed, now: string): Promise<void> {
+  const set = { next_at: now, attempts: Number(attempts) - 1 };
+  await db.updateTable("webhook_deliveries").set(set).where("id", "=", id).execute();
+}
+
+/** Forgets a message that has arrived. */
+export async function settleDelivery(transaction: Transacted, { id, webhook_id }: Claimed, now: string): Promise<void> {
+  await transaction
+    .updateTable("webhooks")
+    .set({ last_delivered_at: now, failing_since: null, last_error: null })
+    .where("id", "=", webhook_id)
+    .execute();
+  await transaction.deleteFrom("webhook_deliveries").where("id", "=", id).execute();
+}
+
+/**
+ * Writes down that an attempt has failed.
+ *
+ * @param next when the next one is due; undefined for a message that is dead
+ * @returns since when nothing has arrived; undefined when the webhook is gone
+ */
+export async function failDelivery(
+  transaction: Transacted,
+  { id, webhook_id }: Claimed,
+  { error, now, next }: { error: string; now: string; next: string | undefined },
+): Promise<string | undefined> {
+  const row = await transaction
+    .updateTable("webhooks")
+    .set((eb) => ({ last_error: error, failing_since: eb.fn.coalesce("failing_since", eb.val(now)) }))
+    .where("id", "=", webhook_id)
+    .returning("failing_since")
+    .executeTakeFirst();
+  await transaction
+    .updateTable("webhook_deliveries")
+    .set({ last_error: error, ...(next === undefined ? { state: "dead" as const } : { next_at: next }) })
+    .where("id", "=", id)
+    .execute();
+  if (next === undefined) await forgetDead(transaction, webhook_id);
+  return row?.failing_since ?? undefined;
+}
+
+async function forgetDead(transaction: Transacted, webhook: string): Promise<void> {
+  const oldest = await transaction
+    .selectFrom("webhook_deliveries")
+    .select("id")
+    .where("webhook_id", "=", webhook)
+    .where("state", "=", "dead")
+    .orderBy("id", "desc")
+    .offset(MAX_DEAD)
+    .limit(1)
+    .executeTakeFirst();
+  if (oldest === undefined) return;
+  await transaction
+    .deleteFrom("webhook_deliveries")
+    .where("webhook_id", "=", webhook)
+    .where("state", "=", "dead")
+    .where("id", "<=", oldest.id)
+    .execute();
+}
+
+/** Removes messages from before a time, in any state. @returns how many */
+export async function removeDeliveries(db: Queries, before: string): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom("webhook_deliveries")
+    .where("created_at", "<", before)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+/** Counts messages by their state. */
+export async function countDeliveries(db: Queries): Promise<{ state: string; count: number }[]> {
+  const rows = await db
+    .selectFrom("webhook_deliveries")
+    .select(["state", (eb) => eb.fn.countAll<number>().as("count")])
+    .groupBy("state")
+    .execute();
+  return rows.map(({ state, count }) => ({ state, count: Number(count) }));
+}

@@ -1,0 +1,74 @@
+import { randomBytes } from "node:crypto";
+import { Webhook } from "standardwebhooks";
+import type { WebhookMessage } from "../../contract/surfaces/webhooks.ts";
+import { printable } from "../../support/printable.ts";
+import { openSecret } from "../keys/hub-secret.ts";
+import type { Keyring } from "../keys/keyring.ts";
+import type { Queries } from "../records/port.ts";
+import type { WebhooksTable } from "../records/webhook-tables.ts";
+import { webhookSecretName } from "../records/webhooks.ts";
+
+/** The sealed part of a webhook: its path and its secrets. */
+export interface Sealed {
+  url: string;
+  secret: string;
+  /** The secret before, which signs until a time, in milliseconds since 1970. */
+  previous?: { secret: string; until: number };
+}
+
+/** Makes a secret by the Standard Webhooks specification: 256 random bits behind `whsec_`. */
+export const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`;
+
+export const sealedText = (sealed: Sealed): Buffer => Buffer.from(JSON.stringify(sealed));
+
+/** @returns undefined for a webhook that is gone */
+export async function openSealed(db: Queries, keyring: Keyring, id: string): Promise<Sealed | undefined> {
+  const bytes = await openSecret(db, keyring, webhookSecretName(id));
+  return bytes && (JSON.parse(bytes.toString()) as Sealed);
+}
+
+const DID: Record<WebhookMessage["type"], (data: WebhookMessage["data"]) => string> = {
+  "version.published": ({ version, actor }) => `${version} was published by ${actor}`,
+  "version.yanked": ({ version, actor }) => `${version} was yanked by ${actor}`,
+  "version.restored": ({ version, actor }) => `${version} is available again, says ${actor}`,
+  "rollout.started": ({ version, actor }) => `the rollout of ${version} was started by ${actor}`,
+  "rollout.wave_opened": ({ version, open }) => `wave ${open} of the rollout of ${version} is open`,
+  "rollout.halted": ({ version }) => `the rollout of ${version} has halted`,
+  "rollout.finished": ({ version, state }) => `the rollout${version === null ? "" : ` of ${version}`} is ${state}`,
+  "host.failed": ({ version, host_id: host, status }) =>
+    `${host} ${status === "rolled_back" ? "rolled back" : "failed to deploy"} ${version}`,
+  "webhook.test": () => "this is a test",
+};
+
+/** Slack reads `<…>` as links and mentions; others show the text as it is. */
+const escaped = (text: string): string =>
+  printable(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+/** Puts a message into one sentence for people. */
+function sentenceOf({ type, data }: WebhookMessage): string {
+  const { name, reason, error_message: cause } = data;
+  const why = reason ?? cause ?? "";
+  return escaped(`${name}: ${DID[type](data)}${why === "" ? "" : `: ${why}`}`);
+}
+
+/** Returns a message as a webhook's receiver reads it: as it is, or as a text that chats show. */
+export const bodyOf = (format: WebhooksTable["format"], message: string): string =>
+  format === "json" ? message : JSON.stringify({ text: sentenceOf(JSON.parse(message) as WebhookMessage) });
+
+/**
+ * Returns the headers of a message: the same id at each attempt, the time of this one, and a signature for each secret.
+ *
+ * @param now milliseconds since 1970
+ */
+export function headersOf(sealed: Sealed, id: string, body: string, now: number) {
+  const { secret, previous } = sealed;
+  const secrets = previous !== undefined && previous.until > now ? [secret, previous.secret] : [secret];
+  const time = new Date(now);
+  return {
+    "content-type": "application/json",
+    "user-agent": "sealift-hub",
+    "webhook-id": id,
+    "webhook-timestamp": String(Math.floor(now / 1000)),
+    "webhook-signature": secrets.map((one) => new Webhook(one).sign(id, time, body)).join(" "),
+  };
+}

@@ -1,0 +1,33 @@
+import type { ServerResponse } from "node:http";
+import type { Code } from "../contract/codes.ts";
+import type { Refusal } from "./hub-artifacts.ts";
+
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): void {
+  const text = JSON.stringify(body);
+  const length = { "content-type": "application/json; charset=utf-8", "content-length": Buffer.byteLength(text) };
+  response.writeHead(status, { ...headers, ...length }).end(text);
+}
+
+/** Sends an error in the form of the hub's. */
+export const refuse = (
+  response: ServerResponse,
+  status: number,
+  code: Code,
+  message: string,
+  headers: Record<string, string> = {},
+): void => sendJson(response, status, { error: message, detail: message, code }, headers);
+
+/** Sends the hub's own answer that gives no bytes. */
+export function passOn(response: ServerResponse, { status, contentType, retryAfter, body }: Refusal): void {
+  const headers = { "content-type": contentType, "content-length": body.length };
+  response.writeHead(status, { ...headers, ...(retryAfter !== undefined && { "retry-after": retryAfter }) }).end(body);
+}
+
+/** Settles when the bytes have left the process: their buffer is free again. @throws when the caller has gone */
+export const written = (response: ServerResponse, chunk: Buffer): Promise<void> =>
+  new Promise((resolve, reject) => response.write(chunk, (error) => (error ? reject(error) : resolve())));

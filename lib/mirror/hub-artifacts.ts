@@ -1,0 +1,129 @@
+import { download } from "../client/download.ts";
+import { bodyOf, header, type HttpResponse, send, type Transport, transportError } from "../client/http.ts";
+import { baseUrl } from "../contract/surfaces/paths.ts";
+import type { ByteRange } from "../support/network/byte-ranges.ts";
+
+/** A caller waits while the hub is asked, and asks the hub itself after a while. Milliseconds. */
+const ASK_TIMEOUT_MS = 5000;
+/** A refusal of the hub is small; more than this is not passed on. Bytes. */
+const MAX_REFUSAL_BYTES = 64 * 1024;
+
+/** Bytes that a download URL leads to, as the hub names them. */
+export interface Artifact {
+  /** Bytes. */
+  size: number;
+  /** SHA-256, hexadecimal; undefined at a hub that does not name it: such bytes are never cached. */
+  sha256: string | undefined;
+  etag: string | undefined;
+}
+
+/** An answer of the hub that gives no bytes. */
+export interface Refusal {
+  status: number;
+  contentType: string;
+  retryAfter: string | undefined;
+  body: Buffer;
+}
+
+/** The hub's side of a mirror: it shows a caller's download URL, which is the only right that a mirror ever has. */
+export class HubArtifacts {
+  readonly #base: string;
+  readonly #transport: Transport;
+
+  constructor(hubUrl: string, transport: Transport) {
+    this.#base = baseUrl(hubUrl);
+    this.#transport = transport;
+  }
+
+  async #get(
+    path: string,
+    range: ByteRange,
+    { etag, timeoutMs = this.#transport.timeoutMs }: { etag?: string | undefined; timeoutMs?: number } = {},
+  ): Promise<HttpResponse & { url: string }> {
+    const headers = {
+      "accept-encoding": "identity",
+      range: `bytes=${range.start}-${range.end}`,
+      ...(etag !== undefined && { "if-range": etag }),
+    };
+    return send(
+      { operation: "download", method: "GET", url: this.#base + path, headers },
+      { ...this.#transport, timeoutMs },
+    );
+  }
+
+  /**
+   * Asks the hub whether a download URL holds, and for what: the answer to a request for one byte tells both.
+   *
+   * @param path the path and query of the URL
+   * @throws SealiftError when the hub cannot be reached
+   */
+  async ask(path: string): Promise<Artifact | Refusal> {
+    const timeoutMs = Math.min(this.#transport.timeoutMs, ASK_TIMEOUT_MS);
+    const answer = await this.#get(path, { start: 0, end: 0 }, { timeoutMs });
+    const { status } = answer;
+    const total = /\/(\d+)$/.exec(header(answer, "content-range") ?? "")?.[1];
+    const length = status === 206 ? total : header(answer, "content-length");
+    if ((status === 200 || status === 206) && length !== undefined && /^\d+$/.test(length)) {
+      // One byte that is read to its end leaves the connection to the next request.
+      if (header(answer, "content-length") === "1") answer.body.on("error", () => {}).resume();
+      else answer.discard();
+      const etag = header(answer, "etag");
+      const sha256 = /^"sha256-([0-9a-f]{64})"$/.exec(etag ?? "")?.[1];
+      return { size: Number(length), sha256, etag };
+    }
+    return this.#refusal(answer);
+  }
+
+  async #refusal(answer: HttpResponse & { url: string }): Promise<Refusal> {
+    const { status } = answer;
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    try {
+      for await (const chunk of bodyOf(answer, { operation: "download" }, this.#transport)) {
+        bytes += chunk.length;
+        if (bytes > MAX_REFUSAL_BYTES) break;
+        chunks.push(chunk);
+      }
+    } catch (error) {
+      throw transportError(error, { operation: "download" }, answer.url, this.#transport);
+    } finally {
+      answer.discard();
+    }
+    return {
+      status: status >= 400 ? status : 502,
+      contentType: header(answer, "content-type") ?? "application/octet-stream",
+      retryAfter: header(answer, "retry-after"),
+      body: Buffer.concat(chunks),
+    };
+  }
+
+  /**
+   * Downloads a whole artifact; a lost connection is taken up again.
+   *
+   * @param path returns the newest URL that a caller has shown: the first one may expire on the way
+   */
+  whole({ size }: Artifact, path: () => string): AsyncGenerator<Buffer> {
+    const url = (): string => this.#base + path();
+    return download({ ...this.#transport, url: url(), renew: async () => url(), maxBytes: size });
+  }
+
+  /** Passes bytes through, past the cache. @throws SealiftError, or Error when the hub answers other bytes */
+  async *part(path: string, { etag, size }: Artifact, range: ByteRange): AsyncGenerator<Buffer> {
+    const answer = await this.#get(path, range, { etag });
+    try {
+      const isWhole = answer.status === 200 && range.start === 0 && range.end === size - 1;
+      const start = /^bytes (\d+)-/.exec(header(answer, "content-range") ?? "")?.[1];
+      if (!isWhole && (answer.status !== 206 || start !== String(range.start)))
+        throw new Error(`the hub answered ${answer.status} to a range of an artifact`);
+      let left = range.end - range.start + 1;
+      for await (const chunk of bodyOf(answer, { operation: "download" }, this.#transport)) {
+        left -= chunk.length;
+        if (left < 0) throw new Error("the hub sent more bytes than it named");
+        yield chunk;
+      }
+      if (left > 0) throw new Error("the hub sent fewer bytes than it named");
+    } finally {
+      answer.discard();
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import { MOUNTS } from "../contract/surfaces/paths.ts";
+import type { Artifact } from "./hub-artifacts.ts";
+
+/**
+ * The one form of a download URL of the hub: a mirror asks the hub for nothing else. An id does not begin with a dot,
+ * however that is written, so that none leads to another path.
+ */
+export const DOWNLOAD = new RegExp(
+  `^${MOUNTS.deploy}/v1/downloads/(\\w[\\w.~%-]{0,255})\\?expires=(\\d{1,16})(?:&key=[\\w.~%-]{1,64})?&signature=([0-9a-f]{1,128})$`,
+);
+
+const MAX_URLS = 10_000;
+
+/** Download URLs that the hub has accepted. They hold until they expire, when the hub cannot be asked again. */
+export class ShownUrls {
+  /** The one that was shown first comes first. */
+  readonly #accepted = new Map<string, { artifact: Artifact; expiresMs: number }>();
+
+  /** @param expiresMs by the clock of the hub */
+  accept(path: string, artifact: Artifact, expiresMs: number): void {
+    this.#accepted.delete(path);
+    this.#accepted.set(path, { artifact, expiresMs });
+    const [oldest] = this.#accepted.keys();
+    if (this.#accepted.size > MAX_URLS) this.#accepted.delete(oldest!);
+  }
+
+  /** A URL that the hub refuses now. */
+  refuse(path: string): void {
+    this.#accepted.delete(path);
+  }
+
+  /** The artifact of a URL that the hub has accepted before and that still holds. */
+  find(path: string, now = Date.now()): Artifact | undefined {
+    const found = this.#accepted.get(path);
+    return found !== undefined && now < found.expiresMs ? found.artifact : undefined;
+  }
+}

@@ -1,0 +1,24 @@
+import { agent, supervision } from "./agent.ts";
+import { path } from "./kinds.ts";
+import { group, optional, type Table } from "./option.ts";
+import { deployed, projectSource } from "./sources.ts";
+
+const without = <T extends Table, K extends keyof T>(table: T, ...keys: K[]): Omit<T, K> =>
+  Object.fromEntries(Object.entries(table).filter(([key]) => !keys.includes(key as K))) as Omit<T, K>;
+
+const unsupervised = without(agent, ...(Object.keys(supervision) as (keyof typeof supervision)[]));
+
+/** Options of `upgrade`: those of a deployment, without what runs or asks for plugins. */
+export const upgrade = {
+  ...{ projectId: deployed.projectId, version: deployed.version },
+  ...without(projectSource, "signingSecret", "gitToken"),
+  ...without(unsupervised, "acceptRights", "provisionersConfig", "notifiersConfig", "templateEnv", "pluginSecretKey"),
+  ...group("Deployment", {
+    projectRoot: optional(
+      path({
+        help: "Folder for the versions that are kept",
+        defaultText: "/var/lib/sealift/upgrade as root, else ~/.local/state/sealift/upgrade",
+      }),
+    ),
+  }),
+};

@@ -1,0 +1,113 @@
+import { createReadStream, createWriteStream } from "node:fs";
+import { rm, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import * as z from "zod";
+import { deploymentError } from "../contract/errors.ts";
+import type { TargetName } from "../contract/target.ts";
+import { paced } from "../support/buffer-pacing.ts";
+import { makeFolder, statsOf } from "../support/files.ts";
+import { readJsonFile, writeJsonFile } from "./json-file.ts";
+import type { Layout } from "./layout.ts";
+import { removeTree } from "./open-folder.ts";
+
+/** `ahead.json`: the last file of an artifact that was fetched ahead, so that one without it was never whole. */
+const fetchedAhead = z.object({
+  v: z.literal(1),
+  version: z.string(),
+  /** Over the sealed bytes of the artifact or of a delta; of an archive, its HMAC. */
+  signature: z.string(),
+  bytes: z.int().nonnegative(),
+  at: z.string(),
+});
+/**
+ * An artifact that is on this host before it may be deployed. A project's is as the signer sealed it: the hub gives its
+ * key at the switch.
+ */
+export type FetchedAhead = z.infer<typeof fetchedAhead>;
+
+/** Bytes that have to be free for each byte of an artifact: itself, and its tree. */
+const SPACE_FACTOR = 3;
+
+const recordFile = (layout: Layout, target: TargetName): string => join(layout.ahead(target), "ahead.json");
+const sealedFile = (layout: Layout, target: TargetName): string => join(layout.ahead(target), "sealed");
+
+/** Reads the record of the artifact that was fetched ahead for a target; none before all of it had come. */
+export const readAhead = (layout: Layout, target: TargetName): Promise<FetchedAhead | undefined> =>
+  readJsonFile(recordFile(layout, target), fetchedAhead);
+
+/** True when something was fetched ahead, or was begun. */
+export const hasAhead = async (layout: Layout, target: TargetName): Promise<boolean> =>
+  (await statsOf(layout.ahead(target))) !== undefined;
+
+/** Reads the sealed bytes. Nobody vouches for them: others may have changed them since they were verified. */
+export async function* sealedAhead(layout: Layout, target: TargetName): AsyncGenerator<Buffer> {
+  // Not before somebody reads: a file that is gone would end the process.
+  yield* createReadStream(sealedFile(layout, target), { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>;
+}
+
+/** Removes what was fetched ahead for a target, or was begun. Its record goes first. */
+export async function dropAhead(layout: Layout, target: TargetName): Promise<void> {
+  await rm(recordFile(layout, target), { force: true });
+  if (await hasAhead(layout, target)) await removeTree(layout.ahead(target));
+}
+
+/** The bytes of a version as they travel, and their signature. */
+interface SealedVersion {
+  version: string;
+  signature: string;
+  check: {
+    update(chunk: Uint8Array): void;
+    /** Ends the bytes. @throws ArtifactError `signature_invalid` */
+    verify(): void;
+  };
+  /** Bytes, where the hub says so. */
+  size: number | undefined;
+  body: AsyncIterable<Buffer>;
+}
+
+/**
+ * Writes a sealed artifact to the disk in place of an earlier one, and verifies its signature meanwhile. However it
+ * ends, no part of it is left but the whole.
+ *
+ * @throws ArtifactError `signature_invalid`
+ * @throws DeploymentError `disk_full` before the first byte when there would be no room to unpack it, or as soon as it
+ *   is larger than that
+ */
+export async function writeAhead(
+  layout: Layout,
+  target: TargetName,
+  { version, signature, check, size = 0, body }: SealedVersion,
+  signal: AbortSignal,
+): Promise<FetchedAhead> {
+  await dropAhead(layout, target);
+  const { bavail, bsize } = await statfs(layout.sealift);
+  const requireRoom = (bytes: number): void => {
+    if (bytes * SPACE_FACTOR <= bavail * bsize) return;
+    throw deploymentError("disk_full", `The disk of ${layout.root} has no room to fetch ${version} ahead.`, {
+      hint: "Free some space; it is fetched when it may be deployed.",
+    });
+  };
+  requireRoom(size);
+  await makeFolder(layout.ahead(target), 0o700);
+  let bytes = 0;
+  async function* verifying(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of paced(chunks)) {
+      check.update(chunk);
+      bytes += chunk.length;
+      requireRoom(bytes);
+      yield chunk;
+    }
+  }
+  try {
+    const file = createWriteStream(sealedFile(layout, target), { flags: "wx", mode: 0o600 });
+    await pipeline(body, verifying, file, { signal });
+    check.verify();
+    const fetched: FetchedAhead = { v: 1, version, signature, bytes, at: new Date().toISOString() };
+    await writeJsonFile(recordFile(layout, target), fetched);
+    return fetched;
+  } catch (error) {
+    await dropAhead(layout, target);
+    throw error;
+  }
+}

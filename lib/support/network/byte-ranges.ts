@@ -1,0 +1,32 @@
+import type { IncomingHttpHeaders } from "node:http";
+import parseRange from "range-parser";
+
+/** Bytes of a representation, first and last included. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+/**
+ * Finds the bytes that a request asks for (RFC 9110, 13.1.5 and 14); several ranges or a malformed header give the
+ * whole.
+ *
+ * @param etag the strong validator of the representation, if it has one
+ * @returns undefined for the whole, and "outside" for a range that the representation does not have
+ */
+export function askedRange(
+  { range, "if-range": condition }: IncomingHttpHeaders,
+  size: number,
+  etag: string | undefined,
+): ByteRange | "outside" | undefined {
+  if (range === undefined || (condition !== undefined && condition !== etag)) return undefined;
+  if (!/^bytes=/.test(range)) return undefined;
+  // A suffix that is longer than the representation is all of it.
+  const suffix = Number(/^bytes=-(\d+)$/.exec(range)?.[1]);
+  if (suffix >= size && size > 0) return { start: 0, end: size - 1 };
+  const ranges = parseRange(size, range);
+  if (ranges === -2) return undefined;
+  if (ranges === -1) return "outside";
+  const only = ranges.length === 1 ? ranges[0] : undefined;
+  return only && { start: only.start, end: only.end };
+}

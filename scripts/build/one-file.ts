@@ -1,0 +1,82 @@
+/**
+ * `npm run build:sea`: makes `sealift-VERSION-PLATFORM`, the single executable, from `dist/` and the Node that runs
+ * this script. Arguments: the folder to write to (default: here); `--node FILE --platform linux-arm64` for the Node of
+ * another platform.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import packageJson from "../../package.json" with { type: "json" };
+import { bundleOneFile } from "./bundle.ts";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    node: { type: "string", default: process.execPath },
+    platform: { type: "string", default: `${process.platform}-${process.arch}` },
+  },
+});
+/** The `strip` of another platform; that of this machine knows only its own. */
+const STRIP: Readonly<Record<string, string>> = {
+  "linux-arm64": "aarch64-linux-gnu-strip",
+  "linux-x64": "x86_64-linux-gnu-strip",
+  [`${process.platform}-${process.arch}`]: "strip",
+};
+
+const target = resolve(positionals[0] ?? ".", `sealift-${packageJson.version}-${values.platform}`);
+const folder = mkdtempSync(join(tmpdir(), "sealift-one-file-"));
+try {
+  const node = join(folder, "node");
+  copyFileSync(values.node, node);
+  // A quarter of it is names for debuggers.
+  execFileSync(STRIP[values.platform] ?? "strip", ["--strip-all", node], { stdio: "inherit" });
+  await bundleOneFile(folder);
+  const packed = packageJson.files.filter((name) => !name.startsWith("!")).flatMap(filesIn);
+  const assets = Object.fromEntries([
+    ...["package.json", ...packed].map((path) => [path, resolve(path)]),
+    ...globSync(join(folder, "threads/*.cjs")).map((path) => [`dist/threads/${basename(path)}`, path]),
+  ]) as Record<string, string>;
+  // Beside each module, where Node looks first: each look further up costs a module a thrown error.
+  const type = join(folder, "package.json");
+  writeFileSync(type, '{"type":"module"}');
+  for (const modules of ["dist/bin", "dist/lib/chunks"]) assets[`${modules}/package.json`] = type;
+  const digests = Object.entries(assets).map(([path, file]) => [
+    path,
+    createHash("sha256").update(readFileSync(file)).digest("hex"),
+  ]);
+  assets["files.json"] = join(folder, "files.json");
+  writeFileSync(assets["files.json"], JSON.stringify(Object.fromEntries(digests)));
+  const config = {
+    // The path stands in the executable: two builds must be the same bytes.
+    main: "one-file.mjs",
+    mainFormat: "module",
+    executable: node,
+    output: target,
+    disableExperimentalSEAWarning: true,
+    useVfs: true,
+    execArgv: ["--disable-sigusr1"],
+    // Sandboxes need flags of their own; NODE_OPTIONS counts for nothing.
+    execArgvExtension: "cli",
+    assets,
+  };
+  mkdirSync(resolve(positionals[0] ?? "."), { recursive: true });
+  writeFileSync(join(folder, "config.json"), JSON.stringify(config));
+  execFileSync(process.execPath, ["--build-sea", "config.json"], {
+    cwd: folder,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  console.log(`${target}: ${statSync(target).size} bytes`);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** The files of a path of the package; maps and types are for checkouts and editors. */
+function filesIn(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path];
+  return globSync(`${path}/**/*`).filter(
+    (file) => statSync(file).isFile() && !/(?:^|\/)\.|\.(?:d\.c?ts|map|png|tsbuildinfo)$/.test(file),
+  );
+}

@@ -1,0 +1,63 @@
+import { globSync, readFileSync } from "node:fs";
+
+/** Lines that a folder of `lib` may have without a reason here. */
+const LIMIT = 1500;
+
+/** Why a folder of `lib` is larger than that. */
+const REASONS: Readonly<Record<string, string>> = {
+  "hub/records": "all SQL of the hub, for two databases: a file for each table, and the migrations",
+  "hub/pages": "one file for each page that the hub shows in a browser",
+  "hub/mounts": "the routes of all surfaces, each with its documentation",
+  "runtime/sandbox": "a plugin in a process of its own: start, messages, limits, end",
+  "runtime/guest": "the other side of it, which runs beside the code of a plugin and imports nothing else",
+  "agent/deployment": "deploy, roll back, remove and preview: one file for each step",
+  "agent/watch": "the loop of a target, its state, events and control",
+  "artifact/tree": "lists of files, and reading and writing them",
+  "artifact/project": "sealing and opening, with the strict tar reader",
+  "artifact/delta": "making and completing, with the sealed index",
+  client: "the typed clients of three surfaces, and the one download",
+  releases: "layout, lock, journal, switch and recovery of a project root",
+  options: "each option once, with its help",
+  tui: "every dashboard: what it shows, and how",
+};
+
+const linesOf = (path: string): number => readFileSync(path, "utf8").split("\n").length - 1;
+const shown = (lines: number): string => (Math.round(lines / 100) * 100).toLocaleString("en");
+const sourcesOf = (...folders: readonly string[]): string[] =>
+  folders.flatMap((folder) => globSync(`${folder}/**/*.{ts,tsx}`)).map((path) => path.replaceAll("\\", "/"));
+
+function bySubject(paths: readonly string[], subject: (path: string) => string): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const path of paths) sums.set(subject(path), (sums.get(subject(path)) ?? 0) + linesOf(path));
+  return sums;
+}
+
+/**
+ * The lines of each top folder and room, to the hundred, and each folder that is larger than most with its reason.
+ *
+ * @throws Error for a large folder of `lib` without a reason, and for a reason without a large folder
+ */
+export function sizeTable(): string {
+  const lib = sourcesOf("lib");
+  const folders = bySubject(lib, (path) => path.split("/").slice(1, -1).join("/"));
+  const large = [...folders].filter(([, lines]) => lines > LIMIT).sort(([, a], [, b]) => b - a);
+  for (const [folder] of large)
+    if (REASONS[folder] === undefined) throw new Error(`lib/${folder} has more than ${LIMIT} lines and no reason why`);
+  for (const folder of Object.keys(REASONS))
+    if (!large.some(([name]) => name === folder)) throw new Error(`lib/${folder} is not that large any more`);
+  const rooms = [...bySubject(lib, (path) => path.split("/").slice(0, 2).join("/"))].sort(([a], [b]) =>
+    a < b ? -1 : 1,
+  );
+  const tops = bySubject(sourcesOf("bin", "lib", "commands", "scripts", "test"), (path) => path.split("/")[0]!);
+  return [
+    "| folder | lines |",
+    "| --- | ---: |",
+    ...[...tops, ...rooms].map(([folder, lines]) => `| \`${folder}\` | ${shown(lines)} |`),
+    "",
+    `Folders of \`lib\` with more than ${LIMIT.toLocaleString("en")} lines, their own subfolders not counted:`,
+    "",
+    "| folder | lines | why |",
+    "| --- | ---: | --- |",
+    ...large.map(([folder, lines]) => `| \`lib/${folder}\` | ${shown(lines)} | ${REASONS[folder]} |`),
+  ].join("\n");
+}

@@ -1,0 +1,63 @@
+/**
+ * `node scripts/pictures.ts [FOLDER] [WIDTH…]`: takes pictures of a hub's pages with an example fleet, in the installed
+ * Chromium. Without words, those of `docs/pictures/`; with a folder, every page at each width, light and dark.
+ * Node reads no `.tsx`: `tsx.ts` does.
+ */
+import "../test/support/tsx.ts";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { createHub } from "../lib/hub/hub.ts";
+import { hubAt } from "../test/support/hub/harness.ts";
+import { fillShownHub, pagesOf } from "../test/support/hub/shown-hub.ts";
+import { openBrowser, signIn } from "../test/support/programs/browser.ts";
+
+const SHOWN = ["catalogue", "plugin", "fleet", "rollouts", "keys"];
+
+const [folder = "docs/pictures", ...widths] = process.argv.slice(2);
+const isDocumentation = process.argv.length === 2;
+
+async function takeAll(browser: Browser, url: string, key: string, pages: Record<string, string>): Promise<void> {
+  const sizes = isDocumentation ? [1100] : widths.length > 0 ? widths.map(Number) : [360, 1280, 2560];
+  for (const colorScheme of isDocumentation ? (["light"] as const) : (["light", "dark"] as const))
+    for (const width of sizes) {
+      const context = await browser.newContext({
+        viewport: { width, height: isDocumentation ? 700 : 900 },
+        ...{ colorScheme, locale: "en-GB", timezoneId: "Europe/Berlin" },
+      });
+      const page = await context.newPage();
+      const take = async (name: string) =>
+        page.screenshot({
+          path: join(folder, isDocumentation ? `${name}.png` : `${name}-${width}-${colorScheme}.png`),
+          fullPage: !isDocumentation,
+        });
+      if (!isDocumentation) {
+        await page.goto(`${url}/sign-in`);
+        await take("sign-in");
+      }
+      await signIn(page, url, key);
+      for (const [name, path] of Object.entries(pages)) {
+        if (isDocumentation && !SHOWN.includes(name)) continue;
+        await page.goto(url + path);
+        await take(name);
+      }
+      await context.close();
+    }
+}
+
+const dataDir = await mkdtemp(join(tmpdir(), "sealift-pictures-"));
+const hub = await createHub({ dataDir, listen: { host: "127.0.0.1", port: 0 } });
+const browser = await openBrowser();
+try {
+  const url = await hub.listen();
+  const key = (await readFile(join(dataDir, "admin.key"), "utf8")).trim();
+  const { project } = await fillShownHub(hubAt(url, key));
+  await hub.app.inject("/");
+  await mkdir(folder, { recursive: true });
+  await takeAll(browser, url, key, pagesOf(project.id));
+} finally {
+  await browser.close();
+  await hub.close();
+  await rm(dataDir, { recursive: true });
+}

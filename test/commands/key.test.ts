@@ -1,0 +1,27 @@
+import t from "tap";
+import { COMMANDS } from "../../commands/shell/registry.ts";
+import { startHub } from "../support/hub/harness.ts";
+import { runHere } from "../support/programs/run-here.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const keyCommands = COMMANDS.filter(({ paths }) => paths?.[0]?.[0] === "key");
+
+t.test("a key is replaced by one with its rights, and works on for the grace alone", async (t) => {
+  process.env["XDG_CONFIG_HOME"] = temporaryFolder(t);
+  let now = Date.now();
+  const hub = await startHub(t, { clock: () => now });
+  Object.assign(process.env, { SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: hub.adminKey });
+  const run = (line: string) => runHere(keyCommands, line.split(" "));
+  const secretIn = ({ stdout }: { stdout: string }) => /^SEALIFT_API_KEY=(\S+)$/m.exec(stdout)?.[1] ?? "";
+  const listed = async (key: string) => (await hub.call("GET", "/devkeys/projects", { key })).status;
+
+  const old = secretIn(await run("key create --name ci --scope projects --scope read"));
+  const rotated = await run("key rotate ci --grace 2h");
+  t.match(rotated, { code: 0, stderr: /in the place of key_/ });
+  const fresh = secretIn(rotated);
+  t.not(fresh, old);
+  t.strictSame([await listed(old), await listed(fresh)], [200, 200]);
+  now += 3 * 3_600_000;
+  t.strictSame([await listed(old), await listed(fresh)], [401, 200]);
+  t.match(await run("key rotate nobody"), { code: 1, stderr: /no key in use named "nobody"/ });
+});

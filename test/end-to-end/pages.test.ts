@@ -1,0 +1,182 @@
+/** The hub's pages in a real browser: one hub and one browser for all. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import t from "tap";
+import { type RunningHub, startHub } from "../support/hub/harness.ts";
+import { startIssuer } from "../support/hub/issuer.ts";
+import { fillShownHub, pagesOf, publishFiles, report, type ShownHub } from "../support/hub/shown-hub.ts";
+import { openBrowser, signIn } from "../support/programs/browser.ts";
+import { needs } from "../support/programs/optional.ts";
+
+const WIDTHS = [360, 768, 1280, 2560];
+/** Up to this width, the rows of tables are cards. */
+const CARDS_UP_TO = 768;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, async (t) => {
+  const hub: RunningHub = await startHub(t, { webhookAllow: ["127.0.0.0/8"] });
+  const shown: ShownHub = await fillShownHub(hub, { hosts: 12 });
+  const browser: Browser = await openBrowser();
+  t.teardown(() => browser.close());
+  const troubles: string[] = [];
+
+  /** Opens a window of its own, whose console and dialogs are listened to. */
+  async function opened(options: BrowserContextOptions = {}): Promise<Page> {
+    const context = await browser.newContext({ locale: "en-GB", timezoneId: "Europe/Berlin", ...options });
+    const page = await context.newPage();
+    page.on("pageerror", (error) => troubles.push(`${page.url()}: ${error.message}`));
+    page.on("console", (message) => {
+      // The page of a missing plugin is one that is asked for.
+      if (message.type() === "error" && !/status of 40[14]/.test(message.text())) troubles.push(message.text());
+    });
+    return page;
+  }
+
+  const violations = async (page: Page, rules?: readonly string[]): Promise<string[]> => {
+    await page.evaluate(axe);
+    const options = JSON.stringify({ resultTypes: ["violations"], ...(rules !== undefined && { runOnly: rules }) });
+    const { violations } = await page.evaluate<AxeResults>(`axe.run(${options})`);
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+  };
+
+  t.test("each is sound at every width, light and dark, and axe finds nothing", async (t) => {
+    const page = await opened();
+    await page.goto(`${hub.url}/sign-in`);
+    t.strictSame(await violations(page), [], "sign-in");
+    await signIn(page, hub.url, hub.adminKey);
+    const { body } = await hub.call("POST", "/devkeys/webhooks", {
+      json: { name: "ops", url: "https://127.0.0.1:9/" },
+    });
+    const { id } = body as { id: string };
+    for (const [name, path] of Object.entries({ ...pagesOf(shown.project.id), webhook: `/webhooks/${id}` })) {
+      await page.goto(hub.url + path);
+      t.equal(await page.locator("h1").count(), 1, `${name} has one main heading`);
+      t.strictSame(await violations(page), [], `${name}, light`);
+      await page.emulateMedia({ colorScheme: "dark" });
+      // The schemes differ in nothing but colours.
+      t.strictSame(await violations(page, ["color-contrast"]), [], `${name}, dark`);
+      await page.emulateMedia({ colorScheme: "light" });
+      await page.evaluate(`document.querySelectorAll("details").forEach((each) => (each.open = true))`);
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 900 });
+        const excess = "document.scrollingElement.scrollWidth - document.documentElement.clientWidth";
+        t.equal(await page.evaluate<number>(excess), 0, `${name} fits ${width} pixels`);
+        const hidden = `[...document.querySelectorAll(".table")].filter((each) => each.scrollWidth > each.clientWidth).length`;
+        if (width <= CARDS_UP_TO) t.equal(await page.evaluate<number>(hidden), 0, `${name} hides nothing at its side`);
+      }
+    }
+    await page.context().close();
+    t.strictSame(troubles, [], "no policy was broken, and no script failed");
+  });
+
+  t.test("a person with a keyboard signs in, skips to the content, searches and opens what is found", async (t) => {
+    const page = await opened();
+    await page.goto(`${hub.url}/sign-in`);
+    await page.keyboard.type(hub.adminKey);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Catalogue" }).waitFor();
+    await page.keyboard.press("Tab");
+    t.equal(await page.evaluate("document.activeElement.textContent"), "Skip to the content");
+    await page.keyboard.press("Enter");
+    t.equal(await page.evaluate("document.activeElement.id"), "main");
+    const focused = async (wanted: string): Promise<void> => {
+      for (let presses = 0; presses < 20; presses++) {
+        if ((await page.evaluate("document.activeElement.id || document.activeElement.textContent")) === wanted) return;
+        await page.keyboard.press("Tab");
+      }
+      t.fail(`no way to ${wanted}`);
+    };
+    await focused("q");
+    await page.keyboard.type("tide");
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/?q=tide");
+    await focused("Tide table");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "README" }).waitFor();
+    await page.context().close();
+  });
+
+  t.test("a report arrives while a person looks, and times are in the person's zone", async (t) => {
+    const page = await opened();
+    await signIn(page, hub.url, hub.adminKey);
+    const streamed = page.waitForResponse((response) => response.url().includes("/live/"));
+    await page.goto(`${hub.url}/plugins/tide-table/fleet`);
+    await streamed;
+    t.match(await page.getByText(/^Times are in/).textContent(), "Europe/Berlin");
+    t.notMatch(await page.locator("time").first().textContent(), "UTC");
+    t.match(await page.locator("time").first().getAttribute("title"), /\(\d{4}-.*Z\)$/);
+    // The hub's first look at the fleet may come after the first report.
+    for (let host = 1; (await page.getByRole("link", { name: /^late-/ }).count()) === 0 && host < 20; host++) {
+      await report(hub, { slug: "tide-table", host: `late-${host}`, version: "1.2.0" });
+      await page
+        .getByRole("link", { name: /^late-/ })
+        .first()
+        .waitFor({ timeout: 3000 })
+        .catch(() => undefined);
+    }
+    t.ok(await page.getByRole("link", { name: /^late-/ }).count());
+    t.match(await page.getByRole("status").textContent(), "up to date");
+    await page.context().close();
+  });
+
+  t.test("hostile names, READMEs and errors run nothing, and load nothing", async (t) => {
+    const hostile = `"><img src=https://evil.example/x onerror="window.attacked=1"><script>window.attacked=1</script>`;
+    await hub.call("POST", "/devkeys/projects", { json: { name: hostile, kind: "plugin", slug: "hostile" } });
+    const readme = `# ${hostile}\n\n[a](javascript:window.attacked=1) ![b](https://evil.example/x)\n\n${hostile}\n`;
+    const files = { "README.md": readme, "plugin.yaml": "name: hostile\n" };
+    await publishFiles(hub, { slug: "hostile", version: "1.0.0" }, files);
+    await report(hub, {
+      slug: "hostile",
+      host: "<svg/onload=attacked=1>",
+      version: "1.0.0",
+      status: "failed",
+      error: hostile,
+    });
+    const page = await opened();
+    page.on("request", (request) => {
+      if (!request.url().startsWith(hub.url)) troubles.push(request.url());
+    });
+    await signIn(page, hub.url, hub.adminKey);
+    for (const path of ["/", "/plugins/hostile", "/plugins/hostile/fleet", "/fleets"]) {
+      await page.goto(hub.url + path, { waitUntil: "load" });
+      t.equal(await page.evaluate("window.attacked"), undefined, path);
+    }
+    await page.goto(`${hub.url}/plugins/hostile`);
+    t.equal(await page.getByRole("link", { name: "a", exact: true }).count(), 0, "no link to a script");
+    t.strictSame(troubles, []);
+    await page.context().close();
+  });
+
+  t.test("a person comes back from an identity provider on another site, signed in, without script", async (t) => {
+    const issuer = await startIssuer(t, "localhost");
+    const signOn = issuer.options([{ scopes: ["projects", "read"] }]);
+    const { url } = await startHub(t, { dataDir: `${t.testdir()}/signed-on`, signOn });
+    const page = await opened({ javaScriptEnabled: false });
+    await page.goto(`${url}/webhooks`);
+    await page.getByRole("link", { name: "Sign in by localhost" }).click();
+    await page.getByText("No webhooks yet.").waitFor();
+    t.equal(page.url(), `${url}/webhooks`);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("API key").waitFor();
+    await page.context().close();
+  });
+
+  t.test("without script, a rollout is approved and a key created", async (t) => {
+    const page = await opened({ javaScriptEnabled: false });
+    await signIn(page, hub.url, hub.adminKey);
+    await page.goto(`${hub.url}/plugins/tide-table/rollouts`);
+    t.match(await page.locator("footer").textContent(), "Times are in UTC.");
+    await page.getByText("Pause", { exact: true }).click();
+    await page.getByLabel("Reason").first().fill("tea");
+    await page.getByRole("button", { name: "Pause the rollout" }).click();
+    await page.getByText("paused", { exact: true }).waitFor();
+    await page.goto(`${hub.url}/keys`);
+    await page.getByText("Create a key").click();
+    await page.getByLabel("Name").fill("a host's");
+    await page.getByRole("button", { name: "Create the key" }).click();
+    t.match(await page.locator("code").first().textContent(), /^slk_/);
+    await page.context().close();
+  });
+});

@@ -1,0 +1,293 @@
+import { once } from "node:events";
+import { join } from "node:path";
+import { createParser } from "eventsource-parser";
+import t, { type Test } from "tap";
+import { createHub } from "../../../lib/hub/hub.ts";
+import { zipOf } from "../../support/hub/archives.ts";
+import {
+  createProject,
+  isErrorBody,
+  newSigner,
+  type ProjectAccess,
+  publication,
+  type RunningHub,
+  startHub,
+} from "../../support/hub/harness.ts";
+import { signatureOf } from "../../support/hub/marketplace-hub.ts";
+import { startPostgresServer } from "../../support/hub/postgres-server.ts";
+
+const CHANGES = "/app/deployments/v1/changes";
+const POLL = "/app/deployments/v1/poll";
+
+interface Hint {
+  id: string | undefined;
+  targets: string[];
+}
+
+/** A stream of hints as an agent reads it. */
+async function follow(t: Test, hub: Pick<RunningHub, "url">, key: string, targets: string[], lastEventId?: string) {
+  const leaving = new AbortController();
+  t.teardown(() => leaving.abort());
+  const answer = await fetch(`${hub.url}${CHANGES}?targets=${targets.join(",")}`, {
+    headers: { "x-api-key": key, ...(lastEventId !== undefined && { "last-event-id": lastEventId }) },
+    signal: leaving.signal,
+  });
+  const hints: Hint[] = [];
+  let comments = 0;
+  let news = Promise.withResolvers<void>();
+  const told = (): void => {
+    news.resolve();
+    news = Promise.withResolvers();
+  };
+  const parser = createParser({
+    onEvent: ({ id, data, event }) => {
+      if (event === "changed") hints.push({ id, targets: (JSON.parse(data) as { targets: string[] }).targets });
+      told();
+    },
+    onComment: () => {
+      comments++;
+      told();
+    },
+  });
+  const ended = (async () => {
+    const decoder = new TextDecoder();
+    try {
+      for await (const chunk of answer.body ?? []) parser.feed(decoder.decode(chunk as Uint8Array, { stream: true }));
+    } catch (error) {
+      if (!leaving.signal.aborted) throw error;
+    } finally {
+      told();
+    }
+  })();
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    hints,
+    ended,
+    leave: () => leaving.abort(),
+    comments: () => comments,
+    /** The hint after the first `count` ones. */
+    async next(count: number): Promise<Hint> {
+      const limit = AbortSignal.timeout(10_000);
+      while (hints.length <= count) {
+        limit.throwIfAborted();
+        await Promise.race([news.promise, once(limit, "abort")]);
+      }
+      return hints[count]!;
+    },
+    async quiet(): Promise<void> {
+      while (comments === 0) await news.promise;
+    },
+  };
+}
+
+const publish = async (t: Test, project: ProjectAccess, version: string, signer: ReturnType<typeof newSigner>) =>
+  t.equal((await project.publish(publication(version, { signer }))).status, 201);
+
+/** Everything that changes an answer to "latest" is hinted, by each hub to its own streams. */
+async function hintsOfAll(t: Test, first: RunningHub, second: Pick<RunningHub, "url">): Promise<void> {
+  const project = await createProject(first, ["publish", "projects", "deploy", "report", "read"]);
+  const other = await createProject(first);
+  const signer = newSigner();
+  const name = `project:${project.id}`;
+  const here = await follow(t, first, project.key, [name, `project:${other.id}`]);
+  const there = await follow(t, second, project.key, [name]);
+  t.match(here.headers.get("content-type"), /^text\/event-stream/);
+  t.strictSame((await here.next(0)).targets, [name], "a new stream is told to look, at what its key may see");
+  await there.next(0);
+
+  let count = 1;
+  const hinted = async (what: string): Promise<void> => {
+    t.strictSame((await here.next(count)).targets, [name], what);
+    t.strictSame((await there.next(count)).targets, [name], `${what}, on another hub`);
+    count++;
+  };
+  await publish(t, project, "1.0.0", signer);
+  await hinted("a publication");
+  await publish(t, project, "2.0.0", signer);
+  await hinted("another one");
+  const at = `/devkeys/projects/${project.id}`;
+  const { key } = project;
+  t.equal((await first.call("POST", `${at}/versions/2.0.0/yank`, { key, json: { reason: "bad" } })).status, 204);
+  await hinted("a yank");
+  t.equal((await first.call("DELETE", `${at}/versions/2.0.0/yank`, { key })).status, 204);
+  await hinted("what takes it back");
+  t.equal((await first.call("DELETE", `${at}/versions/2.0.0?reason=bad`, { key })).status, 204);
+  await hinted("a deletion");
+  const started = await first.call("POST", `${at}/rollouts`, { key, json: { version: "3.0.0", waves: ["100%"] } });
+  t.equal(started.status, 201);
+  await hinted("a rollout that begins");
+  const { id } = started.body as { id: string };
+  t.equal((await first.call("POST", `${at}/rollouts/${id}/abort`, { key, json: {} })).status, 200);
+  await hinted("and that ends");
+
+  await publish(t, other, "1.0.0", signer);
+  await publish(t, project, "1.5.0", signer);
+  await publish(t, project, "2.1.0", signer);
+  await hinted("and not of others, nor of what is no news");
+  here.leave();
+  there.leave();
+}
+
+/** A second hub of the same database, blobs and KEKs. */
+async function startSecond(t: Test, first: RunningHub, databaseUrl: string): Promise<Pick<RunningHub, "url">> {
+  const { dataDir } = first;
+  const hub = await createHub({
+    ...{ dataDir: join(dataDir, "second"), databaseUrl, blobUrl: join(dataDir, "blobs") },
+    ...{ keks: { file: join(dataDir, "kek.json") }, listen: { host: "127.0.0.1", port: 0 } },
+  });
+  t.teardown(() => hub.close());
+  return { url: await hub.listen() };
+}
+
+t.test("streams tell agents to look whenever the latest version may have changed", async (t) => {
+  const hub = await startHub(t);
+  await hintsOfAll(t, hub, await startSecond(t, hub, `sqlite:${join(hub.dataDir, "hub.sqlite")}`));
+});
+
+t.test("two hubs of one PostgreSQL hint of what the other one did", async (t) => {
+  const postgres = await startPostgresServer(t);
+  if (postgres === undefined) return void t.plan(0, "PostgreSQL is not installed");
+  const { url: databaseUrl } = postgres;
+  const hub = await startHub(t, { databaseUrl });
+  await hintsOfAll(t, hub, await startSecond(t, hub, databaseUrl));
+
+  const project = await createProject(hub);
+  const name = `project:${project.id}`;
+  const stream = await follow(t, hub, project.key, [name]);
+  await stream.next(0);
+  const listening = "FROM pg_stat_activity WHERE application_name = 'sealift-hub-changes'";
+  await postgres.run(`SELECT pg_terminate_backend(pid) ${listening}`);
+  t.strictSame((await stream.next(1)).targets, [name], "after a lost connection everybody is told to look");
+  await publish(t, project, "1.0.0", newSigner());
+  t.strictSame((await stream.next(2)).targets, [name], "and it listens again");
+});
+
+const SHORT = { beatMs: 150, recheckMs: 300, stuckMs: 300 };
+
+/** A plugin with its first version. */
+async function createPlugin(t: Test, hub: RunningHub, slug: string, visibility: "public" | "private") {
+  await hub.call("POST", "/devkeys/projects", { json: { name: slug, kind: "plugin", slug } });
+  const publishPlugin = async (version: string): Promise<void> => {
+    const archive = zipOf({ "plugin.js": version });
+    const form = new FormData();
+    form.set("version", version);
+    form.set("signature", signatureOf(archive));
+    form.set("visibility", visibility);
+    form.set("archive", new Blob([new Uint8Array(archive)], { type: "application/zip" }), "archive.zip");
+    const answer = await hub.call("POST", `/app/marketplace/plugins/${slug}/versions`, { form });
+    t.equal(answer.status, 201, JSON.stringify(answer.body));
+  };
+  await publishPlugin("1.0.0");
+  return publishPlugin;
+}
+
+/** A key of an owner, with its id. */
+async function keyOf(hub: RunningHub, owner: string, scopes: string[]): Promise<{ id: string; key: string }> {
+  const { body } = await hub.call("POST", "/devkeys/api-keys", { json: { name: owner, owner, scopes } });
+  return body as { id: string; key: string };
+}
+
+t.test("streams and polls show no more than the calls for the latest version do", async (t) => {
+  const hub = await startHub(t, { hintTimes: SHORT, checkArchive: async () => {} });
+  const project = await createProject(hub);
+  const hidden = await createPlugin(t, hub, "hidden", "private");
+  const open = await createPlugin(t, hub, "open", "public");
+  const stranger = await keyOf(hub, "stranger", ["deploy", "read"]);
+  const reporter = await keyOf(hub, "stranger", ["report"]);
+  const all = [`project:${project.id}`, "plugin:hidden", "plugin:open", "plugin:missing", "service:open"];
+
+  const at = (targets: string): string => `${CHANGES}?targets=${targets}`;
+  isErrorBody(t, await hub.call("GET", at("plugin:open"), { key: null }), 401, "key_missing");
+  isErrorBody(t, await hub.call("GET", at("plugin:open"), { key: "slk_no-key-of-anybody" }), 401, "key_rejected");
+  isErrorBody(t, await hub.call("GET", at("plugin:open"), { key: reporter.key }), 403, "forbidden");
+  for (const nothing of ["plugin:hidden", "plugin:missing", `project:${project.id}`])
+    isErrorBody(t, await hub.call("GET", at(nothing), stranger), 404, "not_found");
+  for (const bad of [
+    "",
+    "plugin:",
+    "../x",
+    "plugin:a,",
+    Array.from({ length: 201 }, (_, n) => `plugin:p${n}`).join(","),
+  ])
+    isErrorBody(t, await hub.call("GET", at(bad), stranger), 422, "unprocessable");
+  const head = await hub.call("HEAD", at("plugin:open"), stranger);
+  t.equal(head.status, 200);
+
+  const stream = await follow(t, hub, stranger.key, all);
+  t.strictSame((await stream.next(0)).targets, ["plugin:open"]);
+  await hidden("2.0.0");
+  await open("2.0.0");
+  await stream.next(1);
+  t.ok(
+    stream.hints.every(({ targets }) => targets.join() === "plugin:open"),
+    "nothing of what is hidden",
+  );
+  const granted = await hub.call("POST", "/app/marketplace/plugins/hidden/grants", { json: { owner: "stranger" } });
+  t.ok(granted.status < 300, `granted with ${granted.status}`);
+  for (let count = 1; !(await stream.next(count)).targets.includes("plugin:hidden");) count++;
+  t.pass("what becomes visible is told soon");
+
+  const ask = (targets: object[], key: string | null = stranger.key) =>
+    hub.call("POST", POLL, { key, json: { targets } });
+  isErrorBody(t, await ask([{ target: "plugin:open", etag: null }], null), 401, "key_missing");
+  isErrorBody(t, await ask([]), 422, "unprocessable");
+  isErrorBody(
+    t,
+    await ask(Array.from({ length: 201 }, () => ({ target: "plugin:open", etag: null }))),
+    422,
+    "unprocessable",
+  );
+  const etag = (await hub.call("GET", "/app/marketplace/plugins/open", stranger)).headers.get("etag");
+  const some = [...all.map((target) => ({ target, etag: null })), { target: "plugin:open", etag }];
+  t.strictSame((await ask(some)).body, {
+    targets: [
+      { target: "plugin:hidden", changed: true },
+      { target: "plugin:open", changed: true },
+      { target: "plugin:open", changed: false },
+    ],
+  });
+  const mine = [{ target: `project:${project.id}`, etag: null }];
+  t.strictSame((await ask(mine, project.key)).body, { targets: [{ target: mine[0]!.target, changed: false }] });
+  await project.publish(publication("1.0.0"));
+  t.match((await ask(mine, project.key)).body, { targets: [{ changed: true }] });
+  t.match((await ask([{ ...mine[0], etag: '"1.0.0"' }], project.key)).body, { targets: [{ changed: false }] });
+
+  t.equal((await hub.call("DELETE", `/devkeys/api-keys/${stranger.id}`)).status, 204);
+  await stream.ended;
+  t.pass("the stream of a revoked key ends");
+  isErrorBody(t, await hub.call("GET", at("plugin:open"), stranger), 401, "key_rejected");
+});
+
+t.test("a stream that comes back hears of what it missed, and of no more", async (t) => {
+  const hub = await startHub(t, { hintTimes: SHORT });
+  const project = await createProject(hub);
+  const name = `project:${project.id}`;
+  const signer = newSigner();
+  const first = await follow(t, hub, project.key, [name]);
+  const begun = await first.next(0);
+  await publish(t, project, "1.0.0", signer);
+  const later = await first.next(1);
+  first.leave();
+  const same = await follow(t, hub, project.key, [name], later.id);
+  await same.quiet();
+  t.strictSame(same.hints, []);
+  const behind = await follow(t, hub, project.key, [name], begun.id);
+  t.strictSame((await behind.next(0)).targets, [name]);
+  for (const unknown of ["00000000-1", "nonsense", `${later.id}9`]) {
+    const foreign = await follow(t, hub, project.key, [name], unknown);
+    t.strictSame((await foreign.next(0)).targets, [name], `of ${unknown} this hub knows nothing`);
+    foreign.leave();
+  }
+});
+
+t.test("comments show that a stream is alive, and a hub that closes ends it at once", async (t) => {
+  const hub = await startHub(t, { hintTimes: SHORT, drainTimeoutMs: 10_000 });
+  const project = await createProject(hub);
+  const stream = await follow(t, hub, project.key, [`project:${project.id}`]);
+  await stream.quiet();
+  const started = performance.now();
+  await hub.hub.close();
+  await stream.ended;
+  t.ok(performance.now() - started < 3000);
+});

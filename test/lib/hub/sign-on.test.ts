@@ -1,0 +1,105 @@
+import t, { type Test } from "tap";
+import { createHub } from "../../../lib/hub/hub.ts";
+import { type RunningHub, startHub } from "../../support/hub/harness.ts";
+import { startIssuer } from "../../support/hub/issuer.ts";
+import { Visitor } from "../../support/hub/web.ts";
+
+const SCOPES = ["keys", "projects", "read"] as const;
+
+async function world(t: Test) {
+  const issuer = await startIssuer(t);
+  const hub = await startHub(t, { signOn: issuer.options([{ scopes: SCOPES }, { value: "all", scopes: ["admin"] }]) });
+  const visitor = new Visitor(hub.url);
+  const signOn = async (next = "/keys") => {
+    const { headers } = await visitor.request(`/sign-in/oidc?next=${encodeURIComponent(next)}`);
+    return visitor.request(issuer.answer(headers.get("location")!));
+  };
+  return { issuer, hub, visitor, signOn };
+}
+
+const deedsOf = async (hub: RunningHub) =>
+  ((await hub.call("GET", "/devkeys/audit")).body as { items: Record<string, unknown>[] }).items;
+
+t.test("somebody whom the identity provider names gets a session with the rights of a grant", async (t) => {
+  const { issuer, hub, visitor, signOn } = await world(t);
+  t.match((await visitor.request("/sign-in?next=%2Fkeys")).html, /href="\/sign-in\/oidc\?next=%2Fkeys"/);
+  const { status, html, headers } = await signOn();
+  t.equal(status, 200);
+  t.match(html, /http-equiv="refresh" content="0;url=\/keys"/i, "the browser goes on by itself");
+  const set = headers.getSetCookie();
+  t.ok(set.some((line) => /^sealift-session=slw_.*HttpOnly; SameSite=Strict; Max-Age=28800/.test(line)));
+  t.ok(set.some((line) => /^sealift-attempt=;.*SameSite=Lax; Max-Age=0/.test(line)));
+  const keys = await visitor.request("/keys");
+  t.equal(keys.status, 200);
+  t.match(keys.html, `alice by ${issuer.url}`);
+  t.equal((await visitor.request("/audit")).status, 404, "no administrator");
+
+  const made = await visitor.submit("/keys", "/keys", { name: "by hand", scope: "read" });
+  t.match(made.html, "slk_");
+  const named = { issuer: issuer.url, person: "alice", by: "web" };
+  t.match((await deedsOf(hub)).slice(0, 2), [
+    { action: "key.create", actor: "acme", facts: named },
+    { action: "web.sign-in", actor: "acme", facts: { ...named, owner: "acme", scopes: SCOPES.join(" ") } },
+  ]);
+  const { body } = await hub.call("GET", "/devkeys/api-keys");
+  const listed = (body as { items: { id: string; name: string; prefix: string; expires_at: string }[] }).items;
+  const [own] = listed.filter(({ prefix }) => prefix === "web");
+  const [child] = listed.filter(({ name }) => name === "by hand");
+  t.equal(child!.expires_at, own!.expires_at, "a key that the session makes ends with it");
+
+  await signOn();
+  const again = (await hub.call("GET", "/devkeys/api-keys")).body as { items: unknown[] };
+  t.equal(again.items.length, listed.length, "who comes again has the key of before");
+  await hub.call("DELETE", `/devkeys/api-keys/${own!.id}`);
+  const { headers: ended } = await visitor.request("/keys");
+  t.match(ended.get("location"), "/sign-in", "a revoked key ends the session");
+  await signOn();
+  t.equal((await visitor.request("/keys")).status, 200, "another sign-in is another key");
+});
+
+t.test("a session ends with its hours, and when its grant is changed or gone", async (t) => {
+  const issuer = await startIssuer(t);
+  let now = Date.now();
+  const grants = [{ scopes: SCOPES }];
+  const hub = await startHub(t, { signOn: issuer.options(grants), clock: () => now });
+  const visitor = new Visitor(hub.url);
+  const { headers } = await visitor.request("/sign-in/oidc");
+  await visitor.request(issuer.answer(headers.get("location")!));
+  const { cookies: cookie } = visitor;
+  t.equal((await visitor.request("/keys")).status, 200);
+  await hub.hub.close();
+  for (const [name, options, status] of [
+    ["another hub of the database", issuer.options([...grants, { value: "more" }]), 200],
+    ["other scopes", issuer.options([{ scopes: ["read"] }]), 303],
+    ["another owner", issuer.options([{ scopes: SCOPES, owner: "else" }]), 303],
+    ["no grant", issuer.options([]), 303],
+    ["another claim", issuer.options(grants, { claim: "roles" }), 303],
+    ["no identity provider", undefined, 303],
+  ] as const) {
+    const listen = { host: "127.0.0.1", port: 0 };
+    const signOn = options && { signOn: options };
+    const later = await createHub({ dataDir: hub.dataDir, listen, clock: () => now, ...signOn });
+    const url = await later.listen();
+    const got = await new Visitor(url).request("/keys", { headers: { cookie } });
+    t.equal(got.status, status, name);
+    if (status === 200) {
+      now += 8 * 60 * 60 * 1000;
+      t.equal((await new Visitor(url).request("/keys", { headers: { cookie } })).status, 303, "after its hours");
+      now -= 8 * 60 * 60 * 1000;
+    }
+    await later.close();
+  }
+});
+
+t.test("a hub without an identity provider, and one whose does not answer, say so", async (t) => {
+  const plain = await startHub(t, { dataDir: `${t.testdir()}/plain` });
+  t.notMatch((await new Visitor(plain.url).request("/sign-in")).html, "oidc");
+  for (const path of ["/sign-in/oidc", "/sign-in/oidc/callback?code=a&state=b"])
+    t.equal((await new Visitor(plain.url).request(path)).status, 404);
+  const issuer = await startIssuer(t);
+  const signOn = issuer.options([{}], { issuer: "http://127.0.0.1:1" });
+  const hub = await startHub(t, { dataDir: `${t.testdir()}/hub`, signOn });
+  const { status, html } = await new Visitor(hub.url).request("/sign-in/oidc");
+  t.equal(status, 503);
+  t.match(html, "The identity provider does not answer");
+});

@@ -1,0 +1,64 @@
+/** A receiver of webhooks on a real socket. */
+import { createHmac } from "node:crypto";
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Test } from "tap";
+import { within } from "../../../lib/support/within.ts";
+
+interface Received {
+  path: string;
+  headers: IncomingHttpHeaders;
+  text: string;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  body: any;
+}
+
+export interface Receiver {
+  url: string;
+  received: Received[];
+  /** Answers each message; 204 unless a test says otherwise. */
+  answer: (response: ServerResponse, message: Received) => void;
+  /** Resolves when so many messages have come. @throws Error after 20 seconds */
+  until(count: number): Promise<void>;
+}
+
+export async function startReceiver(t: Test): Promise<Receiver> {
+  let heard = () => {};
+  const come = async (count: number): Promise<void> => {
+    while (receiver.received.length < count) await new Promise<void>((resolve) => (heard = resolve));
+  };
+  const receiver: Receiver = {
+    url: "",
+    received: [],
+    answer: (response) => response.writeHead(204).end(),
+    until: (count) =>
+      within(come(count), 20_000, () => new Error(`${receiver.received.length} messages came, not ${count}`)),
+  };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    response.on("error", () => {});
+    request.on("error", () => {});
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const text = Buffer.concat(chunks).toString();
+      const message = { path: request.url ?? "", headers: request.headers, text, body: JSON.parse(text) as unknown };
+      receiver.received.push(message);
+      receiver.answer(response, message);
+      heard();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return receiver;
+}
+
+/** The signature of a message by the Standard Webhooks specification, with node:crypto alone. */
+export function signatureOf({ headers, text }: Received, secret: string): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  const signed = `${String(headers["webhook-id"])}.${String(headers["webhook-timestamp"])}.${text}`;
+  return `v1,${createHmac("sha256", key).update(signed).digest("base64")}`;
+}

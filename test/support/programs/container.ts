@@ -1,0 +1,84 @@
+/** Containers of an OCI image, run by crun: its own user, a read-only root, and the network of the host. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+interface Mount {
+  destination: string;
+  type: string;
+  source: string;
+  options: string[];
+}
+
+interface Bundle {
+  process: { user: { uid: number; gid: number }; args: string[]; terminal: boolean };
+  root: { path: string; readonly?: boolean };
+  mounts: Mount[];
+  linux: { namespaces: { type: string }[] };
+}
+
+/** Debian's crun takes the mixed hierarchies of older hosts for none. */
+const CRUN = `umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup || exit
+exec crun --cgroup-manager=disabled run --bundle "$0" "$1"`;
+
+/** An image that is unpacked, with one data folder for all of its containers. Needs root, umoci and crun. */
+export class ContainerImage {
+  readonly #folder: string;
+  readonly #bundle: Bundle;
+  /** Names of containers, which crun keeps for the whole machine. */
+  #count = 0;
+
+  /** @param archive an OCI layout as a tar @param folder an empty one */
+  constructor(archive: string, tag: string, folder: string) {
+    this.#folder = folder;
+    const layout = join(folder, "layout");
+    mkdirSync(layout);
+    execFileSync("tar", ["--extract", "--file", archive, "--directory", layout]);
+    const umoci = ["unpack", "--image", `${layout}:${tag}`, join(folder, "bundle")];
+    execFileSync("umoci", umoci, { stdio: ["ignore", "ignore", "inherit"] });
+    this.#bundle = JSON.parse(readFileSync(join(folder, "bundle/config.json"), "utf8")) as Bundle;
+    mkdirSync(this.data);
+    chownSync(this.data, this.user.uid, this.user.gid);
+  }
+
+  /** The folder of the image on this machine. */
+  get root(): string {
+    return join(this.#folder, "bundle/rootfs");
+  }
+
+  /** The data of its containers on this machine. */
+  get data(): string {
+    return join(this.#folder, "data");
+  }
+
+  get user(): { uid: number; gid: number } {
+    return this.#bundle.process.user;
+  }
+
+  /** Starts a container; signals to the child reach its first process. @param words instead of the image's own */
+  start(...words: string[]): ChildProcess {
+    const name = `sealift-test-${process.pid}-${this.#count++}`;
+    const folder = join(this.#folder, name);
+    const { process: first, mounts, linux } = this.#bundle;
+    const isOurs = ({ destination }: Mount): boolean => !/^\/sys|^\/var/.test(destination);
+    const config = {
+      ...this.#bundle,
+      process: {
+        ...{ ...first, terminal: false, capabilities: {}, rlimits: [], noNewPrivileges: true },
+        args: words.length > 0 ? [first.args[0], ...words] : first.args,
+      },
+      root: { path: this.root, readonly: true },
+      mounts: [
+        ...mounts.filter(isOurs),
+        { destination: "/tmp", type: "tmpfs", source: "tmpfs", options: ["nosuid", "nodev", "mode=1777"] },
+        { destination: "/var/lib/sealift", type: "bind", source: this.data, options: ["bind", "rw"] },
+      ],
+      linux: { ...linux, namespaces: linux.namespaces.filter(({ type }) => type !== "network") },
+    };
+    mkdirSync(folder);
+    writeFileSync(join(folder, "config.json"), JSON.stringify(config));
+    return spawn("unshare", ["--mount", "--propagation", "private", "sh", "-c", CRUN, folder, name], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  }
+}
