@@ -64,6 +64,13 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
     t.not(outside.status, 0);
   });
 
+  t.test("it writes a file while more of it waits", async (t) => {
+    run(file, "plugin", "init", "greeter", "--directory", "many");
+    for (let index = 0; index < 100; index += 1) writeFileSync(join(folder, `many/${index}.bin`), randomBytes(3000));
+    run(file, "plugin", "pack", "many", "--out", "many.zip");
+    t.ok(statSync(join(folder, "many.zip")).size > 300_000);
+  });
+
   t.test("its units start it", async (t) => {
     const units = run(file, "systemd", "install", "--dry-run");
     for (const command of ["hub serve", "mirror serve", "runtime serve --config", "watch --config"])
