@@ -12,6 +12,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -30,12 +31,20 @@ export interface User {
   gid: number;
 }
 
-/** Puts the built programs into a folder under the names that an installation gives them, and Node.js beside them. */
+/**
+ * Puts the built programs into a folder under the names that an installation gives them, and Node.js beside them.
+ * `SEALIFT_ONE_FILE` names a single executable, which is then all of them.
+ */
 export function installPrograms(folder: string, checkout = repository, node = process.execPath): void {
   mkdirSync(folder, { recursive: true });
   const { bin } = JSON.parse(readFileSync(join(repository, "package.json"), "utf8")) as { bin: Record<string, string> };
   for (const [name, file] of Object.entries({ ...bin, node: "" })) {
     const path = join(folder, name);
+    const oneFile = process.env["SEALIFT_ONE_FILE"];
+    if (file !== "" && oneFile !== undefined) {
+      symlinkSync(oneFile, path);
+      continue;
+    }
     const program = file === "" ? node : `${node} ${join(checkout, file)}`;
     writeFileSync(path, `#!/bin/sh\nexec ${program} "$@"\n`);
     chmodSync(path, 0o755);
