@@ -253,7 +253,17 @@ t.test(
       form.set("archive", new Blob([new Uint8Array(archive)]), "archive.zip");
       return hub.call("POST", "/app/marketplace/plugins/tide/versions", { form });
     };
+    const report = (host: string, given: object, as?: string) =>
+      hub.call("POST", "/app/deployments/deployments/report", {
+        ...(as !== undefined && { key: as }),
+        json: {
+          ...{ kind: "plugin", slug: "tide", version: "2.0.0", status: "success", host_id: host },
+          ...{ started_at: "2026-01-01T00:00:00Z", completed_at: "2026-01-01T00:00:01Z", ...given },
+        },
+      });
     await publish("1.0.0");
+    // The first wave has a host to wait for: an empty one would let the next wave open.
+    await report("a", { version: "1.0.0", labels: { env: "canary" } });
     const at = `/devkeys/projects/${target.id}/rollouts`;
     const waves = ["env=canary", "100%"];
     const { id } = (
@@ -279,14 +289,6 @@ t.test(
 
     const key = (await hub.call("POST", "/devkeys/api-keys", { json: { name: "o", owner: "other", scopes: SCOPES } }))
       .body.key;
-    const report = (host: string, given: object, as?: string) =>
-      hub.call("POST", "/app/deployments/deployments/report", {
-        ...(as !== undefined && { key: as }),
-        json: {
-          ...{ kind: "plugin", slug: "tide", version: "2.0.0", status: "success", host_id: host },
-          ...{ started_at: "2026-01-01T00:00:00Z", completed_at: "2026-01-01T00:00:01Z", ...given },
-        },
-      });
     for (let host = 0; host < 5; host++) t.equal((await report(`h${host}`, { status: "failed" }, key)).status, 201);
     await report("a", { labels: { env: "canary" } });
     const show = async () => (await hub.call("GET", `${at}/${id}`)).body;
