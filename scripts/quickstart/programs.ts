@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 export interface ResultEvent {
   status: string;
-  error?: { message: string; hint?: string };
+  error?: { code: string; message: string; hint?: string };
 }
 
 type Event = { event: string } & Record<string, unknown>;
@@ -74,7 +74,7 @@ export class Programs implements AsyncDisposable {
     throw new Error(`${program} ended before it was ready.`);
   }
 
-  /** Runs a program to its end. @returns its result event @throws Error with the program's own message */
+  /** Runs a program to its end. @returns its result event @throws Error with the program's own code and message */
   async run<T>(
     program: string,
     args: readonly string[],
@@ -91,9 +91,9 @@ export class Programs implements AsyncDisposable {
     }
     await exited;
     if (result?.status !== "success") {
-      throw new Error(
-        `${program} failed: ${result?.error?.message ?? "no result"}${result?.error?.hint ? `\n  ${result.error.hint}` : ""}`,
-      );
+      const { code, message = "no result", hint }: Partial<NonNullable<ResultEvent["error"]>> = result?.error ?? {};
+      const error = new Error(`${program} failed: ${message}${hint ? `\n  ${hint}` : ""}`);
+      throw Object.assign(error, { code });
     }
     return result as T;
   }

@@ -228,7 +228,7 @@ t.test(
     await systemctl("failed");
     await publish("2.0.0");
     await rm(log);
-    await t.rejects(world.programs.run("deploy-marketplace", args, environment), /previous release is back/);
+    await t.rejects(world.programs.run("deploy-marketplace", args, environment), { code: "rolled_back" });
     t.match(await readFile(join(root, "plugins/tides/plugin.yaml"), "utf8"), /1\.0\.0/);
     t.match((await readFile(log, "utf8")).trim().split("\n").at(-1), /restart sealift-plugin-tides/);
     const hosts: unknown[] = [];
@@ -295,13 +295,18 @@ t.test("a project fetches the plugins that it only names, pinned by their digest
   await world.publish("1.0.0");
   const root = world.path("host");
   const secrets = { ...world.hostSecrets(), SEALIFT_SIGNING_SECRET: SECRET };
-  await t.rejects(world.programs.run("deploy-project", world.deployArgs(root), world.hostSecrets()), /signing-secret/);
+  await t.rejects(world.programs.run("deploy-project", world.deployArgs(root), world.hostSecrets()), {
+    code: "usage",
+    message: /signing-secret/,
+  });
   await world.programs.run("deploy-project", world.deployArgs(root), secrets);
   t.match(await readFile(join(root, "plugins/fetched/src/main.js"), "utf8"), /1\.0\.0/);
 
   await sources("0".repeat(64));
   await world.publish("1.1.0");
-  await t.rejects(world.programs.run("deploy-project", world.deployArgs(root), secrets), /digest/);
+  await t.rejects(world.programs.run("deploy-project", world.deployArgs(root), secrets), {
+    code: "plugin_digest_mismatch",
+  });
   t.match(await lastReport(root, `project-${world.projectId}`), { code: "plugin_digest_mismatch", status: "failed" });
 
   await t.test("from a source host as well, with a token that goes nowhere else", async (t) => {
@@ -343,7 +348,10 @@ t.test("links in an archive are refused, or left out and listed", async (t) => {
     developer,
   );
   const args = ["linked", "--install-plan", plan, "--project-root", world.path("host")];
-  await t.rejects(world.programs.run("deploy-marketplace", args, developer), /alias\.js.*symbolic link/);
+  await t.rejects(world.programs.run("deploy-marketplace", args, developer), {
+    code: "member_type",
+    message: /alias\.js/,
+  });
   const warnings: unknown[] = [];
   await world.programs.run("deploy-marketplace", [...args, "--symlinks", "skip"], developer, (event) => {
     if (event.event === "warning") warnings.push(event);
