@@ -10,6 +10,7 @@ import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { deploymentStatus, type FleetSummary, fleetSummary } from "../contract/surfaces/reports.ts";
 import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
+import { printableJson } from "../support/printable.ts";
 import { statusError } from "./answers.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -122,7 +123,7 @@ async function* hostsOf(
   try {
     for await (const [key, value] of membersOf(response.body)) {
       const record = hostRecord.safeParse(value);
-      if (!record.success) throw bad(`its record of ${JSON.stringify(key.slice(0, 100))} is not a host's`);
+      if (!record.success) throw bad(`its record of ${printableJson(key.slice(0, 100))} is not a host's`);
       yield { ...record.data, host_id: key };
     }
   } catch (error) {

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { artifactError, usageError } from "../contract/errors.ts";
+import { printableJson } from "../support/printable.ts";
 import { statusError } from "./answers.ts";
 import { bodyOf, header, type HttpRequest, send, type Transport, transportError } from "./http.ts";
 import { withRetries } from "./retry.ts";
@@ -19,7 +20,7 @@ export function gitArchiveUrl(repository: string, ref: string): URL {
   }
   // Git has no such names, and an address would be another repository's with them.
   if (ref.split("/").some((part) => part === "" || part === "." || part === ".."))
-    throw artifactError("manifest_invalid", `${JSON.stringify(ref.slice(0, 200))} is not the name of a ref.`);
+    throw artifactError("manifest_invalid", `${printableJson(ref.slice(0, 200))} is not the name of a ref.`);
   const escaped = ref.split("/").map(encodeURIComponent).join("/");
   const file = encodeURIComponent(`${repo}-${ref.replaceAll("/", "-")}`);
   const gitlab = /(^|\.)gitlab\./.test(url.hostname);

@@ -2,6 +2,7 @@ import { deploymentError, usageError } from "../contract/errors.ts";
 import type { ApiKeyRecord, ProjectRecord } from "../contract/surfaces/keys.ts";
 import type { WebhookRecord } from "../contract/surfaces/webhooks.ts";
 import { parseTarget, type Target } from "../contract/target.ts";
+import { printableJson } from "../support/printable.ts";
 import { closestTo } from "../support/suggestion.ts";
 import type { DevkeysClient } from "./devkeys-client.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -47,13 +48,13 @@ async function findOne<T>(
   const [only, ...others] = found.find(({ length }) => length > 0) ?? [];
   if (only === undefined) {
     const near = closestTo(text, names);
-    throw deploymentError("not_found", `You have no ${words.what} named ${JSON.stringify(text)}.`, {
-      hint: near === undefined ? `\`${words.list}\` shows yours.` : `Did you mean ${JSON.stringify(near)}?`,
+    throw deploymentError("not_found", `You have no ${words.what} named ${printableJson(text)}.`, {
+      hint: near === undefined ? `\`${words.list}\` shows yours.` : `Did you mean ${printableJson(near)}?`,
     });
   }
   if (others.length === 0) return only;
   const candidates = [only, ...others].map(words.shown).join(", ");
-  throw usageError("usage", `Several are named ${JSON.stringify(text)}: ${candidates}.`, {
+  throw usageError("usage", `Several are named ${printableJson(text)}: ${candidates}.`, {
     hint: "Give the id of the one that you mean.",
   });
 }
@@ -101,7 +102,7 @@ export async function targetCalled(connection: HubConnection, text: string): Pro
 export async function projectNamed(connection: HubConnection, text: string): Promise<string> {
   const { kind, slug } = await targetCalled(connection, text);
   if (kind === "project") return slug;
-  throw usageError("usage", `${JSON.stringify(text)} is a ${kind}, and a project is needed.`);
+  throw usageError("usage", `${printableJson(text)} is a ${kind}, and a project is needed.`);
 }
 
 /** The id of an API key by its id, or by the name of one that is not revoked. @throws as {@link projectCalled} */

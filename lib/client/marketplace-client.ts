@@ -14,6 +14,7 @@ import {
 import { baseUrl, type MarketplaceKind, paths } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { rolloutAnswer } from "../contract/surfaces/rollouts.ts";
+import { printableJson } from "../support/printable.ts";
 import { readJson, statusError } from "./answers.ts";
 import { download, type MirrorUse } from "./download.ts";
 import { formBody, wholeFile } from "./file-form.ts";
@@ -281,7 +282,7 @@ export function checkNamed(named: string | undefined, version: string, names: re
   if (at > 0 && found === version && names.includes(name)) return;
   throw artifactError(
     "header_mismatch",
-    `The hub sent ${JSON.stringify(named.slice(0, 200))}, not ${names[0]}@${version}.`,
+    `The hub sent ${printableJson(named.slice(0, 200))}, not ${names[0]}@${version}.`,
     {
       hint: "Nothing was installed. Ask the hub's operator.",
     },

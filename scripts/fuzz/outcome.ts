@@ -1,3 +1,11 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
+/** Memory that one case may take, beyond what the process has already: MB. */
+const MAX_CASE_MB = 200;
+/** Garbage of many cases would hide one that takes much: it is collected after so many. */
+const CASES_BETWEEN_COLLECTIONS = 50;
+
 /** Kinds of input that others write, by the ending of a kept case. */
 export const KINDS = ["tar", "zip", "yaml", "json", "frames"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -30,8 +38,17 @@ export interface Cases {
   onCase?: (soFar: Outcome) => void;
 }
 
+const megabytes = (bytes: number): number => Math.round(bytes / 1024 / 1024);
+
+/** Collects garbage. */
+function collect(): void {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+}
+
 /**
- * Judges many inputs, each made from a seed of its own, and gathers those that are treated as they should not be.
+ * Judges many inputs, each made from a seed of its own, and gathers those that are treated as they should not be,
+ * or take much memory.
  *
  * @param judge makes one case and treats it
  */
@@ -41,13 +58,18 @@ export async function fuzzEach(
 ): Promise<Outcome> {
   const outcome: Outcome = { cases: 0, accepted: 0, found: [] };
   for (let at = seed; at < seed + count; at++) {
+    if (outcome.cases % CASES_BETWEEN_COLLECTIONS === 0) collect();
+    const before = { now: process.memoryUsage.rss(), peak: process.resourceUsage().maxRSS * 1024 };
     const { kind, bytes, ...verdict } = await judge(at);
     outcome.cases++;
-    if ("why" in verdict) {
-      const finding = { kind, seed: at, why: verdict.why, bytes };
+    const peak = process.resourceUsage().maxRSS * 1024;
+    const takenMb = peak > before.peak ? megabytes(peak - before.now) : 0;
+    const why = "why" in verdict ? verdict.why : takenMb > MAX_CASE_MB ? `it takes ${takenMb} MB` : undefined;
+    if (why !== undefined) {
+      const finding = { kind, seed: at, why, bytes };
       outcome.found.push(finding);
       onFound?.(finding);
-    } else if (verdict.accepted) outcome.accepted++;
+    } else if ("accepted" in verdict && verdict.accepted) outcome.accepted++;
     onCase?.(outcome);
   }
   return outcome;

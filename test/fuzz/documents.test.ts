@@ -4,7 +4,7 @@ import t from "tap";
 import { fuzzAnswers, judgeAnswer } from "../../scripts/fuzz/answers.ts";
 import { fuzzYaml, judgeYaml } from "../../scripts/fuzz/documents.ts";
 import { fuzzFrames, judgeProcess } from "../../scripts/fuzz/frames.ts";
-import type { Outcome } from "../../scripts/fuzz/outcome.ts";
+import { fuzzEach, type Outcome } from "../../scripts/fuzz/outcome.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const runs: [name: string, run: (folder: string) => Promise<Outcome>][] = [
@@ -34,4 +34,14 @@ t.test("what was found once is treated as it should be", async (t) => {
     if (name.endsWith(".json")) t.notOk("why" in (await judgeAnswer(bytes)), name);
     if (name.endsWith(".frames")) t.notOk("why" in (await judgeProcess(bytes, temporaryFolder(t))), name);
   }
+});
+
+t.test("a case that takes much memory is found", async (t) => {
+  const judge = async (seed: number) => {
+    const taken = Buffer.alloc(seed === 3 ? 400 * 1024 * 1024 : 1024, 1);
+    return { accepted: taken.length > 0, kind: "json" as const, bytes: Buffer.from(String(seed)) };
+  };
+  const { found, accepted } = await fuzzEach({ count: 5, seed: 1 }, judge);
+  t.match(found, [{ seed: 3, why: /it takes \d+ MB/ }]);
+  t.equal(accepted, 4);
 });

@@ -7,6 +7,7 @@ import {
 } from "../../contract/errors.ts";
 import type { InstallPlan, InstallStep } from "../../contract/files/install-plan.ts";
 import type { Item } from "../../releases/layout.ts";
+import { printableJson } from "../../support/printable.ts";
 
 /**
  * The origin of a plan. It decides the kind of its errors: the operator's own file is usage, a signed member is the
@@ -85,7 +86,7 @@ function missingFrom(scope: PlanScope, { section, id }: Item, origin: PlanOrigin
  */
 export function orderPlan(plan: InstallPlan, scope: PlanScope, origin: PlanOrigin): OrderedPlan {
   if (plan.project_id !== scope.projectId) {
-    const message = `The install plan belongs to ${JSON.stringify(plan.project_id)}, not to ${scope.projectId}.`;
+    const message = `The install plan belongs to ${printableJson(plan.project_id)}, not to ${scope.projectId}.`;
     const hint = "Nothing was installed. Use the plan of this target.";
     throw origin === "local"
       ? usageError("config_invalid", message, { hint })

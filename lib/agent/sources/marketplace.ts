@@ -14,6 +14,7 @@ import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { type LocalReport, stepsToReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import { type FetchedAhead, readAhead, sealedAhead, writeAhead } from "../../releases/ahead.ts";
+import { printableJson } from "../../support/printable.ts";
 import { parsePlan, readDescriptor } from "../ground/documents.ts";
 import { checkSupervised, orderPlan } from "../ground/plan.ts";
 import { RunMirrors } from "./mirrors.ts";
@@ -163,7 +164,7 @@ async function fetchArchive(
     onScanned({ skippedLinks }) {
       emit({ event: "verify.ok", check: "archive" });
       for (const link of skippedLinks)
-        emit({ event: "warning", message: `Left out the symbolic link ${JSON.stringify(link)}.` });
+        emit({ event: "warning", message: `Left out the symbolic link ${printableJson(link)}.` });
     },
   });
   await rm(archive);
@@ -245,13 +246,13 @@ function checkDescriptor(
 ): void {
   const hint = "Nothing was installed. Ask the hub's operator why it answers with this archive.";
   if (name !== slug)
-    throw artifactError("descriptor_mismatch", `The archive holds the plugin ${JSON.stringify(name)}, not ${slug}.`, {
+    throw artifactError("descriptor_mismatch", `The archive holds the plugin ${printableJson(name)}, not ${slug}.`, {
       hint,
     });
   if (allowVersionMismatch || withoutV(described) === withoutV(version)) return;
   throw artifactError(
     "descriptor_mismatch",
-    `The archive holds version ${JSON.stringify(described)} of ${slug}, not ${version}.`,
+    `The archive holds version ${printableJson(described)} of ${slug}, not ${version}.`,
     { hint: `${hint} If its developer tags otherwise, give --allow-version-mismatch.` },
   );
 }

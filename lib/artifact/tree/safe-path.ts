@@ -1,4 +1,5 @@
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
+import { printableJson } from "../../support/printable.ts";
 import type { Limits } from "../limits.ts";
 
 /** Device names that Windows holds in every folder, with or without an extension. */
@@ -7,7 +8,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 /** Names in messages: quoted, control characters escaped, cut. */
 export function quoted(name: string): string {
-  return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name);
+  return printableJson(name.length > 200 ? `${name.slice(0, 200)}…` : name);
 }
 
 const unsafe = (name: string, why: string): SealiftError =>

@@ -139,6 +139,8 @@ t.test("an answer that is no object of hosts is bad_answer", async (t) => {
     const error = await errorOf(hostsOf(hub));
     t.match(error, { kind: "DeploymentError", code: "bad_answer", status: 200, exitCode: 1 }, each);
   }
+  hub.answer("hosts", body('{"\u2028\u202e": 1}'));
+  t.notMatch((await errorOf(hostsOf(hub))).message, /[\p{Cf}\p{Zl}]/u, "a host's name moves nothing on a terminal");
   hub.answer("hosts", html);
   t.match(await errorOf(hostsOf(hub)), { code: "bad_answer" });
 });

@@ -167,6 +167,6 @@ t.test("members that do not meet are all accepted", async (t) => {
 });
 
 t.test("a name in a message shows no control characters and is cut", async (t) => {
-  t.equal(quoted("a\u001b[2J\n"), '"a\\u001b[2J\\n"');
+  t.equal(quoted("a\u001b[2J\n\u202e\u2028"), '"a\\u001b[2J\\n\\u202e\\u2028"');
   t.ok(quoted("x".repeat(10_000)).length < 250);
 });
