@@ -22,6 +22,16 @@ export const keyOf = (request: FastifyRequest): string | undefined => {
   return typeof value === "string" && value !== "" ? value : undefined;
 };
 
+/** Counts the header fields of a name. Node's `headersDistinct` would copy all of them, for each poll of an agent. */
+function timesGiven(rawHeaders: readonly string[], lowerName: string): number {
+  let times = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.length === lowerName.length && name.toLowerCase() === lowerName) times++;
+  }
+  return times;
+}
+
 /**
  * The access token of a request.
  *
@@ -29,7 +39,7 @@ export const keyOf = (request: FastifyRequest): string | undefined => {
  */
 export function bearerOf({ headers, raw }: FastifyRequest): string | undefined {
   if (headers.authorization === undefined) return undefined;
-  if (raw.headersDistinct.authorization!.length > 1)
+  if (timesGiven(raw.rawHeaders, "authorization") > 1)
     throw badRequest("The request has more than one Authorization header.");
   return /^Bearer +(\S+)$/i.exec(headers.authorization)?.[1];
 }
