@@ -3,7 +3,9 @@
  * it is `sealift`.
  */
 import { WriteStream } from "node:fs";
+import { registerHooks } from "node:module";
 import { basename, join } from "node:path";
+import { getRawAsset } from "node:sea";
 import { pathToFileURL } from "node:url";
 import { RUN_INSIDE } from "../lib/support/one-file.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -11,6 +13,20 @@ import packageJson from "../package.json" with { type: "json" };
 // The file system inside knows no writev (Node 26.10), and a file's stream that has more than one buffer waiting would
 // end the program: it writes them one by one.
 Reflect.deleteProperty(WriteStream.prototype, "_writev");
+
+// Modules inside import each other by their paths. Node would look for each of them, and for the package.json above it,
+// in the file system inside, which takes longer than on a disk.
+const root = pathToFileURL(join(import.meta.dirname, "/")).href;
+registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier.startsWith(".") && context.parentURL?.startsWith(root)
+      ? { url: new URL(specifier, context.parentURL).href, format: "module", shortCircuit: true }
+      : next(specifier, context),
+  load: (url, context, next) =>
+    url.startsWith(root) && context.format === "module"
+      ? { source: getRawAsset(url.slice(root.length)), format: "module", shortCircuit: true }
+      : next(url, context),
+});
 
 const programs: Readonly<Record<string, string>> = packageJson.bin;
 const [word, inside = ""] = process.argv.slice(2);

@@ -39,10 +39,6 @@ try {
     ...["package.json", ...packed].map((path) => [path, resolve(path)]),
     ...globSync(join(folder, "threads/*.cjs")).map((path) => [`dist/threads/${basename(path)}`, path]),
   ]) as Record<string, string>;
-  // Beside each module, where Node looks first: each look further up costs a module a thrown error.
-  const type = join(folder, "package.json");
-  writeFileSync(type, '{"type":"module"}');
-  for (const modules of ["dist/bin", "dist/lib/chunks"]) assets[`${modules}/package.json`] = type;
   const digests = Object.entries(assets).map(([path, file]) => [
     path,
     createHash("sha256").update(readFileSync(file)).digest("hex"),
