@@ -21,7 +21,7 @@ export interface ProgramResult {
   code: number | null;
   /** stdout, at most 1 MiB of it. */
   stdout: string;
-  /** The last lines of stderr (or stdout), for messages. */
+  /** The last lines of stderr (or stdout), for messages; no stack's. */
   tail: string;
   timedOut: boolean;
   /** Why it could not be started. */
@@ -32,6 +32,11 @@ const MAX_STDOUT = 1024 * 1024;
 const KILL_AFTER_MS = 5_000;
 /** Characters of a line that are kept; the rest of it is dropped as it comes. */
 const MAX_LINE = 4096;
+
+/** A line of a crash that stands after the error's message. */
+const AFTER_MESSAGE = /^\s+at \S|^Node\.js v\d|^\s*$/;
+/** A line that holds an error's message, in Node's and in Python's form. */
+const MESSAGE = /^(?:[A-Z]\w*)?Error(?: \[\w+\])?: \S/;
 
 /** Variables of the agent's own: its secrets, those for a collector of traces, and a test runner's hooks. */
 const OWN = /^(?:SEALIFT_.*|NODE_OPTIONS|CREDENTIALS_DIRECTORY|OTEL_EXPORTER_OTLP_(?:TRACES_)?HEADERS)$/s;
@@ -79,7 +84,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramResult
   if (options.signal?.aborted) end();
 
   const remember = (line: string): void => {
-    tail.push(line);
+    if (!AFTER_MESSAGE.test(line)) tail.push(line);
     if (tail.length > 10) tail.shift();
     options.onLine?.(line);
   };
@@ -117,11 +122,10 @@ export function describeFailure(result: ProgramResult, timeoutMs: number): strin
   if (result.failure !== undefined) return `it could not be started (${result.failure})`;
   if (result.timedOut) return `it took longer than ${timeoutMs / 1000} s`;
   const ending = result.code === null ? "it was ended by a signal" : `it ended with exit code ${result.code}`;
+  const lines = result.tail.split("\n");
+  const message = lines.findLastIndex((line) => MESSAGE.test(line));
+  const told = message === -1 ? lines.slice(-3) : [lines[message], ...lines.slice(message + 1).slice(-2)];
   // The sentence that this stands in has a full stop of its own.
-  const said = result.tail
-    .split("\n")
-    .slice(-3)
-    .join(" / ")
-    .replace(/[.\s]+$/, "");
+  const said = told.join(" / ").replace(/[.\s]+$/, "");
   return said === "" ? ending : `${ending}: ${said}`;
 }

@@ -1,0 +1,28 @@
+import t from "tap";
+import { describeFailure, runProgram } from "../../../../lib/agent/ground/child-program.ts";
+
+const failureOf = async (...command: [string, ...string[]]): Promise<string> =>
+  describeFailure(await runProgram({ command, env: {}, timeoutMs: 10_000 }), 10_000);
+
+const crash = (code: string): Promise<string> => failureOf(process.execPath, "-e", code);
+
+t.test("a crash is described by the error's message", async (t) => {
+  const ending = "it ended with exit code 1";
+  t.equal(await crash("({}).writev()"), `${ending}: TypeError: {}.writev is not a function`);
+  t.equal(
+    await crash("function deep(n) { if (n > 0) return deep(n - 1); throw new RangeError('too deep.') } deep(50)"),
+    `${ending}: RangeError: too deep`,
+  );
+  t.equal(
+    await crash("throw Object.assign(new Error('no hub'), { code: 'ECONNREFUSED', address: '::1', port: 9 })"),
+    `${ending}: Error: no hub /   port: 9 / }`,
+  );
+});
+
+t.test("another failure is described by its last three lines", async (t) => {
+  t.equal(
+    await failureOf("/bin/sh", "-c", "printf 'one\\ntwo\\n\\nthree\\nfour.\\n' >&2; exit 3"),
+    "it ended with exit code 3: two / three / four",
+  );
+  t.equal(await failureOf("/bin/false"), "it ended with exit code 1");
+});
