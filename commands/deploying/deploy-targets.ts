@@ -69,9 +69,9 @@ export async function marketplaceTarget(
   };
 }
 
-/** The name and labels that this host tells a hub, and the mirrors that it asks first. */
-const hostOf = ({ hostId, labels, mirror: mirrors }: Pick<ProjectValues, "hostId" | "labels" | "mirror">) => ({
-  ...{ hostId, labels: Object.fromEntries(labels), mirrors },
+/** The name and labels that this host tells a hub. */
+const hostOf = ({ hostId, labels }: Pick<ProjectValues, "hostId" | "labels">) => ({
+  ...{ hostId, labels: Object.fromEntries(labels) },
 });
 
 function checkedVersion(version: string): string {

@@ -133,12 +133,12 @@ export class DeployPublish extends withOptions(publish) {
 
   /** The facts that tell how large deltas would be; undefined when one of them was not given. */
   async #sending() {
-    const { signingKey, level, hubUrl, apiKey, timeoutMs } = this.options;
+    const { signingKey, level, hubUrl, apiKey, timeoutMs, mirror } = this.options;
     const deltas = this.#bases();
     if (signingKey === undefined || hubUrl === undefined || apiKey === undefined || deltas === undefined)
       return undefined;
     const { signingSeed } = await import("../shell/signer.ts");
-    const hub = hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
+    const hub = hubConnection({ hubUrl, apiKey, timeoutMs, mirror }, DEPLOY_TIMEOUT_MS);
     return { seed: await signingSeed(signingKey, this.layers), level, hub, deltas };
   }
 
@@ -152,9 +152,10 @@ export class DeployPublish extends withOptions(publish) {
       import("../../lib/publisher/publish-project.ts"),
       import("../shell/signer.ts"),
     ]);
-    const { signingKey, level, output, hubUrl, apiKey = "", timeoutMs } = this.options;
+    const { signingKey, level, output, hubUrl, apiKey = "", timeoutMs, mirror } = this.options;
     const { deterministicSignature, signatureStart } = this.options;
-    const hub = hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
+    const hub =
+      hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs, mirror }, DEPLOY_TIMEOUT_MS);
     const bases = this.#bases();
     const seed = await signingSeed(signingKey!, this.layers);
     const {

@@ -7,12 +7,19 @@ export const DEPLOY_TIMEOUT_MS = 30_000;
 
 /** The hub that a command's options name. */
 export function hubConnection(
-  options: { hubUrl: string; apiKey: string; timeoutMs: number | undefined; leastRate?: number },
+  options: {
+    hubUrl: string;
+    apiKey: string;
+    timeoutMs: number | undefined;
+    leastRate?: number;
+    mirror?: readonly string[];
+  },
   defaultTimeoutMs: number,
 ): HubConnection {
-  const { hubUrl, apiKey, timeoutMs = defaultTimeoutMs, leastRate: bytesPerSecond } = options;
+  const { hubUrl, apiKey, timeoutMs = defaultTimeoutMs, leastRate: bytesPerSecond, mirror } = options;
   return {
     ...{ hubUrl, apiKey, timeoutMs },
+    ...(mirror !== undefined && { mirrors: mirror }),
     ...(bytesPerSecond !== undefined && { leastRate: { ...LEAST_RATE, bytesPerSecond } }),
   };
 }

@@ -19,7 +19,7 @@ const MAX_IDLE_TRIES = 5;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
 /** A mirror that is silent for longer is left for the next source. */
-const MIRROR_TIMEOUT_MS = 10_000;
+export const MIRROR_TIMEOUT_MS = 10_000;
 
 /** Caches of a hub's bytes, which nothing is expected of: each is left for the next source when anything fails. */
 export interface MirrorUse {

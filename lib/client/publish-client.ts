@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import type * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
@@ -17,8 +19,9 @@ import {
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { readJson, statusError } from "./answers.ts";
+import { MIRROR_TIMEOUT_MS, type MirrorUse } from "./download.ts";
 import { type FileBytes, type FileForm, type FilePart, formBody, wholeFile } from "./file-form.ts";
-import { type HttpRequest, send, transportError } from "./http.ts";
+import { bodyOf, header, type HttpRequest, operationError, send, type Transport, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { call } from "./json-request.ts";
 
@@ -160,13 +163,23 @@ export async function listIndexes(target: PublishTarget): Promise<IndexedVersion
   }
 }
 
+/** Mirrors of a publication. Each hears why it is left; the caller asks it no more. */
+export type IndexMirrors = Pick<MirrorUse, "urls" | "onLeft">;
+
 /**
- * Downloads the sealed index of a version.
+ * Downloads the sealed index of a version: from the first mirror that has the bytes that the hub names, else from the
+ * hub.
  *
  * @param file where it goes; it must not exist
  */
-export async function downloadIndex(target: PublishTarget, version: string, file: string): Promise<void> {
+export async function downloadIndex(
+  target: PublishTarget,
+  version: string,
+  file: string,
+  mirrors?: IndexMirrors,
+): Promise<void> {
   const request = keyed(target, paths.index(target.projectId, version));
+  if (mirrors !== undefined && mirrors.urls.length > 0 && (await mirrored(target, request, file, mirrors))) return;
   const response = await send(request, target);
   // Errors of the file, such as a full disk, are none of the connection.
   async function* received(): AsyncGenerator<Buffer> {
@@ -179,6 +192,74 @@ export async function downloadIndex(target: PublishTarget, version: string, file
   try {
     if (response.status !== 200) throw await statusError(response, request);
     await pipeline(received, createWriteStream(file, { flags: "wx", mode: 0o600 }));
+  } finally {
+    if (!response.body.destroyed) response.discard();
+  }
+}
+
+/** Downloads an index from the first mirror that has the hub's bytes. @returns whether one has */
+async function mirrored(
+  target: PublishTarget,
+  request: HttpRequest,
+  file: string,
+  { urls, onLeft }: IndexMirrors,
+): Promise<boolean> {
+  const named = await namedIndex(target, request);
+  if (named === undefined) return false;
+  const transport = { ...target, timeoutMs: Math.min(target.timeoutMs, MIRROR_TIMEOUT_MS) };
+  for (const mirror of urls) {
+    try {
+      await downloadNamed(transport, baseUrl(mirror) + named.path, named, file);
+      return true;
+    } catch (error) {
+      await rm(file, { force: true });
+      if (target.signal?.aborted === true) throw error;
+      onLeft(mirror, (error as Error).message);
+    }
+  }
+  return false;
+}
+
+/** Bytes that the hub names, and the path and query that give them without a key. */
+interface Named {
+  path: string;
+  size: number;
+  sha256: string;
+}
+
+/** Asks the hub for one byte of an index. Returns undefined for a hub that names no path, length or digest. */
+async function namedIndex(target: PublishTarget, request: HttpRequest): Promise<Named | undefined> {
+  const response = await send({ ...request, headers: { range: "bytes=0-0" } }, target);
+  if (response.status !== 200 && response.status !== 206) throw await statusError(response, request);
+  // One byte that is read to its end leaves the connection to the next request.
+  if (response.status === 206) response.body.on("error", () => {}).resume();
+  else response.discard();
+  const size = /\/(\d+)$/.exec(header(response, "content-range") ?? "")?.[1];
+  const sha256 = /^"sha256-([0-9a-f]{64})"$/.exec(header(response, "etag") ?? "")?.[1];
+  const path = header(response, HEADERS.download);
+  if (size === undefined || sha256 === undefined || path?.startsWith(paths.download("")) !== true) return undefined;
+  return { path, size: Number(size), sha256 };
+}
+
+/** Downloads bytes from a mirror. @throws SealiftError, also when they are others than the hub named */
+async function downloadNamed(transport: Transport, url: string, { size, sha256 }: Named, file: string): Promise<void> {
+  const request: HttpRequest = { operation: "download", method: "GET", url, staysOnOrigin: true };
+  const response = await send(request, transport);
+  const hash = createHash("sha256");
+  async function* checked(): AsyncGenerator<Buffer> {
+    let left = size;
+    for await (const chunk of bodyOf(response, request, transport)) {
+      left -= chunk.length;
+      if (left < 0) break;
+      hash.update(chunk);
+      yield chunk;
+    }
+    if (left !== 0 || hash.digest("hex") !== sha256)
+      throw operationError("download", "artifact_changed", "it sent other bytes than the hub named.");
+  }
+  try {
+    if (response.status !== 200) throw await statusError(response, request);
+    await pipeline(checked, createWriteStream(file, { flags: "wx", mode: 0o600 }));
   } finally {
     if (!response.body.destroyed) response.discard();
   }

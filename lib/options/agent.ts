@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { DEPLOYMENT_DEFAULTS, DURABILITIES, LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
 import { labelOf } from "../contract/labels.ts";
-import { connection, network } from "./connection.ts";
+import { connection, mirrors, network } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { choice, duration, flag, list, path, secret, size, text, token, url, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
@@ -13,10 +13,6 @@ function labelFrom(text: string): [name: string, value: string] {
   if (label !== undefined) return label;
   throw new Error(`is a name and a value such as env=prod, not ${JSON.stringify(text)}`);
 }
-
-const mirrorRoot = url({ help: "" });
-/** The root of a mirror. @throws Error whose message continues "--mirror …" */
-const mirrorOf = (given: string): string => mirrorRoot.parse(given)!;
 
 const root = group("Deployment", {
   projectRoot: path({ help: "Folder to deploy into", default: "." }),
@@ -66,7 +62,7 @@ const deployment = group("Deployment", {
     help: "Bytes a second below which a download is given up",
     default: LEAST_BYTES_PER_SECOND,
   }),
-  mirror: guarded(list({ metavar: "URL", help: "Mirror to ask for bytes before the hub; may be repeated" }, mirrorOf)),
+  mirror: mirrors,
   ...foreign,
   durability: choice(DURABILITIES, {
     help: "What is on the disk before a switch counts",

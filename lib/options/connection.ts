@@ -1,4 +1,4 @@
-import { duration, path, text, token, url } from "./kinds.ts";
+import { duration, list, path, text, token, url } from "./kinds.ts";
 import { group, guarded, required } from "./option.ts";
 
 /** Options of commands that talk to a hub. */
@@ -18,3 +18,12 @@ export const network = group("Hub", {
   context: text({ metavar: "NAME", help: "Hub of `sealift login` to use", defaultText: "the one in use" }),
   caFile: guarded(path({ help: "Certificates to trust, beside the system's (PEM)" })),
 });
+
+const mirrorRoot = url({ help: "" });
+/** The root of a mirror. @throws Error whose message continues "--mirror …" */
+const mirrorOf = (given: string): string => mirrorRoot.parse(given)!;
+
+/** Caches of the hub's bytes; the first is asked first. */
+export const mirrors = guarded(
+  list({ metavar: "URL", help: "Mirror to ask for bytes before the hub; may be repeated" }, mirrorOf),
+);

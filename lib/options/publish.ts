@@ -1,4 +1,4 @@
-import { connection } from "./connection.ts";
+import { connection, mirrors } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { flag, list, path, secretBytes, text, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
@@ -39,6 +39,7 @@ export const publish = {
       { metavar: "VERSION", help: "Make deltas from these versions only; may be repeated" },
       (version) => version,
     ),
+    mirror: mirrors,
     deterministicSignature: flag({ help: "Sign as RFC 8032 says, in two more passes" }),
     signatureStart: flag({ help: "Tell no hub early how the signature begins", default: true }),
     output: path({ flag: "--out", alias: "--output", help: "Keep the artifact here, its keys and deltas beside it" }),

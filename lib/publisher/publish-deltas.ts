@@ -6,7 +6,13 @@ import { writeOpeningKeys } from "../artifact/delta/open-file.ts";
 import type { Limits } from "../artifact/limits.ts";
 import type { Project } from "../artifact/project/project-tree.ts";
 import type { SealedArtifact } from "../artifact/project/seal.ts";
-import { downloadIndex, publishDelta, publishIndex, type PublishTarget } from "../client/publish-client.ts";
+import {
+  downloadIndex,
+  type IndexMirrors,
+  publishDelta,
+  publishIndex,
+  type PublishTarget,
+} from "../client/publish-client.ts";
 import { isAbort, SealiftError } from "../contract/errors.ts";
 import type { DeltaFields, IndexedVersions } from "../contract/surfaces/deploy.ts";
 import { syncFolder } from "../support/files.ts";
@@ -172,10 +178,11 @@ async function* makeDeltas(options: MakeDeltasOptions): AsyncGenerator<MadeDelta
         base_version: asked,
         reason: "the hub has no index of an earlier version of this name",
       });
+  const mirrors = mirrorsOf(options);
   for (const version of chosen) {
     const folder = await mkdtemp(join(options.folder, "delta-"));
     const made = await attempt(`No delta from ${version} was made`, emit, async () => {
-      const base = await fetchIndex(version, folder, options);
+      const base = await fetchIndex(version, folder, options, mirrors);
       const delta = await makeDeltaFrom(base, folder, options);
       if (delta !== undefined) return { delta, base: base.tree, folder };
       const reason = "it would not be much smaller than the full artifact";
@@ -187,13 +194,27 @@ async function* makeDeltas(options: MakeDeltasOptions): AsyncGenerator<MadeDelta
   }
 }
 
+/** The mirrors of one publication. One that fails is named in a warning, and asked no more. */
+function mirrorsOf({ target, emit }: MakeDeltasOptions): IndexMirrors {
+  const mirrors: IndexMirrors = {
+    urls: [...new Set(target.mirrors)],
+    onLeft: (url, why) => {
+      mirrors.urls = mirrors.urls.filter((other) => other !== url);
+      const message = `The mirror ${new URL(url).origin} was of no use, and the next source is asked: ${why}`;
+      emit({ event: "warning", message });
+    },
+  };
+  return mirrors;
+}
+
 async function fetchIndex(
   version: string,
   folder: string,
   { target, seed, project, limits }: MakeDeltasOptions,
+  mirrors: IndexMirrors,
 ): Promise<OpenIndex> {
   const sealed = join(folder, "base-index");
-  await downloadIndex(target, version, sealed);
+  await downloadIndex(target, version, sealed, mirrors);
   const { project_id: projectId } = project.manifest;
   return openIndex(sealed, join(folder, "base-index.plain"), seed, { projectId, version }, limits);
 }

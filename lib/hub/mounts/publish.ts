@@ -13,9 +13,11 @@ import {
   type PublishResult,
   publishResult,
 } from "../../contract/surfaces/deploy.ts";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { errorBody } from "../../contract/surfaces/keys.ts";
 import { type Witness, witnessOf } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
+import type { DownloadUrls } from "../access/download-urls.ts";
 import { projectAccess, type ProjectAccessParts } from "../access/project-access.ts";
 import { notFound } from "../ground/errors.ts";
 import type { Arrivals } from "../http/arrivals.ts";
@@ -54,7 +56,9 @@ const MAX_BASES = 20;
  * deltas from (docs/contract/delta.md). In a scope of its own: only here are forms read.
  */
 export const publish: FastifyPluginAsyncZod<
-  MountOptions<ProjectAccessParts & SealedParts & { arrivals: Arrivals; rollouts: Rollouts }>
+  MountOptions<
+    ProjectAccessParts & SealedParts & { arrivals: Arrivals; rollouts: Rollouts; downloadUrls: DownloadUrls }
+  >
 > = async (app, options) => {
   const { hub } = options;
   const access = projectAccess(options);
@@ -187,18 +191,20 @@ export const publish: FastifyPluginAsyncZod<
     schema: {
       tags: form.tags,
       summary: "The sealed index of a version",
+      description: `${HEADERS.download} is where the same bytes are given without a key, for a while.`,
       security: security.key,
       params: versionParams,
       response: { 200: bytes("The whole index."), 206: bytes("The range asked for."), ...errors(401, 403, 404, 416) },
     },
     async handler(request, reply) {
       const { project_id: projectId, version } = request.params;
-      await access.publishable(request, projectId);
+      const { keyId } = await access.publishable(request, projectId);
       const index = await findIndex(hub.database.kysely, projectId, version);
       if (index === undefined) throw notFound("The version has no index.");
       const { id, size_bytes, sha256 } = index;
       return sendBytes(request, reply, blobBytes(hub.blobs, { id, size: Number(size_bytes), sha256 }), {
         "content-type": "application/octet-stream",
+        [HEADERS.download.toLowerCase()]: hub.downloadUrls.create(id, keyId, hub.clock()),
       });
     },
   });

@@ -33,13 +33,15 @@ const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS targe
   FROM ${CALLER} ${TARGET}
   LEFT JOIN releases r ON r.target_id = p.id AND r.version = COALESCE(CAST(? AS text), p.latest_version)`;
 
-/** Of an artifact or delta, whose key no rights but its life are asked of: a session has located it. */
-const SHOWN = `SELECT k.id AS key_id, COALESCE(a.size_bytes, d.size_bytes, CASE WHEN p.id IS NOT NULL THEN r.size_bytes END) AS size,
-    COALESCE(a.artifact_sha256, d.artifact_sha256, r.sha256) AS sha256
+/** Of an artifact, delta or index no rights but the life of its key are asked: the key has located it. */
+const SHOWN = `SELECT k.id AS key_id,
+    COALESCE(a.size_bytes, d.size_bytes, i.size_bytes, CASE WHEN p.id IS NOT NULL THEN r.size_bytes END) AS size,
+    COALESCE(a.artifact_sha256, d.artifact_sha256, i.sha256, r.sha256) AS sha256
   FROM (SELECT CAST(? AS text) AS id, CAST(? AS text) AS blob, CAST(? AS text) AS moment) q
   JOIN api_keys k ON k.id = q.id AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > q.moment)
   LEFT JOIN artifacts a ON a.id = q.blob
   LEFT JOIN deltas d ON d.id = q.blob
+  LEFT JOIN indexes i ON i.id = q.blob
   LEFT JOIN releases r ON r.id = q.blob
   LEFT JOIN projects p ON p.id = r.target_id AND ${VISIBLE}`;
 
