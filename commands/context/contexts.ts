@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import { logout } from "../../lib/options/login.ts";
 import { withOptions } from "../shell/base.ts";
+import { showList } from "../shell/output/listing.ts";
 
 const load = () => import("../../lib/options/contexts.ts");
 
@@ -17,17 +18,16 @@ export class ContextList extends withOptions({}) {
     const { readContexts } = await load();
     const { current, contexts } = readContexts();
     const rows = Object.entries(contexts).map(([name, { hub_url }]) => ({ name, hub_url, current: name === current }));
-    const { tableLines } = await import("../shell/output/table.ts");
-    type Row = (typeof rows)[number];
-    const columns = [
-      { title: "", of: (row: Row) => (row.current ? "*" : " ") },
-      { title: "CONTEXT", of: ({ name }: Row) => name },
-      { title: "HUB", of: ({ hub_url }: Row) => hub_url },
-    ];
-    if (this.json) for (const row of rows) this.print.event({ event: "context", ...row });
-    else for (const line of tableLines(columns, rows, this.isForPeople)) this.print.line(line);
-    if (rows.length === 0) this.note("None yet: `sealift login URL` makes one.");
-    return this.done({ count: rows.length });
+    return showList(this.surroundings(), {
+      event: "context",
+      rows,
+      columns: {
+        "": (row) => (row.current ? "*" : " "),
+        CONTEXT: ({ name }) => name,
+        HUB: ({ hub_url }) => hub_url,
+      },
+      none: "None yet: `sealift login URL` makes one.",
+    });
   }
 }
 

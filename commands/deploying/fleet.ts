@@ -18,6 +18,7 @@ import { fleet } from "../../lib/options/watch.ts";
 import { printable } from "../../lib/support/printable.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
+import { timeText } from "../shell/output/listing.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 
 /** A fleet to show, with its name for people. */
@@ -87,7 +88,6 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   async #show(target: Target, hub: HubConnection): Promise<Record<string, unknown>> {
     const { since, staleMs } = this.options;
     const { readFleet } = await import("../../lib/client/fleet.ts");
-    const { timeText } = await import("../shell/output/table.ts");
     const view = await readFleet(target, hub, since === undefined ? {} : { cursor: since });
     const versions = new Map<string, number>();
     const sums = { hosts: 0, failing: 0, stale: 0 };
@@ -111,7 +111,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
           running_version: runningVersion(host),
           stale,
         });
-      else this.print.line(rowOf(host, stale, timeText));
+      else this.print.line(rowOf(host, stale));
     }
     this.note(sumOf(sums, versions));
     return {
@@ -158,7 +158,7 @@ function sumOf(
 }
 
 /** One line, whatever a host has put into its report. */
-function rowOf(host: FleetHost, stale: boolean, timeText: (time: string) => string): string {
+function rowOf(host: FleetHost, stale: boolean): string {
   const { host_id: id, status, completed_at: time, error_message: error = null } = host;
   const held = isHeld(host);
   const heard = lastHeard(host);

@@ -5,6 +5,7 @@ import { targetText } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import { history } from "../../lib/options/inspection.ts";
 import { withOptions } from "../shell/base.ts";
+import { showList, timeText } from "../shell/output/listing.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
 const tookMs = ({ started_at: start, completed_at: end }: LocalReport): number => Date.parse(end) - Date.parse(start);
@@ -33,32 +34,28 @@ export class History extends withOptions(history) {
   override async run(): Promise<number> {
     const { projectRoot, limit } = this.options;
     const layout = projectRootAt(projectRoot);
-    const [{ readReports }, { tableLines, timeText }] = await Promise.all([
-      import("../../lib/agent/reports/report.ts"),
-      import("../shell/output/table.ts"),
-    ]);
+    const { readReports } = await import("../../lib/agent/reports/report.ts");
     const targets = await targetsAt(layout, this.targets);
     const all = await Promise.all(targets.map((target) => readReports(layout, target, limit)));
     const reports = all
       .flat()
       .toSorted((a, b) => Date.parse(b.completed_at) - Date.parse(a.completed_at))
       .slice(0, limit);
-    if (this.json) {
-      for (const report of reports) this.print.event({ event: "deployment", version: versionOf(report), ...report });
-      return this.done({ deployments: reports.length });
-    }
-    const columns = [
-      { title: "TIME", of: ({ completed_at: at }: LocalReport) => timeText(at) },
-      { title: "TARGET", of: targetText },
-      { title: "VERSION", of: versionOf },
-      { title: "STATUS", of: ({ status }: LocalReport) => status },
-      { title: "TOOK", of: (report: LocalReport) => `${tookMs(report)} ms` },
-      { title: "ID", of: ({ deployment_id: id }: LocalReport) => id.slice(0, 8) },
-      { title: "WHY", of: ({ error_message: why }: LocalReport) => why ?? "" },
-    ];
-    for (const line of tableLines(columns, reports, this.isForPeople)) this.print.line(line);
-    if (reports.length === 0) this.note("Nothing was deployed yet.");
-    return this.done({});
+    return showList(this.surroundings(), {
+      event: "deployment",
+      rows: reports.map((report) => ({ version: versionOf(report), ...report })),
+      columns: {
+        TIME: ({ completed_at: at }) => timeText(at),
+        TARGET: targetText,
+        VERSION: ({ version }) => version,
+        STATUS: ({ status }) => status,
+        TOOK: (report) => `${tookMs(report)} ms`,
+        ID: ({ deployment_id: id }) => id.slice(0, 8),
+        WHY: ({ error_message: why }) => why ?? "",
+      },
+      none: "Nothing was deployed yet.",
+      result: (deployments) => ({ deployments }),
+    });
   }
 }
 

@@ -4,6 +4,7 @@ import { targetOfName, targetText } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import type { DiskUse } from "../../lib/releases/disk-use.ts";
 import { withOptions } from "../shell/base.ts";
+import { timeText } from "../shell/output/listing.ts";
 import { fieldsOf } from "../shell/output/records.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
@@ -46,17 +47,16 @@ export class Status extends withOptions(host) {
 
   override async run(): Promise<number> {
     const layout = projectRootAt(this.options.projectRoot);
-    const [{ inspectTarget }, { counted, sizeText }, { timeText }] = await Promise.all([
+    const [{ inspectTarget }, { counted, sizeText }] = await Promise.all([
       import("../../lib/agent/target-status.ts"),
       import("../../lib/agent/ground/sentences.ts"),
-      import("../shell/output/table.ts"),
     ]);
     const targets = await targetsAt(layout, this.targets);
     for (const name of targets) {
       const status = await inspectTarget(layout, name);
       const target = targetText(targetOfName(name));
       if (this.json) this.print.event({ event: "target", ...factsOf(status), target });
-      else for (const line of linesOf(status, target, { counted, sizeText, timeText })) this.print.line(line);
+      else for (const line of linesOf(status, target, { counted, sizeText })) this.print.line(line);
     }
     if (targets.length === 0) this.note(`Nothing was deployed in ${layout.root} yet.`);
     return this.done({ project_root: layout.root, targets: targets.length });
@@ -98,11 +98,10 @@ function factsOf(status: TargetStatus) {
 interface Words {
   counted: (count: number, noun: string) => string;
   sizeText: (bytes: number) => string;
-  timeText: (time: string) => string;
 }
 
 function linesOf(status: TargetStatus, target: string, words: Words): string[] {
-  const { counted, timeText } = words;
+  const { counted } = words;
   const { runningSince, settings, releases, disk, quarantine, paused, pin, heldRights } = status;
   const { latest, ahead, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);

@@ -3,6 +3,7 @@ import type { MarketplaceKind } from "../../lib/contract/surfaces/paths.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { removal } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
+import { showList, timeText } from "../shell/output/listing.ts";
 import { type Managed, managed } from "./managed.ts";
 
 const TARGET = { required: true, name: "TARGET" } as const;
@@ -32,20 +33,12 @@ export class GrantList extends withOptions(connection) {
   override async run(): Promise<number> {
     const hub = await managed(this.options);
     const { kind, slug } = await grantable(hub, this.target);
-    const grants: { owner: string; created_at: string }[] = [];
-    for await (const grant of hub.client.listGrants(kind, slug)) {
-      if (this.json) this.print.event({ event: "grant", ...grant });
-      grants.push(grant);
-    }
-    if (this.json) return this.done({ count: grants.length });
-    const { tableLines, timeText } = await import("../shell/output/table.ts");
-    const columns = [
-      { title: "OWNER", of: ({ owner }: { owner: string }) => owner },
-      { title: "SINCE", of: ({ created_at: at }: { created_at: string }) => timeText(at) },
-    ];
-    for (const line of tableLines(columns, grants, this.isForPeople)) this.print.line(line);
-    if (grants.length === 0) this.note("Nobody but its owner.");
-    return this.done({});
+    return showList(this.surroundings(), {
+      event: "grant",
+      rows: hub.client.listGrants(kind, slug),
+      columns: { OWNER: ({ owner }) => owner, SINCE: ({ created_at: at }) => timeText(at) },
+      none: "Nobody but its owner.",
+    });
   }
 }
 

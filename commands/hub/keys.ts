@@ -6,6 +6,7 @@ import type { ApiKeyRecord, CreatedKey } from "../../lib/contract/surfaces/keys.
 import { connection } from "../../lib/options/connection.ts";
 import { keyCreation, keyRotation, removal } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
+import { showList, timeText } from "../shell/output/listing.ts";
 import { managed } from "./managed.ts";
 
 export class KeysCreate extends withOptions(keyCreation) {
@@ -132,29 +133,23 @@ export class KeysList extends withOptions(connection) {
 
   override async run(): Promise<number> {
     const { client } = await managed(this.options);
-    const keys: ApiKeyRecord[] = [];
-    for await (const key of client.listKeys()) {
-      if (this.json) this.print.event({ event: "key", ...key });
-      keys.push(key);
-    }
-    if (this.json) return this.done({ count: keys.length });
-    const names = await projectNames(client, keys);
-    const { tableLines, timeText } = await import("../shell/output/table.ts");
-    const columns = [
-      { title: "NAME", of: ({ name }: ApiKeyRecord) => name },
-      { title: "KEY", of: ({ prefix }: ApiKeyRecord) => `${prefix}…` },
-      { title: "STATE", of: stateOf },
-      { title: "OWNER", of: ({ owner }: ApiKeyRecord) => owner },
-      {
-        title: "PROJECT",
-        of: ({ project_id: id }: ApiKeyRecord) => (id === null ? "all" : (names.get(id) ?? id)),
+    return showList(this.surroundings(), {
+      event: "key",
+      rows: client.listKeys(),
+      columns: async (keys) => {
+        const names = await projectNames(client, keys);
+        return {
+          NAME: ({ name }) => name,
+          KEY: ({ prefix }) => `${prefix}…`,
+          STATE: stateOf,
+          OWNER: ({ owner }) => owner,
+          PROJECT: ({ project_id: id }) => (id === null ? "all" : (names.get(id) ?? id)),
+          "LAST USE": ({ last_used_at: at }) => (at ? timeText(at) : "never"),
+          SCOPES: ({ scopes }) => scopes.join(","),
+          ID: ({ id }) => id,
+        };
       },
-      { title: "LAST USE", of: ({ last_used_at: at }: ApiKeyRecord) => (at ? timeText(at) : "never") },
-      { title: "SCOPES", of: ({ scopes }: ApiKeyRecord) => scopes.join(",") },
-      { title: "ID", of: ({ id }: ApiKeyRecord) => id },
-    ];
-    for (const line of tableLines(columns, keys, this.isForPeople)) this.print.line(line);
-    return this.done({});
+    });
   }
 }
 

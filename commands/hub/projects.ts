@@ -3,6 +3,7 @@ import type { ProjectRecord } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { projectCreation, projectTransfer } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
+import { showList } from "../shell/output/listing.ts";
 import { type Managed, managed } from "./managed.ts";
 
 export class ProjectsCreate extends withOptions(projectCreation) {
@@ -48,23 +49,18 @@ export class ProjectsList extends withOptions(connection) {
 
   override async run(): Promise<number> {
     const { client } = await managed(this.options);
-    const projects: ProjectRecord[] = [];
-    for await (const project of client.listProjects()) {
-      if (this.json) this.print.event({ event: "project", ...project });
-      projects.push(project);
-    }
-    if (projects.length === 0) this.note("No projects yet.");
-    if (this.json) return this.done({ count: projects.length });
-    const { tableLines } = await import("../shell/output/table.ts");
-    const columns = [
-      { title: "KIND", of: ({ kind }: ProjectRecord) => kind },
-      { title: "NAME", of: ({ name }: ProjectRecord) => name },
-      { title: "LATEST", of: ({ latest_version: latest }: ProjectRecord) => latest ?? "–" },
-      { title: "OWNER", of: ({ owner = "" }: ProjectRecord) => owner },
-      { title: "ID", of: ({ slug }: ProjectRecord) => slug },
-    ];
-    for (const line of tableLines(columns, projects, this.isForPeople)) this.print.line(line);
-    return this.done({});
+    return showList(this.surroundings(), {
+      event: "project",
+      rows: client.listProjects(),
+      columns: {
+        KIND: ({ kind }) => kind,
+        NAME: ({ name }) => name,
+        LATEST: ({ latest_version: latest }) => latest ?? "–",
+        OWNER: ({ owner = "" }) => owner,
+        ID: ({ slug }) => slug,
+      },
+      none: "No projects yet.",
+    });
   }
 }
 

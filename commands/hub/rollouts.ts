@@ -3,6 +3,7 @@ import type { RolloutAction, RolloutRecord } from "../../lib/contract/surfaces/r
 import { connection } from "../../lib/options/connection.ts";
 import { rolloutAbort, rolloutChange, rolloutShow, rolloutStart } from "../../lib/options/rollouts.ts";
 import { withOptions } from "../shell/base.ts";
+import { showList, timeText } from "../shell/output/listing.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 import { type Managed, managed } from "./managed.ts";
 
@@ -76,23 +77,18 @@ export class RolloutList extends withOptions(connection) {
 
   override async run(): Promise<number> {
     const { client, idOf } = await managed(this.options);
-    const rollouts: RolloutRecord[] = [];
-    for await (const rollout of client.listRollouts(await idOf(this.target))) {
-      if (this.json) this.print.event({ event: "rollout", ...rollout });
-      rollouts.push(rollout);
-    }
-    if (this.json) return this.done({ count: rollouts.length });
-    const { tableLines, timeText } = await import("../shell/output/table.ts");
-    const columns = [
-      { title: "ROLLOUT", of: ({ id }: RolloutRecord) => id },
-      { title: "VERSION", of: ({ version }: RolloutRecord) => version },
-      { title: "STATE", of: ({ state }: RolloutRecord) => state },
-      { title: "WAVES", of: ({ open, waves }: RolloutRecord) => `${open}/${waves.length}` },
-      { title: "STARTED", of: ({ created_at: at }: RolloutRecord) => timeText(at) },
-    ];
-    for (const line of tableLines(columns, rollouts, this.isForPeople)) this.print.line(line);
-    if (rollouts.length === 0) this.note("No rollout yet.");
-    return this.done({});
+    return showList(this.surroundings(), {
+      event: "rollout",
+      rows: client.listRollouts(await idOf(this.target)),
+      columns: {
+        ROLLOUT: ({ id }) => id,
+        VERSION: ({ version }) => version,
+        STATE: ({ state }) => state,
+        WAVES: ({ open, waves }) => `${open}/${waves.length}`,
+        STARTED: ({ created_at: at }) => timeText(at),
+      },
+      none: "No rollout yet.",
+    });
   }
 }
 

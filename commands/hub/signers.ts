@@ -6,6 +6,7 @@ import { connection } from "../../lib/options/connection.ts";
 import { signerAddition, signerEnd, signerRotation } from "../../lib/options/signers.ts";
 import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+import { showList, timeText } from "../shell/output/listing.ts";
 import { managed } from "./managed.ts";
 
 const PROJECT = { required: true, name: "PROJECT" } as const;
@@ -33,21 +34,17 @@ export class SignerList extends withOptions(connection) {
 
   override async run(): Promise<number> {
     const { client, idOf } = await managed(this.options);
-    const signers = await signersOf(client, await idOf(this.project));
-    if (this.json) {
-      for (const signer of signers) this.print.event({ event: "signer", ...signer });
-      return this.done({ count: signers.length });
-    }
-    const { tableLines, timeText } = await import("../shell/output/table.ts");
-    const columns = [
-      { title: "KEY", of: ({ public_key: key }: SignerRecord) => key },
-      { title: "NAME", of: ({ name }: SignerRecord) => name },
-      { title: "STATE", of: ({ state }: SignerRecord) => state },
-      { title: "ADDED", of: ({ added_at: at, added_by: by }: SignerRecord) => `${timeText(at)} by ${by}` },
-    ];
-    for (const line of tableLines(columns, signers, this.isForPeople)) this.print.line(line);
-    if (signers.length === 0) this.note("No signer is registered: every publisher may sign with any key.");
-    return this.done({});
+    return showList(this.surroundings(), {
+      event: "signer",
+      rows: client.listSigners(await idOf(this.project)),
+      columns: {
+        KEY: ({ public_key: key }) => key,
+        NAME: ({ name }) => name,
+        STATE: ({ state }) => state,
+        ADDED: ({ added_at: at, added_by: by }) => `${timeText(at)} by ${by}`,
+      },
+      none: "No signer is registered: every publisher may sign with any key.",
+    });
   }
 }
 

@@ -3,6 +3,7 @@ import type { ManagedVersion } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { versionDeletion, versionYank } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
+import { showList, timeText } from "../shell/output/listing.ts";
 import { type Managed, managed } from "./managed.ts";
 
 const TARGET = { required: true, name: "TARGET" } as const;
@@ -27,26 +28,19 @@ export class VersionList extends withOptions(connection) {
 
   override async run(): Promise<number> {
     const { client, idOf } = await managed(this.options);
-    const versions: ManagedVersion[] = [];
-    for await (const version of client.listVersions(await idOf(this.target))) {
-      if (this.json) this.print.event({ event: "version", ...version });
-      versions.push(version);
-    }
-    if (this.json) return this.done({ count: versions.length });
-    const [{ tableLines, timeText }, { sizeText }] = await Promise.all([
-      import("../shell/output/table.ts"),
-      import("../../lib/agent/ground/sentences.ts"),
-    ]);
-    const columns = [
-      { title: "VERSION", of: ({ version }: ManagedVersion) => version },
-      { title: "PUBLISHED", of: ({ created_at: at }: ManagedVersion) => timeText(at) },
-      { title: "SIZE", of: ({ size_bytes: bytes }: ManagedVersion) => sizeText(bytes) },
-      { title: "SHA256", of: ({ sha256 }: ManagedVersion) => sha256.slice(0, 16) },
-      { title: "STATE", of: stateOf },
-    ];
-    for (const line of tableLines(columns, versions, this.isForPeople)) this.print.line(line);
-    if (versions.length === 0) this.note("No version has been published.");
-    return this.done({});
+    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
+    return showList(this.surroundings(), {
+      event: "version",
+      rows: client.listVersions(await idOf(this.target)),
+      columns: {
+        VERSION: ({ version }) => version,
+        PUBLISHED: ({ created_at: at }) => timeText(at),
+        SIZE: ({ size_bytes: bytes }) => sizeText(bytes),
+        SHA256: ({ sha256 }) => sha256.slice(0, 16),
+        STATE: stateOf,
+      },
+      none: "No version has been published.",
+    });
   }
 }
 

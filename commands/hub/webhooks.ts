@@ -1,10 +1,11 @@
 import { Command, Option } from "clipanion";
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
-import type { DeliveryRecord, WebhookRecord, WebhookSecret } from "../../lib/contract/surfaces/webhooks.ts";
+import type { WebhookRecord, WebhookSecret } from "../../lib/contract/surfaces/webhooks.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { webhookAddition, webhookRedelivery, webhookRemoval, webhookRotation } from "../../lib/options/webhooks.ts";
 import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+import { showList, timeText } from "../shell/output/listing.ts";
 
 const WEBHOOK = { required: true, name: "WEBHOOK" } as const;
 
@@ -84,23 +85,19 @@ export class WebhookList extends withOptions(connection) {
   });
 
   override async run(): Promise<number> {
-    const webhooks = await Array.fromAsync((await clientOf(this.options)).listWebhooks());
-    if (this.json) {
-      for (const webhook of webhooks) this.print.event({ event: "webhook", ...webhook });
-      return this.done({ count: webhooks.length });
-    }
-    const { tableLines, timeText } = await import("../shell/output/table.ts");
-    const columns = [
-      { title: "WEBHOOK", of: shownName },
-      { title: "TO", of: ({ origin }: WebhookRecord) => origin },
-      { title: "STATE", of: stateOf },
-      { title: "WAITING", of: ({ pending }: WebhookRecord) => String(pending) },
-      { title: "DEAD", of: ({ dead, dropped }: WebhookRecord) => String(dead + dropped) },
-      { title: "LAST", of: ({ last_delivered_at: at }: WebhookRecord) => (at === null ? "never" : timeText(at)) },
-    ];
-    for (const line of tableLines(columns, webhooks, this.isForPeople)) this.print.line(line);
-    if (webhooks.length === 0) this.note("No webhook yet.");
-    return this.done({});
+    return showList(this.surroundings(), {
+      event: "webhook",
+      rows: (await clientOf(this.options)).listWebhooks(),
+      columns: {
+        WEBHOOK: shownName,
+        TO: ({ origin }) => origin,
+        STATE: stateOf,
+        WAITING: ({ pending }) => String(pending),
+        DEAD: ({ dead, dropped }) => String(dead + dropped),
+        LAST: ({ last_delivered_at: at }) => (at === null ? "never" : timeText(at)),
+      },
+      none: "No webhook yet.",
+    });
   }
 }
 
@@ -121,23 +118,19 @@ export class WebhookDeliveries extends withOptions(connection) {
 
   override async run(): Promise<number> {
     const { client, webhook } = await called(this.options, this.webhook);
-    const deliveries = await Array.fromAsync(client.listDeliveries(webhook.id));
-    if (this.json) {
-      for (const delivery of deliveries) this.print.event({ event: "delivery", ...delivery });
-      return this.done({ count: deliveries.length });
-    }
-    const { tableLines, timeText } = await import("../shell/output/table.ts");
-    const columns = [
-      { title: "MESSAGE", of: ({ id }: DeliveryRecord) => id },
-      { title: "EVENT", of: ({ type }: DeliveryRecord) => type },
-      { title: "STATE", of: ({ state }: DeliveryRecord) => state },
-      { title: "ATTEMPTS", of: ({ attempts }: DeliveryRecord) => String(attempts) },
-      { title: "NEXT", of: ({ next_attempt_at: at }: DeliveryRecord) => (at === null ? "never" : timeText(at)) },
-      { title: "ERROR", of: ({ last_error: error }: DeliveryRecord) => error ?? "" },
-    ];
-    for (const line of tableLines(columns, deliveries, this.isForPeople)) this.print.line(line);
-    if (deliveries.length === 0) this.note("No message waits, and none is dead.");
-    return this.done({});
+    return showList(this.surroundings(), {
+      event: "delivery",
+      rows: client.listDeliveries(webhook.id),
+      columns: {
+        MESSAGE: ({ id }) => id,
+        EVENT: ({ type }) => type,
+        STATE: ({ state }) => state,
+        ATTEMPTS: ({ attempts }) => String(attempts),
+        NEXT: ({ next_attempt_at: at }) => (at === null ? "never" : timeText(at)),
+        ERROR: ({ last_error: error }) => error ?? "",
+      },
+      none: "No message waits, and none is dead.",
+    });
   }
 }
 

@@ -44,7 +44,7 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
 
   constructor() {
     super();
-    declareFlags(this, this.#table);
+    declareFlags(this, this.#own.table);
   }
 
   /** The hub that the command asks, where an argument says it. */
@@ -79,13 +79,12 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   async #openRecords(): Promise<void> {
     if (!this.#selects) return;
     const { jq, csv, fields } = this.options as Values<typeof common>;
-    const { listed } = this.constructor as typeof SealiftCommand;
     if (jq !== undefined) {
       if (csv) throw usageError("usage", "--jq and --csv do not go together.", { hint: "jq has @csv." });
       const { JqWriter } = await import("./output/jq.ts");
       this.#jq = await JqWriter.open(jq, this.#writeChosen);
     }
-    this.#records = new RecordWriter({ fields, csv, listed: await listed?.() }, (line) =>
+    this.#records = new RecordWriter({ fields, csv, listed: await this.#own.listed?.() }, (line) =>
       this.#jq === undefined ? this.#writeChosen(`${line}\n`) : this.#jq.add(line),
     );
   }
@@ -96,8 +95,9 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     stdout.write(stdout.isTTY ? printableLines(text) : text);
   };
 
-  get #table(): Table {
-    return (this.constructor as typeof SealiftCommand).table;
+  /** The command's class, with what is known of it before it runs. */
+  get #own(): typeof SealiftCommand {
+    return this.constructor as typeof SealiftCommand;
   }
 
   /** Whether stdout is for programs; before the options are resolved, the flag and the variable decide. */
@@ -131,11 +131,10 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   }
 
   override async execute(): Promise<number> {
-    const asksHub = "hubUrl" in this.#table;
     try {
       await this.resolve();
       await this.#openRecords();
-      if (asksHub) await this.#prepareHub();
+      if ("hubUrl" in this.#own.table) await this.#prepareHub();
       await using _tracing = await this.#trace();
       const code = await this.#runTraced();
       if (code === EXIT.done) this.#records?.close();
@@ -150,13 +149,13 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   async #trace(): Promise<AsyncDisposable | undefined> {
     if (!wantsTraces(process.env)) return undefined;
     const { startTracing } = await import("../../lib/support/tracing/start.ts");
-    const { service = "sealift" } = this.constructor as typeof SealiftCommand;
+    const { service = "sealift" } = this.#own;
     return startTracing(process.env, { service, version: version(), warn: (message) => this.warn(message) });
   }
 
   /** A service runs for ever: its spans are those of its work. */
   #runTraced(): Promise<number> {
-    const { service, paths = [] } = this.constructor as typeof SealiftCommand;
+    const { service, paths = [] } = this.#own;
     if (service !== undefined) return this.run();
     return traced([this.cli.binaryName, ...(paths[0] ?? [])].join(" "), {}, async (span) => {
       const code = await this.run();
@@ -179,10 +178,12 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
       credentialsLayer(process.env),
       ...(file === undefined ? [] : [file]),
     ];
-    if ("hubUrl" in this.#table) await this.#addContext();
+    if ("hubUrl" in this.#own.table) await this.#addContext();
     this.layers = [...this.layers, ...(await this.keptLayers())];
     try {
-      this.options = (await resolveOptions(this.#table, this.layers, this.hubArgument)) as Values<T & typeof common>;
+      this.options = (await resolveOptions(this.#own.table, this.layers, this.hubArgument)) as Values<
+        T & typeof common
+      >;
     } catch (thrown) {
       throw this.#withheld === undefined ? thrown : withHint(asSealiftError(thrown), this.#withheld);
     }
@@ -229,8 +230,7 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   protected async fileLayer(): Promise<Layer | undefined> {
     const { optionsFile } = await import("../../lib/options/options-file.ts");
     const given = this.given("config") ?? process.env[variableOf("config")];
-    this.#file = await optionsFile(typeof given === "string" && given !== "" ? given : undefined);
-    return this.#file;
+    return (this.#file = await optionsFile(typeof given === "string" && given !== "" ? given : undefined));
   }
 
   /** Tells about an error, for people or as the result event. @returns its exit code */
@@ -250,7 +250,9 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   protected surroundings() {
     return {
       json: this.json,
+      isForPeople: this.isForPeople,
       print: this.print,
+      note: this.note.bind(this),
       stderr: this.context.stderr as NodeJS.WriteStream,
       fail: this.fail.bind(this),
       done: this.done.bind(this),

@@ -6,6 +6,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import { packageFolder } from "../../lib/support/package-folder.ts";
 import { closestTo } from "../../lib/support/suggestion.ts";
 import { withOptions } from "./base.ts";
+import { showList } from "./output/listing.ts";
 
 /** The exit code of a shell that does not find a program. */
 const NO_PROGRAM = 127;
@@ -97,17 +98,10 @@ export class Docs extends withOptions({}) {
     return this.done({});
   }
 
-  async #list(pages: ReadonlyMap<string, string>): Promise<number> {
+  #list(pages: ReadonlyMap<string, string>): Promise<number> {
     const topics = [...pages].map(([topic, file]) => ({ topic, title: /^# (.*)/m.exec(textOf(file))?.[1] ?? "" }));
-    if (this.json) for (const topic of topics) this.print.event({ event: "topic", ...topic });
-    if (this.json) return this.done({ count: topics.length });
-    const { tableLines } = await import("./output/table.ts");
-    const columns = [
-      { title: "TOPIC", of: ({ topic }: (typeof topics)[number]) => topic },
-      { title: "TITLE", of: ({ title }: (typeof topics)[number]) => title },
-    ];
-    for (const line of tableLines(columns, topics, this.isForPeople)) this.print.line(line);
-    return this.done({});
+    const columns = { TOPIC: ({ topic }: { topic: string }) => topic, TITLE: ({ title }: { title: string }) => title };
+    return showList(this.surroundings(), { event: "topic", rows: topics, columns });
   }
 }
 

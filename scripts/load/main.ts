@@ -66,16 +66,13 @@ try {
     ...(hubUrl !== undefined && { hub: { hubUrl, apiKey: apiKey!, timeoutMs: 30_000 } }),
     ...(databaseUrl !== undefined && { databaseUrl }),
   });
-  const columns = ["phase", "operation", "status", "count", "p50", "p99", "max"] as const;
-  const lines = tableLines(
-    columns.map((title) => ({
-      title: /^p\d/.test(title) || title === "max" ? `${title} ms` : title,
-      of: (row: (typeof result.requests)[number]) => String(row[title]),
-    })),
-    result.requests,
-    true,
-  );
-  console.log(lines.join("\n"));
+  type Row = (typeof result.requests)[number];
+  const columns = {
+    ...{ phase: (row: Row) => row.phase, operation: (row: Row) => row.operation, status: (row: Row) => row.status },
+    ...{ count: (row: Row) => String(row.count), "p50 ms": (row: Row) => String(row.p50) },
+    ...{ "p99 ms": (row: Row) => String(row.p99), "max ms": (row: Row) => String(row.max) },
+  };
+  console.log(tableLines(columns, result.requests, true).join("\n"));
   for (const { phase, operation, count, p50, p99 } of result.hubTimes ?? [])
     console.log(`the hub itself: ${phase}, ${operation}, ${count} times, p50 ≤ ${p50} ms, p99 ≤ ${p99} ms`);
   const { utilization, delayP99Ms } = result.generator;

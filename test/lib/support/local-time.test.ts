@@ -1,5 +1,5 @@
 import t from "tap";
-import { timeText } from "../../../commands/shell/output/table.ts";
+import { timeText } from "../../../commands/shell/output/listing.ts";
 
 t.test("a time is of this place, with its zone, on a terminal, and UTC for programs", (t) => {
   const before = process.env["TZ"];

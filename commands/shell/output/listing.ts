@@ -1,0 +1,54 @@
+import { localTime } from "../../../lib/support/local-time.ts";
+import type { Print } from "../base.ts";
+
+/** The columns of a table: the title of each, and its text for one row. */
+export type Columns<T> = Readonly<Record<string, (row: T) => string>>;
+
+interface Listing<T> {
+  /** The event that tells a program of one row. */
+  event: string;
+  rows: Iterable<T> | AsyncIterable<T>;
+  /** The table for people, or a function that makes it when all rows are there. */
+  columns: Columns<T> | ((rows: readonly T[]) => Promise<Columns<T>>);
+  /** A remark for people when there is no row. */
+  none?: string;
+  /** The facts of the result event. Default: `count`. */
+  result?: (count: number) => Record<string, unknown>;
+}
+
+interface Output {
+  json: boolean;
+  isForPeople: boolean;
+  print: Print;
+  note: (text: string) => void;
+  done: (result: Record<string, unknown>) => number;
+}
+
+/** Prints a list: each row as an event as soon as it is there, or all as a table for people. @returns the exit code */
+export async function showList<T extends object>(
+  { json, isForPeople, print, note, done }: Output,
+  { event, rows, columns, none, result = (count) => ({ count }) }: Listing<T>,
+): Promise<number> {
+  const all: T[] = [];
+  for await (const row of rows) {
+    if (json) print.event({ event, ...row });
+    all.push(row);
+  }
+  if (json) return done(result(all.length));
+  const { tableLines } = await import("./table.ts");
+  const table = typeof columns === "function" ? await columns(all) : columns;
+  for (const line of tableLines(table, all, isForPeople)) print.line(line);
+  if (all.length === 0 && none !== undefined) note(none);
+  return done({});
+}
+
+/**
+ * Returns a time to the second: of this place on a terminal, UTC elsewhere.
+ *
+ * @param time ISO 8601; any other text is returned as it is
+ */
+export function timeText(time: string, onTerminal = process.stdout.isTTY): string {
+  const at = Date.parse(time);
+  if (Number.isNaN(at)) return time;
+  return onTerminal ? localTime(at) : `${new Date(at).toISOString().slice(0, 19).replace("T", " ")}Z`;
+}
