@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { Command, type CommandClass } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { asSealiftError, type SealiftError, usageError } from "../../lib/contract/errors.ts";
@@ -207,15 +206,11 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
 
   /** Adds the hub that a person has logged in to, below everything that was given. */
   async #addContext(): Promise<void> {
-    const first = (name: string): string | undefined => {
-      const given = this.layers.map((layer) => layer.get(name)).find((value) => value !== undefined);
-      return typeof given === "string" ? given : undefined;
-    };
-    const { contextLayer, contextsFile, readContexts } = await import("../../lib/options/contexts.ts");
-    if (first("context") === undefined && !existsSync(contextsFile())) return;
-    const layer = contextLayer(readContexts(), first("hub-url"), first("context"));
-    if (layer.name !== undefined && first("hub-url") === undefined) this.#context = layer.name;
-    this.layers = [...this.layers, layer];
+    const { contextBelow } = await import("../../lib/options/contexts.ts");
+    const context = contextBelow(this.layers);
+    if (context === undefined) return;
+    if (this.layers.every((layer) => layer.get("hub-url") === undefined)) this.#context = context.name;
+    this.layers = [...this.layers, context];
   }
 
   /** Says which hub a command asks when nothing on its line or in its environment says it, and how to reach it. */
@@ -230,7 +225,8 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   protected async fileLayer(): Promise<Layer | undefined> {
     const { optionsFile } = await import("../../lib/options/options-file.ts");
     const given = this.given("config") ?? process.env[variableOf("config")];
-    return (this.#file = await optionsFile(typeof given === "string" && given !== "" ? given : undefined));
+    const path = typeof given === "string" && given !== "" ? given : undefined;
+    return (this.#file = await optionsFile(path));
   }
 
   /** Tells about an error, for people or as the result event. @returns its exit code */

@@ -1,175 +1,133 @@
-import type { CommandClass } from "clipanion";
-import { ContextList, ContextShow, ContextUse, Logout } from "../context/contexts.ts";
-import { Login } from "../context/login.ts";
-import { TrustFolder } from "../context/trust-folder.ts";
-import { DeployMarketplace } from "../deploying/deploy-marketplace.ts";
-import { DeployProject } from "../deploying/deploy-project.ts";
-import { Fleet } from "../deploying/fleet.ts";
-import { FleetForget } from "../deploying/fleet-forget.ts";
-import { FleetLabel } from "../deploying/fleet-label.ts";
-import { FleetWait } from "../deploying/fleet-wait.ts";
-import { PlanInit, PlanValidate } from "../deploying/plan.ts";
-import { WatchCommand } from "../deploying/watch.ts";
-import { WatchConsent } from "../deploying/watch-consent.ts";
-import { WatchControl } from "../deploying/watch-control.ts";
-import { WatchInit } from "../deploying/watch-init.ts";
-import { Diff } from "../host/diff.ts";
-import { History, ReportShow } from "../host/history.ts";
-import { Logs } from "../host/logs.ts";
-import { PinTarget, UnpinTarget } from "../host/pin.ts";
-import { Releases } from "../host/releases.ts";
-import { Remove } from "../host/remove.ts";
-import { Rollback } from "../host/rollback.ts";
-import { Status } from "../host/status.ts";
-import { AuditList } from "../hub/audit.ts";
-import { GrantAdd, GrantList, GrantRemove } from "../hub/grants.ts";
-import { HubAdminKey } from "../hub/hub-admin-key.ts";
-import { HubBackup, HubMove, HubRestore } from "../hub/hub-backup.ts";
-import { HubCreateKek } from "../hub/hub-create-kek.ts";
-import { HubQuotaList, HubQuotaRemove, HubQuotaSet } from "../hub/hub-quota.ts";
-import { HubRetain } from "../hub/hub-retain.ts";
-import { HubRotateKek } from "../hub/hub-rotate-kek.ts";
-import { HubServe } from "../hub/hub-serve.ts";
-import { HubVerify } from "../hub/hub-verify.ts";
-import { KeyRotate, KeysCreate, KeysList, KeysRevoke } from "../hub/keys.ts";
-import { ProjectsCreate, ProjectsList, ProjectsRename, ProjectsTransfer } from "../hub/projects.ts";
-import { RolloutWait } from "../hub/rollout-wait.ts";
-import { RolloutAbort, RolloutChange, RolloutList, RolloutShow, RolloutStart } from "../hub/rollouts.ts";
-import { SignerAdd, SignerList, SignerRetire, SignerRevoke, SignerRotate } from "../hub/signers.ts";
-import { VersionDiff } from "../hub/version-diff.ts";
-import { VersionDelete, VersionList, VersionUnyank, VersionYank } from "../hub/versions.ts";
-import {
-  WebhookAdd,
-  WebhookDeliveries,
-  WebhookEnable,
-  WebhookList,
-  WebhookRedeliver,
-  WebhookRemove,
-  WebhookRotate,
-  WebhookTest,
-} from "../hub/webhooks.ts";
-import { Doctor } from "../operating/doctor.ts";
-import { Health } from "../operating/health.ts";
-import { MirrorServe } from "../operating/mirror-serve.ts";
-import { SelfCheck } from "../operating/self-check.ts";
-import { SystemdInstall } from "../operating/systemd-install.ts";
-import { Upgrade, UpgradeBack } from "../operating/upgrade.ts";
-import { PluginAudit } from "../plugins/plugin-audit.ts";
-import { PluginDev } from "../plugins/plugin-dev.ts";
-import { PluginInit } from "../plugins/plugin-init.ts";
-import { PluginPack } from "../plugins/plugin-pack.ts";
-import { PluginPublish } from "../plugins/plugin-publish.ts";
-import { PluginRights } from "../plugins/plugin-rights.ts";
-import { PluginTest } from "../plugins/plugin-test.ts";
-import { RuntimeServe } from "../plugins/runtime-serve.ts";
-import { DeployPublish } from "../publishing/deploy-publish.ts";
-import { Keygen } from "../publishing/keygen.ts";
-import { MarketplacePublish, MarketplaceSearch, MarketplaceYank } from "../publishing/marketplace.ts";
-import { MarketplaceSigningKey } from "../publishing/marketplace-signing-key.ts";
-import { OpenArtifact } from "../publishing/open.ts";
-import { Completion } from "./completion.ts";
-import { Docs } from "./docs.ts";
+import { Command, type CommandClass } from "clipanion";
+import * as contexts from "../context/contexts.ts";
+import * as login from "../context/login.ts";
+import * as trustFolder from "../context/trust-folder.ts";
+import * as deployMarketplace from "../deploying/deploy-marketplace.ts";
+import * as deployProject from "../deploying/deploy-project.ts";
+import * as fleet from "../deploying/fleet.ts";
+import * as fleetForget from "../deploying/fleet-forget.ts";
+import * as fleetLabel from "../deploying/fleet-label.ts";
+import * as fleetWait from "../deploying/fleet-wait.ts";
+import * as plan from "../deploying/plan.ts";
+import * as watch from "../deploying/watch.ts";
+import * as watchConsent from "../deploying/watch-consent.ts";
+import * as watchControl from "../deploying/watch-control.ts";
+import * as watchInit from "../deploying/watch-init.ts";
+import * as diff from "../host/diff.ts";
+import * as history from "../host/history.ts";
+import * as logs from "../host/logs.ts";
+import * as pin from "../host/pin.ts";
+import * as releases from "../host/releases.ts";
+import * as remove from "../host/remove.ts";
+import * as rollback from "../host/rollback.ts";
+import * as status from "../host/status.ts";
+import * as audit from "../hub/audit.ts";
+import * as grants from "../hub/grants.ts";
+import * as hubAdminKey from "../hub/hub-admin-key.ts";
+import * as hubBackup from "../hub/hub-backup.ts";
+import * as hubCreateKek from "../hub/hub-create-kek.ts";
+import * as hubQuota from "../hub/hub-quota.ts";
+import * as hubRetain from "../hub/hub-retain.ts";
+import * as hubRotateKek from "../hub/hub-rotate-kek.ts";
+import * as hubServe from "../hub/hub-serve.ts";
+import * as hubVerify from "../hub/hub-verify.ts";
+import * as keys from "../hub/keys.ts";
+import * as projects from "../hub/projects.ts";
+import * as rolloutWait from "../hub/rollout-wait.ts";
+import * as rollouts from "../hub/rollouts.ts";
+import * as signers from "../hub/signers.ts";
+import * as versionDiff from "../hub/version-diff.ts";
+import * as versions from "../hub/versions.ts";
+import * as webhooks from "../hub/webhooks.ts";
+import * as doctor from "../operating/doctor.ts";
+import * as health from "../operating/health.ts";
+import * as mirrorServe from "../operating/mirror-serve.ts";
+import * as selfCheck from "../operating/self-check.ts";
+import * as systemdInstall from "../operating/systemd-install.ts";
+import * as upgrade from "../operating/upgrade.ts";
+import * as pluginAudit from "../plugins/plugin-audit.ts";
+import * as pluginDev from "../plugins/plugin-dev.ts";
+import * as pluginInit from "../plugins/plugin-init.ts";
+import * as pluginPack from "../plugins/plugin-pack.ts";
+import * as pluginPublish from "../plugins/plugin-publish.ts";
+import * as pluginRights from "../plugins/plugin-rights.ts";
+import * as pluginTest from "../plugins/plugin-test.ts";
+import * as runtimeServe from "../plugins/runtime-serve.ts";
+import * as deployPublish from "../publishing/deploy-publish.ts";
+import * as keygen from "../publishing/keygen.ts";
+import * as marketplace from "../publishing/marketplace.ts";
+import * as marketplaceSigningKey from "../publishing/marketplace-signing-key.ts";
+import * as open from "../publishing/open.ts";
+import * as completion from "./completion.ts";
+import * as docs from "./docs.ts";
+
+/** The files of commands: every command that one of them exports counts. */
+const FILES: readonly object[] = [
+  contexts,
+  login,
+  trustFolder,
+  deployMarketplace,
+  deployProject,
+  fleet,
+  fleetForget,
+  fleetLabel,
+  fleetWait,
+  plan,
+  watch,
+  watchConsent,
+  watchControl,
+  watchInit,
+  diff,
+  history,
+  logs,
+  pin,
+  releases,
+  remove,
+  rollback,
+  status,
+  audit,
+  grants,
+  hubAdminKey,
+  hubBackup,
+  hubCreateKek,
+  hubQuota,
+  hubRetain,
+  hubRotateKek,
+  hubServe,
+  hubVerify,
+  keys,
+  projects,
+  rolloutWait,
+  rollouts,
+  signers,
+  versionDiff,
+  versions,
+  webhooks,
+  doctor,
+  health,
+  mirrorServe,
+  selfCheck,
+  systemdInstall,
+  upgrade,
+  pluginAudit,
+  pluginDev,
+  pluginInit,
+  pluginPack,
+  pluginPublish,
+  pluginRights,
+  pluginTest,
+  runtimeServe,
+  deployPublish,
+  keygen,
+  marketplace,
+  marketplaceSigningKey,
+  open,
+  completion,
+  docs,
+];
+
+const isCommand = (value: unknown): value is CommandClass =>
+  typeof value === "function" && value.prototype instanceof Command;
 
 /** Every command of `sealift`. Their modules are light: what they do is loaded when they run. */
-export const COMMANDS: readonly CommandClass[] = [
-  Completion,
-  ContextList,
-  ContextShow,
-  ContextUse,
-  DeployMarketplace,
-  DeployProject,
-  DeployPublish,
-  Diff,
-  Docs,
-  Doctor,
-  Fleet,
-  FleetForget,
-  FleetLabel,
-  FleetWait,
-  Health,
-  History,
-  AuditList,
-  SignerAdd,
-  SignerList,
-  SignerRetire,
-  SignerRevoke,
-  SignerRotate,
-  GrantAdd,
-  GrantList,
-  GrantRemove,
-  HubAdminKey,
-  HubBackup,
-  HubCreateKek,
-  HubMove,
-  HubRestore,
-  HubQuotaList,
-  HubQuotaRemove,
-  HubQuotaSet,
-  HubRetain,
-  HubRotateKek,
-  HubServe,
-  HubVerify,
-  Keygen,
-  KeysCreate,
-  KeyRotate,
-  KeysList,
-  KeysRevoke,
-  Login,
-  Logout,
-  Logs,
-  MarketplacePublish,
-  MarketplaceSearch,
-  MarketplaceSigningKey,
-  MarketplaceYank,
-  MirrorServe,
-  OpenArtifact,
-  PinTarget,
-  PlanInit,
-  PlanValidate,
-  PluginAudit,
-  PluginDev,
-  PluginInit,
-  PluginPack,
-  PluginPublish,
-  PluginRights,
-  PluginTest,
-  ProjectsCreate,
-  ProjectsList,
-  ProjectsRename,
-  ProjectsTransfer,
-  Releases,
-  Remove,
-  ReportShow,
-  Rollback,
-  RolloutAbort,
-  RolloutChange,
-  RolloutList,
-  RolloutShow,
-  RolloutStart,
-  RolloutWait,
-  RuntimeServe,
-  Status,
-  SelfCheck,
-  SystemdInstall,
-  Upgrade,
-  UpgradeBack,
-  TrustFolder,
-  UnpinTarget,
-  VersionDelete,
-  VersionDiff,
-  VersionList,
-  VersionUnyank,
-  VersionYank,
-  WatchCommand,
-  WatchConsent,
-  WatchControl,
-  WatchInit,
-  WebhookAdd,
-  WebhookDeliveries,
-  WebhookEnable,
-  WebhookList,
-  WebhookRedeliver,
-  WebhookRemove,
-  WebhookRotate,
-  WebhookTest,
-];
+export const COMMANDS: readonly CommandClass[] = FILES.flatMap((file) => Object.values(file).filter(isCommand));

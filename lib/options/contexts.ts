@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { usageError } from "../contract/errors.ts";
 import { closestTo } from "../support/suggestion.ts";
 import { isSameHub, type Layer } from "./layers.ts";
@@ -78,6 +79,17 @@ export function contextLayer(stored: Contexts, given: string | undefined, name: 
     label: (option) => `${option} of the context ${label}`,
     keyHub: url,
   };
+}
+
+/** The context that counts below other layers; undefined before the first login. @throws as {@link contextLayer} */
+export function contextBelow(layers: readonly Layer[]): ContextLayer | undefined {
+  const first = (name: string): string | undefined => {
+    const given = layers.map((layer) => layer.get(name)).find((value) => value !== undefined);
+    return typeof given === "string" ? given : undefined;
+  };
+  const name = first("context");
+  if (name === undefined && !existsSync(contextsFile())) return undefined;
+  return contextLayer(readContexts(), first("hub-url"), name);
 }
 
 export interface ContextLayer extends Layer {

@@ -176,21 +176,21 @@ async function fromHub(
 
 /** The hub that the command will ask: by its flags, the environment, or a context. @throws UsageError */
 async function hubOf(options: ReadonlyMap<string, string>): Promise<HubConnection> {
-  const [{ connection, network }, { credentialsLayer, environmentLayer, flagsLayer }, { resolveOptions }, contexts] =
-    await Promise.all([
-      import("../../../lib/options/connection.ts"),
-      import("../../../lib/options/layers.ts"),
-      import("../../../lib/options/resolve.ts"),
-      import("../../../lib/options/contexts.ts"),
-    ]);
+  const [
+    { connection, network },
+    { credentialsLayer, environmentLayer, flagsLayer },
+    { resolveOptions },
+    { contextBelow },
+  ] = await Promise.all([
+    import("../../../lib/options/connection.ts"),
+    import("../../../lib/options/layers.ts"),
+    import("../../../lib/options/resolve.ts"),
+    import("../../../lib/options/contexts.ts"),
+  ]);
   const given = Object.fromEntries([...options].map(([flag, value]) => [flag.slice(2), value]));
   const layers = [flagsLayer(given), environmentLayer(process.env), credentialsLayer(process.env)];
-  const first = (name: string): string | undefined => {
-    const value = layers.map((layer) => layer.get(name)).find((each) => each !== undefined);
-    return typeof value === "string" ? value : undefined;
-  };
-  layers.push(contexts.contextLayer(contexts.readContexts(), first("hub-url"), first("context")));
-  const { hubUrl, apiKey, caFile } = await resolveOptions({ ...connection, ...network }, layers);
+  const below = contextBelow(layers) ?? [];
+  const { hubUrl, apiKey, caFile } = await resolveOptions({ ...connection, ...network }, layers.concat(below));
   const { prepareNetwork } = await import("../network.ts");
   prepareNetwork({ caFile, usesTls: !hubUrl.startsWith("http:") });
   return { hubUrl, apiKey, timeoutMs: LATER_MS };
