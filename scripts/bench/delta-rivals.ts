@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
+import { freePort } from "../../test/support/free-port.ts";
 import { best, type Measured, shell } from "./measure.ts";
 import { warmMemory } from "./warm-memory.ts";
 
@@ -95,12 +95,4 @@ class RsyncDaemon implements AsyncDisposable {
     this.#process.kill();
     await ended;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
 }

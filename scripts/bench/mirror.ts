@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../../test/support/free-port.ts";
 import { projectTree } from "./material.ts";
 import { bin, byTurns, run, shell } from "./measure.ts";
 import { openStage, publish, type Stage } from "./project.ts";
@@ -70,10 +70,4 @@ async function downloadPath({ projectId, host }: Stage, hubUrl: string): Promise
   const located = await fetch(`${deploy}/projects/${projectId}/artifacts/1.0.0`, { headers });
   const { pathname, search } = new URL(((await located.json()) as { download_url: string }).download_url);
   return pathname + search;
-}
-
-async function freePort(): Promise<number> {
-  await using server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return (server.address() as { port: number }).port;
 }

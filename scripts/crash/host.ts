@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { rollback } from "../../lib/agent/deployment/rollback.ts";
 import type { DeployOptions, DeployResult } from "../../lib/agent/deployment/run.ts";
@@ -12,6 +12,8 @@ import { publicKeyOf } from "../../lib/artifact/signatures/ed25519.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
 import { createHub } from "../../lib/hub/hub.ts";
 import { publishProject } from "../../lib/publisher/publish-project.ts";
+import { plant } from "../../test/support/host/project-root.ts";
+import { createProject, hubAt } from "../../test/support/hub/harness.ts";
 import { differences, type Disk } from "./disk.ts";
 import { Hook } from "./hook.ts";
 import { HostFacts, type Installed, installed, shippedText } from "./host-facts.ts";
@@ -67,16 +69,8 @@ export class HostWorld implements AsyncDisposable {
     const hub = await createHub({ listen: { host: "127.0.0.1", port: 0 }, dataDir: join(folder, "hub") });
     const hubUrl = await hub.listen();
     const admin = (await readFile(join(folder, "hub", "admin.key"), "utf8")).trim();
-    const create = async (path: string, body: object): Promise<Record<string, string>> => {
-      const headers = { "x-api-key": admin, "content-type": "application/json" };
-      const answer = await fetch(`${hubUrl}/devkeys/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
-      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
-      return (await answer.json()) as Record<string, string>;
-    };
-    const projectId = (await create("projects", { name: "Shop", kind: "project" })).id!;
-    const scopes = ["publish", "deploy", "report", "read"];
-    const issued = await create("api-keys", { name: "all", project_id: projectId, scopes });
-    const [apiKey, deploymentCredential, seed] = [issued.key!, issued.deployment_credential!, randomBytes(32)];
+    const { id: projectId, key: apiKey, credential: deploymentCredential } = await createProject(hubAt(hubUrl, admin));
+    const seed = randomBytes(32);
     for (const [version, { plan: planText, files }] of Object.entries(VERSIONS)) {
       const sourceRoot = join(folder, `source-${version}`);
       await plant(sourceRoot, { "deployment/install.yaml": planText(projectId, version), ...files });
@@ -134,13 +128,6 @@ export class HostWorld implements AsyncDisposable {
 const optionsFor = (projectRoot: string): DeployOptions => ({
   ...{ projectRoot, hostId: "host", supervisor: { name: "none" as const }, allowDowngrade: true },
 });
-
-export async function plant(folder: string, files: Record<string, string>): Promise<void> {
-  for (const [path, content] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), content);
-  }
-}
 
 interface HostRun {
   name: string;

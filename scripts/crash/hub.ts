@@ -6,7 +6,16 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { DeployClient } from "../../lib/client/deploy-client.ts";
 import { createHub } from "../../lib/hub/hub.ts";
-import { call, type Publication, publication, publishForm, sha256 } from "../../test/support/hub/harness.ts";
+import {
+  call,
+  createProject,
+  hubAt,
+  type ProjectAccess,
+  type Publication,
+  publication,
+  publishForm,
+  sha256,
+} from "../../test/support/hub/harness.ts";
 import { differences, Disk } from "./disk.ts";
 import type { Scenario } from "./scenario.ts";
 import { readStrace, straceOptions } from "./strace.ts";
@@ -15,26 +24,13 @@ const PROGRAM = (name: string): string => fileURLToPath(new URL(`../../bin/${nam
 /** Bytes of an artifact: more than one write. */
 const SIZE = 150_000;
 
-/** A project with what a publisher and a host need. */
-interface Access {
-  id: string;
-  key: string;
-  credential: string;
-}
-
 /** A hub's data folder in which one version is published. */
 interface Prepared {
-  access: Access;
+  access: ProjectAccess;
   published: Map<string, Publication>;
 }
 
-async function post(url: string, key: string, path: string, json: object): Promise<Record<string, string>> {
-  const answer = await call(`${url}/devkeys/${path}`, "POST", { key, json });
-  if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${answer.bytes.toString()}`);
-  return answer.body as Record<string, string>;
-}
-
-async function publish(url: string, { id, key }: Access, what: Publication): Promise<void> {
+async function publish(url: string, { id, key }: ProjectAccess, what: Publication): Promise<void> {
   const form = publishForm(what);
   const answer = await call(`${url}/app/deploy/v1/projects/${id}/publish`, "POST", { key, form });
   if (answer.status !== 201) throw new Error(`publish: ${answer.status} ${answer.bytes.toString()}`);
@@ -45,10 +41,7 @@ async function prepare(dataDir: string): Promise<Prepared> {
   try {
     const url = await hub.listen();
     const admin = (await readFile(join(dataDir, "admin.key"), "utf8")).trim();
-    const id = (await post(url, admin, "projects", { name: "Shop", kind: "project" })).id!;
-    const scopes = ["publish", "deploy", "report", "read"];
-    const issued = await post(url, admin, "api-keys", { name: "all", project_id: id, scopes });
-    const access = { id, key: issued.key!, credential: issued.deployment_credential! };
+    const access = await createProject(hubAt(url, admin));
     const first = publication("1.0.0", { size: SIZE });
     await publish(url, access, first);
     return { access, published: new Map([["1.0.0", first]]) };

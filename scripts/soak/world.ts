@@ -1,9 +1,10 @@
-import { once } from "node:events";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
-import { dirname, join } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createHub } from "../../lib/hub/hub.ts";
+import { freePort } from "../../test/support/free-port.ts";
+import { plant } from "../../test/support/host/project-root.ts";
+import { createProject, hubAt, type ProjectAccess } from "../../test/support/hub/harness.ts";
 import { Programs } from "../quickstart/programs.ts";
 import { Service } from "./service.ts";
 
@@ -27,13 +28,6 @@ export interface SoakWorld {
   processes(): Promise<string[]>;
 }
 
-async function plant(folder: string, files: Record<string, string>): Promise<void> {
-  for (const [path, content] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), content);
-  }
-}
-
 /** Writes the source tree of one version. */
 export const writeVersion = (source: string, projectId: string, version: string): Promise<void> =>
   plant(source, {
@@ -44,26 +38,17 @@ export const writeVersion = (source: string, projectId: string, version: string)
     "plugins/shop/main.mjs": `export default { actions: { version: () => "${version}" } };\n// ${"padding ".repeat(5_000)}\n`,
   });
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
 /** Makes a hub with a project, and the programs that use it. */
 export async function makeWorld(folder: string): Promise<SoakWorld> {
   const dataDir = join(folder, "hub");
   const hubUrl = `http://127.0.0.1:${await freePort()}`;
-  const { projectId, apiKey, credential } = await prepareHub(dataDir);
+  const { id: projectId, key: apiKey, credential } = await prepareHub(dataDir);
   await using programs = new Programs(folder);
   await programs.run("sealift", ["keygen", "--out", join(folder, "keys")], {});
-  const [source, agentRoot, watchRoot] = ["source", "agent-root", "watch-root"].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
+  const [source, agentRoot, watchRoot] = [
+    join(folder, "source"),
+    join(folder, "agent-root"),
+    join(folder, "watch-root"),
   ];
   await writeVersion(source, projectId, "1.0.0");
   await plant(folder, {
@@ -83,13 +68,8 @@ export async function makeWorld(folder: string): Promise<SoakWorld> {
   });
   const secrets = { SEALIFT_HUB_URL: hubUrl, SEALIFT_API_KEY: apiKey, SEALIFT_DEPLOYMENT_CREDENTIAL: credential };
   const publishing = [
-    source,
-    "--project-id",
-    projectId,
-    "--signing-key-file",
-    join(folder, "keys", "signer.key"),
-    "--version",
-    "1.0.0",
+    ...[source, "--project-id", projectId],
+    ...["--signing-key-file", join(folder, "keys", "signer.key"), "--version", "1.0.0"],
   ];
   const target = ["--project-id", projectId, "--signer-public-key", join(folder, "keys", "signer.pub")];
   const at = { cwd: folder };
@@ -115,27 +95,21 @@ export async function makeWorld(folder: string): Promise<SoakWorld> {
   };
 }
 
-async function prepareHub(dataDir: string): Promise<{ projectId: string; apiKey: string; credential: string }> {
+async function prepareHub(dataDir: string): Promise<ProjectAccess> {
   const hub = await createHub({ listen: { host: "127.0.0.1", port: 0 }, dataDir });
   try {
     const url = await hub.listen();
     const key = (await readFile(join(dataDir, "admin.key"), "utf8")).trim();
-    const create = async (path: string, json: object): Promise<Record<string, string>> => {
-      const headers = { "x-api-key": key, "content-type": "application/json" };
-      const request = { method: "POST", headers, body: JSON.stringify(json) };
-      let answer = await fetch(`${url}/devkeys/${path}`, request);
-      // A machine with much else to do: the hub sheds load.
-      for (let tries = 0; answer.status === 503 && tries < 60; tries++) {
-        await sleep(1_000);
-        answer = await fetch(`${url}/devkeys/${path}`, request);
-      }
-      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
-      return (await answer.json()) as Record<string, string>;
-    };
-    const projectId = (await create("projects", { name: "Soak", kind: "project" })).id!;
-    const scopes = ["publish", "deploy", "report", "read"];
-    const issued = await create("api-keys", { name: "soak", project_id: projectId, scopes });
-    return { projectId, apiKey: issued.key!, credential: issued.deployment_credential! };
+    return await createProject({
+      async call(method, path, options) {
+        for (let tries = 0; ; tries++) {
+          const answer = await hubAt(url, key).call(method, path, options);
+          if (answer.status !== 503 || tries === 60) return answer;
+          // A machine with much else to do: the hub sheds load.
+          await sleep(1_000);
+        }
+      },
+    });
   } finally {
     await hub.close();
   }

@@ -3,13 +3,13 @@
  * ordinary user types the pages of the first hour. `SEALIFT_PAGES=docs/watch.md` chooses pages.
  */
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import t from "tap";
 import { parseAllDocuments } from "yaml";
 import { type Block, blocksOf, printedPattern } from "../support/docs/blocks.ts";
 import { readPage, repository, repositoryFiles } from "../support/docs/pages.ts";
 import { copyCheckout, installPrograms, readerEnvironment, Shell, type User } from "../support/docs/shell.ts";
+import { freePort } from "../support/free-port.ts";
 import { needs, OPTIONAL, type OptionalProgram } from "../support/programs/optional.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -24,12 +24,6 @@ const only = process.env["SEALIFT_PAGES"]?.split(",").filter(Boolean) ?? [];
 const pages = repositoryFiles("*.md").filter(
   (path) => path !== "CHANGELOG.md" && (only.length === 0 || only.includes(path)),
 );
-
-async function freePort(): Promise<string> {
-  await using server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  return String((server.address() as { port: number }).port);
-}
 
 const shown = (block: Block): string => block.text.split("\n")[0]!;
 
@@ -103,7 +97,7 @@ function typed(page: string, blocks: readonly Block[], { checkout, programs, use
       mkdirSync(path);
       if (user !== undefined) chownSync(path, user.uid, user.gid);
     }
-    const ports = new Map(await Promise.all(PORTS.map(async (port) => [port, await freePort()] as const)));
+    const ports = new Map(await Promise.all(PORTS.map(async (port) => [port, String(await freePort())] as const)));
     const here = (text: string): string => text.replace(PORT, (port) => ports.get(port)!);
 
     await using shell = new Shell(folder, { ...readerEnvironment(home, programs), REPOSITORY: checkout }, user);

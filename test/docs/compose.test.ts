@@ -4,7 +4,8 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { parse } from "yaml";
-import { freePort, startHaproxy } from "../support/hub/balancer.ts";
+import { freePort } from "../support/free-port.ts";
+import { startHaproxy } from "../support/hub/balancer.ts";
 import { faultsOfCommand } from "../support/programs/container-command.ts";
 
 const ops = new URL("../../ops/", import.meta.url);

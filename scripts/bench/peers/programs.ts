@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "../../../test/support/free-port.ts";
 import { type Measured, shell } from "../measure.ts";
 
 /** A program that people would use instead, on the bytes that ours gets, with a server of its own on loopback. */
@@ -26,12 +26,6 @@ export interface PeerStage extends AsyncDisposable {
 }
 
 const START_LIMIT_MS = 30_000;
-
-async function freePort(): Promise<number> {
-  await using server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  return (server.address() as { port: number }).port;
-}
 
 /** Starts a server and waits until it answers. @throws Error when it does not within 30 s */
 async function serve(

@@ -1,20 +1,13 @@
 /** HAProxy before two hubs, with the configuration that operators are given. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Test } from "tap";
+import { freePort } from "../free-port.ts";
 import { needs, programFile } from "../programs/optional.ts";
 
 const CONFIGURATION = fileURLToPath(new URL("../../../ops/haproxy/haproxy.cfg", import.meta.url));
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  await using server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return (server.address() as { port: number }).port;
-}
 
 /** HAProxy, by its addresses. */
 export interface Balancer {

@@ -1,26 +1,18 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import type { Test } from "tap";
+import { freePort } from "../free-port.ts";
 import { needs, programFile } from "../programs/optional.ts";
 
 const run = promisify(execFile);
 
 /** PostgreSQL refuses to run as root; `nobody` will do. */
 const NOBODY = { uid: 65534, gid: 65534 };
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** A PostgreSQL of a test. */
 export interface PostgresServer {

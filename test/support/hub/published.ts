@@ -1,10 +1,10 @@
 /** Targets of a hub in this process, with what publishes their versions: quick enough for hundreds of them. */
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
 import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
 import { publishProject } from "../../../lib/publisher/publish-project.ts";
+import { plant } from "../host/project-root.ts";
 import { zipOf } from "./archives.ts";
 import { createProject, type RunningHub } from "./harness.ts";
 import { DEVELOPER_SECRET, signatureOf } from "./marketplace-hub.ts";
@@ -99,13 +99,6 @@ export async function publishedProject(hub: RunningHub, plugin: string, folder: 
       });
     },
   };
-}
-
-async function plant(folder: string, files: Record<string, string>): Promise<void> {
-  for (const [path, content] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), content);
-  }
 }
 
 /** The text of a watch.yaml. */

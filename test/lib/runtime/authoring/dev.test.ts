@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import t, { type Test } from "tap";
 import { developPlugin, type DevEvent } from "../../../../lib/runtime/authoring/dev.ts";
+import { freePort } from "../../../support/free-port.ts";
 import { until } from "../../../support/runtime/host.ts";
 
 const source = (text: string): string => `export default { actions: { say: () => ${JSON.stringify(text)} } };`;
@@ -13,16 +14,6 @@ function plugin(t: Test, mode: string): string {
   const descriptor = `name: plug\nversion: 1.0.0\nentry_point: main.mjs\nexecution_mode: ${mode}\n`;
   writeFileSync(join(folder, "plug/plugin.yaml"), descriptor);
   return join(folder, "plug");
-}
-
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const { createServer } = await import("node:net");
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 for (const mode of ["trusted", "sandboxed"]) {

@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import t from "tap";
+import { freePort } from "../../../support/free-port.ts";
 import { startPostgresServer } from "../../../support/hub/postgres-server.ts";
 import { needs, programFile } from "../../../support/programs/optional.ts";
 import { actions, type Host, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
@@ -15,14 +16,6 @@ const USER = actions(`
   get: ({ key }, { services }) => services.cache.get(key),
   del: ({ key }, { services }) => services.cache.delete(key),
 `);
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 const listens = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
