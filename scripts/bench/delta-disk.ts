@@ -3,9 +3,8 @@ import { randomFillSync } from "node:crypto";
 import { mkdirSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectTree } from "./material.ts";
-import { program } from "./measure.ts";
-import { openStage, publish } from "./project.ts";
 import { judged, type Row } from "./row.ts";
+import { deployTo, openStage, publish } from "./stage.ts";
 
 /** The file is sparse. */
 const IMAGE_BYTES = 1024 ** 3;
@@ -72,14 +71,7 @@ async function diskRow(folder: string, type: string, disk: LoopFileSystem): Prom
   for (const version of VERSIONS) {
     if (version !== VERSIONS[0]) for (let file = 0; file < FILES; file += 100) write(file);
     await publish(stage, source, version);
-    await program(
-      "deploy-project",
-      [
-        ...["--project-id", stage.projectId, "--version", version, "--project-root", join(disk.folder, "host")],
-        ...["--signer-public-key", join(stage.folder, "keys", "signer.pub")],
-      ],
-      stage.host,
-    );
+    await deployTo(stage, version, join(disk.folder, "host"));
     used.push(disk.used() - empty);
   }
   const [one, three] = [used[0]!, used.at(-1)!];

@@ -1,30 +1,13 @@
 import { join } from "node:path";
 import { upgrade } from "./delta.ts";
-import { editInThreePlaces, editOneInHundred } from "./delta-edits.ts";
-import { largeFile, projectTree, smallFiles } from "./material.ts";
+import { manyFiles, oneFile, projectTree, type Shape } from "./material.ts";
 import { type Measured, peakMbOf } from "./measure.ts";
-import { openStage, publish } from "./project.ts";
 import { judged, type Row } from "./row.ts";
+import { openStage, publish } from "./stage.ts";
 
 /** Peak memory of hub, publisher and agent with deltas of one file of some GiB, and of 100,000 files. */
 export async function deltaMemoryRows(folder: string, gib: number): Promise<Row[]> {
-  const file = (plugin: string): string => join(plugin, "cargo.bin");
-  const large = {
-    fill: (plugin: string) => largeFile(file(plugin), gib * 1024),
-    edit: (plugin: string) => editInThreePlaces(file(plugin)),
-  };
-  const many = { fill: (plugin: string) => smallFiles(plugin, 100_000), edit: editOneInHundred };
-  return [
-    ...(await rowsOf(folder, { what: `${gib} GiB in one file`, many: false, ...large })),
-    ...(await rowsOf(folder, { what: "100,000 files", many: true, ...many })),
-  ];
-}
-
-interface Shape {
-  what: string;
-  many: boolean;
-  fill: (plugin: string) => void;
-  edit: (plugin: string) => void;
+  return [...(await rowsOf(folder, oneFile(gib * 1024))), ...(await rowsOf(folder, manyFiles(100_000)))];
 }
 
 async function rowsOf(folder: string, { what, many, fill, edit }: Shape): Promise<Row[]> {

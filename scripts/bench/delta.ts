@@ -1,51 +1,23 @@
 import { join } from "node:path";
-import { editInThreePlaces, editOneInHundred } from "./delta-edits.ts";
 import { DeltaRivals, type Upgraded } from "./delta-rivals.ts";
 import { freshFolder } from "./fresh-folder.ts";
-import { largeFile, projectTree, smallFiles } from "./material.ts";
-import { byTurns, type Measured, program, shell } from "./measure.ts";
-import { openStage, publish, type Stage } from "./project.ts";
-import { judged, type Row } from "./row.ts";
+import { manyFiles, oneFile, projectTree } from "./material.ts";
+import { byTurns, type Measured, shell } from "./measure.ts";
+import { judged, type Row, rowOf, secondsText, unjudged } from "./row.ts";
+import { deployTo, LEVEL, openStage, publish, type Stage } from "./stage.ts";
 import { openThrottle } from "./throttle.ts";
 import { warmMemory } from "./warm-memory.ts";
 
 const MBITS = 100;
-const LEVEL = "3";
-
-interface Shape {
-  what: string;
-  /** Whether it is many files. */
-  many: boolean;
-  fill: (plugin: string) => void;
-  /** Makes the next version of the plugin's folder. */
-  edit: (plugin: string) => void;
-  budgets: "many" | "file";
-}
-
-const shapes: readonly Shape[] = [
-  {
-    what: "10,000 files, 1 % edited",
-    many: true,
-    fill: (plugin) => smallFiles(plugin, 10_000),
-    edit: editOneInHundred,
-    budgets: "many",
-  },
-  {
-    what: "1 GiB in one file, three edits",
-    many: false,
-    fill: (plugin) => largeFile(join(plugin, "cargo.bin"), 1024),
-    edit: (plugin) => editInThreePlaces(join(plugin, "cargo.bin")),
-    budgets: "file",
-  },
-];
-
 const sizes = (delta: number, full: number): string =>
   `${(delta / 1e6).toFixed(2)} MB instead of ${(full / 1e6).toFixed(1)} MB`;
 
 /** Upgrades by deltas beside full deployments, on loopback and through 100 Mbit/s (docs/deltas.md). */
 export async function deltaRows(folder: string, place: string, runs: number): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const { what, many, fill, edit, budgets } of shapes) {
+  for (const { what: content, many, fill, edit, edited } of [manyFiles(10_000), oneFile(1024)]) {
+    const what = `${content}, ${edited}`;
+    const budgets = many ? "many" : "file";
     let url = "";
     await using throttle = await openThrottle(() => url, MBITS);
     for (const line of ["loopback", "slow"] as const) {
@@ -65,15 +37,10 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
         delta: () => upgrade(stage, many),
       });
       const chosen = deltaOf(delta);
-      const ratio = delta.wall / full.wall;
-      const detail = `${delta.wall.toFixed(2)} s against ${full.wall.toFixed(2)} s`;
-      rows.push(
-        judged(line === "slow" ? `delta_${budgets}_slow` : "delta_loopback", ratio, detail, `${what}, ${place}`),
-      );
+      rows.push(rowOf(line === "slow" ? `delta_${budgets}_slow` : "delta_loopback", delta, full, `${what}, ${place}`));
       if (line === "slow") continue;
       const { size_bytes: bytes, full_size_bytes: fullBytes } = chosen;
-      const share = budgets === "many" ? bytes / fullBytes : bytes / 1e6;
-      rows.push(judged(`delta_${budgets}_bytes`, share, sizes(bytes, fullBytes)));
+      rows.push(judged(`delta_${budgets}_bytes`, many ? bytes / fullBytes : bytes / 1e6, sizes(bytes, fullBytes)));
       const ours = { bytes: chosen.size_bytes, wall: delta.wall };
       rows.push(...lowerBounds(what, "rsync -a over loopback", ours, await rivals.rsync(source, runs)));
       rows.push(...lowerBounds(what, "zstd --patch-from", ours, await rivals.zstdPatch(source, runs, LEVEL)));
@@ -82,14 +49,8 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
         without: () => publish(stage, source, nextVersion(), LEVEL, ["--deltas", "0"]),
         publishedWith: () => publish(stage, source, nextVersion(), LEVEL, two),
       });
-      rows.push(
-        judged(
-          "delta_publish",
-          publishedWith.wall / without.wall,
-          `${publishedWith.wall.toFixed(2)} s against ${without.wall.toFixed(2)} s; first one ${withDeltas.wall.toFixed(2)} s`,
-          what,
-        ),
-      );
+      const detail = `${secondsText(publishedWith, without)}; first one ${withDeltas.wall.toFixed(2)} s`;
+      rows.push(judged("delta_publish", publishedWith.wall / without.wall, detail, what));
     }
   }
   return rows;
@@ -97,14 +58,12 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
 
 /** Bytes and time of an upgrade beside those of a rival that checks less or needs more: no budget, a measure. */
 function lowerBounds(what: string, rival: string, ours: Upgraded, theirs: Upgraded): Row[] {
-  const row = (name: string, ratio: number, detail: string): Row => ({
-    ...{ name: `${name}, ${what}`, against: rival, ratio, budget: "lower bound", ok: true, detail },
-  });
+  const row = (name: string, ratio: number, detail: string): Row =>
+    unjudged(`${name}, ${what}`, rival, ratio, "lower bound", detail);
   const kilobytes = ({ bytes }: Upgraded): string => `${(bytes / 1e3).toFixed(1)} kB`;
-  const seconds = ({ wall }: Upgraded): string => `${wall.toFixed(2)} s`;
   return [
     row("bytes", ours.bytes / theirs.bytes, `${kilobytes(ours)} against ${kilobytes(theirs)}`),
-    row("upgrade", ours.wall / theirs.wall, `${seconds(ours)} against ${seconds(theirs)}`),
+    row("upgrade", ours.wall / theirs.wall, secondsText(ours, theirs)),
   ];
 }
 
@@ -113,22 +72,12 @@ const nextVersion = (): string => `2.0.${patch++}`;
 
 /** Deploys 1.0.0 in full to a new host, which is not measured, and then 1.1.0. */
 export async function upgrade(stage: Stage, many: boolean, more: readonly string[] = []): Promise<Measured> {
-  const { folder, projectId, host } = stage;
+  const { folder } = stage;
   const root = freshFolder(folder, "host", many);
-  const deploy = (version: string, ...options: string[]): Promise<Measured> =>
-    program(
-      "deploy-project",
-      [
-        ...["--project-id", projectId, "--version", version, "--project-root", root, "--json"],
-        ...["--signer-public-key", join(folder, "keys", "signer.pub")],
-        ...options,
-      ],
-      host,
-    );
-  await deploy("1.0.0");
+  await deployTo(stage, "1.0.0", root);
   await shell(`sync -f ${folder}`);
   warmMemory();
-  return deploy("1.1.0", ...more);
+  return deployTo(stage, "1.1.0", root, more);
 }
 
 /** The delta that an upgrade with `--json` took. @throws Error when it took none */

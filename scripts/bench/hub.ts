@@ -1,11 +1,10 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFileSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { projectTree } from "./material.ts";
-import { openStage, publish } from "./project.ts";
+import { numbersByTurns, openServer } from "./measure.ts";
 import { judged, type Row } from "./row.ts";
+import { openStage, publish } from "./stage.ts";
 import { median, spread } from "./statistics.ts";
 
 const SECONDS = 3;
@@ -67,31 +66,16 @@ export async function hubRows(folder: string, runs: number): Promise<Row[]> {
   const rows: Row[] = [];
   for (const { name, path, headers } of polls) {
     const text = await (await fetch(hubUrl + path, { headers })).text();
-    using bare = await bareServer(join(folder, `${name.slice(-6)}.sqlite`), text);
-    const rates = { hub: [] as number[], bare: [] as number[] };
-    requestsPerSecond(hubUrl + path, headers, 1);
-    requestsPerSecond(bare.url, headers, 1);
-    for (let run = 0; run < runs; run++) {
-      rates.bare.push(requestsPerSecond(bare.url, headers));
-      rates.hub.push(requestsPerSecond(hubUrl + path, headers));
-    }
-    const [ours, theirs] = [median(rates.hub), median(rates.bare)];
-    rows.push(
-      judged(
-        "hub_polls",
-        ours / theirs,
-        `${Math.round(ours)}/s (${spread(rates.hub)}) against ${Math.round(theirs)}/s (${spread(rates.bare)})`,
-        name,
-      ),
-    );
+    using bare = await openServer("bare-hub", [join(folder, `${name.slice(-6)}.sqlite`), text]);
+    pinServer(bare.pid);
+    for (const url of [hubUrl + path, bare.url]) requestsPerSecond(url, headers, 1);
+    const rates = await numbersByTurns(runs, {
+      bare: () => requestsPerSecond(bare.url, headers),
+      hub: () => requestsPerSecond(hubUrl + path, headers),
+    });
+    const rate = (of: number[]): string => `${Math.round(median(of))}/s (${spread(of)})`;
+    const detail = `${rate(rates.hub)} against ${rate(rates.bare)}`;
+    rows.push(judged("hub_polls", median(rates.hub) / median(rates.bare), detail, name));
   }
   return rows;
-}
-
-async function bareServer(database: string, text: string): Promise<Disposable & { url: string }> {
-  const file = fileURLToPath(new URL("./bare-hub.ts", import.meta.url));
-  const child: ChildProcess = spawn(process.execPath, [file, database, text], { stdio: ["ignore", "pipe", "inherit"] });
-  const [line] = (await once(child.stdout!, "data")) as [Buffer];
-  pinServer(child.pid!);
-  return { url: `http://127.0.0.1:${Number(line.toString())}/`, [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }

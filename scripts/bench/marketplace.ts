@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { freshFolder } from "./fresh-folder.ts";
 import { smallFiles } from "./material.ts";
 import { byTurns, type Measured, program, shell } from "./measure.ts";
-import { judged, type Row } from "./row.ts";
+import { judged, type Row, rowOf } from "./row.ts";
 import { type BenchHub, openHub } from "./stage.ts";
 
 const SECRET = "bench-secret";
@@ -60,9 +60,8 @@ export async function marketplaceRows(folder: string, place: string, runs: numbe
       );
     },
   });
-  const detail = `${ours.wall.toFixed(2)} s against ${theirs.wall.toFixed(2)} s`;
   return [
-    judged("marketplace", ours.wall / theirs.wall, detail, place, place === "disk" ? 1.2 : 1),
+    rowOf("marketplace", ours, theirs, place, place === "disk" ? 1.2 : 1),
     judged("zip_memory", ours.peakMb, `${ours.wall.toFixed(2)} s`, `here 10,000 files, ${place}`),
   ];
 }

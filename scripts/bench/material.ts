@@ -2,6 +2,7 @@ import { randomFillSync } from "node:crypto";
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { editInThreePlaces, editOneInHundred } from "./delta-edits.ts";
 
 const MIB = 1024 * 1024;
 
@@ -52,3 +53,29 @@ export async function projectTree(root: string, projectId: string): Promise<stri
   );
   return plugin;
 }
+
+/** The content of a plugin that is published, and the edit that makes its next version. */
+export interface Shape {
+  what: string;
+  /** Whether it is many files. */
+  many: boolean;
+  fill: (plugin: string) => void;
+  edit: (plugin: string) => void;
+  edited: string;
+}
+
+export const manyFiles = (count: number): Shape => ({
+  what: `${count.toLocaleString("en")} files`,
+  many: true,
+  fill: (plugin) => smallFiles(plugin, count),
+  edit: editOneInHundred,
+  edited: "1 % edited",
+});
+
+export const oneFile = (mib: number): Shape => ({
+  what: mib < 1024 ? `${mib} MiB in one file` : `${mib / 1024} GiB in one file`,
+  many: false,
+  fill: (plugin) => largeFile(join(plugin, "cargo.bin"), mib),
+  edit: (plugin) => editInThreePlaces(join(plugin, "cargo.bin")),
+  edited: "three edits",
+});

@@ -58,6 +58,36 @@ export const program = (name: string, args: readonly string[], env: Record<strin
 export const shell = (script: string, env: Record<string, string> = {}): Promise<Measured> =>
   run("bash", ["-c", `set -euo pipefail; ${script}`], env);
 
+/** A server of this folder in a process of its own, which ends with the scope. */
+export interface Server extends Disposable {
+  url: string;
+  pid: number;
+}
+
+/** Starts one of the files here that print the port on which they listen. @param name of the file */
+export async function openServer(name: string, args: readonly string[]): Promise<Server> {
+  const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
+  const child = spawn(process.execPath, [file, ...args], { stdio: ["ignore", "pipe", "inherit"], env: {} });
+  const [port] = (await once(child.stdout, "data")) as [Buffer];
+  const url = `http://127.0.0.1:${port.toString().trim()}`;
+  return { url, pid: child.pid!, [Symbol.dispose]: () => void child.kill("SIGKILL") };
+}
+
+/**
+ * Takes numbers by turns, so that what slows the machine for a while slows all of them.
+ *
+ * @returns for each the numbers of its turns
+ */
+export async function numbersByTurns<Name extends string>(
+  turns: number,
+  attempts: Record<Name, () => number | Promise<number>>,
+): Promise<Record<Name, number[]>> {
+  const all = Object.fromEntries(Object.keys(attempts).map((name) => [name, []])) as unknown as Record<Name, number[]>;
+  for (let turn = 0; turn < turns; turn++)
+    for (const name of Object.keys(attempts) as Name[]) all[name].push(await attempts[name]());
+  return all;
+}
+
 /**
  * Measures commands by turns, so that what slows the machine for a while slows all of them.
  *

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../test/support/free-port.ts";
 import { projectTree } from "./material.ts";
 import { bin, byTurns, run, shell } from "./measure.ts";
-import { openStage, publish, type Stage } from "./project.ts";
 import { judged, type Row } from "./row.ts";
+import { openStage, publish, type Stage } from "./stage.ts";
 
 const MIB = 512;
 /** They are short, and differ by a half on a busy machine. */

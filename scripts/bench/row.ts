@@ -30,6 +30,23 @@ export function judged(name: BudgetName, measured: number, detail: string, about
   };
 }
 
+/** A measured time in seconds. */
+interface Timed {
+  wall: number;
+}
+
+export const secondsText = (ours: Timed, theirs: Timed): string =>
+  `${ours.wall.toFixed(2)} s against ${theirs.wall.toFixed(2)} s`;
+
+/** Judges our time as a ratio to that of a rival. @param about, allowance as {@link judged} takes them */
+export const rowOf = (name: BudgetName, ours: Timed, theirs: Timed, about = "", allowance = 1): Row =>
+  judged(name, ours.wall / theirs.wall, secondsText(ours, theirs), about, allowance);
+
+/** A row that has no budget. */
+export const unjudged = (name: string, against: string, ratio: number, budget: string, detail: string): Row => ({
+  ...{ name, against, ratio, budget, ok: true, detail },
+});
+
 /** Renders rows of cells as lines, with every column as wide as its widest cell. */
 export function inColumns(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];

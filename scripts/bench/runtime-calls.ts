@@ -1,6 +1,6 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import autocannon from "autocannon";
+import type { BudgetName } from "./budgets.ts";
+import { numbersByTurns, openServer } from "./measure.ts";
 import { judged, type Row } from "./row.ts";
 import { BenchProject, KEY } from "./runtime-project.ts";
 import { median } from "./statistics.ts";
@@ -9,14 +9,6 @@ import { median } from "./statistics.ts";
 
 const BODY = JSON.stringify({ payload: { text: "hello", numbers: [1, 2, 3] } });
 const SOURCE = `export default { actions: { echo: (payload) => payload } };`;
-
-async function serve(...parameters: string[]): Promise<{ url: string; child: ChildProcess }> {
-  const child = fork(new URL("./runtime-server.ts", import.meta.url), parameters, {
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
-  });
-  const [url] = (await once(child, "message")) as [string];
-  return { url, child };
-}
 
 async function requestsPerSecond(url: string, seconds: number, method: "GET" | "POST" = "POST"): Promise<number> {
   const headers = { "content-type": "application/json", "x-plugin-key": KEY };
@@ -27,28 +19,25 @@ async function requestsPerSecond(url: string, seconds: number, method: "GET" | "
   return result.requests.average;
 }
 
+function rateRow(name: BudgetName, ours: readonly number[], theirs: readonly number[]): Row {
+  const [our, their] = [median(ours), median(theirs)];
+  return judged(name, our / their, `${Math.round(our)}/s against ${Math.round(their)}/s`);
+}
+
 /** @param rounds each side is measured so often, in turns */
 export async function benchTrustedCalls({ rounds = 5, seconds = 3 } = {}): Promise<Row[]> {
   await using project = await BenchProject.create();
   await project.plugin("echo", "trusted", SOURCE);
-  const bare = await serve("bare");
-  const runtime = await serve("runtime", project.root);
-  try {
-    const bareUrl = `${bare.url}/plugin/ipc/echo/echo`;
-    const runtimeUrl = `${runtime.url}/plugin/ipc/echo/echo`;
-    await requestsPerSecond(bareUrl, 1);
-    await requestsPerSecond(runtimeUrl, 1);
-    const rates = { bare: [] as number[], runtime: [] as number[] };
-    for (let round = 0; round < rounds; round++) {
-      rates.bare.push(await requestsPerSecond(bareUrl, seconds));
-      rates.runtime.push(await requestsPerSecond(runtimeUrl, seconds));
-    }
-    const detail = `${Math.round(median(rates.runtime))}/s against ${Math.round(median(rates.bare))}/s`;
-    return [judged("trusted", median(rates.runtime) / median(rates.bare), detail)];
-  } finally {
-    bare.child.kill();
-    runtime.child.kill();
-  }
+  using bare = await openServer("runtime-server", ["bare"]);
+  using runtime = await openServer("runtime-server", ["runtime", project.root]);
+  const bareUrl = `${bare.url}/plugin/ipc/echo/echo`;
+  const runtimeUrl = `${runtime.url}/plugin/ipc/echo/echo`;
+  for (const url of [bareUrl, runtimeUrl]) await requestsPerSecond(url, 1);
+  const rates = await numbersByTurns(rounds, {
+    bare: () => requestsPerSecond(bareUrl, seconds),
+    runtime: () => requestsPerSecond(runtimeUrl, seconds),
+  });
+  return [rateRow("trusted", rates.runtime, rates.bare)];
 }
 
 const ROUTED = `export default { routes: [{ method: "GET", path: "/items/:id", handler: (request) => ({ id: request.params.id, text: "hello" }) }] };`;
@@ -57,19 +46,12 @@ const ROUTED = `export default { routes: [{ method: "GET", path: "/items/:id", h
 export async function benchSandboxedRoutes({ rounds = 5, seconds = 3 } = {}): Promise<Row[]> {
   await using project = await BenchProject.create();
   for (const mode of ["trusted", "sandboxed"] as const) await project.plugin(mode, mode, ROUTED);
-  const runtime = await serve("runtime", project.root);
-  try {
-    const rates = { trusted: [] as number[], sandboxed: [] as number[] };
-    const rate = (mode: keyof typeof rates, duration: number) =>
-      requestsPerSecond(`${runtime.url}/plugin/${mode}/items/7`, duration, "GET");
-    for (const mode of ["trusted", "sandboxed"] as const) await rate(mode, 1);
-    for (let round = 0; round < rounds; round++)
-      for (const mode of ["trusted", "sandboxed"] as const) rates[mode].push(await rate(mode, seconds));
-    const detail = `${Math.round(median(rates.sandboxed))}/s against ${Math.round(median(rates.trusted))}/s`;
-    return [judged("sandboxed_route", median(rates.sandboxed) / median(rates.trusted), detail)];
-  } finally {
-    runtime.child.kill();
-  }
+  using runtime = await openServer("runtime-server", ["runtime", project.root]);
+  const rate = (mode: string, duration = seconds) =>
+    requestsPerSecond(`${runtime.url}/plugin/${mode}/items/7`, duration, "GET");
+  for (const mode of ["trusted", "sandboxed"]) await rate(mode, 1);
+  const rates = await numbersByTurns(rounds, { trusted: () => rate("trusted"), sandboxed: () => rate("sandboxed") });
+  return [rateRow("sandboxed_route", rates.sandboxed, rates.trusted)];
 }
 
 if (import.meta.main) console.table([...(await benchTrustedCalls()), ...(await benchSandboxedRoutes())]);

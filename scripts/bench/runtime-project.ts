@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -12,7 +12,6 @@ export class BenchProject implements AsyncDisposable {
 
   static async create(): Promise<BenchProject> {
     const parent = await mkdtemp(join(tmpdir(), "sealift-bench-"));
-    const { chmod } = await import("node:fs/promises");
     await chmod(parent, 0o755);
     return new BenchProject(parent);
   }

@@ -2,7 +2,10 @@ import { fastify } from "fastify";
 import { createRuntime } from "../../lib/runtime/runtime.ts";
 import { configuration } from "./runtime-project.ts";
 
-/** A server in a process of its own, for the load generator to share no loop with: `bare`, or `runtime ROOT`. */
+/**
+ * A server in a process of its own, so that the load generator shares no loop with it. Prints its port. Arguments:
+ * `bare`, or `runtime ROOT`.
+ */
 
 const [kind, root = "."] = process.argv.slice(2);
 
@@ -17,5 +20,4 @@ async function bare(): Promise<string> {
 }
 
 const url = kind === "bare" ? await bare() : await (await createRuntime({ configuration, root })).listen();
-process.send?.(url);
-process.on("disconnect", () => process.exit(0));
+console.log(new URL(url).port);

@@ -8,6 +8,7 @@ import { Calls } from "../../lib/runtime/calls/calls.ts";
 import { Metrics } from "../../lib/runtime/observability/metrics.ts";
 import { createRuntime, type Runtime } from "../../lib/runtime/runtime.ts";
 import type { BudgetName } from "./budgets.ts";
+import { numbersByTurns } from "./measure.ts";
 import { judged, type Row } from "./row.ts";
 import { RuntimeProgram } from "./runtime-program.ts";
 import { BenchProject, configuration } from "./runtime-project.ts";
@@ -58,9 +59,13 @@ const echo = (runtime: Runtime) => {
   return (payload: unknown) => calls.call("echo", "echo", payload, { requestId: "bench", depth: 0 });
 };
 
-const WALLS = ["required", "off"] as const;
+async function msOf(work: () => unknown): Promise<number> {
+  const before = performance.now();
+  await work();
+  return performance.now() - before;
+}
 
-function rowOf(name: BudgetName, times: Record<Wall, number[]>): Row {
+function wallRow(name: BudgetName, times: Record<Wall, number[]>): Row {
   const [walled, bare] = [median(times.required), median(times.off)];
   return judged(name, walled - bare, `${walled.toFixed(1)} against ${bare.toFixed(1)}`);
 }
@@ -71,16 +76,13 @@ async function started(starts: number): Promise<Row> {
   await project.plugin("echo", "sandboxed", SOURCE);
   await using required = await RuntimeProgram.start(project, { sandbox: { wall: "required" } });
   await using off = await RuntimeProgram.start(project, { sandbox: { wall: "off" } });
-  const programs = { required, off };
-  const times: Record<Wall, number[]> = { required: [], off: [] };
-  for (let turn = 0; turn < starts; turn++) {
-    for (const wall of WALLS) {
-      const before = performance.now();
-      await programs[wall].reload("echo");
-      times[wall].push(performance.now() - before);
-    }
-  }
-  return rowOf("wall_start", times);
+  return wallRow(
+    "wall_start",
+    await numbersByTurns(starts, {
+      required: () => msOf(() => required.reload("echo")),
+      off: () => msOf(() => off.reload("echo")),
+    }),
+  );
 }
 
 /** Calls with and without the wall, by turns. */
@@ -91,15 +93,10 @@ async function called(rounds: number): Promise<Row> {
   const [required, off] = [await runtimeOf(project, "required"), await runtimeOf(project, "off")];
   for (const runtime of [required, off]) ends.defer(() => runtime.close());
   const calls = { required: echo(required), off: echo(off) };
-  const times: Record<Wall, number[]> = { required: [], off: [] };
-  for (let turn = 0; turn < rounds; turn++) {
-    for (const wall of WALLS) {
-      const before = performance.now();
-      await calls[wall]({ turn });
-      if (turn >= rounds / 5) times[wall].push((performance.now() - before) * 1000);
-    }
-  }
-  return rowOf("wall_call", times);
+  const microseconds = async (wall: Wall) => (await msOf(() => calls[wall]({ text: "hello" }))) * 1000;
+  const byWall = { required: () => microseconds("required"), off: () => microseconds("off") };
+  await numbersByTurns(rounds / 5, byWall);
+  return wallRow("wall_call", await numbersByTurns(rounds, byWall));
 }
 
 async function proxied(rounds: number): Promise<Row> {
@@ -113,10 +110,10 @@ async function proxied(rounds: number): Promise<Row> {
   const grants = { named: { network: [`127.0.0.1:${port}`] }, direct: { network: true } };
   try {
     await using program = await RuntimeProgram.start(project, { sandbox: { wall: "required" }, grants });
-    const times = { named: [] as number[], direct: [] as number[] };
-    for (let turn = 0; turn < TURNS; turn++)
-      for (const plugin of ["named", "direct"] as const)
-        times[plugin].push(Number(await program.call(plugin, "fetch", { port, rounds: rounds / TURNS })));
+    const fetched = async (plugin: string) =>
+      Number(await program.call(plugin, "fetch", { port, rounds: rounds / TURNS }));
+    const byWay = { named: () => fetched("named"), direct: () => fetched("direct") };
+    const times = await numbersByTurns(TURNS, byWay);
     const [through, direct] = [median(times.named), median(times.direct)];
     return judged("wall_proxy", through - direct, `${through.toFixed(3)} ms against ${direct.toFixed(3)} ms`);
   } finally {

@@ -2,7 +2,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { bin } from "./measure.ts";
+import { bin, type Measured, program } from "./measure.ts";
+
+/** The zstd level of publications, and of their rivals. */
+export const LEVEL = "3";
 
 /** A hub process on a fresh folder, which ends and goes with the scope. */
 export interface BenchHub extends AsyncDisposable {
@@ -11,22 +14,13 @@ export interface BenchHub extends AsyncDisposable {
   admin: { SEALIFT_HUB_URL: string; SEALIFT_API_KEY: string };
 }
 
-export async function openHub(
-  folder: string,
-  more: readonly string[] = [],
-  env: Record<string, string> = {},
-): Promise<BenchHub> {
+export async function openHub(folder: string, more: readonly string[] = []): Promise<BenchHub> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const dataDir = join(folder, "hub");
-  const hub = spawn(
-    process.execPath,
-    [bin("hub-serve"), "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json", ...more],
-    {
-      stdio: ["ignore", "pipe", "ignore"],
-      env: { PATH: process.env.PATH, ...env },
-    },
-  );
+  const args = [bin("hub-serve"), "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json", ...more];
+  const env = { PATH: process.env.PATH };
+  const hub = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"], env });
   const [line] = (await once(hub.stdout, "data")) as [Buffer];
   const { url } = JSON.parse(line.toString()) as { url: string };
   const apiKey = readFileSync(join(dataDir, "admin.key"), "utf8").trim();
@@ -42,3 +36,62 @@ export async function openHub(
     },
   };
 }
+
+/** A hub process, a project on it, and what publisher and host need. */
+export interface Stage extends AsyncDisposable {
+  folder: string;
+  projectId: string;
+  hub: ChildProcess;
+  publisher: Record<string, string>;
+  host: Record<string, string>;
+}
+
+export async function openStage(folder: string, hubOptions: readonly string[] = []): Promise<Stage> {
+  const hub = await openHub(folder, hubOptions);
+  const created = await program("sealift", ["project", "create", "Bench", "--json"], hub.admin);
+  const projectId = (JSON.parse(created.stdout) as { project: { slug: string } }).project.slug;
+  const host = ["--name", "host", "--project", projectId, "--json"];
+  const made = await program("sealift", ["key", "create", ...host], hub.admin);
+  const { key } = JSON.parse(made.stdout) as { key: { key: string; deployment_credential: string } };
+  await program("sealift", ["keygen", "--out", join(folder, "keys")]);
+  return {
+    ...{ folder, projectId, hub: hub.process, publisher: hub.admin },
+    host: {
+      ...{ SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: key.key },
+      SEALIFT_DEPLOYMENT_CREDENTIAL: key.deployment_credential,
+    },
+    [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),
+  };
+}
+
+export const publish = (
+  { folder, projectId, publisher }: Stage,
+  source: string,
+  version: string,
+  level = LEVEL,
+  more: readonly string[] = [],
+): Promise<Measured> =>
+  program(
+    "deploy-publish",
+    [
+      ...[source, "--project-id", projectId, "--version", version, "--level", level],
+      ...["--signing-key-file", join(folder, "keys", "signer.key"), ...more],
+    ],
+    { ...publisher, TMPDIR: folder },
+  );
+
+/** Deploys into a project root, which may have a version already. */
+export const deployTo = (
+  { folder, projectId, host }: Stage,
+  version: string,
+  root: string,
+  more: readonly string[] = [],
+): Promise<Measured> =>
+  program(
+    "deploy-project",
+    [
+      ...["--project-id", projectId, "--version", version, "--project-root", root, "--json"],
+      ...["--signer-public-key", join(folder, "keys", "signer.pub"), ...more],
+    ],
+    host,
+  );

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { BudgetName } from "./budgets.ts";
-import { best, bin, program, run } from "./measure.ts";
+import { best, bin, numbersByTurns, program, run } from "./measure.ts";
 import { judged, type Row } from "./row.ts";
 import { median, spread } from "./statistics.ts";
 
@@ -28,12 +28,12 @@ export async function startupRows(folder: string, runs: number): Promise<Row[]> 
     const detail = `${(help.wall * 1000).toFixed(0)} ms`;
     rows.push(judged(name === "sealift" ? "sealift_help" : "role_help", help.wall / node.wall, detail, name));
   }
-  const starts = { node: [] as number[], request: [] as number[], hub: [] as number[] };
-  for (let index = 0; index < Math.max(runs, STARTS); index++) {
-    starts.node.push((await run(process.execPath, ["-e", "0"])).wall * 1000);
-    starts.request.push(await firstRequestMs(join(folder, `root-${index}`)));
-    starts.hub.push(await hubReadyMs(join(folder, `hub-${index}`)));
-  }
+  let started = 0;
+  const starts = await numbersByTurns(Math.max(runs, STARTS), {
+    node: async () => (await run(process.execPath, ["-e", "0"])).wall * 1000,
+    request: () => firstRequestMs(join(folder, `root-${started++}`)),
+    hub: () => hubReadyMs(join(folder, `hub-${started++}`)),
+  });
   const row = (name: BudgetName, values: readonly number[]): Row => {
     const middle = median(values);
     const detail = `${middle.toFixed(0)} ms (${spread(values)}) against ${median(starts.node).toFixed(0)} (${spread(starts.node)})`;

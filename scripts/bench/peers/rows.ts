@@ -3,11 +3,10 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { BudgetName } from "../budgets.ts";
 import { deltaOf } from "../delta.ts";
-import { editInThreePlaces, editOneInHundred } from "../delta-edits.ts";
-import { largeFile, projectTree, smallFiles } from "../material.ts";
+import { manyFiles, oneFile, projectTree, type Shape } from "../material.ts";
 import type { Measured } from "../measure.ts";
-import { deployTo, openStage, publish } from "../project.ts";
-import { judged, type Row } from "../row.ts";
+import { judged, type Row, secondsText, unjudged } from "../row.ts";
+import { deployTo, openStage, publish } from "../stage.ts";
 import { median } from "../statistics.ts";
 import { warmMemory } from "../warm-memory.ts";
 import { type Peer, PEERS } from "./programs.ts";
@@ -17,30 +16,18 @@ type Work = (typeof WORK)[number];
 /** Seconds, and the bytes of the upgrade where they are known. */
 type Times = Record<Work, number> & { bytes?: number | undefined };
 
-interface Shape {
-  what: string;
-  many: boolean;
-  fill: (folder: string) => void;
-  edit: (folder: string) => void;
-  budgets: Partial<Record<Work, readonly [peer: string, budget: BudgetName]>>;
-}
-
 const FILES = Number(process.env["BENCH_PEER_FILES"] ?? 10_000);
 const MIB = Number(process.env["BENCH_PEER_MIB"] ?? 512);
 
-const SHAPES: readonly Shape[] = [
+type Budgets = Partial<Record<Work, readonly [peer: string, budget: BudgetName]>>;
+
+const SHAPES: readonly (Shape & { budgets: Budgets })[] = [
   {
-    what: `${FILES} files, 1 % edited`,
-    many: true,
-    fill: (folder) => smallFiles(folder, FILES),
-    edit: editOneInHundred,
+    ...manyFiles(FILES),
     budgets: { deploy: ["casync", "deploy_many_peer"], publish: ["OCI", "publish_many_peer"] },
   },
   {
-    what: `${MIB} MiB in one file, three edits`,
-    many: false,
-    fill: (folder) => largeFile(join(folder, "cargo.bin"), MIB),
-    edit: (folder) => editInThreePlaces(join(folder, "cargo.bin")),
+    ...oneFile(MIB),
     budgets: { deploy: ["casync", "deploy_file_peer"], publish: ["OCI", "publish_file_peer"] },
   },
 ];
@@ -123,15 +110,15 @@ export async function peerRows(folder: string, runs: number): Promise<Row[]> {
       for (const [name, theirs] of middles) {
         if (name === "Sealift") continue;
         const ratio = ours[work] / theirs[work];
-        const detail = `${ours[work].toFixed(2)} s against ${theirs[work].toFixed(2)} s`;
+        const detail = secondsText({ wall: ours[work] }, { wall: theirs[work] });
         const [peer, budget] = shape.budgets[work] ?? [];
         rows.push(
           budget !== undefined && peer === name
             ? judged(budget, ratio, detail)
-            : { name: `${work}, ${shape.what}`, against: name, ratio, budget: "for comparison", ok: true, detail },
+            : unjudged(`${work}, ${shape.what}`, name, ratio, "for comparison", detail),
         );
       }
-    table += `\n| ${shape.what} | checks | publish | deploy | upgrade | its bytes |\n| --- | --- | --- | --- | --- | --- |\n`;
+    table += `\n| ${shape.what}, ${shape.edited} | checks | publish | deploy | upgrade | its bytes |\n| --- | --- | --- | --- | --- | --- |\n`;
     for (const [name, times] of middles) {
       const checks = PEERS.find((peer) => peer.name === name)?.checks ?? "encrypted, signed, every file";
       const cells = [name, checks, ...WORK.map((work) => `${times[work].toFixed(2)} s`), bytesText(times.bytes)];
