@@ -7,17 +7,15 @@ import { bin, type Measured, program } from "./measure.ts";
 /** The zstd level of publications, and of their rivals. */
 export const LEVEL = "3";
 
-/** A hub process on a fresh folder, which ends and goes with the scope. */
+/** A hub process, which ends with the scope. */
 export interface BenchHub extends AsyncDisposable {
   process: ChildProcess;
   url: string;
   admin: { SEALIFT_HUB_URL: string; SEALIFT_API_KEY: string };
 }
 
-export async function openHub(folder: string, more: readonly string[] = []): Promise<BenchHub> {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const dataDir = join(folder, "hub");
+/** Starts a hub on a data folder. */
+export async function serveHub(dataDir: string, more: readonly string[] = []): Promise<BenchHub> {
   const args = [bin("hub-serve"), "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json", ...more];
   const env = { PATH: process.env.PATH };
   const hub = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"], env });
@@ -32,6 +30,19 @@ export async function openHub(folder: string, more: readonly string[] = []): Pro
       const exited = once(hub, "exit");
       hub.kill("SIGTERM");
       await exited;
+    },
+  };
+}
+
+/** Starts a hub in a fresh folder, which goes with the scope. */
+export async function openHub(folder: string, more: readonly string[] = []): Promise<BenchHub> {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const hub = await serveHub(join(folder, "hub"), more);
+  return {
+    ...hub,
+    async [Symbol.asyncDispose]() {
+      await hub[Symbol.asyncDispose]();
       rmSync(folder, { recursive: true, force: true });
     },
   };

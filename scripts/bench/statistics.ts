@@ -8,3 +8,11 @@ export function median(values: readonly number[]): number {
 /** Renders the least and the greatest of some measurements, which the median hides. */
 export const spread = (values: readonly number[], digits = 0): string =>
   `${Math.min(...values).toFixed(digits)}–${Math.max(...values).toFixed(digits)}`;
+
+/** Renders how long something took each time: the count, percentiles and the longest. @param times milliseconds */
+export function timesLine(what: string, times: readonly number[]): string {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (part: number): string =>
+    sorted[Math.min(Math.floor(sorted.length * part), sorted.length - 1)]?.toFixed(1) ?? "–";
+  return `${what}: ${times.length}, p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms`;
+}

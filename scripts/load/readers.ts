@@ -4,21 +4,21 @@
  * page, 1,000 pages, and with all readers, and the times of pages and polls. Words after `--` are options of
  * `hub-serve`; with `--no-web` only the polls are measured. `--data-dir` keeps the filled hub for another run.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { type CallOptions, hubAt } from "../../test/support/hub/harness.ts";
 import { fillShownHub, report } from "../../test/support/hub/shown-hub.ts";
 import { Visitor } from "../../test/support/hub/web.ts";
-import { bin } from "../bench/measure.ts";
+import { serveHub } from "../bench/stage.ts";
+import { timesLine } from "../bench/statistics.ts";
 
 /** A reader opens a page this often. */
 const CLICK_MS = 1000;
@@ -48,11 +48,6 @@ async function look(url: string, headers: Record<string, string>): Promise<numbe
   return promise;
 }
 
-const at = (times: readonly number[], part: number): string =>
-  times.toSorted((a, b) => a - b)[Math.min(Math.floor(times.length * part), times.length - 1)]?.toFixed(1) ?? "–";
-const line = (what: string, times: readonly number[]): string =>
-  `${what}: ${times.length}, p50 ${at(times, 0.5)} ms, p99 ${at(times, 0.99)} ms, max ${at(times, 1)} ms`;
-
 /** Each reader holds the stream of a fleet's changes and clicks from page to page. */
 async function readOn({ url, cookies, readers, seconds }: Reading): Promise<number[]> {
   const times: number[] = [];
@@ -79,24 +74,6 @@ function memoryOf(child: ChildProcess): string {
   return `${of("Rss")} MB resident, ${of("Pss")} MB of its own share`;
 }
 
-async function serve(
-  dataDir: string,
-  options: string[],
-): Promise<AsyncDisposable & { url: string; child: ChildProcess }> {
-  const args = [bin("hub-serve"), "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json", ...options];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const [first] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
-  const { url } = JSON.parse(first) as { url: string };
-  return {
-    ...{ url, child },
-    async [Symbol.asyncDispose]() {
-      const ended = once(child, "exit");
-      child.kill("SIGTERM");
-      await ended;
-    },
-  };
-}
-
 async function measure(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -113,11 +90,9 @@ async function measure(): Promise<void> {
   try {
     const dataDir = values["data-dir"] ?? join(folder, "hub");
     const slug = "tide-table";
-    const readKey = async (): Promise<string> => (await readFile(join(dataDir, "admin.key"), "utf8")).trim();
     if (!existsSync(dataDir)) {
-      await using hub = await serve(dataDir, ["--rate-limit", "0"]);
-      const key = await readKey();
-      const filled = hubAt(hub.url, key);
+      await using hub = await serveHub(dataDir, ["--rate-limit", "0"]);
+      const filled = hubAt(hub.url, hub.admin.SEALIFT_API_KEY);
       await fillShownHub(filled, { hosts: Math.min(hosts!, 24) });
       for (let host = 25; host <= hosts!; host++) {
         const labels = { site: host % 2 === 0 ? "hull" : "hamburg" };
@@ -128,9 +103,9 @@ async function measure(): Promise<void> {
         await filled.call("POST", "/devkeys/projects", { json });
       }
     }
-    const key = await readKey();
-    await using hub = await serve(dataDir, positionals);
-    const { url, child } = hub;
+    await using hub = await serveHub(dataDir, positionals);
+    const { url, process: child } = hub;
+    const { SEALIFT_API_KEY: key } = hub.admin;
     const memory = (when: string): void => console.log(`${when}: ${memoryOf(child)}`);
     await sleep(3000);
     memory("after its start");
@@ -161,19 +136,19 @@ async function measure(): Promise<void> {
       memory("after one look at each page");
       const times: number[] = [];
       for (let page = 0; page < 1000; page++) times.push(await look(url + PAGES[page % PAGES.length]!, cookies));
-      console.log(line("pages of one reader", times));
+      console.log(timesLine("pages of one reader", times));
       memory("after 1,000 pages of one reader");
     }
-    console.log(line("polls without readers", await poll()));
+    console.log(timesLine("polls without readers", await poll()));
     memory("after polls");
     if (positionals.includes("--no-web")) return;
     const { cookies } = await new Visitor(url).signIn(key);
     const reading: Reading = { url, cookies, readers: readers!, seconds: seconds! };
     const worker = new Worker(new URL(import.meta.url), { workerData: reading });
     const done = once(worker, "message");
-    console.log(line(`polls beside ${readers} readers`, await poll()));
+    console.log(timesLine(`polls beside ${readers} readers`, await poll()));
     memory(`beside ${readers} readers`);
-    console.log(line("their pages", ((await done) as [number[]])[0]));
+    console.log(timesLine("their pages", ((await done) as [number[]])[0]));
   } finally {
     agent.destroy();
     await rm(folder, { recursive: true, force: true });

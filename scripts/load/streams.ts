@@ -15,6 +15,7 @@ import { DeployClient } from "../../lib/client/deploy-client.ts";
 import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { paths } from "../../lib/contract/surfaces/paths.ts";
 import { peakMbOf } from "../bench/measure.ts";
+import { timesLine } from "../bench/statistics.ts";
 import { randomPublisher } from "./publisher.ts";
 import { openLoadHub } from "./run.ts";
 
@@ -33,13 +34,6 @@ const BATCH = 100;
 /** From one publication to the next. */
 const EACH_MS = 4000;
 const POLLS_PER_SECOND = Math.ceil(streams / 60);
-
-const sorted = (times: number[]): number[] => times.toSorted((a, b) => a - b);
-const at = (times: number[], part: number): string =>
-  times.length === 0 ? "–" : sorted(times)[Math.min(Math.floor(times.length * part), times.length - 1)]!.toFixed(0);
-const line = (what: string, times: number[]): string =>
-  `${what}: ${times.length}, p50 ${at(times, 0.5)} ms, p95 ${at(times, 0.95)} ms, p99 ${at(times, 0.99)} ms, ` +
-  `max ${at(times, 1)} ms`;
 
 /** Opens a stream, and has `onHint` hear of each hint. Resolves when the hub has answered. */
 async function openStream(request: string, port: number, onHint: () => void): Promise<Socket> {
@@ -84,7 +78,7 @@ try {
     return times;
   };
   await poll(2000);
-  console.log(line("polls without streams", await poll(10_000)));
+  console.log(timesLine("polls without streams", await poll(10_000)));
 
   const { port, host } = new URL(connection.hubUrl);
   const path = `${paths.changes()}?targets=project:${project.id}`;
@@ -99,7 +93,7 @@ try {
   }
   console.log(`${sockets.length} streams after ${((performance.now() - begun) / 1000).toFixed(1)} s`);
   await sleep(2000);
-  console.log(line("polls with streams", await poll(10_000)));
+  console.log(timesLine("polls with streams", await poll(10_000)));
 
   let missed = 0;
   const all: number[] = [];
@@ -112,8 +106,8 @@ try {
     missed += streams - hints.length;
     all.push(...hints);
   }
-  console.log(line("from a publication to a hint", all));
-  console.log(line("polls while hints are sent", await polling));
+  console.log(timesLine("from a publication to a hint", all));
+  console.log(timesLine("polls while hints are sent", await polling));
   console.log(`peak memory of the hub: ${peakMbOf(hub.process!.pid!)} MB`);
   console.log(`hints that did not come: ${missed}`);
   if (missed !== 0) process.exitCode = 1;

@@ -3,13 +3,14 @@
  * with COUNT (100,000), in turns, and the plans of the slowest statements; on SQLite, or in an empty PostgreSQL. The
  * versions are rows that were copied from published ones.
  */
-import { generateKeyPairSync, sign } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { createHub } from "../../lib/hub/hub.ts";
 import { openHubDatabase } from "../../lib/hub/storage/open.ts";
+import { type Answer, createProject, hubAt, newSigner, publication } from "../../test/support/hub/harness.ts";
+import { median } from "../bench/statistics.ts";
 
 const ROUNDS = 100;
 const FILL_ROWS = 10_000;
@@ -33,70 +34,46 @@ const hub = await createHub({
 try {
   const url = await hub.listen();
   const admin = (await readFile(join(folder, "admin.key"), "utf8")).trim();
-  const ask = async (method: string, path: string, body?: FormData | object, bearer?: string): Promise<Response> => {
-    const isForm = body instanceof FormData;
-    const answer = await fetch(url + path, {
-      method,
-      headers: {
-        ...(bearer === undefined ? { "x-api-key": admin } : { authorization: `Bearer ${bearer}` }),
-        ...(body !== undefined && !isForm && { "content-type": "application/json" }),
-      },
-      body: isForm ? body : body === undefined ? null : JSON.stringify(body),
-    });
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+  const api = hubAt(url, admin);
+  const ask = async (...request: Parameters<typeof api.call>): Promise<Answer> => {
+    const answer = await api.call(...request);
+    if (answer.status >= 300) throw new Error(`${request[1]}: ${answer.status} ${answer.bytes.toString()}`);
     return answer;
   };
-  const read = async (method: string, path: string, body?: object, bearer?: string) =>
-    (await (await ask(method, path, body, bearer)).json()) as Record<string, string>;
-
-  const bytes = Buffer.alloc(100, 1);
-  const file = new Blob([bytes]);
-  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const signer = newSigner();
 
   /** Makes a project and a plugin with as many versions. @returns the work to measure, by name */
   const many = async (count: number): Promise<Record<string, () => Promise<unknown>>> => {
     const slug = `many-${count}`;
-    const { id = "" } = await read("POST", "/devkeys/projects", { name: "Many", kind: "project" });
-    const plugin = await read("POST", "/devkeys/projects", { name: "Many", kind: "plugin", slug });
-    const key = await read("POST", "/devkeys/api-keys", {
-      ...{ name: "agent", project_id: id, scopes: ["deploy", "report", "read"] },
-    });
-    const session = { xdevkey: key["key"], project_id: id };
-    const { access_token: bearer = "" } = await read("POST", "/app/deploy/v1/auth", session);
-    const base = `/app/deploy/v1/projects/${id}`;
+    const project = await createProject(api);
+    const json = { name: "Many", kind: "plugin", slug };
+    const plugin = (await ask("POST", "/devkeys/projects", { json })).body as { id: string };
+    const bearer = await project.session();
+    const base = `/app/deploy/v1/projects/${project.id}`;
     const detail = `/app/marketplace/plugins/${slug}`;
     let next = 0;
     const publish = async (): Promise<void> => {
-      const form = new FormData();
-      const fields = {
-        ...{ version: `2.${next++}.0`, project_name: "Many", content_sha256: "ab".repeat(32) },
-        dek: Buffer.alloc(32, 7).toString("base64"),
-        signature: sign(null, bytes, privateKey).toString("base64"),
-        signer_public_key: publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64"),
-      };
-      for (const [name, value] of Object.entries(fields)) form.set(name, value);
-      form.set("artifact", file, "artifact.xdeploy");
-      await ask("POST", `${base}/publish`, form);
+      const { status, bytes } = await project.publish(publication(`2.${next++}.0`, { size: 100, signer }));
+      if (status >= 300) throw new Error(`publish: ${status} ${bytes.toString()}`);
     };
     const publishPlugin = async (): Promise<void> => {
       const form = new FormData();
       form.set("version", `2.${next++}.0`);
       form.set("signature", `hmac_sha256:${"ab".repeat(32)}`);
-      form.set("archive", file, "archive.zip");
-      await ask("POST", `${detail}/versions`, form);
+      form.set("archive", new Blob([Buffer.alloc(100, 1)]), "archive.zip");
+      await ask("POST", `${detail}/versions`, { form });
     };
     await publish();
     await publishPlugin();
-    await fill("artifacts", "project_id", id, count);
-    await fill("releases", "target_id", plugin["id"]!, count);
-    const get = async (path: string, session?: string) => (await ask("GET", path, undefined, session)).arrayBuffer();
+    await fill("artifacts", "project_id", project.id, count);
+    await fill("releases", "target_id", plugin.id, count);
     return {
-      latest: () => get(`${base}/versions/latest`, bearer),
-      location: () => get(`${base}/artifacts/1.5.0`, bearer),
+      latest: () => ask("GET", `${base}/versions/latest`, { bearer }),
+      location: () => ask("GET", `${base}/artifacts/1.5.0`, { bearer }),
       "publish of a project": publish,
-      detail: () => get(detail),
+      detail: () => ask("GET", detail),
       "publish of a plugin": publishPlugin,
-      "page of versions": () => get(`${detail}/versions`),
+      "page of versions": () => ask("GET", `${detail}/versions`),
     };
   };
 
@@ -155,8 +132,10 @@ try {
       await works[round % 2]![name]!();
       taken[round % 2]!.push(performance.now() - started);
     }
-    const median = (all: number[]): string => `${all.toSorted((a, b) => a - b)[ROUNDS / 2]!.toFixed(2)} ms`;
-    times.set(name, taken.map(median));
+    times.set(
+      name,
+      taken.map((all) => `${median(all).toFixed(2)} ms`),
+    );
   }
   for (const [name, [few, many]] of times) console.log(`${name}: ${few} at ${FEW} versions, ${many} at ${MANY}`);
   const planned = [...statements].filter(([text]) => /^(select|insert|update|delete|with)\b/i.test(text));
