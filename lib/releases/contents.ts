@@ -8,7 +8,7 @@ import type { FileEntry } from "../artifact/tree/file-table.ts";
 import { readLineBatches } from "../artifact/tree/read-lines.ts";
 import type { TargetName } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
-import { missing, statsOf } from "../support/files.ts";
+import { ifThere, missing, statsOf } from "../support/files.ts";
 import type { Layout } from "./layout.ts";
 import { standing } from "./links.ts";
 import type { Release } from "./release.ts";
@@ -116,9 +116,16 @@ function* walk(folder: string, below: string): Generator<string> {
   }
 }
 
-/** Reads the list of a release line by line; undefined for a line that is not what {@link writeContents} wrote. */
+/**
+ * Reads the list of a release line by line, also one that is not there; undefined for a line that is not what
+ * {@link writeContents} wrote.
+ */
 export async function* readContents(folder: string): AsyncGenerator<ListedLine | undefined> {
-  for await (const lines of readContentsInBatches(folder)) yield* lines;
+  try {
+    for await (const lines of readContentsInBatches(folder)) yield* lines;
+  } catch (error) {
+    if (!missing(error)) throw error;
+  }
 }
 
 /** Reads the list of a release as {@link readContents} does, and gives many lines together. */
@@ -164,14 +171,10 @@ export async function damagedFile(
 ): Promise<string | undefined> {
   if (files === undefined) return undefined;
   let found = 0;
-  try {
-    for await (const line of readContents(folder)) {
-      found++;
-      const fault = await faultOf(folder, line, digests);
-      if (fault !== undefined) return fault;
-    }
-  } catch (error) {
-    if (!missing(error)) throw error;
+  for await (const line of readContents(folder)) {
+    found++;
+    const fault = await faultOf(folder, line, digests);
+    if (fault !== undefined) return fault;
   }
   return found === files ? undefined : `its list of files has ${found} of ${files} lines`;
 }
@@ -185,19 +188,15 @@ export async function damagedFile(
 export async function itemDigests(folder: string, { files }: Pick<Release, "files">): Promise<Map<string, string>> {
   const digests = new Map<string, Hash>();
   let found = 0;
-  try {
-    for await (const line of readContents(folder)) {
-      if (line === undefined) return new Map();
-      found++;
-      if ("folder" in line) continue;
-      const [section, id] = line.path.split("/", 2);
-      if (section !== "plugins" && section !== "extensions") continue;
-      const key = `${section}/${id}`;
-      const digest = digests.get(key) ?? createHash("sha256");
-      digests.set(key, digest.update(JSON.stringify([line.path, line.sha256, line.executable])));
-    }
-  } catch (error) {
-    if (!missing(error)) throw error;
+  for await (const line of readContents(folder)) {
+    if (line === undefined) return new Map();
+    found++;
+    if ("folder" in line) continue;
+    const [section, id] = line.path.split("/", 2);
+    if (section !== "plugins" && section !== "extensions") continue;
+    const key = `${section}/${id}`;
+    const digest = digests.get(key) ?? createHash("sha256");
+    digests.set(key, digest.update(JSON.stringify([line.path, line.sha256, line.executable])));
   }
   return new Map(found === files ? [...digests].map(([key, digest]) => [key, digest.digest("hex")]) : []);
 }
@@ -211,7 +210,7 @@ async function faultOf(folder: string, listed: ListedLine | undefined, digests: 
   if (stats?.isFile() !== true) return `${listed.path} is missing`;
   if (stats.size !== listed.size) return `${listed.path} has ${stats.size} bytes instead of ${listed.size}`;
   if (stats.mtimeMs !== listed.mtime_ms) return `${listed.path} was changed`;
-  if (digests && (await digestOf(path)) !== listed.sha256) return `${listed.path} has other bytes`;
+  if (digests && (await ifThere(digestOf(path))) !== listed.sha256) return `${listed.path} has other bytes`;
   return undefined;
 }
 

@@ -3,7 +3,7 @@ import { link, mkdir, open, readdir, rename, rm, rmdir, symlink } from "node:fs/
 import { dirname, join } from "node:path";
 import { deploymentError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
-import { makeFolder, missing, statsOf } from "../support/files.ts";
+import { ifThere, makeFolder, statsOf } from "../support/files.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
 import { exchange } from "./exchange.ts";
 import type { Item, Layout } from "./layout.ts";
@@ -54,10 +54,7 @@ export async function giveData(layout: Layout, target: TargetName, release: stri
  * nowhere.
  */
 async function seed(layout: Layout, from: string, to: OpenFolder, shown: string, blocked: string[]): Promise<void> {
-  const entries = await readdir(from, { withFileTypes: true }).catch((error: unknown) => {
-    if (missing(error)) return [];
-    throw error;
-  });
+  const entries = (await ifThere(readdir(from, { withFileTypes: true }))) ?? [];
   for (const entry of entries) {
     const source = join(from, entry.name);
     const destination = to.path(entry.name);

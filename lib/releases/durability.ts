@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { open, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { makeFolder, missing, syncFolder } from "../support/files.ts";
+import { ifThere, makeFolder, syncFolder } from "../support/files.ts";
 import type { Layout } from "./layout.ts";
 
 /**
@@ -26,10 +26,7 @@ function syncFileSystem(path: string): Promise<boolean> {
 
 /** Syncs every file and folder below a folder, and the folder itself. Links are names: their folder holds them. */
 async function syncTree(folder: string): Promise<void> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-    if (missing(error)) return [];
-    throw error;
-  });
+  const entries = (await ifThere(readdir(folder, { withFileTypes: true }))) ?? [];
   for (const entry of entries) {
     if (entry.isDirectory()) await syncTree(join(folder, entry.name));
     else if (entry.isFile()) await syncFile(join(folder, entry.name));
@@ -50,12 +47,8 @@ export async function syncBytes({ durability }: Layout, path: string): Promise<v
 /** Makes the names in a folder durable: a link, a rename or a removal counts only then. */
 export async function syncNames({ durability }: Layout, folder: string): Promise<void> {
   if (durability === "none") return;
-  try {
-    await syncFolder(folder);
-  } catch (error) {
-    // A folder that was never made has no names.
-    if (!missing(error)) throw error;
-  }
+  // A folder that was never made has no names.
+  await ifThere(syncFolder(folder));
 }
 
 /**

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { deploymentError } from "../contract/errors.ts";
 import { localReport } from "../contract/surfaces/reports.ts";
 import { faultsOf } from "../support/documents/faults.ts";
-import { missing } from "../support/files.ts";
+import { ifThere } from "../support/files.ts";
 import { syncNames } from "./durability.ts";
 import { writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
@@ -62,13 +62,8 @@ export type JournalEntry = Readonly<z.infer<typeof journalEntry>>;
  *   undone then
  */
 export async function readJournal(layout: Layout): Promise<JournalEntry | undefined> {
-  let text: string;
-  try {
-    text = await readFile(layout.journal, "utf8");
-  } catch (error) {
-    if (missing(error)) return undefined;
-    throw error;
-  }
+  const text = await ifThere(readFile(layout.journal, "utf8"));
+  if (text === undefined) return undefined;
   const unreadable = (why: string) =>
     deploymentError("journal_unreadable", `The journal ${layout.journal} ${why}.`, {
       hint:

@@ -1,22 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type * as z from "zod";
-import { makeFolder, missing, writeFileAtomic } from "../support/files.ts";
+import { ifThere, makeFolder, writeFileAtomic } from "../support/files.ts";
 
 /**
  * Reads one of our own JSON files; `undefined` when it is missing or not valid. For files that can be made anew: the
  * journal is read by `journal.ts`, which refuses what it does not know.
  */
 export async function readJsonFile<T extends z.ZodType>(path: string, schema: T): Promise<z.output<T> | undefined> {
-  let text: string;
+  const text = await ifThere(readFile(path, "utf8"));
   try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if (missing(error)) return undefined;
-    throw error;
-  }
-  try {
-    return schema.safeParse(JSON.parse(text)).data;
+    return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }

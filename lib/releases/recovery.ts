@@ -1,7 +1,7 @@
-import { readdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { TargetName } from "../contract/target.ts";
-import { makeFolder, missing } from "../support/files.ts";
+import { makeFolder, namesIn } from "../support/files.ts";
 import { tryLock } from "../support/process-lock.ts";
 import { type Attempt, attempt, Journal, type JournalEntry, readJournal } from "./journal.ts";
 import { readJsonFile } from "./json-file.ts";
@@ -65,9 +65,3 @@ export async function sweepTarget(layout: Layout, target: TargetName): Promise<A
   }
   return killed;
 }
-
-const namesIn = async (folder: string): Promise<string[]> =>
-  readdir(folder).catch((error: unknown) => {
-    if (missing(error)) return [];
-    throw error;
-  });

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { readdir, readlink, rename } from "node:fs/promises";
+import { readlink, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod";
 import { installStep, unitOf } from "../contract/files/install-plan.ts";
 import type { TargetName } from "../contract/target.ts";
-import { missing, statsOf } from "../support/files.ts";
+import { ifThere, namesIn, statsOf } from "../support/files.ts";
 import { syncNames } from "./durability.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
@@ -81,12 +81,8 @@ export async function readRelease(layout: Layout, target: TargetName, name: stri
 
 /** Name of the release that `current` points to, whether or not it is whole. */
 export async function currentName(layout: Layout, target: TargetName): Promise<string | undefined> {
-  try {
-    return basename(await readlink(layout.current(target)));
-  } catch (error) {
-    if (missing(error)) return undefined;
-    throw error;
-  }
+  const text = await ifThere(readlink(layout.current(target)));
+  return text === undefined ? undefined : basename(text);
 }
 
 /** The running release of a target. */
@@ -94,12 +90,6 @@ export async function currentRelease(layout: Layout, target: TargetName): Promis
   const name = await currentName(layout, target);
   return name === undefined ? undefined : readRelease(layout, target, name);
 }
-
-const namesIn = async (folder: string): Promise<string[]> =>
-  readdir(folder).catch((error: unknown) => {
-    if (missing(error)) return [];
-    throw error;
-  });
 
 /** Whole releases of a target, newest first. */
 export async function listReleases(layout: Layout, target: TargetName): Promise<Release[]> {

@@ -1,7 +1,6 @@
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isTargetName, type TargetName } from "../contract/target.ts";
-import { missing } from "../support/files.ts";
+import { namesIn } from "../support/files.ts";
 import type { Layout } from "./layout.ts";
 
 const WATCHED = /^watch-(.+)\.json$/;
@@ -17,9 +16,3 @@ export async function knownTargets(layout: Layout): Promise<TargetName[]> {
   const names = new Set([...released, ...reported, ...watched].filter(isTargetName));
   return [...names].toSorted();
 }
-
-const namesIn = (folder: string): Promise<string[]> =>
-  readdir(folder).catch((error: unknown) => {
-    if (missing(error)) return [];
-    throw error;
-  });

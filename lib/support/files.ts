@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Stats } from "node:fs";
-import { lstat, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 
 /** True for the error of a path that does not exist. Every other error of a file system is a reason to stop. */
@@ -18,6 +18,9 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
     throw error;
   }
 }
+
+/** Returns the names in a folder; none where there is no folder. */
+export const namesIn = async (folder: string): Promise<string[]> => (await ifThere(readdir(folder))) ?? [];
 
 /** True for a folder itself and for every path below it; both are absolute. */
 export const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(folder + sep);

@@ -12,38 +12,15 @@ interface ProgramReader {
   asciiOnly?: true;
 }
 
-const bsdtar: ProgramReader = {
-  name: "bsdtar",
-  command: (archive, folder) => [
-    "bsdtar",
-    "-x",
-    "--no-same-owner",
-    "--no-same-permissions",
-    "-f",
-    archive,
-    "-C",
-    folder,
-  ],
-};
+const tarLike =
+  (program: string): ProgramReader["command"] =>
+  (archive, folder) => [program, "-x", "--no-same-owner", "--no-same-permissions", "-f", archive, "-C", folder];
+
+const bsdtar: ProgramReader = { name: "bsdtar", command: tarLike("bsdtar") };
 
 /** Programs that unpack archives, as people have them; none of them is ours. */
 const READERS: Record<"tar" | "zip", readonly ProgramReader[]> = {
-  tar: [
-    {
-      name: "GNU tar",
-      command: (archive, folder) => [
-        "tar",
-        "-x",
-        "--no-same-owner",
-        "--no-same-permissions",
-        "-f",
-        archive,
-        "-C",
-        folder,
-      ],
-    },
-    bsdtar,
-  ],
+  tar: [{ name: "GNU tar", command: tarLike("tar") }, bsdtar],
   zip: [
     { name: "unzip", command: (archive, folder) => ["unzip", "-qq", "-o", archive, "-d", folder], asciiOnly: true },
     bsdtar,

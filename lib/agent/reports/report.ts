@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from "node:fs";
-import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -9,7 +9,7 @@ import type { TargetName } from "../../contract/target.ts";
 import { makeDurableFolder, syncNames } from "../../releases/durability.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
-import { missing, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
+import { namesIn, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
 import type { Reported } from "./draft.ts";
 
 /**
@@ -72,11 +72,11 @@ export const reportPath = (layout: Layout, target: TargetName, name: string): st
 
 /** The names of a target's reports, oldest first. Archived ones are not among them. */
 export const reportNames = (layout: Layout, target: TargetName): Promise<string[]> =>
-  namesIn(layout.reports(target), REPORT);
+  matching(layout.reports(target), REPORT);
 
 /** The names of the reports that the hub has yet to get, oldest first. */
 export const unsentNames = (layout: Layout, target: TargetName): Promise<string[]> =>
-  namesIn(layout.outbox(target), UNSENT);
+  matching(layout.outbox(target), UNSENT);
 
 const markOf = (layout: Layout, target: TargetName, name: string): string => join(layout.outbox(target), name);
 
@@ -92,16 +92,8 @@ export async function markUnsent(layout: Layout, target: TargetName, name: strin
 export const markSent = (layout: Layout, target: TargetName, name: string): Promise<void> =>
   rm(markOf(layout, target, name), { force: true });
 
-async function namesIn(folder: string, pattern: RegExp): Promise<string[]> {
-  const names = await readdir(folder).catch((error: unknown): string[] => {
-    if (missing(error)) return [];
-    throw error;
-  });
-  return names
-    .map((name) => pattern.exec(name)?.[1])
-    .filter((name) => name !== undefined)
-    .toSorted();
-}
+const matching = async (folder: string, pattern: RegExp): Promise<string[]> =>
+  (await namesIn(folder)).flatMap((name) => pattern.exec(name)?.[1] ?? []).toSorted();
 
 /** The oldest reports, one JSON text a line, gzip members one after the other: `zcat` reads it. */
 export const ARCHIVE_FILE = "archive.ndjson.gz";

@@ -1,5 +1,5 @@
 import { watch } from "node:fs";
-import { chown, readdir, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { chown, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../../contract/errors.ts";
@@ -7,7 +7,7 @@ import type { TargetName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { type OpenFolder, openFolder } from "../../releases/open-folder.ts";
 import { isForeignRoot } from "../../releases/project-root.ts";
-import { ifThere, makeFolder } from "../../support/files.ts";
+import { makeFolder, namesIn } from "../../support/files.ts";
 import { WATCH_ACTIONS, type WatchAction } from "./events.ts";
 
 /**
@@ -57,7 +57,7 @@ const entered = (path: string, shown: string): Promise<OpenFolder> =>
   });
 
 async function asked(layout: Layout, target: TargetName): Promise<WatchAction[]> {
-  const names = (await ifThere(readdir(folderOf(layout)))) ?? [];
+  const names = await namesIn(folderOf(layout));
   return WATCH_ACTIONS.filter((action) => names.includes(`${target}.${action}`));
 }
 
