@@ -3,21 +3,15 @@ import { usageError } from "../../lib/contract/errors.ts";
 import type { CopyProgress } from "../../lib/hub/backup/backup.ts";
 import type { BackupTrust } from "../../lib/hub/backup/manifest.ts";
 import type { Omission } from "../../lib/hub/backup/omissions.ts";
-import type { Print } from "../shell/base.ts";
+import type { Surroundings } from "../shell/output/deployment.ts";
 import { openProgress } from "../shell/output/progress.ts";
 
 /** Milliseconds between two events, and between two lines where there is no terminal. */
 const EVENT_INTERVAL_MS = 1000;
 const LINE_INTERVAL_MS = 10_000;
 
-interface Output {
-  json: boolean;
-  print: Print;
-  stderr: NodeJS.WriteStream;
-}
-
 /** Tells how far a copy of a hub is: a bar on a terminal, lines or events at intervals elsewhere. */
-export async function copyProgress({ json, print, stderr }: Output, doing: string) {
+export async function copyProgress({ json, print, stderr }: Surroundings, doing: string) {
   const bar = await openProgress(stderr);
   const everyMs = json ? EVENT_INTERVAL_MS : LINE_INTERVAL_MS;
   let told = performance.now();

@@ -4,12 +4,18 @@ import { StringDecoder } from "node:string_decoder";
 export class LineCutter {
   readonly #decoder = new StringDecoder("utf8");
   readonly #maxCharacters: number;
+  readonly #mark: string;
   #line = "";
+  #isCut = false;
   #open = false;
 
-  /** @param maxCharacters kept of a line; its rest is dropped as it comes */
-  constructor(maxCharacters: number) {
+  /**
+   * @param maxCharacters kept of a line; its rest is dropped as it comes
+   * @param mark the end of a line that was cut
+   */
+  constructor(maxCharacters: number, mark = "") {
     this.#maxCharacters = maxCharacters;
+    this.#mark = mark;
   }
 
   /** Returns the lines that end in a chunk. */
@@ -20,7 +26,7 @@ export class LineCutter {
   /** Returns the last line, if the program has not ended it. */
   end(): string[] {
     const ended = this.#cut(this.#decoder.end());
-    if (this.#open) ended.push(this.#line);
+    if (this.#open) ended.push(this.#whole());
     this.#open = false;
     return ended;
   }
@@ -32,14 +38,19 @@ export class LineCutter {
       const end = newline === -1 ? text.length : newline;
       const room = this.#maxCharacters - this.#line.length;
       if (room > 0) this.#line += text.slice(at, Math.min(end, at + room));
+      if (end - at > room) this.#isCut = true;
       this.#open = newline === -1;
-      if (!this.#open) {
-        lines.push(this.#line.replace(/\r$/, ""));
-        this.#line = "";
-      }
+      if (!this.#open) lines.push(this.#whole().replace(/\r$/, ""));
       at = end + 1;
     }
     return lines;
+  }
+
+  #whole(): string {
+    const line = this.#isCut ? this.#line + this.#mark : this.#line;
+    this.#line = "";
+    this.#isCut = false;
+    return line;
   }
 }
 

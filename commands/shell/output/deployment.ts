@@ -7,7 +7,9 @@ import { interruptible, type Print } from "../base.ts";
 /** The facts of a command that a renderer needs. */
 export interface Surroundings {
   json: boolean;
+  isForPeople: boolean;
   print: Print;
+  note: (text: string) => void;
   stderr: NodeJS.WriteStream;
   fail: (error: SealiftError, result: Record<string, unknown>) => number;
   done: (result: Record<string, unknown>) => number;

@@ -1,5 +1,5 @@
 import { localTime } from "../../../lib/support/local-time.ts";
-import type { Print } from "../base.ts";
+import type { Surroundings } from "./deployment.ts";
 
 /** The columns of a table: the title of each, and its text for one row. */
 export type Columns<T> = Readonly<Record<string, (row: T) => string>>;
@@ -16,17 +16,9 @@ interface Listing<T> {
   result?: (count: number) => Record<string, unknown>;
 }
 
-interface Output {
-  json: boolean;
-  isForPeople: boolean;
-  print: Print;
-  note: (text: string) => void;
-  done: (result: Record<string, unknown>) => number;
-}
-
 /** Prints a list: each row as an event as soon as it is there, or all as a table for people. @returns the exit code */
 export async function showList<T extends object>(
-  { json, isForPeople, print, note, done }: Output,
+  { json, isForPeople, print, note, done }: Surroundings,
   { event, rows, columns, none, result = (count) => ({ count }) }: Listing<T>,
 ): Promise<number> {
   const all: T[] = [];

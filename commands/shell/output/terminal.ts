@@ -1,5 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import type { BaseContext } from "clipanion";
+import { interruptible } from "../base.ts";
 
 interface Streams {
   stdin: NodeJS.ReadStream;
@@ -47,6 +48,27 @@ export function endWithTerminal(stop: AbortController, { stdin, stdout }: Stream
       // The listeners for errors stay: a late one must not become an exception.
     },
   };
+}
+
+/**
+ * Shows a dashboard until somebody quits, a signal comes or the terminal goes away.
+ *
+ * @param show begins to show it; `quit` ends it
+ * @param meanwhile goes on beside it until the signal is aborted
+ */
+export async function untilQuit(
+  terminal: Streams,
+  show: (quit: () => void) => { unmount(): void; waitUntilExit(): Promise<unknown> },
+  meanwhile?: (ended: AbortSignal) => Promise<void>,
+): Promise<void> {
+  using interrupt = interruptible();
+  const stop = new AbortController();
+  using _terminal = endWithTerminal(stop, terminal);
+  const picture = show(() => stop.abort());
+  const ended = AbortSignal.any([interrupt.signal, stop.signal]);
+  ended.addEventListener("abort", () => picture.unmount(), { once: true });
+  if (ended.aborted) picture.unmount();
+  await Promise.all([meanwhile?.(ended), picture.waitUntilExit()]);
 }
 
 /** Tells whether this process still has its controlling terminal, which a hang-up takes away. */

@@ -3,12 +3,11 @@ import { watch } from "node:fs";
 import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
-import { runtimePaths } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
 import type { EndedCall } from "../calls/call-log.ts";
-import { createRuntime, type Runtime } from "../runtime.ts";
+import { createRuntime } from "../runtime.ts";
 import { descriptorOf } from "./pack.ts";
-import { trialConfiguration } from "./trial.ts";
+import { callOverHttp, trialConfiguration } from "./trial.ts";
 import { LOCAL_FOLDER, writeTypePaths } from "./type-paths.ts";
 
 /** Several events of one save count as one. */
@@ -91,23 +90,12 @@ export async function developPlugin(options: DevOptions): Promise<DevSession> {
   return {
     name,
     url,
-    call: (action, payload) => callOverHttp(runtime, url, key, name, action, payload),
+    async call(action, payload) {
+      const answer = await callOverHttp({ url, key }, slot()?.name ?? name, action, payload);
+      return { status: answer.status, body: await answer.json() };
+    },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
-}
-
-async function callOverHttp(
-  { catalogue }: Runtime,
-  url: string,
-  key: string,
-  plugin: string,
-  action: string,
-  payload: unknown,
-): Promise<{ status: number; body: unknown }> {
-  const path = runtimePaths().call(catalogue.find(plugin)?.name ?? plugin, action);
-  const headers = { "x-plugin-key": key, "content-type": "application/json" };
-  const answer = await fetch(url + path, { method: "POST", headers, body: JSON.stringify({ payload }) });
-  return { status: answer.status, body: await answer.json() };
 }
 
 /** Calls `reload` after each change below a folder, one at a time. */

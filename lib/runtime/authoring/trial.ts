@@ -104,6 +104,21 @@ export async function trialConfiguration(
   };
 }
 
+/** Calls an action as any caller does. */
+export function callOverHttp(
+  { url, key }: { url: string; key: string },
+  plugin: string,
+  action: string,
+  payload: unknown,
+): Promise<Response> {
+  const headers = { "x-plugin-key": key, "content-type": "application/json" };
+  return fetch(url + runtimePaths().call(plugin, action), {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ payload }),
+  });
+}
+
 /** Returns whether any user may pass through all folders above a path. */
 function othersReach(path: string): boolean {
   const parent = dirname(path);
@@ -153,14 +168,12 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
       if (slot === undefined || status?.state !== "loaded") {
         throw deploymentError("unhealthy", `The plugin ${name} does not load: ${status?.error ?? "it was not found"}`);
       }
-      const headers = { "x-plugin-key": key, "content-type": "application/json" };
-      const ask = async (path: string, init: RequestInit = {}) => fetch(url + path, { ...init, headers });
-      const { checks } = (await (await ask(runtimePaths().health())).json()) as { checks: Record<string, HealthCheck> };
+      const state = await fetch(url + runtimePaths().health(), { headers: { "x-plugin-key": key } });
+      const { checks } = (await state.json()) as { checks: Record<string, HealthCheck> };
       const outcomes: TrialOutcome[] = [];
       for (const entry of cases) {
         const started = performance.now();
-        const body = JSON.stringify({ payload: entry.payload ?? {} });
-        const answer = await ask(runtimePaths().call(name, entry.action), { method: "POST", body });
+        const answer = await callOverHttp({ url, key }, name, entry.action, entry.payload ?? {});
         const answered = (await answer.json()) as Record<string, unknown>;
         const reason = judge(entry, answer.status, answered);
         outcomes.push({
