@@ -1,23 +1,13 @@
 import type { DeployOptions } from "../../lib/agent/deployment/run.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../lib/artifact/limits.ts";
-import type { agent } from "../../lib/options/agent.ts";
+import type { agent, supervision } from "../../lib/options/agent.ts";
 import type { Layer } from "../../lib/options/layers.ts";
 import type { Values } from "../../lib/options/option.ts";
 import { settingsOf } from "./last-deployment.ts";
 
 type AgentValues = Values<typeof agent>;
 
-type SupervisorValues = Pick<
-  AgentValues,
-  | "supervisor"
-  | "supervisorName"
-  | "systemdScope"
-  | "k8sNamespace"
-  | "k8sContext"
-  | "runtimeUrl"
-  | "pluginKey"
-  | "timeoutMs"
->;
+type SupervisorValues = Values<typeof supervision> & Pick<AgentValues, "timeoutMs">;
 
 /**
  * The agent's options as a deployment takes them.
@@ -29,18 +19,8 @@ export async function deployOptions(options: AgentValues, layers: readonly Layer
   const { projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs } = options;
   const { acceptRights, durability, allowForeignRoot, pluginSecretKey, templateEnv } = options;
   return {
-    ...{
-      projectRoot,
-      hostId,
-      keepReleases,
-      keepReports,
-      allowDowngrade,
-      acceptRights,
-      lockWaitMs,
-      deadlineMs,
-      durability,
-      allowForeignRoot,
-    },
+    ...{ projectRoot, hostId, keepReleases, keepReports, allowDowngrade, acceptRights },
+    ...{ lockWaitMs, deadlineMs, durability, allowForeignRoot },
     ...(pluginSecretKey !== undefined && { pluginSecretKey }),
     ...(templateEnv !== undefined && templateEnv.length > 0 && { templateEnvironment: templateEnv }),
     supervisor: await supervisorFrom(options),
@@ -84,25 +64,16 @@ export async function supervisorFrom(options: SupervisorValues): Promise<DeployO
       return { name };
     case "systemd": {
       const { systemdSupervisor } = await import("../../lib/agent/supervisors/systemd.ts");
-      const scope = options.systemdScope;
-      return {
-        name,
-        make: () => systemdSupervisor({ scope, ...(template !== undefined && { unitTemplate: template }) }),
-      };
+      return { name, make: () => systemdSupervisor({ template, scope: options.systemdScope }) };
     }
     case "docker": {
       const { dockerSupervisor } = await import("../../lib/agent/supervisors/docker.ts");
-      return { name, make: () => dockerSupervisor(template === undefined ? {} : { containerTemplate: template }) };
+      return { name, make: () => dockerSupervisor({ template }) };
     }
     case "kubernetes": {
       const { kubernetesSupervisor } = await import("../../lib/agent/supervisors/kubernetes.ts");
       const { k8sNamespace: namespace, k8sContext: context } = options;
-      const own = {
-        ...(template !== undefined && { deploymentTemplate: template }),
-        ...(namespace !== undefined && { namespace }),
-        ...(context !== undefined && { context }),
-      };
-      return { name, make: () => kubernetesSupervisor(own) };
+      return { name, make: () => kubernetesSupervisor({ template, namespace, context }) };
     }
     case "runtime": {
       const { runtimeSupervisor } = await import("../../lib/agent/supervisors/runtime.ts");

@@ -1,4 +1,4 @@
-import { agent, host, hostChange } from "./agent.ts";
+import { agent, host, hostChange, supervision } from "./agent.ts";
 import { flag, text, whole } from "./kinds.ts";
 import { group } from "./option.ts";
 
@@ -10,9 +10,8 @@ export const history = {
   ...host,
 };
 
-const { hubUrl: _hubUrl, apiKey: _apiKey, ...local } = agent;
-const { hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig } = local;
-const { supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl, pluginKey } = local;
+const { hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig } = agent;
+const { runtimeUrl: _runtimeUrl, pluginKey: _pluginKey, ...units } = supervision;
 
 /** Options of `rollback`: it asks no hub. */
 export const rollback = {
@@ -22,7 +21,7 @@ export const rollback = {
   }),
   ...hostChange,
   ...{ hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig },
-  ...{ supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl, pluginKey },
+  ...supervision,
 };
 
 /** Options of `pin`. */
@@ -50,7 +49,7 @@ export const removal = {
   }),
   ...hostChange,
   ...{ hostId, lockWaitMs, deadlineMs, timeoutMs },
-  ...{ supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl, pluginKey },
+  ...supervision,
 };
 
 /** Options of `logs`. */
@@ -60,5 +59,5 @@ export const logs = {
     lines: whole({ help: "Lines of each unit to begin with", default: 100 }),
   }),
   ...host,
-  ...{ supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext },
+  ...units,
 };

@@ -3,7 +3,8 @@ import { describeFailure } from "../ground/child-program.ts";
 import { answers, inquire, type Sample, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
 
 export interface DockerOptions {
-  containerTemplate?: string;
+  /** Template of the names; `<id>` is the plugin. */
+  template?: string | undefined;
 }
 
 const containerState = z.looseObject({
@@ -20,9 +21,9 @@ const containerState = z.looseObject({
  * Containers, through `docker`. Healthy: the container's own health check says so; without one, running over two
  * samples.
  */
-export function dockerSupervisor({ containerTemplate }: DockerOptions): Supervisor {
+export function dockerSupervisor({ template }: DockerOptions): Supervisor {
   const act = (verb: string) => async (plugin: string | null, signal?: AbortSignal) => {
-    await supervise(["docker", verb, unitName(containerTemplate, plugin)], signal);
+    await supervise(["docker", verb, unitName(template, plugin)], signal);
   };
 
   const sample = async (container: string, timeoutMs: number, signal?: AbortSignal): Promise<Sample> => {
@@ -49,7 +50,7 @@ export function dockerSupervisor({ containerTemplate }: DockerOptions): Supervis
     stop: act("stop"),
     restart: act("restart"),
     check: (plugin, timeoutMs, signal) =>
-      twoSamples(() => sample(unitName(containerTemplate, plugin), timeoutMs, signal), signal),
+      twoSamples(() => sample(unitName(template, plugin), timeoutMs, signal), signal),
   };
 }
 

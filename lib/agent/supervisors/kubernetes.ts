@@ -2,23 +2,24 @@ import { describeFailure } from "../ground/child-program.ts";
 import { answers, inquire, supervise, type Supervisor, unitName } from "./supervisor.ts";
 
 export interface KubernetesOptions {
-  deploymentTemplate?: string;
-  namespace?: string;
-  context?: string;
+  /** Template of the names; `<id>` is the plugin. */
+  template?: string | undefined;
+  namespace?: string | undefined;
+  context?: string | undefined;
 }
 
 /** Remembers, on the deployment itself, how many replicas a `stop` took away. */
 const REPLICAS = "sealift.dev/replicas";
 
 /** Deployments, through `kubectl`. Healthy: `rollout status` ends well in time. */
-export function kubernetesSupervisor({ deploymentTemplate, namespace, context }: KubernetesOptions): Supervisor {
+export function kubernetesSupervisor({ template, namespace, context }: KubernetesOptions): Supervisor {
   const kubectl = (...args: string[]): [string, ...string[]] => [
     "kubectl",
     ...(context === undefined ? [] : ["--context", context]),
     ...(namespace === undefined ? [] : ["--namespace", namespace]),
     ...args,
   ];
-  const name = (plugin: string | null): string => `deployment/${unitName(deploymentTemplate, plugin)}`;
+  const name = (plugin: string | null): string => `deployment/${unitName(template, plugin)}`;
   const read = async (deployment: string, path: string, signal?: AbortSignal): Promise<string> =>
     (await supervise(kubectl("get", deployment, "--output", `jsonpath=${path}`), signal)).stdout.trim();
 

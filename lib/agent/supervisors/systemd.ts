@@ -2,12 +2,13 @@ import { describeFailure } from "../ground/child-program.ts";
 import { answers, inquire, type Sample, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
 
 export interface SystemdOptions {
-  unitTemplate?: string;
+  /** Template of the names; `<id>` is the plugin. */
+  template?: string | undefined;
   scope: "system" | "user";
 }
 
 /** Units of systemd, through `systemctl`. Healthy: active and not restarted over two samples. */
-export function systemdSupervisor({ unitTemplate, scope }: SystemdOptions): Supervisor {
+export function systemdSupervisor({ template, scope }: SystemdOptions): Supervisor {
   const systemctl = (verb: string, ...rest: string[]): [string, ...string[]] => [
     "systemctl",
     `--${scope}`,
@@ -16,7 +17,7 @@ export function systemdSupervisor({ unitTemplate, scope }: SystemdOptions): Supe
     ...rest,
   ];
   const act = (verb: string) => async (plugin: string | null, signal?: AbortSignal) => {
-    await supervise(systemctl(verb, unitName(unitTemplate, plugin)), signal);
+    await supervise(systemctl(verb, unitName(template, plugin)), signal);
   };
 
   const sample = async (unit: string, timeoutMs: number, signal?: AbortSignal): Promise<Sample> => {
@@ -48,6 +49,6 @@ export function systemdSupervisor({ unitTemplate, scope }: SystemdOptions): Supe
     stop: act("stop"),
     restart: act("restart"),
     check: (plugin, timeoutMs, signal) =>
-      twoSamples(() => sample(unitName(unitTemplate, plugin), timeoutMs, signal), signal),
+      twoSamples(() => sample(unitName(template, plugin), timeoutMs, signal), signal),
   };
 }

@@ -93,7 +93,7 @@ t.test("docker", async (t) => {
   }
   await t.test("starts, stops and restarts containers", async (t) => {
     const calls = await recordingProgram(t, "docker", "exit 0");
-    const supervisor = dockerSupervisor({ containerTemplate: "c-<id>" });
+    const supervisor = dockerSupervisor({ template: "c-<id>" });
     await supervisor.start("a");
     await supervisor.stop("a");
     await supervisor.restart("a");
