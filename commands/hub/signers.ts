@@ -3,7 +3,7 @@ import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { deploymentError, usageError } from "../../lib/contract/errors.ts";
 import type { SignerRecord } from "../../lib/contract/surfaces/signers.ts";
 import { connection } from "../../lib/options/connection.ts";
-import { signerAddition, signerEnd, signerRotation } from "../../lib/options/signers.ts";
+import { signerAddition, signerEnd, signerRotation } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { showList, timeText } from "../shell/output/listing.ts";

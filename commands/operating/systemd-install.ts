@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { systemd } from "../../lib/options/systemd.ts";
+import { systemd } from "../../lib/options/operating.ts";
 import { IS_ONE_FILE } from "../../lib/support/one-file.ts";
 import { packageFolder } from "../../lib/support/package-folder.ts";
 import { withOptions } from "../shell/base.ts";

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { Command } from "clipanion";
 import type { DeployResult } from "../../lib/agent/deployment/run.ts";
-import { upgrade as upgradeOptions } from "../../lib/options/upgrade.ts";
+import { upgrade as upgradeOptions } from "../../lib/options/operating.ts";
 import { SealiftCommand, withOptions } from "../shell/base.ts";
 import { showRun } from "../shell/output/deployment.ts";
 import { version } from "../shell/version.ts";

@@ -2,7 +2,7 @@ import { Command, Option } from "clipanion";
 import { development } from "../../lib/options/runtime.ts";
 import type { DevEvent, DevSession } from "../../lib/runtime/authoring/dev.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
-import { aborted } from "../shell/listening.ts";
+import { aborted } from "../shell/serve.ts";
 
 export class PluginDev extends withOptions(development) {
   static override paths = [["plugin", "dev"]];

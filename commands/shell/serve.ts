@@ -1,6 +1,5 @@
 import { listening } from "../../lib/support/listening.ts";
 import type { Notifier } from "../../lib/support/systemd/notify.ts";
-import { aborted } from "./listening.ts";
 
 /** A hub or a runtime, ready to listen. */
 interface Service {
@@ -38,4 +37,10 @@ export async function serve(
     await service.close();
     process.off("SIGHUP", reload);
   }
+}
+
+/** Settles when the signal is aborted: how long a service serves. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }

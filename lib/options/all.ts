@@ -7,22 +7,20 @@ import * as inspection from "./inspection.ts";
 import * as login from "./login.ts";
 import * as marketplace from "./marketplace.ts";
 import * as mirror from "./mirror.ts";
+import * as operating from "./operating.ts";
 import type { Option, Table } from "./option.ts";
 import * as plan from "./plan.ts";
 import * as publish from "./publish.ts";
 import * as rollouts from "./rollouts.ts";
 import * as runtime from "./runtime.ts";
-import * as signers from "./signers.ts";
 import * as sources from "./sources.ts";
-import * as systemd from "./systemd.ts";
-import * as upgrade from "./upgrade.ts";
 import * as watch from "./watch.ts";
 import * as webhooks from "./webhooks.ts";
 
 /** The files that describe options; every table that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, hub, runtime],
-  ...[rollouts, signers, systemd, webhooks, mirror, upgrade],
+  ...[rollouts, operating, webhooks, mirror],
 ];
 
 const isTable = (value: unknown): value is Table =>

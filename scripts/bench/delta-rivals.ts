@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../../test/support/free-port.ts";
-import { best, type Measured, shell } from "./measure.ts";
-import { warmMemory } from "./warm-memory.ts";
+import { best, type Measured, shell, warmMemory } from "./measure.ts";
 
 /** The bytes that a rival needs for an upgrade, and the best of its times. */
 export interface Upgraded {

@@ -1,12 +1,10 @@
 import { join } from "node:path";
 import { DeltaRivals, type Upgraded } from "./delta-rivals.ts";
-import { freshFolder } from "./fresh-folder.ts";
 import { manyFiles, oneFile, projectTree } from "./material.ts";
-import { byTurns, type Measured, shell } from "./measure.ts";
+import { byTurns, freshFolder, type Measured, shell, warmMemory } from "./measure.ts";
 import { judged, type Row, rowOf, secondsText, unjudged } from "./row.ts";
 import { deployTo, LEVEL, openStage, publish, type Stage } from "./stage.ts";
 import { openThrottle } from "./throttle.ts";
-import { warmMemory } from "./warm-memory.ts";
 
 const MBITS = 100;
 const sizes = (delta: number, full: number): string =>

@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freshFolder } from "./fresh-folder.ts";
 import { smallFiles } from "./material.ts";
-import { byTurns, type Measured, program, shell } from "./measure.ts";
+import { byTurns, freshFolder, type Measured, program, shell } from "./measure.ts";
 import { judged, type Row, rowOf } from "./row.ts";
 import { type BenchHub, openHub } from "./stage.ts";
 

@@ -1,8 +1,9 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
+import { freemem } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { warmMemory } from "./warm-memory.ts";
 
 export interface Measured {
   /** Seconds. */
@@ -120,4 +121,33 @@ export async function best(times: number, attempt: () => Promise<Measured>): Pro
     else found.peakMb = Math.max(found.peakMb, measured.peakMb);
   }
   return found!;
+}
+
+/** More than any measured command takes. */
+const WARM_BYTES = 2 * 1024 ** 3;
+
+/**
+ * Takes memory and frees it, so that the measured command finds it in this machine. A virtual machine may give free
+ * memory back to its host within seconds, and gets it again page by page: on one of them a new GiB takes 2 to 6 s
+ * instead of 0.6, so that a command would be measured by what ran before it. A process of its own takes it, so that all
+ * of it is free again at once.
+ */
+export function warmMemory(): void {
+  const bytes = Math.floor(Math.min(WARM_BYTES, freemem() / 2));
+  execFileSync(process.execPath, ["-e", `Buffer.alloc(${bytes}, 1)`], { stdio: "inherit", env: {} });
+}
+
+let made = 0;
+
+/**
+ * Returns the path of a folder that is not there, for one run. ext4 passes over inodes that were deleted in the last
+ * minutes, one by one: after folders of many files have gone, each new file takes a millisecond. So they stay until
+ * their stage goes, while a folder of large files is removed for the next one.
+ *
+ * @param many whether a run leaves many files in it
+ */
+export function freshFolder(parent: string, name: string, many: boolean): string {
+  const path = join(parent, many ? `${name}-${made++}` : name);
+  rmSync(path, { recursive: true, force: true });
+  return path;
 }

@@ -1,8 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { freshFolder } from "./fresh-folder.ts";
 import { largeFile, manyFiles, oneFile, projectTree } from "./material.ts";
-import { byTurns, type Measured, openServer, peakMbOf, type Server, shell } from "./measure.ts";
+import { byTurns, freshFolder, type Measured, openServer, peakMbOf, type Server, shell } from "./measure.ts";
 import { judged, type Row, rowOf } from "./row.ts";
 import { deployTo, LEVEL, openStage, publish, type Stage } from "./stage.ts";
 

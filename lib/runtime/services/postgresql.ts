@@ -3,9 +3,8 @@ import type { Socket } from "node:net";
 import type pg from "pg";
 import type { Logger } from "../../support/logging.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
-import { MAX_ANSWER_BYTES, MAX_ROWS, tooLarge } from "./result-limit.ts";
 import type { Service } from "./service.ts";
-import { databaseRequest, type Statement } from "./statement.ts";
+import { databaseRequest, MAX_ANSWER_BYTES, MAX_ROWS, type Statement, tooLarge } from "./statement.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 const STATEMENT_TIMEOUT_MS = 10_000;

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { constants, DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { MAX_ANSWER_BYTES, MAX_ROWS, tooLarge } from "./result-limit.ts";
-import type { DatabaseRequest, Statement } from "./statement.ts";
+import { type DatabaseRequest, MAX_ANSWER_BYTES, MAX_ROWS, type Statement, tooLarge } from "./statement.ts";
 
 /**
  * The process of one plugin at one SQLite database: statements are synchronous, may take for ever, and SQLite's

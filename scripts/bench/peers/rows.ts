@@ -4,11 +4,10 @@ import { join } from "node:path";
 import type { BudgetName } from "../budgets.ts";
 import { deltaOf } from "../delta.ts";
 import { manyFiles, oneFile, projectTree, type Shape } from "../material.ts";
-import type { Measured } from "../measure.ts";
+import { type Measured, warmMemory } from "../measure.ts";
 import { judged, type Row, secondsText, unjudged } from "../row.ts";
 import { deployTo, openStage, publish } from "../stage.ts";
 import { median } from "../statistics.ts";
-import { warmMemory } from "../warm-memory.ts";
 import { type Peer, PEERS } from "./programs.ts";
 
 const WORK = ["publish", "deploy", "upgrade"] as const;

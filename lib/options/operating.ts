@@ -1,5 +1,5 @@
 import { agent, supervision } from "./agent.ts";
-import { path } from "./kinds.ts";
+import { flag, path } from "./kinds.ts";
 import { group, optional, type Table } from "./option.ts";
 import { deployed, projectSource } from "./sources.ts";
 
@@ -22,3 +22,11 @@ export const upgrade = {
     ),
   }),
 };
+
+/** Options of `systemd install`. */
+export const systemd = group("Units", {
+  projectRoot: path({ help: "What the watch deploys into and the runtime runs", default: "/srv/sealift" }),
+  root: path({ help: "Write below this folder, for images that are being built", default: "/" }),
+  dryRun: flag({ help: "Print the files, write nothing" }),
+  force: flag({ help: "Replace files that were edited" }),
+});
