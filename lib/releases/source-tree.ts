@@ -9,7 +9,7 @@ import { missing } from "../support/files.ts";
 import { CONTENTS_FILE, readContentsInBatches } from "./contents.ts";
 import type { Layout } from "./layout.ts";
 import { listReleases, type Release } from "./release.ts";
-import { SourceFolders } from "./source-folders.ts";
+import { type Origin, SourceFolders } from "./source-folders.ts";
 
 /**
  * The kept releases of a target whose whole source tree is still there: any of them may be the base of a delta, also
@@ -49,8 +49,8 @@ async function listedInContents(folder: string, release: Release): Promise<Liste
   const files = FileTable.empty();
   const emptyFolders: string[] = [];
   const folders = new SourceFolders(release.source_folders!);
-  /** By the index of a file: the folder that it was installed from. */
-  const origins: number[] = [];
+  /** By the index of a file. */
+  const origins: Origin[] = [];
   for await (const batch of readContentsInBatches(folder))
     for (const listed of batch) {
       if (listed === undefined) throw listChanged(release);
@@ -59,7 +59,7 @@ async function listedInContents(folder: string, release: Release): Promise<Liste
         const { path: place, executable, source = listed } = listed;
         const { size, sha256 } = source;
         const origin = folders.originOf(place);
-        files.add({ path: folders.pathIn(origin, place), executable, size, sha256 });
+        files.add({ path: folders.pathOf(place, origin), executable, size, sha256 });
         origins.push(origin);
       }
     }
