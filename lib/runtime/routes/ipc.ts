@@ -145,7 +145,7 @@ function readCallBodies(app: FastifyInstance): void {
 }
 
 /** Returns the payload; an absent body or payload is an empty object. @throws RuntimeFault `bad_request` */
-export function payloadOf(body: unknown): unknown {
+function payloadOf(body: unknown): unknown {
   if (body === undefined || body === null) return {};
   if (!isObject(body)) throw new RuntimeFault("bad_request", 'The body must be an object: {"payload": {…}}.');
   return body["payload"] ?? {};
