@@ -121,8 +121,8 @@ function closestOption(name: string, options: readonly OptionFacts[]): OptionFac
   return options.find((option) => option.name === meant);
 }
 
-/** `a, b or c`, each once. */
+/** `a, b or c`, each once, by the alphabet. */
 function alternatives(words: readonly string[]): string {
-  const all = [...new Set(words)];
+  const all = [...new Set(words)].toSorted();
   return all.length === 1 ? all[0]! : `${all.slice(0, -1).join(", ")} or ${all.at(-1)!}`;
 }

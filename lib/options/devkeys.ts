@@ -9,14 +9,15 @@ import { comparedSources } from "./sources.ts";
 
 /** Options of the commands that manage keys and projects on a hub. */
 
-/** A span from now, or a time. @throws Error whose message continues "--expires …" */
-function momentOf(text: string): Date {
-  if (/^\d{4}-/.test(text)) {
+/** A time, or a span from now on or back. @throws Error whose message continues "--expires …" */
+const momentOf =
+  (direction: 1 | -1) =>
+  (text: string): Date => {
+    if (!/^\d{4}-/.test(text)) return new Date(Date.now() + direction * parseDuration(text));
     const time = new Date(text);
     if (!Number.isNaN(time.getTime())) return time;
-  }
-  return new Date(Date.now() + parseDuration(text));
-}
+    throw new Error(`is a span such as 7d, or an ISO 8601 time, not ${JSON.stringify(text)}`);
+  };
 
 function scopeOf(text: string): Scope {
   const scope = SCOPES.find((known) => known === text);
@@ -42,7 +43,7 @@ export const keyCreation = {
     ),
     expires: parsed(
       { metavar: "TIME", help: "A span such as 90d, or an ISO 8601 time", defaultText: "never" },
-      momentOf,
+      momentOf(1),
     ),
     out: path({ metavar: "FOLDER", help: "Write the key to host.env there, for a host" }),
   }),
@@ -111,22 +112,14 @@ export const signingKeyState = group("Signing key", {
   dryRun: flag({ help: "With --forget: only tell what would go" }),
 });
 
-/** A moment in the past: a span back from now, or a time. @throws Error whose message continues "--since …" */
-function pastMomentOf(text: string): Date {
-  if (!/^\d{4}-/.test(text)) return new Date(Date.now() - parseDuration(text));
-  const time = new Date(text);
-  if (!Number.isNaN(time.getTime())) return time;
-  throw new Error(`is a span such as 7d, or an ISO 8601 time, not ${JSON.stringify(text)}`);
-}
-
 /** Options of `audit list`. */
 export const auditList = {
   ...group("Entries", {
     from: parsed(
       { name: "since", metavar: "TIME", help: "Entries from then on: 7d, or an ISO 8601 time" },
-      pastMomentOf,
+      momentOf(-1),
     ),
-    until: parsed({ metavar: "TIME", help: "Entries before then" }, pastMomentOf),
+    until: parsed({ metavar: "TIME", help: "Entries before then" }, momentOf(-1)),
     action: text({ metavar: "ACTION", help: "Entries of this action, such as key.create" }),
     actor: text({ metavar: "OWNER", help: "Entries of this owner's keys" }),
   }),

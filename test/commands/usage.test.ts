@@ -33,7 +33,7 @@ t.test("an error says what is wrong, what was probably meant, and how the comman
     ["keys", /needs one more word: create, list or revoke/, /sealift keys --help/],
     [
       "key lst",
-      /Unknown command: key lst\. sealift key knows create, rotate, list or revoke/,
+      /Unknown command: key lst\. sealift key knows create, list, revoke or rotate/,
       /Did you mean `sealift key list`/,
     ],
     ["key revoke", /ID is missing/, /Usage: sealift key revoke ID \[options\]/, /sealift key revoke --help/],

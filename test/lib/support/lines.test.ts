@@ -2,8 +2,8 @@ import fc from "fast-check";
 import t from "tap";
 import { LineCutter } from "../../../lib/support/lines.ts";
 
-const cut = (chunks: readonly Buffer[], maxCharacters: number): string[] => {
-  const cutter = new LineCutter(maxCharacters);
+const cut = (chunks: readonly Buffer[], maxCharacters: number, mark?: string): string[] => {
+  const cutter = new LineCutter(maxCharacters, mark);
   return [...chunks.flatMap((chunk) => cutter.take(chunk)), ...cutter.end()];
 };
 
@@ -20,6 +20,8 @@ t.test("lines are the same however the bytes come", async () => {
 });
 
 t.test("the rest of a long line is dropped as it comes", (t) => {
-  t.strictSame(cut([Buffer.from("abcdef"), Buffer.from("ghi\nxy")], 4), ["abcd", "xy"]);
+  const chunks = [Buffer.from("abcdef"), Buffer.from("ghi\nxy")];
+  t.strictSame(cut(chunks, 4), ["abcd", "xy"]);
+  t.strictSame(cut(chunks, 4, "…"), ["abcd…", "xy"], "marked, where that is wanted");
   t.end();
 });
