@@ -1,5 +1,6 @@
 import type { CommandClass } from "clipanion";
-import { type Option, type Table, variableOf } from "../../lib/options/option.ts";
+import { flag } from "../../lib/options/kinds.ts";
+import { group, type Option, type Table, variableOf } from "../../lib/options/option.ts";
 import type { SealiftCommand } from "./base.ts";
 
 /** One flag of a command, as help, manual pages and completion tell it. */
@@ -45,19 +46,6 @@ export interface CommandFacts {
   examples: readonly (readonly [what: string, line: string])[];
   options: readonly OptionFacts[];
 }
-
-const HELP: OptionFacts = {
-  name: "--help",
-  metavar: "",
-  description: "Show this help",
-  defaultText: undefined,
-  heading: "General",
-  required: false,
-  takesValue: false,
-  values: [],
-  variable: "",
-  isSecret: false,
-};
 
 /** The facts of every command that has a description, in the order of the words that call them. */
 export function factsOf(commands: readonly CommandClass[]): CommandFacts[] {
@@ -126,6 +114,9 @@ const factsOfOption = (option: Option): OptionFacts => ({
   variable: variableOf(option.name),
   isSecret: false,
 });
+
+const { help } = group("General", { help: flag({ help: "Show this help" }) });
+const HELP: OptionFacts = { ...factsOfOption(help), variable: "" };
 
 /** A secret has two flags: the value, which other users of the machine may see, and a file with it. */
 function secretFacts(option: Option): OptionFacts[] {

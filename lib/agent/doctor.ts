@@ -28,6 +28,16 @@ export interface Finding {
   hint?: string;
 }
 
+const finding =
+  (status: Finding["status"]) =>
+  (check: string, message: string, hint?: string): Finding => ({
+    ...{ check, status, message },
+    ...(hint !== undefined && { hint }),
+  });
+const ok = finding("ok");
+const warning = finding("warning");
+const failed = finding("failed");
+
 export interface DoctorOptions {
   projectRoot: string;
   supervisor: SupervisorChoice;
@@ -40,9 +50,10 @@ export interface DoctorOptions {
 const LEAST_FREE_BYTES = 1024 ** 3;
 /** A clock that is off by more than this makes sessions and credentials look expired. Milliseconds. */
 const MAX_CLOCK_SKEW_MS = 60_000;
+
 /** Looks at what a deployment on this host needs, one finding after the other. Changes nothing that stays. */
 export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> {
-  yield { check: "node", status: "ok", message: `Node.js ${process.versions.node}` };
+  yield ok("node", `Node.js ${process.versions.node}`);
   const layout = layoutOf(resolve(options.projectRoot));
   yield await folderFinding(layout);
   yield await spaceFinding(layout);
@@ -51,12 +62,7 @@ export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> 
   const { name, make } = options.supervisor;
   if (make !== undefined) yield await supervisorFinding(name, make([]));
   if (options.hub === undefined) {
-    yield {
-      check: "hub",
-      status: "warning",
-      message: "No hub was named.",
-      hint: "Give --hub-url to have it looked at.",
-    };
+    yield warning("hub", "No hub was named.", "Give --hub-url to have it looked at.");
     return;
   }
   const reached = await hubFinding(options.hub);
@@ -72,21 +78,12 @@ async function folderFinding({ root }: Layout): Promise<Finding> {
   try {
     await symlink("nowhere", link);
     await rename(link, other);
-    return {
-      check: "project root",
-      status: "ok",
-      message: `${root} can be written, and has links that can be renamed`,
-    };
+    return ok("project root", `${root} can be written, and has links that can be renamed`);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT")
-      return {
-        check: "project root",
-        status: "warning",
-        message: `${root} does not exist yet; the first deployment makes it`,
-      };
+    if (code === "ENOENT") return warning("project root", `${root} does not exist yet; the first deployment makes it`);
     const hint = "Run as the user who deploys, on a file system with symbolic links.";
-    return { check: "project root", status: "failed", message: `${root} cannot be used: ${message}`, hint };
+    return failed("project root", `${root} cannot be used: ${message}`, hint);
   } finally {
     for (const path of [link, other]) await rm(path, { force: true }).catch(() => {});
   }
@@ -97,27 +94,22 @@ async function spaceFinding({ root }: Layout): Promise<Finding> {
     const { bavail, bsize } = await statfs(root);
     const free = bavail * bsize;
     const message = `${sizeText(free)} are free`;
-    if (free >= LEAST_FREE_BYTES) return { check: "disk", status: "ok", message };
+    if (free >= LEAST_FREE_BYTES) return ok("disk", message);
     const hint =
       "A deployment needs room for the new release beside the old ones; --keep-releases lowers their number.";
-    return { check: "disk", status: "warning", message, hint };
+    return warning("disk", message, hint);
   } catch (error) {
-    return { check: "disk", status: "warning", message: `The free space is not known: ${(error as Error).message}` };
+    return warning("disk", `The free space is not known: ${(error as Error).message}`);
   }
 }
 
 async function journalFinding(layout: Layout): Promise<Finding> {
   const journal = await readJournal(layout);
-  if (journal === undefined) return { check: "journal", status: "ok", message: "No deployment is half done" };
+  if (journal === undefined) return ok("journal", "No deployment is half done");
   const { target, resolved_version: version, started_at: at } = journal;
   const holder = await ifThere(readFile(`${layout.lock}.holder`, "utf8"));
   const message = `A deployment of ${target} ${version ?? ""} began at ${at}${holder === undefined ? " and was cut short" : `, by ${holder}`}`;
-  return {
-    check: "journal",
-    status: "warning",
-    message,
-    hint: "If nothing is running, the next deployment or watch undoes it.",
-  };
+  return warning("journal", message, "If nothing is running, the next deployment or watch undoes it.");
 }
 
 async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator<Finding> {
@@ -125,7 +117,7 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
   for (const target of targets.toSorted() as TargetName[]) {
     const running = await currentRelease(layout, target);
     const check = `target ${target}`;
-    if (running === undefined) yield { check, status: "warning", message: "Nothing runs" };
+    if (running === undefined) yield warning(check, "Nothing runs");
     else yield await releaseFinding(layout, target, running, digests);
     // A lower version than the running one has nobody waiting for it any more.
     const held = (await readQuarantine(layout, target)).filter(
@@ -133,7 +125,7 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
     );
     for (const { version, reason } of held) {
       const hint = "A watch leaves it out until a newer one comes, or `sealift watch retry` is run.";
-      yield { check, status: "warning", message: `${version} is in quarantine: ${reason}`, hint };
+      yield warning(check, `${version} is in quarantine: ${reason}`, hint);
     }
   }
 }
@@ -147,18 +139,16 @@ async function releaseFinding(
   const check = `target ${target}`;
   const message = `${running.version} runs since ${running.created_at}`;
   const damage = await damageOf(layout, target, running, { digests });
-  if (damage === undefined)
-    return { check, status: "ok", message: digests ? `${message}, every byte as it was installed` : message };
+  if (damage === undefined) return ok(check, digests ? `${message}, every byte as it was installed` : message);
   const hint = "Deploy it again: a damaged release is fetched anew.";
-  return { check, status: "failed", message: `${message}, but it is damaged: ${damage}`, hint };
+  return failed(check, `${message}, but it is damaged: ${damage}`, hint);
 }
 
 /** The same question that a deployment asks before it fetches anything. */
 async function supervisorFinding(check: SupervisorName, supervisor: Supervisor): Promise<Finding> {
   const why = await supervisor.ready();
-  if (why === undefined) return { check, status: "ok", message: "It answers" };
-  const hint = "Start it, or choose another --supervisor.";
-  return { check, status: "failed", message: `It cannot work: ${why}`, hint };
+  if (why === undefined) return ok(check, "It answers");
+  return failed(check, `It cannot work: ${why}`, "Start it, or choose another --supervisor.");
 }
 
 async function hubFinding(hub: HubConnection): Promise<Finding> {
@@ -170,12 +160,12 @@ async function hubFinding(hub: HubConnection): Promise<Finding> {
     const skew = Math.abs(Date.parse(header(response, "date") ?? "") - (asked + Date.now()) / 2);
     if (skew > MAX_CLOCK_SKEW_MS) {
       const message = `${hub.hubUrl} answers, but its clock and this one are ${Math.round(skew / 1000)} s apart`;
-      return { check: "hub", status: "warning", message, hint: "Set the clocks, for example with chrony." };
+      return warning("hub", message, "Set the clocks, for example with chrony.");
     }
-    return { check: "hub", status: "ok", message: `${hub.hubUrl} answers` };
+    return ok("hub", `${hub.hubUrl} answers`);
   } catch (thrown) {
     const { message, hint } = asSealiftError(thrown);
-    return { check: "hub", status: "failed", message, ...(hint !== undefined && { hint }) };
+    return failed("hub", message, hint);
   }
 }
 
@@ -199,25 +189,18 @@ async function* roomFinding(hub: HubConnection): AsyncGenerator<Finding> {
     `${open} of ${most} connections are open` +
     (told.descriptors === undefined ? "" : `, and ${files} of ${limit} descriptors`) +
     (shed === 0 ? "" : `; ${shed} were closed for want of room`);
-  if (open < most * NEARLY_FULL && files < limit * NEARLY_FULL)
-    yield { check: "hub connections", status: "ok", message };
-  else {
-    const hint = "Raise the hub's limit of open files (LimitNOFILE=), or add a hub.";
-    yield { check: "hub connections", status: "warning", message, hint };
-  }
+  const hint = "Raise the hub's limit of open files (LimitNOFILE=), or add a hub.";
+  const hasRoom = open < most * NEARLY_FULL && files < limit * NEARLY_FULL;
+  yield hasRoom ? ok("hub connections", message) : warning("hub connections", message, hint);
 }
 
 async function keyFinding({ projectId, ...hub }: NonNullable<DoctorOptions["hub"]>): Promise<Finding> {
   try {
     if (projectId !== undefined) await new DeployClient(projectId, hub).authenticate();
     else await searchTargets("plugin", "", hub).next();
-    return {
-      check: "key",
-      status: "ok",
-      message: projectId === undefined ? "The hub knows the API key" : `The API key may deploy ${projectId}`,
-    };
+    return ok("key", projectId === undefined ? "The hub knows the API key" : `The API key may deploy ${projectId}`);
   } catch (thrown) {
     const { message, hint } = asSealiftError(thrown);
-    return { check: "key", status: "failed", message, ...(hint !== undefined && { hint }) };
+    return failed("key", message, hint);
   }
 }
