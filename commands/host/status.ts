@@ -64,20 +64,8 @@ export class Status extends withOptions(host) {
 }
 
 function factsOf(status: TargetStatus) {
-  const {
-    runningSince,
-    settings,
-    releases,
-    disk,
-    quarantine,
-    paused,
-    pin,
-    heldRights,
-    latest,
-    ahead,
-    lastReport,
-    unsentReports,
-  } = status;
+  const { runningSince, settings, releases, disk, quarantine, paused, pin, heldRights } = status;
+  const { latest, ahead, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);
   return {
     running_version: running?.version ?? null,

@@ -42,16 +42,8 @@ export class PluginAudit extends withOptions(audit) {
   }
 }
 
-function* linesOf({
-  plugin,
-  version,
-  mode,
-  outcomes,
-  permissions,
-  network,
-  writes,
-  ...found
-}: AuditReport): Generator<string> {
+function* linesOf(report: AuditReport): Generator<string> {
+  const { plugin, version, mode, outcomes, permissions, network, writes } = report;
   const passed = outcomes.filter((outcome) => outcome.passed).length;
   yield `${plugin} ${version} (${mode}): ${passed} of ${outcomes.length} calls passed`;
   for (const { name, reason } of outcomes.filter((outcome) => !outcome.passed)) yield `failed ${name}: ${reason ?? ""}`;
@@ -74,6 +66,6 @@ function* linesOf({
     refused: "refused by every sandbox",
   };
   for (const [key, meaning] of Object.entries(notes)) {
-    for (const line of found[key as keyof typeof notes]) yield `# ${meaning}: ${line}`;
+    for (const line of report[key as keyof typeof notes]) yield `# ${meaning}: ${line}`;
   }
 }
