@@ -74,6 +74,13 @@ export async function openServer(name: string, args: readonly string[]): Promise
   return { url, pid: child.pid!, [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }
 
+/** Milliseconds that some work takes. */
+export async function msOf(work: () => unknown): Promise<number> {
+  const before = performance.now();
+  await work();
+  return performance.now() - before;
+}
+
 /**
  * Takes numbers by turns, so that what slows the machine for a while slows all of them.
  *

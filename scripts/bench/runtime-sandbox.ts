@@ -5,25 +5,21 @@ import { CallLog } from "../../lib/runtime/calls/call-log.ts";
 import { Calls } from "../../lib/runtime/calls/calls.ts";
 import { Metrics } from "../../lib/runtime/observability/metrics.ts";
 import { createRuntime } from "../../lib/runtime/runtime.ts";
+import { msOf, numbersByTurns } from "./measure.ts";
 import { judged, type Row } from "./row.ts";
 import { BenchProject, configuration } from "./runtime-project.ts";
+import { median } from "./statistics.ts";
 
 /** A sandboxed action against one bare round trip over Node's own IPC: microseconds at p50, both without HTTP. */
 
 const SOURCE = `export default { actions: { echo: (payload) => payload } };`;
 const PAYLOAD = { text: "hello", numbers: [1, 2, 3] };
 
-const p50 = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
-
+/** Microseconds at p50. */
 async function measure(rounds: number, trip: () => Promise<unknown>): Promise<number> {
-  for (let warm = 0; warm < 500; warm++) await trip();
-  const times: number[] = [];
-  for (let each = 0; each < rounds; each++) {
-    const started = performance.now();
-    await trip();
-    times.push((performance.now() - started) * 1000);
-  }
-  return p50(times);
+  await numbersByTurns(500, { warm: () => msOf(trip) });
+  const { times } = await numbersByTurns(rounds, { times: () => msOf(trip) });
+  return median(times) * 1000;
 }
 
 async function bareRoundTrip(rounds: number): Promise<number> {

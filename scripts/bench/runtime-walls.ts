@@ -8,7 +8,7 @@ import { Calls } from "../../lib/runtime/calls/calls.ts";
 import { Metrics } from "../../lib/runtime/observability/metrics.ts";
 import { createRuntime, type Runtime } from "../../lib/runtime/runtime.ts";
 import type { BudgetName } from "./budgets.ts";
-import { numbersByTurns } from "./measure.ts";
+import { msOf, numbersByTurns } from "./measure.ts";
 import { judged, type Row } from "./row.ts";
 import { RuntimeProgram } from "./runtime-program.ts";
 import { BenchProject, configuration } from "./runtime-project.ts";
@@ -58,12 +58,6 @@ const echo = (runtime: Runtime) => {
   const calls = new Calls(runtime.catalogue, new Metrics(), new CallLog(pino({ level: "silent" })));
   return (payload: unknown) => calls.call("echo", "echo", payload, { requestId: "bench", depth: 0 });
 };
-
-async function msOf(work: () => unknown): Promise<number> {
-  const before = performance.now();
-  await work();
-  return performance.now() - before;
-}
 
 function wallRow(name: BudgetName, times: Record<Wall, number[]>): Row {
   const [walled, bare] = [median(times.required), median(times.off)];
