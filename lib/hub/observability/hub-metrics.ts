@@ -2,9 +2,8 @@ import type { Logger } from "../../support/logging.ts";
 import { type MetricsListener, serveMetrics } from "../../support/metrics/listener.ts";
 import { ProgramMetrics } from "../../support/metrics/program-metrics.ts";
 import type { Records } from "../records/port.ts";
-import { countRollouts } from "../records/rollouts.ts";
+import { countByState } from "../records/rows.ts";
 import { countSessions } from "../records/sessions.ts";
-import { countDeliveries } from "../records/webhooks.ts";
 import type { ReadinessCheck } from "../storage/readiness.ts";
 import type { SweepResult } from "../storage/sweep.ts";
 import { listenOverflows } from "./accept-queue.ts";
@@ -138,26 +137,14 @@ export class HubMetrics {
         })),
       ["part"],
     );
-    all.gauge(
-      "sealift_hub_rollouts",
-      "Rollouts by state",
-      () =>
-        countRollouts(database.kysely).then(
-          (counts) => counts.map(({ state, count }) => ({ labels: { state }, value: count })),
-          () => undefined,
-        ),
-      ["state"],
-    );
-    all.gauge(
-      "sealift_hub_webhook_messages",
-      "Messages that wait for webhooks, and those that never arrived",
-      () =>
-        countDeliveries(database.kysely).then(
-          (counts) => counts.map(({ state, count }) => ({ labels: { state }, value: count })),
-          () => undefined,
-        ),
-      ["state"],
-    );
+    const byState = (table: "rollouts" | "webhook_deliveries") => () =>
+      countByState(database.kysely, table).then(
+        (counts) => counts.map(({ state, count }) => ({ labels: { state }, value: count })),
+        () => undefined,
+      );
+    all.gauge("sealift_hub_rollouts", "Rollouts by state", byState("rollouts"), ["state"]);
+    const messages = "Messages that wait for webhooks, and those that never arrived";
+    all.gauge("sealift_hub_webhook_messages", messages, byState("webhook_deliveries"), ["state"]);
     const artifacts = "Artifacts with a record, by the last sweep";
     all.gauge("sealift_hub_artifacts", artifacts, () => upkeep.lastSweep?.known);
     const lost = "Records whose bytes the last sweep did not find";

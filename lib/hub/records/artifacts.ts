@@ -4,6 +4,7 @@ import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-vers
 import { inTransaction, type PageRange, type Queries, type Statements, type Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";
 import { requireRoom } from "./quotas.ts";
+import { deleteWhere, newestWhere, selectWhere, updateWhere } from "./rows.ts";
 import type { ArtifactsTable } from "./schema.ts";
 import type { Sealed } from "./secrets.ts";
 
@@ -56,7 +57,7 @@ export async function readSealedDek(statements: Statements, artifactId: string):
 }
 
 export function findArtifactById(db: Queries, id: string): Promise<Artifact | undefined> {
-  return db.selectFrom("artifacts").selectAll().where("id", "=", id).executeTakeFirst();
+  return selectWhere(db, "artifacts", { id }).selectAll().executeTakeFirst();
 }
 
 /**
@@ -69,16 +70,11 @@ export async function insertArtifact(transaction: Transacted, artifact: Artifact
   const { project_id: projectId, version } = artifact;
   const { latest_version: latestVersion } = await lockProject(transaction, projectId);
   const find = (wanted: string) =>
-    transaction
-      .selectFrom("artifacts")
-      .selectAll()
-      .where("project_id", "=", projectId)
-      .where("version", "=", wanted)
-      .executeTakeFirst();
+    selectWhere(transaction, "artifacts", { project_id: projectId, version: wanted }).selectAll().executeTakeFirst();
   const existing = await find(version);
   if (existing !== undefined && existing.id !== lost) return existing;
   await requireNotDeleted(transaction, projectId, version);
-  if (lost !== undefined) await transaction.deleteFrom("artifacts").where("id", "=", lost).execute();
+  if (lost !== undefined) await deleteWhere(transaction, "artifacts", { id: lost }).execute();
   await requireRoom(transaction, projectId, { bytes: artifact.size_bytes, versions: 1 });
   // A version that is published again is as yanked as it was.
   const stored = { ...artifact, is_yanked: existing?.is_yanked ?? 0, yanked_reason: existing?.yanked_reason ?? null };
@@ -97,15 +93,13 @@ const versionFacts = ({ version, created_at, is_yanked }: Pick<Artifact, "versio
 });
 
 async function setLatest(transaction: Transacted, projectId: string, version: string | null): Promise<void> {
-  await transaction.updateTable("projects").set({ latest_version: version }).where("id", "=", projectId).execute();
+  await updateWhere(transaction, "projects", { id: projectId }).set({ latest_version: version }).execute();
 }
 
 /** Recomputes the latest version of a project, after a change that may have taken it away. */
 export async function renewLatest(transaction: Transacted, projectId: string): Promise<void> {
-  const versions = await transaction
-    .selectFrom("artifacts")
+  const versions = await selectWhere(transaction, "artifacts", { project_id: projectId })
     .select(["version", "created_at", "is_yanked"])
-    .where("project_id", "=", projectId)
     .execute();
   await setLatest(transaction, projectId, latestOf(versions.map(versionFacts))?.version ?? null);
 }
@@ -122,11 +116,8 @@ export function yankArtifact(
 ): Promise<Artifact | undefined> {
   return inTransaction(db, async (transaction) => {
     await lockProject(transaction, projectId);
-    const artifact = await transaction
-      .updateTable("artifacts")
+    const artifact = await updateWhere(transaction, "artifacts", { project_id: projectId, version })
       .set({ is_yanked: yanked ? 1 : 0, yanked_reason: reason })
-      .where("project_id", "=", projectId)
-      .where("version", "=", version)
       .returningAll()
       .executeTakeFirst();
     await renewLatest(transaction, projectId);
@@ -151,10 +142,8 @@ export function deleteArtifact(db: Queries, deletion: Deletion): Promise<string[
 /** The base64 keys that signed a project's versions, by an index: `distinct` would read all versions. */
 export async function* signersOf(db: Queries, projectId: string): AsyncGenerator<string> {
   for (let last = ""; ;) {
-    const next = await db
-      .selectFrom("artifacts")
+    const next = await selectWhere(db, "artifacts", { project_id: projectId })
       .select("signer_public_key")
-      .where("project_id", "=", projectId)
       .where("signer_public_key", ">", last)
       .orderBy("signer_public_key")
       .limit(1)
@@ -167,32 +156,21 @@ export async function* signersOf(db: Queries, projectId: string): AsyncGenerator
 /** Deletes a version that is not the latest, or whose project gets another latest one in this transaction. */
 export async function removeArtifact(transaction: Transacted, deletion: Deletion): Promise<string[] | undefined> {
   const { projectId, version } = deletion;
-  const artifact = await transaction
-    .selectFrom("artifacts")
+  const artifact = await selectWhere(transaction, "artifacts", { project_id: projectId, version })
     .select(["id", "artifact_sha256"])
-    .where("project_id", "=", projectId)
-    .where("version", "=", version)
     .executeTakeFirst();
   if (artifact === undefined) return undefined;
   const { id, artifact_sha256: sha256 } = artifact;
   const blobs = [id];
   for (const table of ["deltas", "indexes"] as const) {
-    const parts = await transaction.deleteFrom(table).where("artifact_id", "=", id).returning("id").execute();
+    const parts = await deleteWhere(transaction, table, { artifact_id: id }).returning("id").execute();
     blobs.push(...parts.map((part) => part.id));
   }
-  await transaction.deleteFrom("artifacts").where("id", "=", id).execute();
+  await deleteWhere(transaction, "artifacts", { id }).execute();
   await recordDeletion(transaction, deletion, sha256);
   return blobs;
 }
 
 /** Newest first; pages by id, which sorts by creation. */
-export function listArtifacts(db: Queries, projectId: string, { after, limit }: PageRange): Promise<Artifact[]> {
-  return db
-    .selectFrom("artifacts")
-    .selectAll()
-    .where("project_id", "=", projectId)
-    .$if(after !== "", (query) => query.where("id", "<", after))
-    .orderBy("id", "desc")
-    .limit(limit)
-    .execute();
-}
+export const listArtifacts = (db: Queries, projectId: string, range: PageRange): Promise<Artifact[]> =>
+  newestWhere(db, "artifacts", { project_id: projectId }, range).selectAll().execute();

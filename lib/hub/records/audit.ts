@@ -1,6 +1,7 @@
 import type { AuditRecord } from "../../contract/surfaces/keys.ts";
 import { recordId } from "../ground/identity.ts";
 import type { PageRange, Queries } from "./port.ts";
+import { given, newestWhere } from "./rows.ts";
 import { tellOfDeed } from "./webhook-outbox.ts";
 
 /** Somebody did something: what the log keeps of it. */
@@ -34,19 +35,13 @@ export interface AuditFilters {
 /** Newest first; pages by id, which sorts by time. */
 export async function listAudit(
   db: Queries,
-  { since, until, action, actor }: AuditFilters,
-  { after, limit }: PageRange,
+  { since, until, ...facts }: AuditFilters,
+  range: PageRange,
 ): Promise<AuditRecord[]> {
-  const rows = await db
-    .selectFrom("audit")
+  const rows = await newestWhere(db, "audit", given(facts), range)
     .selectAll()
-    .$if(after !== "", (query) => query.where("id", "<", after))
-    .$if(since !== undefined, (query) => query.where("created_at", ">=", since ?? ""))
-    .$if(until !== undefined, (query) => query.where("created_at", "<", until ?? ""))
-    .$if(action !== undefined, (query) => query.where("action", "=", action ?? ""))
-    .$if(actor !== undefined, (query) => query.where("actor", "=", actor ?? ""))
-    .orderBy("id", "desc")
-    .limit(limit)
+    .$if(since !== undefined, (query) => query.where("created_at", ">=", since!))
+    .$if(until !== undefined, (query) => query.where("created_at", "<", until!))
     .execute();
   return rows.map((row) => ({ ...row, facts: JSON.parse(row.facts) as AuditRecord["facts"] }));
 }

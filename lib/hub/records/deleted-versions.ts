@@ -1,4 +1,5 @@
 import type { Transacted } from "./port.ts";
+import { selectWhere } from "./rows.ts";
 
 /** A version that is to be deleted. */
 export interface Deletion {
@@ -38,11 +39,8 @@ export async function recordDeletion(
 
 /** @throws VersionDeleted when the label was deleted; the caller holds the project's row */
 export async function requireNotDeleted(transaction: Transacted, projectId: string, version: string): Promise<void> {
-  const deleted = await transaction
-    .selectFrom("deleted_versions")
+  const deleted = await selectWhere(transaction, "deleted_versions", { project_id: projectId, version })
     .select(["reason", "deleted_at"])
-    .where("project_id", "=", projectId)
-    .where("version", "=", version)
     .executeTakeFirst();
   if (deleted === undefined) return;
   throw new VersionDeleted(version, { reason: deleted.reason, deletedAt: deleted.deleted_at });

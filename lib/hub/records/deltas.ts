@@ -2,6 +2,7 @@ import type { Selectable } from "kysely";
 import type { Queries, Statements, Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";
 import { requireRoom } from "./quotas.ts";
+import { deleteWhere, selectWhere } from "./rows.ts";
 import type { DeltasTable, IndexesTable } from "./schema.ts";
 
 export type Delta = Selectable<DeltasTable>;
@@ -26,12 +27,8 @@ export async function deltasOf(statements: Statements, artifactId: string): Prom
  */
 export async function insertDelta(transaction: Transacted, delta: Delta, lost?: string): Promise<Delta | undefined> {
   await lockProject(transaction, delta.project_id);
-  if (lost !== undefined) await transaction.deleteFrom("deltas").where("id", "=", lost).execute();
-  const existing = await transaction
-    .selectFrom("deltas")
-    .selectAll()
-    .where("artifact_id", "=", delta.artifact_id)
-    .execute();
+  if (lost !== undefined) await deleteWhere(transaction, "deltas", { id: lost }).execute();
+  const existing = await selectWhere(transaction, "deltas", { artifact_id: delta.artifact_id }).selectAll().execute();
   const same = existing.find(({ base_version }) => base_version === delta.base_version);
   if (same !== undefined) return same;
   if (existing.length >= MAX_DELTAS) return undefined;
@@ -41,11 +38,11 @@ export async function insertDelta(transaction: Transacted, delta: Delta, lost?: 
 }
 
 export function findDeltaById(db: Queries, id: string): Promise<Delta | undefined> {
-  return db.selectFrom("deltas").selectAll().where("id", "=", id).executeTakeFirst();
+  return selectWhere(db, "deltas", { id }).selectAll().executeTakeFirst();
 }
 
 export function findIndexById(db: Queries, id: string): Promise<StoredIndex | undefined> {
-  return db.selectFrom("indexes").selectAll().where("id", "=", id).executeTakeFirst();
+  return selectWhere(db, "indexes", { id }).selectAll().executeTakeFirst();
 }
 
 /**
@@ -55,17 +52,13 @@ export function findIndexById(db: Queries, id: string): Promise<StoredIndex | un
  * @returns the index that the version has now: the new one or an earlier one
  */
 export async function insertIndex(transaction: Transacted, index: StoredIndex, lost?: string): Promise<StoredIndex> {
-  if (lost !== undefined) await transaction.deleteFrom("indexes").where("id", "=", lost).execute();
+  if (lost !== undefined) await deleteWhere(transaction, "indexes", { id: lost }).execute();
   await transaction
     .insertInto("indexes")
     .values(index)
     .onConflict((conflict) => conflict.column("artifact_id").doNothing())
     .execute();
-  return transaction
-    .selectFrom("indexes")
-    .selectAll()
-    .where("artifact_id", "=", index.artifact_id)
-    .executeTakeFirstOrThrow();
+  return selectWhere(transaction, "indexes", { artifact_id: index.artifact_id }).selectAll().executeTakeFirstOrThrow();
 }
 
 export async function findIndex(db: Queries, projectId: string, version: string): Promise<StoredIndex | undefined> {

@@ -1,4 +1,5 @@
 import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
+import { deleteWhere, updateWhere } from "./rows.ts";
 
 /** Hosts of one database page: what a fleet view holds in memory. */
 const PAGE_HOSTS = 100;
@@ -76,18 +77,11 @@ export async function* hostPages(
  */
 export async function forgetHost(transaction: Transacted, { holder, target }: View, hostId: string): Promise<boolean> {
   // The view's row first, as reports do: its lock keeps changes in their order.
-  await transaction
-    .updateTable("views")
+  await updateWhere(transaction, "views", { holder, target })
     .set((eb) => ({ changes: eb("changes", "+", 1), forgotten: eb("changes", "+", 1) }))
-    .where("holder", "=", holder)
-    .where("target", "=", target)
     .execute();
-  const { numDeletedRows } = await transaction
-    .deleteFrom("hosts")
-    .where("holder", "=", holder)
-    .where("target", "=", target)
-    .where("host_id", "=", hostId)
-    .executeTakeFirst();
+  const facts = { holder, target, host_id: hostId };
+  const { numDeletedRows } = await deleteWhere(transaction, "hosts", facts).executeTakeFirst();
   return numDeletedRows > 0n;
 }
 

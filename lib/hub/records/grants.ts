@@ -1,5 +1,6 @@
 import type { GrantRecord } from "../../contract/surfaces/marketplace.ts";
 import type { PageRange, Queries } from "./port.ts";
+import { deleteWhere, selectWhere } from "./rows.ts";
 
 /** Lets an owner's keys see a private target; granting twice keeps the first grant. */
 export async function addGrant(db: Queries, targetId: string, owner: string, now: string): Promise<GrantRecord> {
@@ -8,29 +9,21 @@ export async function addGrant(db: Queries, targetId: string, owner: string, now
     .values({ target_id: targetId, grantee: owner, created_at: now })
     .onConflict((conflict) => conflict.columns(["target_id", "grantee"]).doNothing())
     .execute();
-  return db
-    .selectFrom("grants")
+  return selectWhere(db, "grants", { target_id: targetId, grantee: owner })
     .select(["grantee as owner", "created_at"])
-    .where("target_id", "=", targetId)
-    .where("grantee", "=", owner)
     .executeTakeFirstOrThrow();
 }
 
 /** @returns false when there was none */
 export async function removeGrant(db: Queries, targetId: string, owner: string): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom("grants")
-    .where("target_id", "=", targetId)
-    .where("grantee", "=", owner)
-    .executeTakeFirst();
+  const facts = { target_id: targetId, grantee: owner };
+  const { numDeletedRows } = await deleteWhere(db, "grants", facts).executeTakeFirst();
   return numDeletedRows > 0n;
 }
 
 export function listGrants(db: Queries, targetId: string, { after, limit }: PageRange): Promise<GrantRecord[]> {
-  return db
-    .selectFrom("grants")
+  return selectWhere(db, "grants", { target_id: targetId })
     .select(["grantee as owner", "created_at"])
-    .where("target_id", "=", targetId)
     .where("grantee", ">", after)
     .orderBy("grantee")
     .limit(limit)

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { type Database, inTransaction, type Queries, type Transacted } from "./port.ts";
+import { updateWhere } from "./rows.ts";
 
 /** Names the KEKs that the database has ever been used with; none for a new one. */
 export async function findKeks(db: Queries): Promise<Set<string>> {
@@ -35,7 +36,7 @@ export async function registerKeks(db: Queries, ids: readonly string[], now: str
 
 /** Retires every KEK but one: from now on no transaction can store a secret under them. */
 export async function retireKeksExcept(db: Queries, id: string, now: string): Promise<void> {
-  await db.updateTable("keks").set({ retired_at: now }).where("id", "!=", id).where("retired_at", "is", null).execute();
+  await updateWhere(db, "keks", { retired_at: null }).set({ retired_at: now }).where("id", "!=", id).execute();
 }
 
 /**
@@ -49,11 +50,8 @@ export function underKek<T>(
   work: (transaction: Transacted) => Promise<T>,
 ): Promise<{ result: T } | undefined> {
   return inTransaction(db, async (transaction) => {
-    const { numUpdatedRows } = await transaction
-      .updateTable("keks")
+    const { numUpdatedRows } = await updateWhere(transaction, "keks", { id: kekId, retired_at: null })
       .set({ retired_at: null })
-      .where("id", "=", kekId)
-      .where("retired_at", "is", null)
       .executeTakeFirst();
     return numUpdatedRows > 0n ? { result: await work(transaction) } : undefined;
   });

@@ -2,6 +2,7 @@ import type { Selectable } from "kysely";
 import type { ApiKeyRecord, Scope } from "../../contract/surfaces/keys.ts";
 import { hashOf, issue, recordId, shownPrefix } from "../ground/identity.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
+import { deleteWhere, given, selectWhere, updateWhere } from "./rows.ts";
 import type { ApiKeysTable } from "./schema.ts";
 
 export interface NewKey {
@@ -71,11 +72,7 @@ export interface KeyView {
 }
 
 const visibleKeys = (db: Queries, { owner, projectId }: KeyView) =>
-  db
-    .selectFrom("api_keys")
-    .selectAll()
-    .$if(owner !== undefined, (query) => query.where("owner", "=", owner ?? ""))
-    .$if(projectId !== null, (query) => query.where("project_id", "=", projectId));
+  selectWhere(db, "api_keys", given({ owner, project_id: projectId ?? undefined })).selectAll();
 
 export async function listKeys(db: Queries, view: KeyView, { after, limit }: PageRange): Promise<ApiKeyRecord[]> {
   const rows = await visibleKeys(db, view).where("id", ">", after).orderBy("id").limit(limit).execute();
@@ -90,22 +87,15 @@ export async function findVisibleKey(db: Queries, view: KeyView, id: string): Pr
 /** Revokes a key and with it its sessions and its deployment credential, which are looked up through the key. */
 export async function revokeKey(db: Queries, id: string, now: string): Promise<void> {
   await inTransaction(db, async (transaction) => {
-    await transaction
-      .updateTable("api_keys")
-      .set({ revoked_at: now })
-      .where("id", "=", id)
-      .where("revoked_at", "is", null)
-      .execute();
-    await transaction.deleteFrom("sessions").where("key_id", "=", id).execute();
+    await updateWhere(transaction, "api_keys", { id, revoked_at: null }).set({ revoked_at: now }).execute();
+    await deleteWhere(transaction, "sessions", { key_id: id }).execute();
   });
 }
 
 /** Lets a key end at a time (ISO 8601), unless it ends before. */
 export async function endKey(db: Queries, id: string, at: string): Promise<void> {
-  await db
-    .updateTable("api_keys")
+  await updateWhere(db, "api_keys", { id })
     .set({ expires_at: at })
-    .where("id", "=", id)
     .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", at)]))
     .execute();
 }
@@ -125,21 +115,14 @@ export async function keyOfPerson(
 ): Promise<{ id: string; hash: string }> {
   const { name, owner, projectId: project_id, expiresAt: expires_at } = wanted;
   const scopes = wanted.scopes.join(" ");
-  const known = await transaction
-    .updateTable("api_keys")
+  const facts = { name, owner, scopes, project_id, prefix: PERSON_PREFIX, revoked_at: null };
+  const known = await updateWhere(transaction, "api_keys", facts)
     .set({ expires_at })
-    .where("owner", "=", owner)
-    .where("prefix", "=", PERSON_PREFIX)
-    .where("name", "=", name)
-    .where("scopes", "=", scopes)
-    .where("project_id", project_id === null ? "is" : "=", project_id)
-    .where("revoked_at", "is", null)
     .returning(["id", "hash"])
     .executeTakeFirst();
   if (known !== undefined) return known;
   const key = { id: recordId("key", now), hash: hashOf(issue("key")) };
-  const row = { ...key, name, owner, scopes, project_id, prefix: PERSON_PREFIX, expires_at, revoked_at: null };
-  const values = { ...row, created_at: new Date(now).toISOString(), last_used_at: null };
+  const values = { ...key, ...facts, expires_at, created_at: new Date(now).toISOString(), last_used_at: null };
   await transaction.insertInto("api_keys").values(values).execute();
   return key;
 }
@@ -149,7 +132,7 @@ export const ADMIN_KEY = "key_admin";
 
 /** Returns the SHA-256 of the first start's administrator key, or undefined before the first start. */
 export async function adminKeyHash(db: Queries): Promise<string | undefined> {
-  const row = await db.selectFrom("api_keys").select("hash").where("id", "=", ADMIN_KEY).executeTakeFirst();
+  const row = await selectWhere(db, "api_keys", { id: ADMIN_KEY }).select("hash").executeTakeFirst();
   return row?.hash;
 }
 
@@ -186,6 +169,6 @@ export async function replaceAdminKey(db: Queries, key: string, now: string): Pr
       .values({ id, ...fields })
       .onConflict((conflict) => conflict.column("id").doUpdateSet(fields))
       .execute();
-    await transaction.deleteFrom("sessions").where("key_id", "=", id).execute();
+    await deleteWhere(transaction, "sessions", { key_id: id }).execute();
   });
 }

@@ -2,7 +2,8 @@ import { sql } from "kysely";
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import { type Artifact, deleteArtifact, listArtifacts, yankArtifact } from "./artifacts.ts";
 import type { PageRange, Queries, Transacted } from "./port.ts";
-import type { Project } from "./projects.ts";
+import { type Project, versionTable } from "./projects.ts";
+import { updateWhere } from "./rows.ts";
 import { deleteVersion, listVersions, setYanked, type Version } from "./targets.ts";
 
 /** A version with the id that pages go by. */
@@ -55,7 +56,7 @@ export async function notePublisher(
   table: "artifacts" | "releases",
   { id, keyId }: { id: string; keyId: string },
 ): Promise<void> {
-  await transaction.updateTable(table).set({ published_by: keyId }).where("id", "=", id).execute();
+  await updateWhere(transaction, table, { id }).set({ published_by: keyId }).execute();
 }
 
 /** Returns the names of the keys that have published versions, by version. */
@@ -65,10 +66,9 @@ export async function publishersOf(
   versions: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   if (versions.length === 0) return new Map();
-  const [table, parent] =
-    kind === "project" ? (["artifacts", "project_id"] as const) : (["releases", "target_id"] as const);
+  const { versions: table, project } = versionTable(kind);
   const { rows } = await sql<{ version: string; name: string }>`select v.version, k.name
-    from ${sql.table(table)} v join api_keys k on k.id = v.published_by
-    where ${sql.ref(`v.${parent}`)} = ${id} and v.version in (${sql.join(versions)})`.execute(db);
+    from (select version, published_by from ${table} where ${project} = ${id} and version in (${sql.join(versions)})) v
+    join api_keys k on k.id = v.published_by`.execute(db);
   return new Map(rows.map(({ version, name }) => [version, name]));
 }

@@ -1,10 +1,17 @@
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
 import { usageError } from "../../contract/errors.ts";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
 import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
+import { given, selectWhere, updateWhere } from "./rows.ts";
 import type { ProjectsTable } from "./schema.ts";
 
 export type Project = Selectable<ProjectsTable>;
+
+/** Names the table of the versions of a kind, and its column that holds the id of the project, plugin or service. */
+export const versionTable = (kind: Project["kind"]) =>
+  kind === "project"
+    ? { versions: sql.table("artifacts"), project: sql.ref("project_id") }
+    : { versions: sql.table("releases"), project: sql.ref("target_id") };
 
 export const projectRecord = (project: Project): ProjectRecord => {
   const { id, name, kind, slug, created_at, owner, latest_version } = project;
@@ -22,7 +29,7 @@ export async function insertProject(db: Queries, project: Project): Promise<bool
 }
 
 export function findProject(db: Queries, id: string): Promise<Project | undefined> {
-  return db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst();
+  return selectWhere(db, "projects", { id }).selectAll().executeTakeFirst();
 }
 
 /**
@@ -80,10 +87,8 @@ export async function readPulse(statements: Statements, id: string): Promise<str
 
 /** Reads a project, and holds its row until the transaction ends. */
 export function lockProject(transaction: Transacted, id: string): Promise<Project> {
-  return transaction
-    .updateTable("projects")
+  return updateWhere(transaction, "projects", { id })
     .set((eb) => ({ latest_version: eb.ref("latest_version") }))
-    .where("id", "=", id)
     .returningAll()
     .executeTakeFirstOrThrow();
 }
@@ -94,11 +99,8 @@ export async function listProjects(
   { owner, id }: { owner: string | undefined; id: string | null },
   { after, limit }: PageRange,
 ): Promise<ProjectRecord[]> {
-  const rows = await db
-    .selectFrom("projects")
+  const rows = await selectWhere(db, "projects", given({ owner, id: id ?? undefined }))
     .selectAll()
-    .$if(owner !== undefined, (query) => query.where("owner", "=", owner ?? ""))
-    .$if(id !== null, (query) => query.where("id", "=", id ?? ""))
     .where("id", ">", after)
     .orderBy("id")
     .limit(limit)
@@ -109,10 +111,8 @@ export async function listProjects(
 /** All projects, plugins and services, or the one of an id, page by page. */
 export async function* allProjects(db: Queries, only: string | undefined): AsyncGenerator<Project> {
   for (let after = ""; ;) {
-    const page = await db
-      .selectFrom("projects")
+    const page = await selectWhere(db, "projects", given({ id: only }))
       .selectAll()
-      .$if(only !== undefined, (query) => query.where("id", "=", only ?? ""))
       .where("id", ">", after)
       .orderBy("id")
       .limit(200)
@@ -126,5 +126,5 @@ export async function* allProjects(db: Queries, only: string | undefined): Async
 
 /** Renames a project. Plugins and services are described instead, for their detail record has the name too. */
 export async function renameProject(db: Queries, id: string, name: string): Promise<void> {
-  await db.updateTable("projects").set({ name }).where("id", "=", id).execute();
+  await updateWhere(db, "projects", { id }).set({ name }).execute();
 }

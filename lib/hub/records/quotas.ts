@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Queries, Transacted } from "./port.ts";
+import { deleteWhere, selectWhere } from "./rows.ts";
 
 /** The holder of a quota: an owner, with all that is theirs, or one project, plugin or service by its id. */
 export type QuotaSubject = `owner/${string}` | `project/${string}`;
@@ -56,15 +57,12 @@ export async function usageOf(db: Queries, subject: QuotaSubject): Promise<Usage
  * @throws QuotaExceeded
  */
 export async function requireRoom(transaction: Transacted, projectId: string, added: Usage): Promise<void> {
-  const project = await transaction
-    .selectFrom("projects")
-    .select("owner")
-    .where("id", "=", projectId)
-    .executeTakeFirstOrThrow();
+  const found = selectWhere(transaction, "projects", { id: projectId }).select("owner");
+  const { owner } = await found.executeTakeFirstOrThrow();
   const quotas = await transaction
     .updateTable("quotas")
     .set((eb) => ({ max_bytes: eb.ref("max_bytes") }))
-    .where("subject", "in", [`owner/${project.owner}`, `project/${projectId}`])
+    .where("subject", "in", [`owner/${owner}`, `project/${projectId}`])
     .returningAll()
     .execute();
   for (const row of quotas) {
@@ -94,7 +92,7 @@ export async function writeQuota(db: Queries, { subject, ...limits }: Quota): Pr
 
 /** @returns false when there was none */
 export async function removeQuota(db: Queries, subject: QuotaSubject): Promise<boolean> {
-  const { numDeletedRows } = await db.deleteFrom("quotas").where("subject", "=", subject).executeTakeFirst();
+  const { numDeletedRows } = await deleteWhere(db, "quotas", { subject }).executeTakeFirst();
   return numDeletedRows > 0n;
 }
 

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
 import type { PageRange, Queries } from "./port.ts";
+import { given, newestWhere, updateWhere } from "./rows.ts";
 import type { HostsTable } from "./schema.ts";
 
 /** Rows that one statement removes: short enough that nobody waits for it. */
@@ -21,20 +22,14 @@ export function listReports(
   db: Queries,
   { holder, target }: { holder: string; target: string },
   { hostId, status, version, from, to }: ReportFilters,
-  { after, limit }: PageRange,
+  range: PageRange,
 ): Promise<{ id: string; record: string }[]> {
-  let query = db
-    .selectFrom("reports")
+  const facts = given({ host_id: hostId, status, version });
+  return newestWhere(db, "reports", { holder, target, ...facts }, range)
     .select(["id", "record"])
-    .where("holder", "=", holder)
-    .where("target", "=", target);
-  if (after !== "") query = query.where("id", "<", after);
-  if (hostId !== undefined) query = query.where("host_id", "=", hostId);
-  if (status !== undefined) query = query.where("status", "=", status);
-  if (version !== undefined) query = query.where("version", "=", version);
-  if (from !== undefined) query = query.where("created_at", ">=", from);
-  if (to !== undefined) query = query.where("created_at", "<", to);
-  return query.orderBy("id", "desc").limit(limit).execute();
+    .$if(from !== undefined, (query) => query.where("created_at", ">=", from!))
+    .$if(to !== undefined, (query) => query.where("created_at", "<", to!))
+    .execute();
 }
 
 /** The reports that are kept; the newest one of each host always is. */
@@ -158,11 +153,8 @@ async function removeBatch(db: Queries, batch: readonly DueReport[]): Promise<vo
     for (const rows of views.values()) {
       const { holder, target } = rows[0]!;
       const bytes = rows.reduce((sum, { size }) => sum + Number(size), 0);
-      await transaction
-        .updateTable("views")
+      await updateWhere(transaction, "views", { holder, target })
         .set((eb) => ({ bytes: eb("bytes", "-", bytes) }))
-        .where("holder", "=", holder)
-        .where("target", "=", target)
         .execute();
     }
   });

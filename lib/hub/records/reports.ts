@@ -6,6 +6,7 @@ import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport, StepOutcome } from "../../contract/surfaces/reports.ts";
 import { recordId } from "../ground/identity.ts";
 import type { Queries } from "./port.ts";
+import { selectWhere } from "./rows.ts";
 import type { HostsTable, ReportsTable } from "./schema.ts";
 import { tellOfFailures } from "./webhook-outbox.ts";
 
@@ -141,11 +142,8 @@ async function runningVersions(
   const { holder, target } = reports[0]!;
   const silent = reports.filter(({ hostRecord }) => runningVersion(hostRecord) === undefined);
   if (silent.length === 0) return new Map();
-  const earlier = await db
-    .selectFrom("hosts")
+  const earlier = await selectWhere(db, "hosts", { holder, target })
     .select(["host_id", "record"])
-    .where("holder", "=", holder)
-    .where("target", "=", target)
     .where("host_id", "in", [...new Set(silent.map(({ hostId }) => hostId))])
     .execute();
   return new Map(

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { removeArtifact } from "./artifacts.ts";
 import type { Deletion } from "./deleted-versions.ts";
 import type { Dialect, Queries, Transacted } from "./port.ts";
-import type { Project } from "./projects.ts";
+import { type Project, versionTable } from "./projects.ts";
 import { loggedTarget } from "./reports.ts";
 import { changeTarget, removeVersion } from "./targets.ts";
 
@@ -18,25 +18,11 @@ export interface StoredVersion {
 
 /** The versions of a project, plugin or service, newest first. */
 export async function storedVersions(db: Queries, { id, kind }: Project): Promise<StoredVersion[]> {
-  const rows =
-    kind === "project"
-      ? await db
-          .selectFrom("artifacts")
-          .select(["version", "created_at", "size_bytes"])
-          .where("project_id", "=", id)
-          .orderBy("id", "desc")
-          .execute()
-      : await db
-          .selectFrom("releases")
-          .select(["version", "created_at", "size_bytes"])
-          .where("target_id", "=", id)
-          .orderBy("id", "desc")
-          .execute();
-  return rows.map(({ version, created_at, size_bytes }) => ({
-    version,
-    createdAt: created_at,
-    bytes: Number(size_bytes),
-  }));
+  const { versions, project } = versionTable(kind);
+  const { rows } = await sql<{ version: string; created_at: string; bytes: number }>`
+    select version, created_at, size_bytes as bytes from ${versions} where ${project} = ${id} order by id desc
+  `.execute(db);
+  return rows.map(({ version, created_at: createdAt, bytes }) => ({ version, createdAt, bytes: Number(bytes) }));
 }
 
 /** Finds the versions that hosts need: those that they run, and the last two that each deployed, for a rollback. */

@@ -2,7 +2,9 @@ import { sql } from "kysely";
 import { latestOf, type VersionFacts } from "../../contract/versions.ts";
 import type { View } from "./fleet.ts";
 import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
+import { versionTable } from "./projects.ts";
 import type { RolloutsTable } from "./rollout-tables.ts";
+import { selectWhere, updateWhere } from "./rows.ts";
 import type { HostsTable } from "./schema.ts";
 
 /** Rollouts that have ended, kept of each project. */
@@ -54,10 +56,8 @@ export const listRollouts = (db: Queries, projectId: string, { after, limit }: P
 /** Stores a new rollout, and removes the oldest ones of its project that have ended. */
 export async function insertRollout(transaction: Transacted, rollout: RolloutsTable): Promise<void> {
   await transaction.insertInto("rollouts").values(rollout).execute();
-  const old = await transaction
-    .selectFrom("rollouts")
+  const old = await selectWhere(transaction, "rollouts", { project_id: rollout.project_id })
     .select("id")
-    .where("project_id", "=", rollout.project_id)
     .where("state", "not in", ["running", "paused", "halted"])
     .orderBy("id", "desc")
     .offset(KEPT)
@@ -74,24 +74,16 @@ export async function changeRollout(
   { id, revision }: Pick<RolloutsTable, "id" | "revision">,
   changes: Partial<RolloutsTable>,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await transaction
-    .updateTable("rollouts")
+  const { numUpdatedRows } = await updateWhere(transaction, "rollouts", { id, revision })
     .set({ ...changes, revision: Number(revision) + 1 })
-    .where("id", "=", id)
-    .where("revision", "=", revision)
     .executeTakeFirst();
   return numUpdatedRows === 1n;
 }
 
 /** Sets what "latest" means for the hosts of a project. @param gate as JSON; null for the same to all */
 export async function writeGate(transaction: Transacted, projectId: string, gate: string | null): Promise<void> {
-  await transaction.updateTable("projects").set({ rollout: gate }).where("id", "=", projectId).execute();
+  await updateWhere(transaction, "projects", { id: projectId }).set({ rollout: gate }).execute();
 }
-
-const versionTable = (kind: StoredRollout["kind"]) =>
-  kind === "project"
-    ? { versions: sql.table("artifacts"), project: sql.ref("project_id") }
-    : { versions: sql.table("releases"), project: sql.ref("target_id") };
 
 /** Tells what has become of a version. */
 export async function versionFate(
@@ -161,30 +153,13 @@ export async function labelHost(
   labels: string | null,
 ): Promise<boolean> {
   // The view's row first, as reports do: its lock keeps changes in their order.
-  const view = await transaction
-    .updateTable("views")
+  const view = await updateWhere(transaction, "views", { holder, target })
     .set((eb) => ({ changes: eb("changes", "+", 1) }))
-    .where("holder", "=", holder)
-    .where("target", "=", target)
     .returning("changes")
     .executeTakeFirst();
   if (view === undefined) return false;
-  const { numUpdatedRows } = await transaction
-    .updateTable("hosts")
+  const { numUpdatedRows } = await updateWhere(transaction, "hosts", { holder, target, host_id: hostId })
     .set({ labels, change: Number(view.changes) })
-    .where("holder", "=", holder)
-    .where("target", "=", target)
-    .where("host_id", "=", hostId)
     .executeTakeFirst();
   return numUpdatedRows > 0n;
-}
-
-/** Counts rollouts by their state. */
-export async function countRollouts(db: Queries): Promise<{ state: string; count: number }[]> {
-  const rows = await db
-    .selectFrom("rollouts")
-    .select(["state", (eb) => eb.fn.countAll<number>().as("count")])
-    .groupBy("state")
-    .execute();
-  return rows.map(({ state, count }) => ({ state, count: Number(count) }));
 }

@@ -1,4 +1,5 @@
 import type { Queries } from "./port.ts";
+import { updateWhere } from "./rows.ts";
 import type { Sealed } from "./secrets.ts";
 
 /** Rows of one page: a transaction over them is so short that a publisher beside it does not notice. */
@@ -31,12 +32,8 @@ const sealedDeksOf = (table: "artifacts" | "deltas"): SealedTable => ({
     return rows.map((row) => ({ id: row.id, projectId: row.project_id, kekId: row.kek_id, sealed: row.sealed_dek }));
   },
   async replace(db, old, { kekId, sealed }) {
-    await db
-      .updateTable(table)
-      .set({ kek_id: kekId, sealed_dek: sealed })
-      .where("id", "=", old.id)
-      .where("sealed_dek", "=", old.sealed)
-      .execute();
+    const changes = { kek_id: kekId, sealed_dek: sealed };
+    await updateWhere(db, table, { id: old.id, sealed_dek: old.sealed }).set(changes).execute();
   },
 });
 
@@ -55,12 +52,8 @@ export const sealedSecrets: SealedTable = {
     return rows.map(({ name, kek_id, sealed }) => ({ id: name, kekId: kek_id, sealed }));
   },
   async replace(db, old, { kekId, sealed }) {
-    await db
-      .updateTable("sealed_secrets")
-      .set({ kek_id: kekId, sealed })
-      .where("name", "=", old.id)
-      .where("sealed", "=", old.sealed)
-      .execute();
+    const changes = { kek_id: kekId, sealed };
+    await updateWhere(db, "sealed_secrets", { name: old.id, sealed: old.sealed }).set(changes).execute();
   },
 };
 

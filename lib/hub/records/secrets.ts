@@ -1,4 +1,5 @@
 import type { Queries, Transacted } from "./port.ts";
+import { deleteWhere, selectWhere } from "./rows.ts";
 
 /** A secret under a KEK, as it stands in the database. */
 export interface Sealed {
@@ -12,11 +13,7 @@ export const signingSecretName = (owner: string) => `signing-key/${owner}`;
 
 /** Reads a sealed secret by its name. */
 export async function readSecret(db: Queries, name: string): Promise<Sealed | undefined> {
-  const row = await db
-    .selectFrom("sealed_secrets")
-    .select(["kek_id", "sealed"])
-    .where("name", "=", name)
-    .executeTakeFirst();
+  const row = await selectWhere(db, "sealed_secrets", { name }).select(["kek_id", "sealed"]).executeTakeFirst();
   return row && { kekId: row.kek_id, sealed: row.sealed };
 }
 
@@ -37,12 +34,12 @@ export async function writeSecret(
 
 /** Returns when a secret was stored, ISO 8601, or undefined for an unknown name. */
 export async function secretSince(db: Queries, name: string): Promise<string | undefined> {
-  const row = await db.selectFrom("sealed_secrets").select("created_at").where("name", "=", name).executeTakeFirst();
+  const row = await selectWhere(db, "sealed_secrets", { name }).select("created_at").executeTakeFirst();
   return row?.created_at;
 }
 
 /** @returns false when there was none of that name */
 export async function removeSecret(db: Queries, name: string): Promise<boolean> {
-  const { numDeletedRows } = await db.deleteFrom("sealed_secrets").where("name", "=", name).executeTakeFirst();
+  const { numDeletedRows } = await deleteWhere(db, "sealed_secrets", { name }).executeTakeFirst();
   return numDeletedRows > 0n;
 }

@@ -1,5 +1,6 @@
 import type { SignerRecord } from "../../contract/surfaces/signers.ts";
 import type { PageRange, Queries } from "./port.ts";
+import { selectWhere, updateWhere } from "./rows.ts";
 import type { SignersTable } from "./schema.ts";
 
 /** A signer's public key in hexadecimal, as people see it. */
@@ -19,22 +20,12 @@ function signerRecord({ public_key: key, project_id: _project, ...row }: Signers
 export async function standingOf(db: Queries, projectId: string, key: string): Promise<Standing> {
   const row = await rowOf(db, projectId, key);
   if (row !== undefined) return signerRecord(row).state;
-  const any = await db
-    .selectFrom("signers")
-    .select("public_key")
-    .where("project_id", "=", projectId)
-    .limit(1)
-    .execute();
+  const any = await selectWhere(db, "signers", { project_id: projectId }).select("public_key").limit(1).execute();
   return any.length > 0 ? "unknown" : "no register";
 }
 
 const rowOf = (db: Queries, projectId: string, key: string): Promise<SignersTable | undefined> =>
-  db
-    .selectFrom("signers")
-    .selectAll()
-    .where("project_id", "=", projectId)
-    .where("public_key", "=", key)
-    .executeTakeFirst();
+  selectWhere(db, "signers", { project_id: projectId, public_key: key }).selectAll().executeTakeFirst();
 
 /** Finds a signer. @param key hexadecimal */
 export async function findSigner(db: Queries, projectId: string, key: string): Promise<SignerRecord | undefined> {
@@ -72,11 +63,8 @@ export async function endSigner(
     now,
   }: { key: string; how: "retired" | "revoked"; by: string; reason: string | null; now: string },
 ): Promise<void> {
-  await db
-    .updateTable("signers")
+  await updateWhere(db, "signers", { project_id: projectId, public_key: base64Of(key) })
     .set(how === "retired" ? { retired_at: now, retired_by: by, reason } : { revoked_at: now, revoked_by: by, reason })
-    .where("project_id", "=", projectId)
-    .where("public_key", "=", base64Of(key))
     .where(`${how}_at`, "is", null)
     .execute();
 }
@@ -87,10 +75,8 @@ export async function listSigners(
   projectId: string,
   { after, limit }: PageRange,
 ): Promise<SignerRecord[]> {
-  const rows = await db
-    .selectFrom("signers")
+  const rows = await selectWhere(db, "signers", { project_id: projectId })
     .selectAll()
-    .where("project_id", "=", projectId)
     .where("public_key", ">", base64Of(after))
     .orderBy("public_key")
     .limit(limit)

@@ -7,6 +7,7 @@ import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-vers
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import { lockProject, type Project } from "./projects.ts";
 import { requireRoom } from "./quotas.ts";
+import { deleteWhere, newestWhere, selectWhere, updateWhere } from "./rows.ts";
 import type { VersionsTable } from "./schema.ts";
 
 export type Version = Selectable<VersionsTable>;
@@ -51,7 +52,7 @@ export function detailOf(target: Project, rows: readonly Version[]): { detail: s
 
 /** The newest versions, the newest yanked ones, and the latest one; each once. */
 async function shownVersions(transaction: Transacted, targetId: string, latest: string | null): Promise<Version[]> {
-  const stored = () => transaction.selectFrom("releases").selectAll().where("target_id", "=", targetId);
+  const stored = () => selectWhere(transaction, "releases", { target_id: targetId }).selectAll();
   const newest = await stored().orderBy("id", "desc").limit(DETAIL_VERSIONS).execute();
   const yanked = await stored().where("is_yanked", "=", 1).orderBy("id", "desc").limit(DETAIL_YANKED).execute();
   const best = latest === null ? [] : await stored().where("version", "=", latest).execute();
@@ -60,10 +61,8 @@ async function shownVersions(transaction: Transacted, targetId: string, latest: 
 
 /** The latest version of all, for a change that may take the latest one away. */
 async function latestOfAll(transaction: Transacted, targetId: string): Promise<string | null> {
-  const rows = await transaction
-    .selectFrom("releases")
+  const rows = await selectWhere(transaction, "releases", { target_id: targetId })
     .select(["version", "created_at", "is_yanked"])
-    .where("target_id", "=", targetId)
     .execute();
   return latestOf(rows.map((row) => ({ ...row, is_yanked: row.is_yanked !== 0 })))?.version ?? null;
 }
@@ -81,16 +80,10 @@ export async function changeTarget<T>(
 ): Promise<T> {
   const before = await lockProject(transaction, targetId);
   const { result, latest } = await change(before.latest_version);
-  const target = await transaction
-    .selectFrom("projects")
-    .selectAll()
-    .where("id", "=", targetId)
-    .executeTakeFirstOrThrow();
+  const target = await selectWhere(transaction, "projects", { id: targetId }).selectAll().executeTakeFirstOrThrow();
   const shown = await shownVersions(transaction, targetId, latest);
-  await transaction
-    .updateTable("projects")
+  await updateWhere(transaction, "projects", { id: targetId })
     .set({ latest_version: latest, ...detailOf({ ...target, latest_version: latest }, shown) })
-    .where("id", "=", targetId)
     .execute();
   return result;
 }
@@ -101,7 +94,7 @@ export async function describeTarget(db: Queries, targetId: string, changes: Tar
   await inTransaction(db, (transaction) =>
     changeTarget(transaction, targetId, async (latest) => {
       if (given.length > 0) {
-        await transaction.updateTable("projects").set(Object.fromEntries(given)).where("id", "=", targetId).execute();
+        await updateWhere(transaction, "projects", { id: targetId }).set(Object.fromEntries(given)).execute();
       }
       return { result: undefined, latest };
     }),
@@ -109,16 +102,11 @@ export async function describeTarget(db: Queries, targetId: string, changes: Tar
 }
 
 function findVersion(db: Queries, targetId: string, version: string): Promise<Version | undefined> {
-  return db
-    .selectFrom("releases")
-    .selectAll()
-    .where("target_id", "=", targetId)
-    .where("version", "=", version)
-    .executeTakeFirst();
+  return selectWhere(db, "releases", { target_id: targetId, version }).selectAll().executeTakeFirst();
 }
 
 export function findVersionById(db: Queries, id: string): Promise<Version | undefined> {
-  return db.selectFrom("releases").selectAll().where("id", "=", id).executeTakeFirst();
+  return selectWhere(db, "releases", { id }).selectAll().executeTakeFirst();
 }
 
 /**
@@ -138,7 +126,7 @@ export function insertVersion(
       const existing = await findVersion(transaction, targetId, version);
       if (existing !== undefined && existing.id !== lost) return { result: existing, latest };
       await requireNotDeleted(transaction, targetId, version);
-      if (lost !== undefined) await transaction.deleteFrom("releases").where("id", "=", lost).execute();
+      if (lost !== undefined) await deleteWhere(transaction, "releases", { id: lost }).execute();
       await requireRoom(transaction, targetId, { bytes: added.size_bytes, versions: 1 });
       // A version that is published again is as yanked as it was.
       const stored = {
@@ -148,7 +136,7 @@ export function insertVersion(
       };
       await transaction.insertInto("releases").values(stored).execute();
       if (visibility !== undefined) {
-        await transaction.updateTable("projects").set({ visibility }).where("id", "=", targetId).execute();
+        await updateWhere(transaction, "projects", { id: targetId }).set({ visibility }).execute();
       }
       if (lost !== undefined) return { result: stored, latest: await latestOfAll(transaction, targetId) };
       const best = latest === null ? undefined : await findVersion(transaction, targetId, latest);
@@ -165,11 +153,8 @@ export function setYanked(
 ): Promise<Version | undefined> {
   return inTransaction(db, (transaction) =>
     changeTarget(transaction, targetId, async () => {
-      const result = await transaction
-        .updateTable("releases")
+      const result = await updateWhere(transaction, "releases", { target_id: targetId, version })
         .set({ is_yanked: yanked ? 1 : 0, yanked_reason: reason })
-        .where("target_id", "=", targetId)
-        .where("version", "=", version)
         .returningAll()
         .executeTakeFirst();
       return { result, latest: await latestOfAll(transaction, targetId) };
@@ -197,10 +182,7 @@ export function deleteVersion(db: Queries, deletion: Deletion): Promise<string[]
 
 /** Deletes a version; its target's latest version and detail record are for the caller to bring up to date. */
 export async function removeVersion(transaction: Transacted, deletion: Deletion): Promise<string[] | undefined> {
-  const row = await transaction
-    .deleteFrom("releases")
-    .where("target_id", "=", deletion.projectId)
-    .where("version", "=", deletion.version)
+  const row = await deleteWhere(transaction, "releases", { target_id: deletion.projectId, version: deletion.version })
     .returning(["id", "sha256"])
     .executeTakeFirst();
   if (row === undefined) return undefined;
@@ -209,13 +191,5 @@ export async function removeVersion(transaction: Transacted, deletion: Deletion)
 }
 
 /** Newest first; pages by id, which sorts by creation. */
-export async function listVersions(db: Queries, targetId: string, { after, limit }: PageRange): Promise<Version[]> {
-  return db
-    .selectFrom("releases")
-    .selectAll()
-    .where("target_id", "=", targetId)
-    .$if(after !== "", (query) => query.where("id", "<", after))
-    .orderBy("id", "desc")
-    .limit(limit)
-    .execute();
-}
+export const listVersions = (db: Queries, targetId: string, range: PageRange): Promise<Version[]> =>
+  newestWhere(db, "releases", { target_id: targetId }, range).selectAll().execute();

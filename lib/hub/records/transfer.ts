@@ -1,5 +1,6 @@
 import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
+import { selectWhere, updateWhere } from "./rows.ts";
 import { changeTarget } from "./targets.ts";
 
 /** A project's way to another owner. */
@@ -13,11 +14,8 @@ export interface Transfer {
 
 /** Returns whether a live key belongs to the owner: somebody can use what is given to them. */
 export async function hasLiveKey(db: Queries, owner: string, now: string): Promise<boolean> {
-  const row = await db
-    .selectFrom("api_keys")
+  const row = await selectWhere(db, "api_keys", { owner, revoked_at: null })
     .select("id")
-    .where("owner", "=", owner)
-    .where("revoked_at", "is", null)
     .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]))
     .executeTakeFirst();
   return row !== undefined;
@@ -30,8 +28,7 @@ export async function hasLiveKey(db: Queries, owner: string, now: string): Promi
  */
 export function transferProject(db: Queries, { id, kind }: Project, transfer: Transfer): Promise<number> {
   return inTransaction(db, async (transaction) => {
-    const setOwner = () =>
-      transaction.updateTable("projects").set({ owner: transfer.owner }).where("id", "=", id).execute();
+    const setOwner = () => updateWhere(transaction, "projects", { id }).set({ owner: transfer.owner }).execute();
     if (kind === "project") await setOwner();
     else await changeTarget(transaction, id, async (latest) => ({ result: await setOwner(), latest }));
     return passOnKeys(transaction, id, transfer);
@@ -44,14 +41,11 @@ async function passOnKeys(
   { owner, keepKeys, now }: Transfer,
 ): Promise<number> {
   if (keepKeys) {
-    await transaction.updateTable("api_keys").set({ owner }).where("project_id", "=", projectId).execute();
+    await updateWhere(transaction, "api_keys", { project_id: projectId }).set({ owner }).execute();
     return 0;
   }
-  const revoked = await transaction
-    .updateTable("api_keys")
+  const revoked = await updateWhere(transaction, "api_keys", { project_id: projectId, revoked_at: null })
     .set({ revoked_at: now })
-    .where("project_id", "=", projectId)
-    .where("revoked_at", "is", null)
     .returning("id")
     .execute();
   const ids = revoked.map(({ id }) => id);

@@ -2,6 +2,7 @@ import type { AuditRecord } from "../../contract/surfaces/keys.ts";
 import type { WebhookEvent, WebhookMessage } from "../../contract/surfaces/webhooks.ts";
 import { recordId } from "../ground/identity.ts";
 import type { Queries } from "./port.ts";
+import { selectWhere, updateWhere } from "./rows.ts";
 import type { WebhooksTable } from "./webhook-tables.ts";
 
 /** Messages of one webhook that wait at most: a fleet that fails at once is told by the first ones. */
@@ -72,11 +73,8 @@ function subscribersOf(db: Queries, subject: string): Promise<Subscriber[]> {
 }
 
 async function subscribersOfOwner(db: Queries, owner: string, name: string): Promise<Subscriber[]> {
-  const rows = await db
-    .selectFrom("webhooks")
+  const rows = await selectWhere(db, "webhooks", { owner, disabled_at: null })
     .select(["id", "events", "target"])
-    .where("owner", "=", owner)
-    .where("disabled_at", "is", null)
     .orderBy("id")
     .execute();
   return rows.map((row) => ({ ...row, name }));
@@ -96,18 +94,13 @@ async function tell(
     const wanted = events === "" ? undefined : new Set(events.split(" "));
     const heard = occurrences.filter(({ type }) => wanted?.has(type) ?? true);
     if (heard.length === 0 || (only !== null && only !== subject)) continue;
-    const { waiting } = await db
-      .selectFrom("webhook_deliveries")
+    const { waiting } = await selectWhere(db, "webhook_deliveries", { webhook_id: id, state: "pending" })
       .select((eb) => eb.fn.countAll<number>().as("waiting"))
-      .where("webhook_id", "=", id)
-      .where("state", "=", "pending")
       .executeTakeFirstOrThrow();
     const kept = heard.slice(0, Math.max(0, MAX_WAITING - Number(waiting)));
     if (kept.length < heard.length)
-      await db
-        .updateTable("webhooks")
+      await updateWhere(db, "webhooks", { id })
         .set((eb) => ({ dropped: eb("dropped", "+", heard.length - kept.length) }))
-        .where("id", "=", id)
         .execute();
     const messages = kept.map(({ type, data }) =>
       deliveryOf(id, { type, timestamp, data: { target, name, ...data } }, now),

@@ -1,4 +1,5 @@
 import { type PageRange, type Queries, type Transacted } from "./port.ts";
+import { deleteWhere, newestWhere, selectWhere, updateWhere } from "./rows.ts";
 import type { WebhookDeliveriesTable, WebhooksTable } from "./webhook-tables.ts";
 
 // A transaction that changes a webhook and its messages takes the webhook's row first: two of them meet in no deadlock.
@@ -15,15 +16,12 @@ export const webhookSecretName = (id: string) => `webhook/${id}`;
 export type CountedWebhook = WebhooksTable & { pending: number; dead: number };
 
 async function counted(db: Queries, rows: readonly WebhooksTable[]): Promise<CountedWebhook[]> {
-  if (rows.length === 0) return [];
+  const ids = rows.map(({ id }) => id);
+  if (ids.length === 0) return [];
   const counts = await db
     .selectFrom("webhook_deliveries")
     .select(["webhook_id", "state", (eb) => eb.fn.countAll<number>().as("count")])
-    .where(
-      "webhook_id",
-      "in",
-      rows.map(({ id }) => id),
-    )
+    .where("webhook_id", "in", ids)
     .groupBy(["webhook_id", "state"])
     .execute();
   const of = (id: string, state: string): number =>
@@ -32,10 +30,8 @@ async function counted(db: Queries, rows: readonly WebhooksTable[]): Promise<Cou
 }
 
 export async function listWebhooks(db: Queries, owner: string, { after, limit }: PageRange): Promise<CountedWebhook[]> {
-  const rows = await db
-    .selectFrom("webhooks")
+  const rows = await selectWhere(db, "webhooks", { owner })
     .selectAll()
-    .where("owner", "=", owner)
     .where("id", ">", after)
     .orderBy("id")
     .limit(limit)
@@ -44,16 +40,14 @@ export async function listWebhooks(db: Queries, owner: string, { after, limit }:
 }
 
 export async function findWebhook(db: Queries, id: string): Promise<CountedWebhook | undefined> {
-  const row = await db.selectFrom("webhooks").selectAll().where("id", "=", id).executeTakeFirst();
+  const row = await selectWhere(db, "webhooks", { id }).selectAll().executeTakeFirst();
   return row && (await counted(db, [row]))[0];
 }
 
 /** Stores a webhook. @returns false when its owner has as many as there may be */
 export async function insertWebhook(transaction: Transacted, webhook: WebhooksTable): Promise<boolean> {
-  const { count } = await transaction
-    .selectFrom("webhooks")
+  const { count } = await selectWhere(transaction, "webhooks", { owner: webhook.owner })
     .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("owner", "=", webhook.owner)
     .executeTakeFirstOrThrow();
   if (Number(count) >= MAX_WEBHOOKS) return false;
   await transaction.insertInto("webhooks").values(webhook).execute();
@@ -62,33 +56,25 @@ export async function insertWebhook(transaction: Transacted, webhook: WebhooksTa
 
 /** Removes a webhook with its messages and secrets. @returns false when another request has done so */
 export async function removeWebhook(transaction: Transacted, id: string): Promise<boolean> {
-  const { numDeletedRows } = await transaction.deleteFrom("webhooks").where("id", "=", id).executeTakeFirst();
-  await transaction.deleteFrom("webhook_deliveries").where("webhook_id", "=", id).execute();
-  await transaction.deleteFrom("sealed_secrets").where("name", "=", webhookSecretName(id)).execute();
+  const { numDeletedRows } = await deleteWhere(transaction, "webhooks", { id }).executeTakeFirst();
+  await deleteWhere(transaction, "webhook_deliveries", { webhook_id: id }).execute();
+  await deleteWhere(transaction, "sealed_secrets", { name: webhookSecretName(id) }).execute();
   return numDeletedRows > 0n;
 }
 
 export async function enableWebhook(transaction: Transacted, id: string): Promise<void> {
-  await transaction
-    .updateTable("webhooks")
+  await updateWhere(transaction, "webhooks", { id })
     .set({ disabled_at: null, failing_since: null, last_error: null })
-    .where("id", "=", id)
     .execute();
 }
 
 /** Sends nothing more to a webhook; what waits is dead. @returns false when it was disabled already */
 export async function disableWebhook(transaction: Transacted, id: string, now: string): Promise<boolean> {
-  const { numUpdatedRows } = await transaction
-    .updateTable("webhooks")
+  const { numUpdatedRows } = await updateWhere(transaction, "webhooks", { id, disabled_at: null })
     .set({ disabled_at: now })
-    .where("id", "=", id)
-    .where("disabled_at", "is", null)
     .executeTakeFirst();
-  await transaction
-    .updateTable("webhook_deliveries")
+  await updateWhere(transaction, "webhook_deliveries", { webhook_id: id, state: "pending" })
     .set({ state: "dead", last_error: "the webhook was disabled" })
-    .where("webhook_id", "=", id)
-    .where("state", "=", "pending")
     .execute();
   return numUpdatedRows > 0n;
 }
@@ -97,25 +83,16 @@ export const listDeliveries = (
   db: Queries,
   webhook: string,
   state: WebhookDeliveriesTable["state"] | undefined,
-  { after, limit }: PageRange,
+  range: PageRange,
 ): Promise<WebhookDeliveriesTable[]> =>
-  db
-    .selectFrom("webhook_deliveries")
+  newestWhere(db, "webhook_deliveries", { webhook_id: webhook, ...(state && { state }) }, range)
     .selectAll()
-    .where("webhook_id", "=", webhook)
-    .$if(state !== undefined, (query) => query.where("state", "=", state!))
-    .$if(after !== "", (query) => query.where("id", "<", after))
-    .orderBy("id", "desc")
-    .limit(limit)
     .execute();
 
 /** Has dead messages sent again, under their ids. @param id of one; undefined for all @returns how many */
 export async function redeliver(db: Queries, webhook: string, id: string | undefined, now: string): Promise<number> {
-  const { numUpdatedRows } = await db
-    .updateTable("webhook_deliveries")
+  const { numUpdatedRows } = await updateWhere(db, "webhook_deliveries", { webhook_id: webhook, state: "dead" })
     .set({ state: "pending", attempts: 0, next_at: now })
-    .where("webhook_id", "=", webhook)
-    .where("state", "=", "dead")
     .$if(id !== undefined, (query) => query.where("id", "=", id!))
     .executeTakeFirst();
   return Number(numUpdatedRows);
@@ -156,30 +133,25 @@ export const dueDeliveries = (
 /** Takes a message, until a time, unless another hub was faster. @returns it with the attempt counted */
 export async function claimDelivery(db: Queries, due: DueDelivery, until: string): Promise<Claimed | undefined> {
   const attempts = Number(due.attempts) + 1;
-  const { numUpdatedRows } = await db
-    .updateTable("webhook_deliveries")
+  const { id, next_at } = due;
+  const { numUpdatedRows } = await updateWhere(db, "webhook_deliveries", { id, state: "pending", next_at })
     .set({ next_at: until, attempts })
-    .where("id", "=", due.id)
-    .where("state", "=", "pending")
-    .where("next_at", "=", due.next_at)
     .executeTakeFirst();
-  return numUpdatedRows > 0n ? { ...due, due_at: due.next_at, attempts, next_at: until } : undefined;
+  return numUpdatedRows > 0n ? { ...due, due_at: next_at, attempts, next_at: until } : undefined;
 }
 
 /** Gives a message back that was not sent: the hub ends. */
 export async function releaseDelivery(db: Queries, { id, attempts }: Claimed, now: string): Promise<void> {
   const set = { next_at: now, attempts: Number(attempts) - 1 };
-  await db.updateTable("webhook_deliveries").set(set).where("id", "=", id).execute();
+  await updateWhere(db, "webhook_deliveries", { id }).set(set).execute();
 }
 
 /** Forgets a message that has arrived. */
 export async function settleDelivery(transaction: Transacted, { id, webhook_id }: Claimed, now: string): Promise<void> {
-  await transaction
-    .updateTable("webhooks")
+  await updateWhere(transaction, "webhooks", { id: webhook_id })
     .set({ last_delivered_at: now, failing_since: null, last_error: null })
-    .where("id", "=", webhook_id)
     .execute();
-  await transaction.deleteFrom("webhook_deliveries").where("id", "=", id).execute();
+  await deleteWhere(transaction, "webhook_deliveries", { id }).execute();
 }
 
 /**
@@ -193,36 +165,26 @@ export async function failDelivery(
   { id, webhook_id }: Claimed,
   { error, now, next }: { error: string; now: string; next: string | undefined },
 ): Promise<string | undefined> {
-  const row = await transaction
-    .updateTable("webhooks")
+  const row = await updateWhere(transaction, "webhooks", { id: webhook_id })
     .set((eb) => ({ last_error: error, failing_since: eb.fn.coalesce("failing_since", eb.val(now)) }))
-    .where("id", "=", webhook_id)
     .returning("failing_since")
     .executeTakeFirst();
-  await transaction
-    .updateTable("webhook_deliveries")
+  await updateWhere(transaction, "webhook_deliveries", { id })
     .set({ last_error: error, ...(next === undefined ? { state: "dead" as const } : { next_at: next }) })
-    .where("id", "=", id)
     .execute();
   if (next === undefined) await forgetDead(transaction, webhook_id);
   return row?.failing_since ?? undefined;
 }
 
 async function forgetDead(transaction: Transacted, webhook: string): Promise<void> {
-  const oldest = await transaction
-    .selectFrom("webhook_deliveries")
+  const oldest = await selectWhere(transaction, "webhook_deliveries", { webhook_id: webhook, state: "dead" })
     .select("id")
-    .where("webhook_id", "=", webhook)
-    .where("state", "=", "dead")
     .orderBy("id", "desc")
     .offset(MAX_DEAD)
     .limit(1)
     .executeTakeFirst();
   if (oldest === undefined) return;
-  await transaction
-    .deleteFrom("webhook_deliveries")
-    .where("webhook_id", "=", webhook)
-    .where("state", "=", "dead")
+  await deleteWhere(transaction, "webhook_deliveries", { webhook_id: webhook, state: "dead" })
     .where("id", "<=", oldest.id)
     .execute();
 }
@@ -234,14 +196,4 @@ export async function removeDeliveries(db: Queries, before: string): Promise<num
     .where("created_at", "<", before)
     .executeTakeFirst();
   return Number(numDeletedRows);
-}
-
-/** Counts messages by their state. */
-export async function countDeliveries(db: Queries): Promise<{ state: string; count: number }[]> {
-  const rows = await db
-    .selectFrom("webhook_deliveries")
-    .select(["state", (eb) => eb.fn.countAll<number>().as("count")])
-    .groupBy("state")
-    .execute();
-  return rows.map(({ state, count }) => ({ state, count: Number(count) }));
 }

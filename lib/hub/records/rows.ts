@@ -1,0 +1,61 @@
+import type {
+  DeleteQueryBuilder,
+  DeleteResult,
+  ExpressionBuilder,
+  SelectQueryBuilder,
+  UpdateQueryBuilder,
+  UpdateResult,
+} from "kysely";
+import type { PageRange, Queries } from "./port.ts";
+import type { Schema } from "./schema.ts";
+
+type Table = keyof Schema;
+/** Values that columns must have; null stands for `is null`. */
+type Facts<T extends Table> = Partial<Schema[T]>;
+
+/** Leaves out what is undefined: a filter that was not asked for. */
+export const given = <T extends object>(facts: T) =>
+  Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof T]?: Exclude<T[Name], undefined>;
+  };
+
+type Select<T extends Table> = SelectQueryBuilder<Schema, T, object>;
+type Update<T extends Table> = UpdateQueryBuilder<Schema, T, T, UpdateResult>;
+type Delete<T extends Table> = DeleteQueryBuilder<Schema, T, DeleteResult>;
+
+/** Kysely composes no types for a table that is a parameter: this one stands for any of them. */
+type Any = "hosts";
+
+/** Begins a query for the rows of a table that have these values. */
+export const selectWhere = <T extends Table>(db: Queries, table: T, facts: Facts<T>): Select<T> =>
+  db.selectFrom(table as Any).where((eb) => eb.and(facts as Facts<Any>)) as unknown as Select<T>;
+
+/** Begins a change of the rows of a table that have these values. */
+export const updateWhere = <T extends Table>(db: Queries, table: T, facts: Facts<T>): Update<T> =>
+  db.updateTable(table as Any).where((eb) => eb.and(facts as Facts<Any>)) as unknown as Update<T>;
+
+/** Begins the removal of the rows of a table that have these values. */
+export const deleteWhere = <T extends Table>(db: Queries, table: T, facts: Facts<T>): Delete<T> =>
+  db.deleteFrom(table as Any).where((eb) => eb.and(facts as Facts<Any>));
+
+/** Counts the rows of a table by their state. */
+export async function countByState(
+  db: Queries,
+  table: "rollouts" | "webhook_deliveries",
+): Promise<{ state: string; count: number }[]> {
+  const count = (eb: ExpressionBuilder<Schema, typeof table>) => eb.fn.countAll<number>().as("count");
+  const rows = await db.selectFrom(table).select(["state", count]).groupBy("state").execute();
+  return rows.map((row) => ({ state: row.state, count: Number(row.count) }));
+}
+
+/** Begins a query for one page of such rows, newest first: ids sort by the time of creation. */
+export const newestWhere = <T extends Table>(
+  db: Queries,
+  table: T,
+  facts: Facts<T>,
+  { after, limit }: PageRange,
+): Select<T> =>
+  (selectWhere(db, table, facts) as unknown as Select<Any | "rollouts">)
+    .$if(after !== "", (query) => query.where("id", "<", after))
+    .orderBy("id", "desc")
+    .limit(limit) as unknown as Select<T>;
