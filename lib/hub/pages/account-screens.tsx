@@ -16,14 +16,10 @@ const DAY_MS = 86_400_000;
 export const keys: Screen = async ({ api }, request) => {
   const principal = principalOf(request);
   requireScope(principal, "keys");
-  const cursor = queryOf(request, "cursor");
-  const found = await api.call<Listed<ApiKeyRecord>>(request, {
-    path: paths.apiKeys(),
-    query: { cursor, limit: "50" },
-  });
+  const found = await api.page<ApiKeyRecord>(request, paths.apiKeys(), { limit: "50" });
   const own = await api.ask<Listed<ProjectRecord>>(request, { path: paths.projects(), query: { limit: "200" } });
   const scopes = SCOPES.filter((scope) => may(principal, scope));
-  return <KeysPage {...{ cursor, scopes, ...found }} ownKeyId={principal.keyId} projects={own?.items ?? []} />;
+  return <KeysPage {...{ scopes, ...found }} ownKeyId={principal.keyId} projects={own?.items ?? []} />;
 };
 
 export const createKey: Screen = async ({ api, hub }, request) => {
@@ -67,10 +63,9 @@ export const quotas: Screen = async ({ hub }, request) => {
 
 export const audit: Screen = async ({ api }, request) => {
   requireAdministrator(request);
-  const [action, actor, cursor] = [queryOf(request, "action"), queryOf(request, "actor"), queryOf(request, "cursor")];
-  const query = { action, actor, cursor, limit: "100" };
-  const found = await api.call<Listed<AuditRecord>>(request, { path: paths.audit(), query });
-  return <AuditPage {...{ action, actor, cursor, ...found }} />;
+  const [action, actor] = [queryOf(request, "action"), queryOf(request, "actor")];
+  const found = await api.page<AuditRecord>(request, paths.audit(), { action, actor, limit: "100" });
+  return <AuditPage {...{ action, actor, ...found }} />;
 };
 
 /** Answers 404 to everybody else: a page that a key may not see is not there. */

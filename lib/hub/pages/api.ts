@@ -3,6 +3,7 @@ import type { Code } from "../../contract/codes.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { WebCalls } from "../access/web-calls.ts";
 import { HubError } from "../ground/errors.ts";
+import { queryOf } from "./desk.ts";
 
 /** The answer of a route, with any status. */
 interface Answer {
@@ -63,6 +64,12 @@ export class Api {
     const answer = await this.send(request, call);
     requireDone(answer);
     return (answer.bytes.length === 0 ? undefined : JSON.parse(answer.bytes.toString())) as T;
+  }
+
+  /** Reads the page of a list that the address of the visitor's page names by its cursor. */
+  async page<T>(request: FastifyRequest, path: string, query: { limit: string } & ApiCall["query"]) {
+    const cursor = queryOf(request, "cursor");
+    return { ...(await this.call<Listed<T>>(request, { path, query: { ...query, cursor } })), cursor };
   }
 
   /** As {@link call}; undefined where the key may not ask, or there is nothing that it may see. */

@@ -2,7 +2,7 @@ import { moreRights } from "../../contract/rights.ts";
 import type { TargetDetail } from "../../contract/surfaces/marketplace.ts";
 import type { Contents } from "./archive.ts";
 import { Layout } from "./layout.tsx";
-import { Badge, Empty, Go, Size, Table } from "./parts.tsx";
+import { Badge, Empty, Go, Section, Size, Table } from "./parts.tsx";
 import { pagePaths } from "./view.ts";
 
 /** Files that the page names. */
@@ -54,17 +54,15 @@ export function ComparePage({ detail: { kind, slug, name }, from, to, contents }
         <span className="num">{from}</span> to <span className="num">{to}</span>
       </h1>
       {more.length > 0 && (
-        <section aria-labelledby="more" className="notice">
-          <h2 id="more">Rights it did not ask for before</h2>
+        <Section id="more" title="Rights it did not ask for before" className="notice">
           <ul className="rights">
             {more.map((right) => (
               <li key={right}>{right}</li>
             ))}
           </ul>
-        </section>
+        </Section>
       )}
-      <section aria-labelledby="files">
-        <h2 id="files">Files</h2>
+      <Section id="files" title="Files">
         {contents === undefined && <Empty title="This key may not read these versions." />}
         {contents !== undefined && changes.length === 0 && <Empty title="Every file is the same." />}
         {changes.length > 0 && (
@@ -88,7 +86,7 @@ export function ComparePage({ detail: { kind, slug, name }, from, to, contents }
             {isCut && "Only the first files of each archive were compared."}
           </p>
         )}
-      </section>
+      </Section>
     </Layout>
   );
 }

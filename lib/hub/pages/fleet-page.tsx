@@ -1,5 +1,6 @@
 import { labelsText } from "../../contract/labels.ts";
 import { facetsOf, type FleetFilter, type FleetHost, type HostState, stateOf } from "./fleets.ts";
+import { Field, Select } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import {
   Badge,
@@ -104,15 +105,12 @@ export function FleetPage({ kind, slug, name, latest, hosts, shown, found, filte
           </Live>
           <Filter here={here} filter={filter} hosts={hosts} />
           <Live id="fleet-hosts" of={pagePaths.target(kind, slug)}>
-            {shown.length === 0 ? (
-              <Empty title="No host is like that.">Change the filter, or show all.</Empty>
-            ) : (
-              <Table
-                label={`${found} hosts`}
-                columns={["Host", "State", "Runs", "Last report", "Heard of", ["Labels", "labels"]]}
-                rows={shown.map((host) => rowOf(host, pagePaths.host(kind, slug, host.id), now))}
-              />
-            )}
+            <Table
+              label={`${found} hosts`}
+              empty={<Empty title="No host is like that.">Change the filter, or show all.</Empty>}
+              columns={["Host", "State", "Runs", "Last report", "Heard of", ["Labels", "labels"]]}
+              rows={shown.map((host) => rowOf(host, pagePaths.host(kind, slug, host.id), now))}
+            />
             <Pager to={here} query={query} at={after} next={next} name="after" />
           </Live>
         </>
@@ -149,39 +147,16 @@ function Filter({ here, filter, hosts }: { here: string; filter: FleetFilter; ho
   const { base } = useView();
   const { versions, labels } = facetsOf(hosts);
   const isFiltered = Object.values(filter).some((value) => value !== "");
-  const select = (name: string, title: string, value: string, options: [value: string, text: string][]) => (
-    <label>
-      {title}
-      <select name={name} defaultValue={value}>
-        <option value="">all</option>
-        {options.map(([each, text]) => (
-          <option key={each} value={each}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-  const pairs = (values: readonly string[]): [string, string][] => values.map((each) => [each, each]);
+  const all = ["", "all"] as const;
+  const states = Object.entries(STATES).map(([state, [text]]) => [state, text] as const);
+  const pairs = (values: readonly string[]) => [all, ...values.map((each) => [each, each] as const)];
+  const offered = versions.slice(0, OFFERED_VERSIONS).map(([version]) => version);
   return (
     <form className="filter" action={base + here} role="search" aria-label="Hosts">
-      <label>
-        Host
-        <input name="q" type="search" defaultValue={filter.text} maxLength={255} />
-      </label>
-      {select(
-        "version",
-        "Version",
-        filter.version,
-        pairs(versions.slice(0, OFFERED_VERSIONS).map(([version]) => version)),
-      )}
-      {select(
-        "state",
-        "State",
-        filter.state,
-        Object.entries(STATES).map(([state, [text]]) => [state, text]),
-      )}
-      {labels.length > 0 && select("label", "Label", filter.label, pairs(labels))}
+      <Field label="Host" name="q" type="search" defaultValue={filter.text} maxLength={255} />
+      <Select label="Version" name="version" value={filter.version} of={pairs(offered)} />
+      <Select label="State" name="state" value={filter.state} of={[all, ...states]} />
+      {labels.length > 0 && <Select label="Label" name="label" value={filter.label} of={pairs(labels)} />}
       <button>Show</button>
       {isFiltered && <Go to={here}>Show all</Go>}
     </form>

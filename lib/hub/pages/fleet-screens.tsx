@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { ReportRecord, TargetDetail } from "../../contract/surfaces/marketplace.ts";
-import { paths } from "../../contract/surfaces/paths.ts";
+import { type MarketplaceKind, paths } from "../../contract/surfaces/paths.ts";
 import type { FleetSummary, StepOutcome } from "../../contract/surfaces/reports.ts";
 import { ROLLOUT_ACTIONS, type RolloutAction, type RolloutRecord } from "../../contract/surfaces/rollouts.ts";
 import { forbidden, HubError, notFound } from "../ground/errors.ts";
@@ -70,10 +70,7 @@ export async function watchedTarget(desk: Desk, request: FastifyRequest, kind: T
 
 /** Names the fleets that an open page of all fleets follows: those of its first page. */
 export async function watchedFleets({ api }: Desk, request: FastifyRequest): Promise<Watched> {
-  const { items } = await api.call<Listed<FleetSummary>>(request, {
-    path: paths.fleets(),
-    query: { limit: PAGE_FLEETS },
-  });
+  const { items } = await api.page<FleetSummary>(request, paths.fleets(), { limit: PAGE_FLEETS });
   return { views: items.map((each) => viewOfFleet(request, each).view), projectId: undefined };
 }
 
@@ -123,15 +120,7 @@ export const host =
       version: text(plugin["version"]),
     }));
     const steps = row.steps === null ? [] : (JSON.parse(row.steps) as StepOutcome[]);
-    const cursor = queryOf(request, "cursor");
-    const reports =
-      kind === "project"
-        ? undefined
-        : await desk.api.ask<Listed<ReportRecord>>(request, {
-            path: paths.hosts(kind, slug).replace(/hosts$/, "reports"),
-            query: { host_id: id, limit: "20", cursor },
-          });
-    const history = reports && { ...reports, cursor };
+    const history = kind === "project" ? undefined : await reportsOf(desk, request, kind);
     const mayForget = may(principalOf(request), "projects");
     return (
       <HostPage
@@ -139,6 +128,15 @@ export const host =
       />
     );
   };
+
+/** Reads the reports of a host; undefined where the key may not read them. */
+async function reportsOf({ api }: Desk, request: FastifyRequest, kind: MarketplaceKind) {
+  const path = paths.hosts(kind, param(request, "slug")).replace(/hosts$/, "reports");
+  const cursor = queryOf(request, "cursor");
+  const query = { host_id: param(request, "host"), limit: "20", cursor };
+  const found = await api.ask<Listed<ReportRecord>>(request, { path, query });
+  return found && { ...found, cursor };
+}
 
 export const forget =
   (kind: TargetKind): Screen =>
@@ -150,11 +148,8 @@ export const forget =
   };
 
 export const allFleets: Screen = async (desk, request) => {
-  const cursor = queryOf(request, "cursor");
-  const { items, next } = await desk.api.call<Listed<FleetSummary>>(request, {
-    path: paths.fleets(),
-    query: { cursor, limit: PAGE_FLEETS },
-  });
+  const listed = await desk.api.page<FleetSummary>(request, paths.fleets(), { limit: PAGE_FLEETS });
+  const { items, next, cursor } = listed;
   const fleets: ListedFleet[] = [];
   for (const summary of items) {
     const { kind, slug, view } = viewOfFleet(request, summary);
@@ -175,14 +170,10 @@ export const rollouts =
     const principal = principalOf(request);
     const { slug, id, name, latest } = await named(desk, request, kind);
     if (id === undefined) throw notFound(`There is no such ${kind}, or none that the key may see.`);
-    const cursor = queryOf(request, "cursor");
-    const found = await desk.api.call<Listed<RolloutRecord>>(request, {
-      path: paths.rollouts(id),
-      query: { cursor, limit: "20" },
-    });
+    const found = await desk.api.page<RolloutRecord>(request, paths.rollouts(id), { limit: "20" });
     const mayChange = may(principal, "publish", "projects");
     const allowed = ROLLOUT_ACTIONS.filter((action) => (action === "approve" ? may(principal, "projects") : mayChange));
-    return <RolloutsPage {...{ kind, slug, name, latest, cursor, allowed, ...found }} />;
+    return <RolloutsPage {...{ kind, slug, name, latest, allowed, ...found }} />;
   };
 
 const isAction = (text: string): text is RolloutAction => (ROLLOUT_ACTIONS as readonly string[]).includes(text);

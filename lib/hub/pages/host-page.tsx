@@ -3,8 +3,9 @@ import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import { STATES } from "./fleet-page.tsx";
 import { type FleetHost, stateOf } from "./fleets.ts";
+import { Form } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
-import { Badge, Facts, Form, Go, Live, Pager, Table, type TargetKind, Time, type Tone } from "./parts.tsx";
+import { Badge, Facts, Go, Live, Pager, Section, Table, type TargetKind, Time, type Tone } from "./parts.tsx";
 import { pagePaths, useView } from "./view.ts";
 
 export interface HostView {
@@ -55,16 +56,14 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
           }}
         />
         {error !== null && (
-          <section aria-labelledby="error">
-            <h2 id="error">Error</h2>
+          <Section id="error" title="Error">
             <pre className="error" tabIndex={0} aria-label="Error">
               {error}
             </pre>
-          </section>
+          </Section>
         )}
         {steps.length > 0 && (
-          <section aria-labelledby="steps">
-            <h2 id="steps">Steps</h2>
+          <Section id="steps" title="Steps">
             <Table
               label="Steps of the last report"
               columns={["Step", "Action", "Outcome", ["Took", "num"], ["Error", "why"]]}
@@ -79,11 +78,10 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
                 ],
               }))}
             />
-          </section>
+          </Section>
         )}
         {plugins.length > 0 && (
-          <section aria-labelledby="plugins">
-            <h2 id="plugins">Plugins</h2>
+          <Section id="plugins" title="Plugins">
             <ul className="plain-list">
               {plugins.map(({ name: plugin, version }) => (
                 <li key={plugin}>
@@ -91,11 +89,10 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
                 </li>
               ))}
             </ul>
-          </section>
+          </Section>
         )}
         {history !== undefined && (
-          <section aria-labelledby="history">
-            <h2 id="history">History</h2>
+          <Section id="history" title="History">
             <Table
               label="Reports"
               columns={["Finished", "Outcome", ["Version", "num"], ["Error", "why"]]}
@@ -110,17 +107,16 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
               }))}
             />
             <Pager to={here} at={history.cursor} next={history.next} />
-          </section>
+          </Section>
         )}
       </Live>
       {mayForget && (
-        <section aria-labelledby="forget">
-          <h2 id="forget">Forget this host</h2>
+        <Section id="forget" title="Forget this host">
           <p className="help">It leaves the fleet until it reports again.</p>
           <Form to={`${here}/forget`} confirm={`Forget ${host.id}?`}>
             <button className="bad">Forget {host.id}</button>
           </Form>
-        </section>
+        </Section>
       )}
     </Layout>
   );

@@ -1,6 +1,7 @@
 import type { ApiKeyRecord, CreatedKey, ProjectRecord, Scope } from "../../contract/surfaces/keys.ts";
+import { Act, Field, Form, Select } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
-import { Badge, Command, Empty, Form, Go, Pager, Table, Time, type Tone } from "./parts.tsx";
+import { Badge, Empty, Go, Pager, Secrets, Table, Time, type Tone } from "./parts.tsx";
 import { pagePaths, useView } from "./view.ts";
 
 const SCOPE_WORDS: Record<Scope, string> = {
@@ -12,6 +13,17 @@ const SCOPE_WORDS: Record<Scope, string> = {
   report: "report deployments",
   read: "read fleets and records",
 };
+
+const EXPIRIES = {
+  value: "90",
+  of: [
+    ["30", "in 30 days"],
+    ["90", "in 90 days"],
+    ["365", "in a year"],
+    ["", "never"],
+  ],
+} as const;
+const WITH_OWN = { of: [["", "with yours"]] } as const;
 
 function stateOf({ revoked_at: revoked, expires_at: expires }: ApiKeyRecord, now: number): [string, Tone] {
   if (revoked !== null) return ["revoked", "calm"];
@@ -39,10 +51,7 @@ export function KeysPage({ items, cursor, next, scopes, ownKeyId, projects }: Ke
       <details className="panel">
         <summary>Create a key</summary>
         <Form to={pagePaths.keys()} className="stack">
-          <label>
-            Name
-            <input name="name" required maxLength={255} placeholder="host-1" />
-          </label>
+          <Field label="Name" name="name" required maxLength={255} placeholder="host-1" />
           <fieldset>
             <legend>It may</legend>
             {scopes.map((scope) => (
@@ -60,76 +69,55 @@ export function KeysPage({ items, cursor, next, scopes, ownKeyId, projects }: Ke
             ))}
           </fieldset>
           {projects.length > 0 && (
-            <label>
-              Only for
-              <select name="project_id">
-                <option value="">all of its owner&rsquo;s</option>
-                {projects.map(({ id, name, kind }) => (
-                  <option key={id} value={id}>
-                    {name} ({kind})
-                  </option>
-                ))}
-              </select>
-            </label>
+            <Select
+              label="Only for"
+              name="project_id"
+              of={[
+                ["", "all of its owner’s"],
+                ...projects.map(({ id, name, kind }) => [id, `${name} (${kind})`] as const),
+              ]}
+            />
           )}
-          <label>
-            Expires
-            {(principal?.expiresAt ?? null) === null ? (
-              <select name="days" defaultValue="90">
-                <option value="30">in 30 days</option>
-                <option value="90">in 90 days</option>
-                <option value="365">in a year</option>
-                <option value="">never</option>
-              </select>
-            ) : (
-              <select name="days">
-                <option value="">with yours</option>
-              </select>
-            )}
-          </label>
+          <Select label="Expires" name="days" {...((principal?.expiresAt ?? null) === null ? EXPIRIES : WITH_OWN)} />
           <button>Create the key</button>
         </Form>
       </details>
-      {items.length === 0 ? (
-        <Empty title="No keys." />
-      ) : (
-        <Table
-          label="Keys"
-          columns={["Key", "State", "May", "For", "Created", "Expires", "Last used", ["", "acts"]]}
-          rows={items.map((key) => {
-            const [text, tone] = stateOf(key, now);
-            return {
-              key: key.id,
-              cells: [
-                <>
-                  {key.name} {key.id === ownKeyId && <Badge tone="busy">this session</Badge>}
-                  <p className="slug">
-                    <code>{key.prefix}…</code> {key.owner}
-                  </p>
-                </>,
-                <Badge tone={tone}>{text}</Badge>,
-                key.scopes.join(", "),
-                projects.find(({ id }) => id === key.project_id)?.name ??
-                  (key.project_id === null ? "all" : <code title={key.project_id}>{key.project_id}</code>),
-                <Time at={key.created_at} />,
-                <Time at={key.expires_at} none="never" />,
-                <Time at={key.last_used_at} none="never" />,
-                text === "live" && (
-                  <Form
-                    to={`${pagePaths.keys()}/${encodeURIComponent(key.id)}/revoke`}
-                    className="inline"
-                    confirm={`Revoke the key ${key.name}? Whatever uses it stops working at once.`}
-                  >
-                    <button className="plain bad-text" aria-label={`Revoke ${key.name}`}>
-                      Revoke
-                    </button>
-                  </Form>
-                ),
-              ],
-            };
-          })}
-        />
-      )}
+      <Table
+        label="Keys"
+        empty={<Empty title="No keys." />}
+        columns={["Key", "State", "May", "For", "Created", "Expires", "Last used", ["", "acts"]]}
+        rows={items.map((key) => {
+          const [text, tone] = stateOf(key, now);
+          return {
+            key: key.id,
+            cells: [
+              <>
+                {key.name} {key.id === ownKeyId && <Badge tone="busy">this session</Badge>}
+                <p className="slug">
+                  <code>{key.prefix}…</code> {key.owner}
+                </p>
+              </>,
+              <Badge tone={tone}>{text}</Badge>,
+              key.scopes.join(", "),
+              projects.find(({ id }) => id === key.project_id)?.name ??
+                (key.project_id === null ? "all" : <code title={key.project_id}>{key.project_id}</code>),
+              <Time at={key.created_at} />,
+              <Time at={key.expires_at} none="never" />,
+              <Time at={key.last_used_at} none="never" />,
+              text === "live" && (
+                <Act
+                  to={`${pagePaths.keys()}/${encodeURIComponent(key.id)}/revoke`}
+                  className="plain bad-text"
+                  confirm={`Revoke the key ${key.name}? Whatever uses it stops working at once.`}
+                  title={`Revoke ${key.name}`}
+                >
+                  Revoke
+                </Act>
+              ),
+            ],
+          };
+        })}
+      />
       <Pager to={pagePaths.keys()} at={cursor} next={next} />
     </Layout>
   );
@@ -138,20 +126,12 @@ export function KeysPage({ items, cursor, next, scopes, ownKeyId, projects }: Ke
 /** The secrets of a new key: the only time that they are shown. */
 export const NewKeyPage = ({ created }: { created: CreatedKey }) => (
   <Layout title="New key">
-    <div className="narrow">
-      <h1>{created.name}</h1>
-      <p className="notice">Copy it now. The hub keeps only its hash, and nobody can show it again.</p>
-      <h2>API key</h2>
-      <Command text={created.key} />
-      {created.deployment_credential !== undefined && (
-        <>
-          <h2>Deployment credential</h2>
-          <Command text={created.deployment_credential} />
-        </>
-      )}
-      <p>
-        <Go to={pagePaths.keys()}>Back to the keys</Go>
-      </p>
-    </div>
+    <Secrets
+      title={created.name}
+      notice="Copy it now. The hub keeps only its hash, and nobody can show it again."
+      of={{ "API key": created.key, "Deployment credential": created.deployment_credential }}
+    >
+      <Go to={pagePaths.keys()}>Back to the keys</Go>
+    </Secrets>
   </Layout>
 );

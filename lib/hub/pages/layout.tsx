@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { isAdministrator, may, type Principal } from "../ground/principal.ts";
-import { Form, Go } from "./parts.tsx";
+import { Form } from "./forms.tsx";
+import { Go } from "./parts.tsx";
 import { pagePaths, useView } from "./view.ts";
 
 const mayHaveWebhooks = (principal: Principal): boolean => may(principal, "projects") && principal.projectId === null;

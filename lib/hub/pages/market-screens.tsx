@@ -23,10 +23,9 @@ const listOf = (kind: MarketplaceKind): string =>
 
 export const catalogue: Screen = async ({ api }, request) => {
   const kind = queryOf(request, "kind") === "service" ? "service" : "plugin";
-  const [text, cursor] = [queryOf(request, "q").slice(0, 200), queryOf(request, "cursor")];
-  const query = { q: text, cursor, limit: CARDS };
-  const found = await api.call<Listed<TargetSummary>>(request, { path: listOf(kind), query });
-  return <CataloguePage {...{ kind, text, cursor, ...found }} />;
+  const text = queryOf(request, "q").slice(0, 200);
+  const found = await api.page<TargetSummary>(request, listOf(kind), { q: text, limit: CARDS });
+  return <CataloguePage {...{ kind, text, ...found }} />;
 };
 
 const detailOf = ({ api }: Desk, request: FastifyRequest, kind: MarketplaceKind): Promise<TargetDetail> =>
@@ -38,15 +37,14 @@ export const target =
   async (desk, request) => {
     const { api } = desk;
     const detail = await detailOf(desk, request, kind);
-    const cursor = queryOf(request, "cursor");
-    const query = { cursor, limit: String(VERSIONS) };
     const path = `${paths.detail(kind, detail.slug)}/versions`;
     const { principal } = request.visitor!;
     // Without a key, the detail record has the newest ones.
-    const { items: versions, next } =
+    const listed =
       principal === undefined
-        ? { items: detail.versions, next: null }
-        : await api.call<Listed<VersionRecord>>(request, { path, query });
+        ? { items: detail.versions, next: null, cursor: queryOf(request, "cursor") }
+        : await api.page<VersionRecord>(request, path, { limit: String(VERSIONS) });
+    const { items: versions, next, cursor } = listed;
     const latest = detail.versions.find(({ version }) => version === detail.latest_version);
     const contents =
       latest && (await (await desk.archives()).contents(request, { kind, slug: detail.slug, ...latest }));
@@ -93,12 +91,7 @@ export const yank =
   };
 
 export const projects: Screen = async ({ api }, request) => {
-  const cursor = queryOf(request, "cursor");
-  const found = await api.call<Listed<ProjectRecord>>(request, {
-    path: paths.projects(),
-    query: { cursor, limit: "100" },
-  });
-  return <ProjectsPage cursor={cursor} {...found} />;
+  return <ProjectsPage {...await api.page<ProjectRecord>(request, paths.projects(), { limit: "100" })} />;
 };
 
 /** The page of a project of surface B. */

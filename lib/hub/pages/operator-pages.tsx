@@ -1,7 +1,8 @@
 import type { AuditRecord, ProjectRecord } from "../../contract/surfaces/keys.ts";
 import type { Quota, Usage } from "../records/quotas.ts";
+import { Field } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
-import { Badge, Bar, Empty, Facts, Go, Pager, Size, Table, Time } from "./parts.tsx";
+import { Badge, Bar, Empty, Facts, Go, Pager, Section, Size, Table, Time } from "./parts.tsx";
 import { pagePaths, useView } from "./view.ts";
 
 interface Listed<T> {
@@ -15,29 +16,28 @@ export function ProjectsPage({ items, cursor, next }: Listed<ProjectRecord>) {
   return (
     <Layout title="Projects">
       <h1>Projects</h1>
-      {items.length === 0 ? (
-        <Empty title="Nothing of yours yet." command={'sealift projects create "My project" --kind project'}>
-          Projects are sealed for their hosts; plugins and services are in the catalogue. Create one:
-        </Empty>
-      ) : (
-        <Table
-          label="Projects"
-          columns={["Name", "Kind", ["Latest", "num"], "Owner", "Created"]}
-          rows={items.map(({ id, name, kind, slug, latest_version: latest, owner, created_at }) => ({
-            key: id,
-            cells: [
-              <>
-                <Go to={pagePaths.target(kind, kind === "project" ? id : slug)}>{name}</Go>
-                <p className="slug">{slug}</p>
-              </>,
-              kind,
-              latest ?? <span className="faint">none</span>,
-              owner,
-              <Time at={created_at} />,
-            ],
-          }))}
-        />
-      )}
+      <Table
+        label="Projects"
+        empty={
+          <Empty title="Nothing of yours yet." command={'sealift projects create "My project" --kind project'}>
+            Projects are sealed for their hosts; plugins and services are in the catalogue. Create one:
+          </Empty>
+        }
+        columns={["Name", "Kind", ["Latest", "num"], "Owner", "Created"]}
+        rows={items.map(({ id, name, kind, slug, latest_version: latest, owner, created_at }) => ({
+          key: id,
+          cells: [
+            <>
+              <Go to={pagePaths.target(kind, kind === "project" ? id : slug)}>{name}</Go>
+              <p className="slug">{slug}</p>
+            </>,
+            kind,
+            latest ?? <span className="faint">none</span>,
+            owner,
+            <Time at={created_at} />,
+          ],
+        }))}
+      />
       <Pager to={pagePaths.projects()} at={cursor} next={next} />
     </Layout>
   );
@@ -57,39 +57,30 @@ export function AuditPage({
     <Layout title="Audit">
       <h1>Audit</h1>
       <form className="filter" action={base + pagePaths.audit()} role="search" aria-label="Deeds">
-        <label>
-          Action
-          <input name="action" defaultValue={action} maxLength={64} placeholder="key.create" />
-        </label>
-        <label>
-          Actor
-          <input name="actor" defaultValue={actor} maxLength={255} />
-        </label>
+        <Field label="Action" name="action" defaultValue={action} maxLength={64} placeholder="key.create" />
+        <Field label="Actor" name="actor" defaultValue={actor} maxLength={255} />
         <button>Show</button>
         {(action !== "" || actor !== "") && <Go to={pagePaths.audit()}>Show all</Go>}
       </form>
-      {items.length === 0 ? (
-        <Empty title="Nothing like that was done." />
-      ) : (
-        <Table
-          label="Audit log"
-          columns={["When", "Action", "Who", ["To", "path"], ["Facts", "path"], ["From", "num"]]}
-          rows={items.map((deed) => ({
-            key: deed.id,
-            cells: [
-              <Time at={deed.created_at} />,
-              <code>{deed.action}</code>,
-              <>
-                {deed.actor}
-                <p className="slug">{deed.key_id}</p>
-              </>,
-              deed.subject,
-              factsText(deed.facts),
-              deed.address,
-            ],
-          }))}
-        />
-      )}
+      <Table
+        label="Audit log"
+        empty={<Empty title="Nothing like that was done." />}
+        columns={["When", "Action", "Who", ["To", "path"], ["Facts", "path"], ["From", "num"]]}
+        rows={items.map((deed) => ({
+          key: deed.id,
+          cells: [
+            <Time at={deed.created_at} />,
+            <code>{deed.action}</code>,
+            <>
+              {deed.actor}
+              <p className="slug">{deed.key_id}</p>
+            </>,
+            deed.subject,
+            factsText(deed.facts),
+            deed.address,
+          ],
+        }))}
+      />
       <Pager to={pagePaths.audit()} query={query} at={cursor} next={next} />
     </Layout>
   );
@@ -195,8 +186,7 @@ export function HealthPage({
         <h1>Hub</h1>
         <Badge tone={status === "ok" ? "good" : status === "degraded" ? "warn" : "bad"}>{status}</Badge>
       </div>
-      <section aria-labelledby="parts">
-        <h2 id="parts">Parts</h2>
+      <Section id="parts" title="Parts">
         <Table
           label="Parts"
           columns={["Part", "State", ["Answers in", "num"]]}
@@ -209,9 +199,8 @@ export function HealthPage({
             ],
           }))}
         />
-      </section>
-      <section aria-labelledby="process">
-        <h2 id="process">Process</h2>
+      </Section>
+      <Section id="process" title="Process">
         <Facts
           of={{
             Started: <Time at={facts.startedAt} />,
@@ -232,16 +221,15 @@ export function HealthPage({
             "Lost artifacts": <Badge tone={lost === 0 ? "good" : "bad"}>{lost === 0 ? "none" : String(lost)}</Badge>,
           }}
         />
-      </section>
-      <section aria-labelledby="backups">
-        <h2 id="backups">Backups</h2>
+      </Section>
+      <Section id="backups" title="Backups">
         <Empty
           title="The hub does not know of its backups: they are made beside it."
           command="sealift hub backup --to /backups/sealift --key backup.key"
         >
           Make one each day, and check it with <code>sealift hub verify --backup</code>:
         </Empty>
-      </section>
+      </Section>
     </Layout>
   );
 }

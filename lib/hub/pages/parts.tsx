@@ -1,5 +1,5 @@
 import prettyBytes from "pretty-bytes";
-import type { ReactNode } from "react";
+import { Fragment, type ReactElement, type ReactNode } from "react";
 import { pagePaths, useView, withQuery } from "./view.ts";
 
 /** The small parts that pages consist of. */
@@ -69,27 +69,50 @@ export const Command = ({ text }: { text: string }) => (
   </div>
 );
 
-/** A form of this hub. */
-export function Form({
-  to,
-  children,
-  className,
-  confirm,
+/** A part of a page with its heading. */
+export const Section = ({
+  id,
+  title,
+  ...rest
 }: {
-  to: string;
-  children: ReactNode;
+  id: string;
+  title: string;
   className?: string;
-  /** The question that the script asks before the form is sent. */
-  confirm?: string;
-}) {
-  const { base, formToken } = useView();
-  return (
-    <form method="post" action={base + to} className={className} data-confirm={confirm} autoComplete="off">
-      <input type="hidden" name="form_token" value={formToken} />
-      {children}
-    </form>
-  );
-}
+  children: ReactNode;
+}) => (
+  <section aria-labelledby={id} className={rest.className}>
+    <h2 id={id}>{title}</h2>
+    {rest.children}
+  </section>
+);
+
+/** Secrets with their names: the only time that they are shown. */
+export const Secrets = ({
+  title,
+  notice,
+  of,
+  children,
+}: {
+  title: string;
+  notice: string;
+  of: Record<string, string | undefined>;
+  children: ReactNode;
+}) => (
+  <div className="narrow">
+    <h1>{title}</h1>
+    <p className="notice">{notice}</p>
+    {Object.entries(of).map(
+      ([name, secret]) =>
+        secret !== undefined && (
+          <Fragment key={name}>
+            <h2>{name}</h2>
+            <Command text={secret} />
+          </Fragment>
+        ),
+    )}
+    <p>{children}</p>
+  </div>
+);
 
 /** A title of a column, and the class of its cells. The first column names the row; one without a title holds forms. */
 type Column = string | readonly [title: string, className: string];
@@ -103,10 +126,13 @@ interface Rows {
   label: string;
   columns: readonly Column[];
   rows: readonly Row[];
+  /** Stands in the place of a table without rows. */
+  empty?: ReactElement;
 }
 
 /** A table whose rows become cards where the screen is narrow; where it is wide, it scrolls in itself. */
-export function Table({ label, columns, rows }: Rows) {
+export function Table({ label, columns, rows, empty }: Rows) {
+  if (empty !== undefined && rows.length === 0) return empty;
   const heads = columns.map((column) => (typeof column === "string" ? ([column, undefined] as const) : column));
   return (
     <div className="table" role="group" aria-label={label} tabIndex={0}>

@@ -1,6 +1,19 @@
 import type { RolloutAction, RolloutRecord, RolloutState } from "../../contract/surfaces/rollouts.ts";
+import { Act, Field, Form } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
-import { Badge, Bar, Empty, Form, Live, Pager, Table, TargetHead, type TargetKind, Time, type Tone } from "./parts.tsx";
+import {
+  Badge,
+  Bar,
+  Empty,
+  Live,
+  Pager,
+  Section,
+  Table,
+  TargetHead,
+  type TargetKind,
+  Time,
+  type Tone,
+} from "./parts.tsx";
 import { pagePaths } from "./view.ts";
 
 const TONES: Record<RolloutState, Tone> = {
@@ -52,8 +65,7 @@ export function RolloutsPage({ kind, slug, name, items, cursor, next, allowed, l
             <Current key={rollout.id} {...{ rollout, here, allowed }} />
           ))}
         {items.some(isOver) && (
-          <section aria-labelledby="past">
-            <h2 id="past">Past rollouts</h2>
+          <Section id="past" title="Past rollouts">
             <Table
               label="Past rollouts"
               columns={["Version", "State", "Started", "Ended", ["Why", "why"]]}
@@ -68,7 +80,7 @@ export function RolloutsPage({ kind, slug, name, items, cursor, next, allowed, l
                 ],
               }))}
             />
-          </section>
+          </Section>
         )}
       </Live>
       <Pager to={here} at={cursor} next={next} />
@@ -147,28 +159,25 @@ function Current({
       )}
       <div className="actions">
         {actions.filter(isWanted).map((action) => (
-          <Act key={action} to={`${here}/${encodeURIComponent(id)}/${action}`} action={action} base={base} />
+          <Action key={action} to={`${here}/${encodeURIComponent(id)}/${action}`} action={action} base={base} />
         ))}
       </div>
     </section>
   );
 }
 
-function Act({ to, action, base }: { to: string; action: RolloutAction; base: string | null }) {
+function Action({ to, action, base }: { to: string; action: RolloutAction; base: string | null }) {
   if (action === "resume" || action === "approve")
     return (
-      <Form to={to} className="inline">
-        <button>{action === "resume" ? "Resume" : "Approve the next wave"}</button>
-      </Form>
+      <Act to={to} className="">
+        {action === "resume" ? "Resume" : "Approve the next wave"}
+      </Act>
     );
   return (
     <details className="act">
       <summary>{action === "pause" ? "Pause" : "Abort"}</summary>
       <Form to={to}>
-        <label>
-          Reason
-          <input name="reason" maxLength={1024} />
-        </label>
+        <Field label="Reason" name="reason" maxLength={1024} />
         {action === "abort" && (
           <label className="check">
             <input type="checkbox" name="rollback" value="yes" />

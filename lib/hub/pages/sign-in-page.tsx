@@ -1,5 +1,6 @@
+import { Form } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
-import { Form, Go } from "./parts.tsx";
+import { Go } from "./parts.tsx";
 import { pagePaths, useView, withQuery } from "./view.ts";
 
 /** The page on which a person shows an API key, or goes to the identity provider. */

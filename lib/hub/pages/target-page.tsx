@@ -3,8 +3,9 @@ import { rightsOf } from "../../contract/rights.ts";
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { TargetDetail, VersionRecord } from "../../contract/surfaces/marketplace.ts";
 import type { Contents } from "./archive.ts";
+import { Act, Field, Form } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
-import { Away, Badge, Command, Empty, Facts, Form, Go, Pager, Size, Table, TargetHead, Time } from "./parts.tsx";
+import { Away, Badge, Command, Empty, Facts, Go, Pager, Section, Size, Table, TargetHead, Time } from "./parts.tsx";
 import { pagePaths, useView, withQuery } from "./view.ts";
 
 export interface TargetView {
@@ -33,35 +34,24 @@ export function TargetPage({ detail, versions, publishers, cursor, next, content
       </TargetHead>
       <div className="columns">
         <div>
-          <section aria-labelledby="readme">
-            <h2 id="readme">README</h2>
+          <Section id="readme" title="README">
             {readme ?? <Empty title={noReadme(principal !== undefined, latest, contents)} />}
-          </section>
-          <section aria-labelledby="versions">
-            <h2 id="versions">Versions</h2>
-            {versions.length === 0 ? (
-              <Empty
-                title="Nothing is published yet."
-                command={`sealift marketplace publish ${slug} --kind ${kind} --version 1.0.0 --archive ${slug}.zip`}
-              />
-            ) : (
-              <Versions {...{ detail, versions, publishers, mayYank }} />
-            )}
+          </Section>
+          <Section id="versions" title="Versions">
+            <Versions {...{ detail, versions, publishers, mayYank }} />
             <Pager to={here} at={cursor} next={next} />
-          </section>
+          </Section>
         </div>
         <aside aria-label="About">
           {latest !== "" && (
-            <section aria-labelledby="install">
-              <h2 id="install">Install</h2>
+            <Section id="install" title="Install">
               <Command text={installCommand(detail, hubUrl)} />
               <p className="help">
                 The signing secret comes from its developer, and the API key from your hub&rsquo;s administrator.
               </p>
-            </section>
+            </Section>
           )}
-          <section aria-labelledby="facts">
-            <h2 id="facts">Facts</h2>
+          <Section id="facts" title="Facts">
             <Facts
               of={{
                 Latest: latest === "" ? "none" : <span className="num">{latest}</span>,
@@ -72,10 +62,9 @@ export function TargetPage({ detail, versions, publishers, cursor, next, content
                 Repository: detail.repository === null ? undefined : <Away href={detail.repository} />,
               }}
             />
-          </section>
+          </Section>
           {contents?.descriptor !== undefined && (
-            <section aria-labelledby="rights">
-              <h2 id="rights">Rights it asks for</h2>
+            <Section id="rights" title="Rights it asks for">
               <ul className="rights">
                 {rightsOf(contents.descriptor).map((right) => (
                   <li key={right} className={right.startsWith("trusted:") ? "strong" : undefined}>
@@ -83,7 +72,7 @@ export function TargetPage({ detail, versions, publishers, cursor, next, content
                   </li>
                 ))}
               </ul>
-            </section>
+            </Section>
           )}
         </aside>
       </div>
@@ -112,9 +101,11 @@ function Versions({
   mayYank,
 }: Pick<TargetView, "detail" | "versions" | "publishers" | "mayYank">) {
   const { kind, slug, latest_version: latest } = detail;
+  const publish = `sealift marketplace publish ${slug} --kind ${kind} --version 1.0.0 --archive ${slug}.zip`;
   return (
     <Table
       label="Versions"
+      empty={<Empty title="Nothing is published yet." command={publish} />}
       columns={["Version", "Published", "Size", "Source", "Digest", ["", "acts"]]}
       rows={versions.map((each, index) => ({
         key: each.version,
@@ -161,20 +152,16 @@ const Published = ({ at, by }: { at: string; by: string | undefined }) => (
 export function Yank({ at, version, isYanked }: { at: string; version: string; isYanked: boolean }) {
   if (isYanked)
     return (
-      <Form to={`${at}/unyank`} className="inline">
-        <input type="hidden" name="version" value={version} />
-        <button className="plain">Unyank</button>
-      </Form>
+      <Act to={`${at}/unyank`} sends={{ version }}>
+        Unyank
+      </Act>
     );
   return (
     <details className="act">
       <summary>Yank</summary>
       <Form to={`${at}/yank`}>
         <input type="hidden" name="version" value={version} />
-        <label>
-          Reason
-          <input name="reason" maxLength={1024} required />
-        </label>
+        <Field label="Reason" name="reason" maxLength={1024} required />
         <button className="bad">Yank {version}</button>
       </Form>
     </details>
@@ -196,6 +183,8 @@ export function ProjectPage({ project, versions, publishers, cursor, next, mayYa
   const { id, name, owner, created_at, latest_version: latest } = project;
   const { hubUrl } = useView();
   const here = pagePaths.target("project", id);
+  const published = `--project-id ${id} --project-name ${JSON.stringify(name)} --version 1.0.0`;
+  const publish = `sealift project publish . ${published} --signing-key-file signer.key`;
   const deploy = [
     `sealift project deploy --project-id ${id}`,
     `  --hub-url ${hubUrl}`,
@@ -207,50 +196,41 @@ export function ProjectPage({ project, versions, publishers, cursor, next, mayYa
     <Layout title={name}>
       <TargetHead kind="project" slug={id} name={name} at="overview" />
       <div className="columns">
-        <section aria-labelledby="versions">
-          <h2 id="versions">Versions</h2>
-          {versions.length === 0 ? (
-            <Empty
-              title="Nothing is published yet."
-              command={`sealift project publish . --project-id ${id} --project-name ${JSON.stringify(name)} --version 1.0.0 --signing-key-file signer.key`}
-            />
-          ) : (
-            <Table
-              label="Versions"
-              columns={["Version", "Published", "Size", "Deltas", "Signer", ["", "acts"]]}
-              rows={versions.map((each) => ({
-                key: each.version,
-                cells: [
-                  <Version of={each} isLatest={each.is_latest} />,
-                  <Published at={each.created_at} by={publishers.get(each.version)} />,
-                  <Size bytes={each.size_bytes} />,
-                  each.deltas.length === 0 ? (
-                    <span className="faint">none</span>
-                  ) : (
-                    each.deltas.map(({ base_version: base, size_bytes: bytes }) => (
-                      <p key={base} className="delta">
-                        from <span className="num">{base}</span>: <Size bytes={bytes} />
-                      </p>
-                    ))
-                  ),
-                  <code title={each.signer_public_key ?? ""}>{each.signer_public_key?.slice(0, 12)}</code>,
-                  mayYank && <Yank at={here} version={each.version} isYanked={each.is_yanked} />,
-                ],
-              }))}
-            />
-          )}
+        <Section id="versions" title="Versions">
+          <Table
+            label="Versions"
+            empty={<Empty title="Nothing is published yet." command={publish} />}
+            columns={["Version", "Published", "Size", "Deltas", "Signer", ["", "acts"]]}
+            rows={versions.map((each) => ({
+              key: each.version,
+              cells: [
+                <Version of={each} isLatest={each.is_latest} />,
+                <Published at={each.created_at} by={publishers.get(each.version)} />,
+                <Size bytes={each.size_bytes} />,
+                each.deltas.length === 0 ? (
+                  <span className="faint">none</span>
+                ) : (
+                  each.deltas.map(({ base_version: base, size_bytes: bytes }) => (
+                    <p key={base} className="delta">
+                      from <span className="num">{base}</span>: <Size bytes={bytes} />
+                    </p>
+                  ))
+                ),
+                <code title={each.signer_public_key ?? ""}>{each.signer_public_key?.slice(0, 12)}</code>,
+                mayYank && <Yank at={here} version={each.version} isYanked={each.is_yanked} />,
+              ],
+            }))}
+          />
           <Pager to={here} at={cursor} next={next} />
-        </section>
+        </Section>
         <aside aria-label="About">
           {latest !== null && (
-            <section aria-labelledby="install">
-              <h2 id="install">Deploy</h2>
+            <Section id="install" title="Deploy">
               <Command text={deploy} />
               <p className="help">A key for this project comes with a deployment credential: see Keys.</p>
-            </section>
+            </Section>
           )}
-          <section aria-labelledby="facts">
-            <h2 id="facts">Facts</h2>
+          <Section id="facts" title="Facts">
             <Facts
               of={{
                 Latest: latest === null ? "none" : <span className="num">{latest}</span>,
@@ -259,7 +239,7 @@ export function ProjectPage({ project, versions, publishers, cursor, next, mayYa
               }}
             />
             <p className="help">Artifacts are sealed by their publisher: the hub cannot look into them.</p>
-          </section>
+          </Section>
         </aside>
       </div>
     </Layout>

@@ -2,7 +2,7 @@ import { paths } from "../../contract/surfaces/paths.ts";
 import type { DeliveryRecord, WebhookRecord, WebhookSecret, WebhookTest } from "../../contract/surfaces/webhooks.ts";
 import { notFound } from "../ground/errors.ts";
 import type { Listed } from "./api.ts";
-import { type Desk, field, param, queryOf, type Screen } from "./desk.ts";
+import { type Desk, field, param, type Screen } from "./desk.ts";
 import { pagePaths } from "./view.ts";
 import { WebhookPage, WebhookSecretPage, WebhooksPage } from "./webhooks-page.tsx";
 
@@ -28,11 +28,8 @@ async function shown(desk: Desk, request: Request, tested?: WebhookTest) {
   const id = param(request, "webhook");
   const found = (await listed(desk, request)).find((each) => each.id === id);
   if (found === undefined) throw notFound("There is no such webhook.");
-  const cursor = queryOf(request, "cursor");
-  const { items, next } = await desk.api.call<Listed<DeliveryRecord>>(request, {
-    path: `${paths.webhook(id)}/deliveries`,
-    query: { cursor, limit: "50" },
-  });
+  const path = `${paths.webhook(id)}/deliveries`;
+  const { items, next, cursor } = await desk.api.page<DeliveryRecord>(request, path, { limit: "50" });
   return <WebhookPage {...{ webhook: found, deliveries: items, cursor, next, tested }} />;
 }
 

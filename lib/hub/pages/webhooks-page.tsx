@@ -1,7 +1,8 @@
 import type { DeliveryRecord, WebhookRecord, WebhookSecret, WebhookTest } from "../../contract/surfaces/webhooks.ts";
 import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../../contract/webhook-terms.ts";
+import { Act, Field, Form, Select } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
-import { Badge, Command, Empty, Facts, Form, Go, Pager, Table, Time } from "./parts.tsx";
+import { Badge, Empty, Facts, Go, Pager, Secrets, Table, Time } from "./parts.tsx";
 import { pagePaths } from "./view.ts";
 
 const titleOf = ({ name, id }: WebhookRecord): string => (name === "" ? id : name);
@@ -18,18 +19,16 @@ export const WebhooksPage = ({ items }: { items: WebhookRecord[] }) => (
     <details className="panel">
       <summary>Add a webhook</summary>
       <Form to={pagePaths.webhooks()} className="stack">
-        <label>
-          URL
-          <input name="url" type="url" required maxLength={2048} placeholder="https://ops.example.org/sealift" />
-        </label>
-        <label>
-          Name
-          <input name="name" maxLength={128} placeholder="ops" />
-        </label>
-        <label>
-          Only for
-          <input name="target" maxLength={300} placeholder="plugin:SLUG, service:SLUG or project:ID" />
-        </label>
+        <Field
+          label="URL"
+          name="url"
+          type="url"
+          required
+          maxLength={2048}
+          placeholder="https://ops.example.org/sealift"
+        />
+        <Field label="Name" name="name" maxLength={128} placeholder="ops" />
+        <Field label="Only for" name="target" maxLength={300} placeholder="plugin:SLUG, service:SLUG or project:ID" />
         <fieldset>
           <legend>It hears of (all, unless chosen)</legend>
           {WEBHOOK_EVENTS.map((event) => (
@@ -39,59 +38,56 @@ export const WebhooksPage = ({ items }: { items: WebhookRecord[] }) => (
             </label>
           ))}
         </fieldset>
-        <label>
-          Format
-          <select name="format">
-            {WEBHOOK_FORMATS.map((format) => (
-              <option key={format}>{format}</option>
-            ))}
-          </select>
-        </label>
+        <Select label="Format" name="format" of={WEBHOOK_FORMATS.map((format) => [format, format])} />
         <button>Add the webhook</button>
       </Form>
     </details>
-    {items.length === 0 ? (
-      <Empty title="No webhooks yet." command="sealift webhook add --name ops --webhook-url-file receiver.url">
-        The hub tells them of versions, rollouts and failing hosts. Add one here, or with:
-      </Empty>
-    ) : (
-      <Table
-        label="Webhooks"
-        columns={["Name", "State", "Hears of", "Target", ["Waiting", "num"], ["Dead", "num"], "Last delivered"]}
-        rows={items.map((webhook) => ({
-          key: webhook.id,
-          cells: [
-            <>
-              <Go to={pagePaths.webhook(webhook.id)}>{titleOf(webhook)}</Go>
-              <p className="slug">{webhook.origin}</p>
-            </>,
-            <State webhook={webhook} />,
-            webhook.events.length === 0 ? "all events" : webhook.events.join(", "),
-            webhook.target ?? "all",
-            webhook.pending,
-            webhook.dead,
-            <Time at={webhook.last_delivered_at} none="never" />,
-          ],
-        }))}
-      />
-    )}
+    <Table
+      label="Webhooks"
+      empty={
+        <Empty title="No webhooks yet." command="sealift webhook add --name ops --webhook-url-file receiver.url">
+          The hub tells them of versions, rollouts and failing hosts. Add one here, or with:
+        </Empty>
+      }
+      columns={["Name", "State", "Hears of", "Target", ["Waiting", "num"], ["Dead", "num"], "Last delivered"]}
+      rows={items.map((webhook) => ({
+        key: webhook.id,
+        cells: [
+          <>
+            <Go to={pagePaths.webhook(webhook.id)}>{titleOf(webhook)}</Go>
+            <p className="slug">{webhook.origin}</p>
+          </>,
+          <State webhook={webhook} />,
+          webhook.events.length === 0 ? "all events" : webhook.events.join(", "),
+          webhook.target ?? "all",
+          webhook.pending,
+          webhook.dead,
+          <Time at={webhook.last_delivered_at} none="never" />,
+        ],
+      }))}
+    />
   </Layout>
 );
 
 /** The secret of a webhook, new or rotated: the only time that it is shown. */
 export const WebhookSecretPage = ({ webhook }: { webhook: WebhookSecret }) => (
   <Layout title={`Secret of ${titleOf(webhook)}`}>
-    <div className="narrow">
-      <h1>{titleOf(webhook)}</h1>
-      <p className="notice">Copy the secret now. The hub does not show it again.</p>
-      <h2>Secret</h2>
-      <Command text={webhook.secret} />
-      <p>
-        <Go to={pagePaths.webhook(webhook.id)}>Go to the webhook</Go>
-      </p>
-    </div>
+    <Secrets
+      title={titleOf(webhook)}
+      notice="Copy the secret now. The hub does not show it again."
+      of={{ Secret: webhook.secret }}
+    >
+      <Go to={pagePaths.webhook(webhook.id)}>Go to the webhook</Go>
+    </Secrets>
   </Layout>
 );
+
+/** Hours for which the old secret still signs. */
+const GRACES = [
+  ["24", "a day"],
+  ["168", "a week"],
+  ["0", "no time: it has leaked"],
+] as const;
 
 export interface WebhookView {
   webhook: WebhookRecord;
@@ -131,68 +127,49 @@ export function WebhookPage({ webhook, deliveries, cursor, next, tested }: Webho
         }}
       />
       <div className="actions">
-        <Form to={`${here}/test`} className="inline">
-          <button>Send a test</button>
-        </Form>
-        {webhook.state === "disabled" && (
-          <Form to={`${here}/enable`} className="inline">
-            <button className="plain">Enable</button>
-          </Form>
-        )}
+        <Act to={`${here}/test`} className="">
+          Send a test
+        </Act>
+        {webhook.state === "disabled" && <Act to={`${here}/enable`}>Enable</Act>}
         {webhook.dead > 0 && webhook.state === "enabled" && (
-          <Form to={`${here}/redeliver`} className="inline">
-            <button className="plain">Send all dead ones again</button>
-          </Form>
+          <Act to={`${here}/redeliver`}>Send all dead ones again</Act>
         )}
         <details className="act">
           <summary>New secret</summary>
           <Form to={`${here}/rotate`}>
-            <label>
-              The old one signs, too, for
-              <select name="hours" defaultValue="24">
-                <option value="24">a day</option>
-                <option value="168">a week</option>
-                <option value="0">no time: it has leaked</option>
-              </select>
-            </label>
+            <Select label="The old one signs, too, for" name="hours" value="24" of={GRACES} />
             <button>Make a new secret</button>
           </Form>
         </details>
-        <Form to={`${here}/remove`} className="inline" confirm={`Remove ${title} with its messages?`}>
-          <button className="plain bad-text">Remove</button>
-        </Form>
+        <Act to={`${here}/remove`} className="plain bad-text" confirm={`Remove ${title} with its messages?`}>
+          Remove
+        </Act>
       </div>
       <h2>Messages</h2>
-      {deliveries.length === 0 ? (
-        <Empty title="Nothing waits, and nothing is dead." />
-      ) : (
-        <Table
-          label="Messages"
-          columns={["Event", "State", ["Attempts", "num"], ["Last error", "why"], "Next attempt", "Made", ["", "acts"]]}
-          rows={deliveries.map((each) => ({
-            key: each.id,
-            cells: [
-              <>
-                {each.type}
-                <p className="slug">{each.id}</p>
-              </>,
-              <Badge tone={each.state === "dead" ? "bad" : "busy"}>{each.state === "dead" ? "dead" : "waiting"}</Badge>,
-              each.attempts,
-              each.last_error,
-              <Time at={each.next_attempt_at} none="" />,
-              <Time at={each.created_at} />,
-              each.state === "dead" && webhook.state === "enabled" && (
-                <Form to={`${here}/redeliver`} className="inline">
-                  <input type="hidden" name="delivery" value={each.id} />
-                  <button className="plain" aria-label={`Send ${each.id} again`}>
-                    Send again
-                  </button>
-                </Form>
-              ),
-            ],
-          }))}
-        />
-      )}
+      <Table
+        label="Messages"
+        empty={<Empty title="Nothing waits, and nothing is dead." />}
+        columns={["Event", "State", ["Attempts", "num"], ["Last error", "why"], "Next attempt", "Made", ["", "acts"]]}
+        rows={deliveries.map((each) => ({
+          key: each.id,
+          cells: [
+            <>
+              {each.type}
+              <p className="slug">{each.id}</p>
+            </>,
+            <Badge tone={each.state === "dead" ? "bad" : "busy"}>{each.state === "dead" ? "dead" : "waiting"}</Badge>,
+            each.attempts,
+            each.last_error,
+            <Time at={each.next_attempt_at} none="" />,
+            <Time at={each.created_at} />,
+            each.state === "dead" && webhook.state === "enabled" && (
+              <Act to={`${here}/redeliver`} sends={{ delivery: each.id }} title={`Send ${each.id} again`}>
+                Send again
+              </Act>
+            ),
+          ],
+        }))}
+      />
       <Pager to={here} at={cursor} next={next} />
     </Layout>
   );
