@@ -58,17 +58,19 @@ export const pageQuery = z.object({
   cursor: z.string().max(300).default(""),
 });
 
-/**
- * Reads a page of a list for an answer, and one row more, which tells whether there is a next page.
- *
- * @param cursorOf the part of a row that the list is in the order of
- */
-export async function pageOf<T>(
+/** The column that a list is in the order of, and what an answer shows of a row; by default all. */
+interface Shown<By extends string, Row, Item> {
+  by: By;
+  show?: (row: Row) => Item;
+}
+
+/** Reads a page of a list for an answer, and one row more, which tells whether there is a next page. */
+export async function pageOf<By extends string, Row extends Record<By, string>, Item = Row>(
   { limit, cursor }: z.output<typeof pageQuery>,
-  read: (range: PageRange) => Promise<T[]>,
-  cursorOf: (row: T) => string,
-): Promise<{ items: T[]; next: string | null }> {
+  { by, show = (row) => row as unknown as Item }: Shown<By, Row, Item>,
+  read: (range: PageRange) => Promise<Row[]>,
+): Promise<{ items: Item[]; next: string | null }> {
   const rows = await read({ after: cursor, limit: limit + 1 });
   const items = rows.slice(0, limit);
-  return { items, next: rows.length > limit ? cursorOf(items.at(-1)!) : null };
+  return { items: items.map(show), next: rows.length > limit ? items.at(-1)![by] : null };
 }

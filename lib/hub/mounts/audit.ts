@@ -7,7 +7,7 @@ import { forbidden } from "../ground/errors.ts";
 import { isAdministrator } from "../ground/principal.ts";
 import { errors, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { listAudit } from "../records/audit.ts";
-import type { PageRange, Records } from "../records/port.ts";
+import type { Records } from "../records/port.ts";
 
 const query = pageQuery.extend({
   since: timestamp.optional(),
@@ -33,8 +33,7 @@ export const auditLog: FastifyPluginAsyncZod<MountOptions<Records>> = async (app
       if (!isAdministrator(principal)) throw forbidden("Only an administrator reads the audit log.");
       const { since, until, action, actor } = request.query;
       const filters = { since: instant(since), until: instant(until), action, actor };
-      const read = (range: PageRange) => listAudit(hub.database.kysely, filters, range);
-      return pageOf(request.query, read, ({ id }) => id);
+      return pageOf(request.query, { by: "id" }, (range) => listAudit(hub.database.kysely, filters, range));
     },
   });
 };

@@ -13,7 +13,7 @@ import { isAdministrator, requireScope } from "../ground/principal.ts";
 import { errors, noContent, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { fleetQuery, noSuchHost, sendFleetView } from "../http/fleet-view.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
-import { forgetHost, listViews } from "../records/fleet.ts";
+import { type CountedView, forgetHost, listViews } from "../records/fleet.ts";
 import type { PageRange } from "../records/port.ts";
 import { listReports } from "../records/report-history.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
@@ -134,9 +134,9 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
           ? { owner: isAdministrator(principal) ? undefined : principal.owner }
           : { id: principal.projectId };
       const read = (range: PageRange) => listViews(db, principal.owner, projects, range);
-      const { items, next } = await pageOf(request.query, read, ({ target }) => target);
       const named = (target: string): string => (target.includes("/") ? target.replace("/", ":") : `project:${target}`);
-      return { items: items.map((view) => ({ ...view, target: named(view.target) })), next };
+      const show = (view: CountedView) => ({ ...view, target: named(view.target) });
+      return pageOf(request.query, { by: "target", show }, read);
     },
   });
 
@@ -157,8 +157,7 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
       const view = { holder: principal.owner, target: loggedTarget(kind, slug) };
       const filters = { hostId, status, version, from: instant(from), to: instant(to) };
       const read = (range: PageRange) => listReports(db, view, filters, range);
-      const { items, next } = await pageOf(request.query, read, ({ id }) => id);
-      return { items: items.map(({ record }) => JSON.parse(record) as ReportRecord), next };
+      return pageOf(request.query, { by: "id", show: ({ record }) => JSON.parse(record) as ReportRecord }, read);
     },
   });
 };

@@ -27,7 +27,7 @@ import {
   listKeys,
   revokeKey,
 } from "../records/keys.ts";
-import type { PageRange, Records } from "../records/port.ts";
+import type { Records } from "../records/port.ts";
 import { findProject, insertProject, listProjects, projectRecord } from "../records/projects.ts";
 
 const tags = ["key service"];
@@ -100,8 +100,7 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
     async handler(request) {
       const principal = await authentication.key(request);
       requireScope(principal, "keys");
-      const read = (range: PageRange) => listKeys(db, viewOf(principal), range);
-      return pageOf(request.query, read, ({ id }) => id);
+      return pageOf(request.query, { by: "id" }, (range) => listKeys(db, viewOf(principal), range));
     },
   });
 
@@ -188,8 +187,7 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
       const principal = await authentication.key(request);
       requireScope(principal, "projects", "read");
       const { owner, projectId } = viewOf(principal);
-      const read = (range: PageRange) => listProjects(db, { owner, id: projectId }, range);
-      return pageOf(request.query, read, ({ id }) => id);
+      return pageOf(request.query, { by: "id" }, (range) => listProjects(db, { owner, id: projectId }, range));
     },
   });
 };

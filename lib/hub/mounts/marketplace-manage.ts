@@ -1,3 +1,4 @@
+import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { page } from "../../contract/surfaces/keys.ts";
@@ -37,6 +38,23 @@ export const marketplaceManage: FastifyPluginAsyncZod<
   const access = targetAccess(kind, options);
   const subjectOf = (slug: string) => loggedTarget(kind, slug);
   const shared = { tags: [kind === "plugin" ? "plugins" : "services"], security: security.key };
+
+  /** Yanks a version. @param why undefined takes that back */
+  async function yank(
+    request: FastifyRequest,
+    { slug, version }: z.output<typeof versionParams>,
+    why: { reason: string | null } | undefined,
+  ) {
+    const { id, principal } = await access.controlled(request, slug, "publish");
+    return audited(hub, request, principal, async (transaction, tell) => {
+      const change = { targetId: id, version, yanked: why !== undefined, reason: why?.reason ?? null };
+      const row = await setYanked(transaction, change);
+      if (row === undefined) throw notFound(`The ${kind} has no such version.`);
+      const action = why === undefined ? "version.unyank" : "version.yank";
+      await tell({ action, subject: subjectOf(slug), facts: { version, ...why } });
+      return versionRecord(row);
+    });
+  }
 
   app.post("/:slug/import", {
     schema: {
@@ -85,15 +103,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<
       response: { 200: versionSchema, ...errors(401, 403, 404, 415, 422) },
     },
     async handler(request) {
-      const { slug, version } = request.params;
-      const { id, principal } = await access.controlled(request, slug, "publish");
-      const reason = request.body?.reason ?? null;
-      const yanked = await audited(hub, request, principal, async (transaction, tell) => {
-        const row = await setYanked(transaction, { targetId: id, version, yanked: true, reason });
-        if (row === undefined) throw notFound(`The ${kind} has no such version.`);
-        await tell({ action: "version.yank", subject: subjectOf(slug), facts: { version, reason } });
-        return versionRecord(row);
-      });
+      const yanked = await yank(request, request.params, { reason: request.body?.reason ?? null });
       await hub.rollouts.versionsChanged();
       return yanked;
     },
@@ -107,14 +117,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<
       response: { 200: versionSchema, ...errors(401, 403, 404) },
     },
     async handler(request) {
-      const { slug, version } = request.params;
-      const { id, principal } = await access.controlled(request, slug, "publish");
-      return audited(hub, request, principal, async (transaction, tell) => {
-        const row = await setYanked(transaction, { targetId: id, version, yanked: false, reason: null });
-        if (row === undefined) throw notFound(`The ${kind} has no such version.`);
-        await tell({ action: "version.unyank", subject: subjectOf(slug), facts: { version } });
-        return versionRecord(row);
-      });
+      return yank(request, request.params, undefined);
     },
   });
 
@@ -149,11 +152,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<
     },
     async handler(request) {
       const { id } = await access.controlled(request, request.params.slug, "publish", "projects");
-      return pageOf(
-        request.query,
-        (range) => listGrants(db, id, range),
-        ({ owner }) => owner,
-      );
+      return pageOf(request.query, { by: "owner" }, (range) => listGrants(db, id, range));
     },
   });
 

@@ -13,7 +13,6 @@ import { HubError, keyRejected, notFound } from "../ground/errors.ts";
 import { bytes, errors, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { blobBytes, sendBytes, textBytes } from "../http/ranges.ts";
-import type { PageRange } from "../records/port.ts";
 import { listVersions, versionRecord } from "../records/targets.ts";
 import { findVisibleTarget, listVisibleTargets } from "../records/visible-targets.ts";
 
@@ -111,8 +110,9 @@ export const marketplace: FastifyPluginAsyncZod<
       const { q: text } = request.query;
       await options.authentication.key(request);
       const question = access.question(request, "");
-      const read = (range: PageRange) => listVisibleTargets(statements, question, { text, ...range });
-      return pageOf(request.query, read, ({ slug }) => slug);
+      return pageOf(request.query, { by: "slug" }, (range) =>
+        listVisibleTargets(statements, question, { text, ...range }),
+      );
     },
   });
 
@@ -131,9 +131,7 @@ export const marketplace: FastifyPluginAsyncZod<
       if (principal === undefined) throw options.authentication.rejected(request, keyRejected());
       options.authentication.accepted(request, principal);
       if (target === undefined) throw noSuchTarget(kind);
-      const read = (range: PageRange) => listVersions(db, target.id, range);
-      const { items, next } = await pageOf(request.query, read, ({ id }) => id);
-      return { items: items.map(versionRecord), next };
+      return pageOf(request.query, { by: "id", show: versionRecord }, (range) => listVersions(db, target.id, range));
     },
   });
 };

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import {
@@ -41,6 +42,21 @@ export const projectManage: FastifyPluginAsyncZod<
   const controlled = controlledProject(options);
   const db = hub.database.kysely;
   const shared = { tags: ["key service"], security: security.key };
+
+  /** Yanks a version. @param why undefined takes that back */
+  async function yank(
+    request: FastifyRequest,
+    { id, version }: z.output<typeof versionParams>,
+    why: { reason: string | null } | undefined,
+  ): Promise<void> {
+    const { project, principal } = await controlled(request, id, "publish");
+    await audited(hub, request, principal, async (transaction, tell) => {
+      const change = { version, yanked: why !== undefined, reason: why?.reason ?? null };
+      if (!(await yankManagedVersion(transaction, project, change))) throw noSuchVersion();
+      const action = why === undefined ? "version.unyank" : "version.yank";
+      await tell({ action, subject: subjectOf(project), facts: { version, ...why } });
+    });
+  }
 
   app.patch("/projects/:id", {
     schema: {
@@ -102,8 +118,7 @@ export const projectManage: FastifyPluginAsyncZod<
     async handler(request) {
       const { project } = await controlled(request, request.params.id, "read", "projects", "publish");
       const read = (range: PageRange) => listManagedVersions(db, project, range);
-      const { items, next } = await pageOf(request.query, read, ({ id }) => id);
-      return { items: items.map(({ record }) => record), next };
+      return pageOf(request.query, { by: "id", show: ({ record }) => record }, read);
     },
   });
 
@@ -116,13 +131,7 @@ export const projectManage: FastifyPluginAsyncZod<
       response: { 204: noContent, ...errors(400, 401, 403, 404, 415, 422) },
     },
     async handler(request, reply) {
-      const { version } = request.params;
-      const { project, principal } = await controlled(request, request.params.id, "publish");
-      const reason = request.body?.reason ?? null;
-      await audited(hub, request, principal, async (transaction, tell) => {
-        if (!(await yankManagedVersion(transaction, project, { version, yanked: true, reason }))) throw noSuchVersion();
-        await tell({ action: "version.yank", subject: subjectOf(project), facts: { version, reason } });
-      });
+      await yank(request, request.params, { reason: request.body?.reason ?? null });
       await hub.rollouts.versionsChanged();
       return reply.code(204).send(null);
     },
@@ -136,13 +145,7 @@ export const projectManage: FastifyPluginAsyncZod<
       response: { 204: noContent, ...errors(401, 403, 404) },
     },
     async handler(request, reply) {
-      const { version } = request.params;
-      const { project, principal } = await controlled(request, request.params.id, "publish");
-      const change = { version, yanked: false, reason: null };
-      await audited(hub, request, principal, async (transaction, tell) => {
-        if (!(await yankManagedVersion(transaction, project, change))) throw noSuchVersion();
-        await tell({ action: "version.unyank", subject: subjectOf(project), facts: { version } });
-      });
+      await yank(request, request.params, undefined);
       return reply.code(204).send(null);
     },
   });

@@ -14,7 +14,7 @@ import { controlledProject } from "../access/project-access.ts";
 import { notFound } from "../ground/errors.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { noSuchHost } from "../http/fleet-view.ts";
-import type { PageRange, Records } from "../records/port.ts";
+import type { Records } from "../records/port.ts";
 import { findRollout, labelHost, listRollouts } from "../records/rollouts.ts";
 import { actOnRollout, startRollout } from "../rollouts/commands.ts";
 import { type Rollouts, subjectOf } from "../rollouts/rollouts.ts";
@@ -64,9 +64,7 @@ export const rollouts: FastifyPluginAsyncZod<MountOptions<Records & { rollouts: 
     },
     async handler(request) {
       const { project } = await controlled(request, request.params.id, "read", "publish", "projects");
-      const read = (range: PageRange) => listRollouts(db, project.id, range);
-      const { items, next } = await pageOf(request.query, read, ({ id }) => id);
-      return { items: items.map(rolloutRecord), next };
+      return pageOf(request.query, { by: "id", show: rolloutRecord }, (range) => listRollouts(db, project.id, range));
     },
   });
 

@@ -8,7 +8,7 @@ import type { MountOptions } from "../access/authentication.ts";
 import { controlledProject } from "../access/project-access.ts";
 import { conflict, notFound, unprocessable } from "../ground/errors.ts";
 import { errors, pageOf, pageQuery, security } from "../http/documentation.ts";
-import type { PageRange, Records } from "../records/port.ts";
+import type { Records } from "../records/port.ts";
 import { addSigner, endSigner, findSigner, listSigners } from "../records/signers.ts";
 
 const projectParams = z.object({ id: z.string() });
@@ -31,8 +31,7 @@ export const signers: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
     },
     async handler(request) {
       const { project } = await controlled(request, request.params.id, "read", "projects", "publish");
-      const read = (range: PageRange) => listSigners(db, project.id, range);
-      return pageOf(request.query, read, ({ public_key: key }) => key);
+      return pageOf(request.query, { by: "public_key" }, (range) => listSigners(db, project.id, range));
     },
   });
 

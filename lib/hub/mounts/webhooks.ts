@@ -29,7 +29,7 @@ import type { Keyring } from "../keys/keyring.ts";
 import type { PageRange } from "../records/port.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
 import { subjectOfTarget, targetOfSubject } from "../records/webhook-outbox.ts";
-import type { WebhooksTable } from "../records/webhook-tables.ts";
+import type { WebhookDeliveriesTable, WebhooksTable } from "../records/webhook-tables.ts";
 import {
   type CountedWebhook,
   enableWebhook,
@@ -59,6 +59,11 @@ function recordOf({ events, target, disabled_at: disabledAt, owner: _owner, ...r
     dropped: Number(row.dropped),
   };
 }
+
+const deliveryOf = ({ id, event, state, attempts, next_at, last_error, created_at }: WebhookDeliveriesTable) => ({
+  ...{ id, type: event, state, attempts: Number(attempts), last_error, created_at },
+  next_attempt_at: state === "pending" ? next_at : null,
+});
 
 /** Receivers of events, for their owner (docs/contract/webhooks.md). */
 export const webhooks: FastifyPluginAsyncZod<
@@ -152,9 +157,7 @@ export const webhooks: FastifyPluginAsyncZod<
     },
     async handler(request) {
       const { owner } = await principalOf(request);
-      const read = (range: PageRange) => listWebhooks(db, owner, range);
-      const { items, next } = await pageOf(request.query, read, ({ id }) => id);
-      return { items: items.map(recordOf), next };
+      return pageOf(request.query, { by: "id", show: recordOf }, (range) => listWebhooks(db, owner, range));
     },
   });
 
@@ -169,14 +172,7 @@ export const webhooks: FastifyPluginAsyncZod<
     async handler(request) {
       const { webhook } = await owned(request, request.params.webhook);
       const read = (range: PageRange) => listDeliveries(db, webhook.id, request.query.state, range);
-      const { items, next } = await pageOf(request.query, read, ({ id }) => id);
-      return {
-        items: items.map(({ id, event, state, attempts, next_at, last_error, created_at }) => ({
-          ...{ id, type: event, state, attempts: Number(attempts), last_error, created_at },
-          next_attempt_at: state === "pending" ? next_at : null,
-        })),
-        next,
-      };
+      return pageOf(request.query, { by: "id", show: deliveryOf }, read);
     },
   });
 
