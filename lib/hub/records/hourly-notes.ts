@@ -1,4 +1,4 @@
-/** What is used all the time is written down once in this time. */
+/** A use is written down once in this time, however often it is noted. */
 const EVERY_MS = 60 * 60 * 1000;
 /** The database hears of all that was noted meanwhile at once. */
 const WRITE_MS = 30_000;
