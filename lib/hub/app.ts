@@ -110,11 +110,16 @@ export async function createApp(
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024, ignoreTrailingSlash: true },
     clientErrorHandler: onClientError,
+    // Given here, Fastify's own compilers are not loaded. The schemas of answers are documentation; their types are
+    // checked by the compiler.
+    schemaController: {
+      compilersFactory: {
+        buildValidator: () => validatorCompiler as never,
+        buildSerializer: () => () => JSON.stringify,
+      },
+    },
     frameworkErrors: (error: FastifyError, request, reply) => sendError(error, request as never, reply as never, hub),
   });
-  app.setValidatorCompiler(validatorCompiler);
-  // The schemas of answers are documentation; their types are checked by the compiler.
-  app.setSerializerCompiler(() => JSON.stringify);
   app.removeContentTypeParser("text/plain");
   app.decorateRequest("credentialHash", null);
   const webCalls = new WebCalls();
