@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, mkdirSync, writeSync } from "node:fs";
 import module from "node:module";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 const REQUIRED_MAJOR = 24;
 const USAGE = 2;
@@ -13,19 +13,27 @@ const LAUNCHER = "SEALIFT_LAUNCHER_PID";
 const LAUNCHER_CHECK_MS = 500;
 /** The time that a program without its launcher gets to end in order. */
 const LAST_WORK_MS = 30_000;
-
-/**
- * Flags that keep a hub small: V8 would let its young heap grow to 64 MB of garbage, and keeps it while requests come;
- * the old one would hold as much garbage as it has live objects, or more, before it is collected.
- */
-export const SMALL_HEAP = ["--max-semi-space-size=4", "--heap-growing-percent=50"];
+/** As in `lib/support/one-file.ts`, which an old Node cannot load. */
+const RUN_INSIDE = "--sealift-run";
 
 interface LaunchOptions {
   /** Flags of Node that the program runs with, but for help; the process becomes one that has them. */
   nodeFlags?: readonly string[];
+  /** Variables of that process, where they are not set. */
+  env?: Readonly<Record<string, string>>;
   /** Whether other people's code may be loaded: none of it is kept in our cache of compiled code. */
   loadsPlugins?: boolean;
 }
+
+/**
+ * Keeps a hub small: V8 would let its young heap grow to 64 MB of garbage, and keeps it while requests come; the old
+ * one would hold as much garbage as it has live objects, or more, before it is collected. The C library would give
+ * each thread memory of its own, 2 to 4 MB that stay.
+ */
+export const SMALL_HEAP = {
+  nodeFlags: ["--max-semi-space-size=4", "--heap-growing-percent=50"],
+  env: { MALLOC_ARENA_MAX: "1" },
+} satisfies LaunchOptions;
 
 /** The members of Node's WebSocket client that `node:http` re-exports. */
 const HEAVY = ["WebSocket", "CloseEvent", "MessageEvent"];
@@ -42,7 +50,7 @@ const isOneFile = (): boolean => process.getBuiltinModule("node:sea").isSea();
 /** Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed. */
 export function launch(
   main: () => Promise<number>,
-  { nodeFlags = [], loadsPlugins = false }: LaunchOptions = {},
+  { nodeFlags = [], env = {}, loadsPlugins = false }: LaunchOptions = {},
 ): void {
   const major = Number(process.versions.node.split(".")[0]);
   if (major < REQUIRED_MAJOR) {
@@ -58,14 +66,19 @@ export function launch(
   };
   const isTold = isOnlyTold(process.argv.slice(2));
   const missing = nodeFlags.filter((flag) => !process.execArgv.includes(flag));
-  // The single executable has the flags that it was built with, and takes none by its arguments.
-  const canRestart = process.execve !== undefined && process.platform !== "win32" && !isOneFile();
+  const canRestart = process.execve !== undefined && process.platform !== "win32";
   if (missing.length > 0 && canRestart && !isTold) {
-    process.execve!(
-      process.execPath,
-      [process.execPath, ...missing, ...process.execArgv, ...process.argv.slice(1)],
-      process.env,
-    );
+    const [, script = "", ...words] = process.argv;
+    const flags = [...missing, ...process.execArgv];
+    const args = isOneFile()
+      ? [
+          process.argv0,
+          `--node-options=${flags.map((flag) => JSON.stringify(flag)).join(" ")}`,
+          RUN_INSIDE,
+          `dist/bin/${basename(script)}`,
+        ]
+      : [process.execPath, ...flags, script];
+    process.execve!(process.execPath, [...args, ...words], { ...env, ...process.env });
   }
   if (!loadsPlugins) {
     resolveOwnModules();

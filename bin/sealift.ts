@@ -19,5 +19,5 @@ launch(
     ]);
     return runProgram("sealift", COMMANDS, process.argv.slice(2));
   },
-  { nodeFlags: isHub ? SMALL_HEAP : [], loadsPlugins },
+  { ...(isHub && SMALL_HEAP), loadsPlugins },
 );

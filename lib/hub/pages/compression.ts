@@ -4,8 +4,8 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 const LEAST_BYTES = 1000;
 /** Of 11: a page is compressed for one reader. */
 const BROTLI_QUALITY = 4;
-/** Bytes of the buffer that the compressor takes at a time: it stays until a full collection. Most pages fit. */
-const PIECE_BYTES = 8 * 1024;
+/** Bytes of the buffer that the compressor fills at a time. The last one stays until a full collection. */
+const PIECE_BYTES = 1024;
 /** Log2 of the bytes that brotli looks back on: a page is not longer, and a larger window takes megabytes. */
 const BROTLI_WINDOW = 18;
 

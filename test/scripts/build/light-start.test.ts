@@ -76,10 +76,12 @@ t.test("a program starts with its flags of Node, and tells its help without star
   const folder = t.testdir({
     "program.mjs": `
       import { launch, SMALL_HEAP } from ${JSON.stringify(LAUNCH)};
-      launch(async () => { console.log(process.execArgv.join()); return 0; }, { nodeFlags: SMALL_HEAP });`,
+      launch(async () => { console.log(process.execArgv.join(), process.env.MALLOC_ARENA_MAX); return 0; }, SMALL_HEAP);`,
   });
-  const flagsOf = async (...words: string[]): Promise<string> =>
-    (await promisify(execFile)(process.execPath, [`${folder}/program.mjs`, ...words], { env: {} })).stdout.trim();
-  t.equal(await flagsOf("--port", "1"), SMALL_HEAP.join());
-  t.equal(await flagsOf("--help"), "");
+  const startOf = async (words: string[], env = {}): Promise<string> =>
+    (await promisify(execFile)(process.execPath, [`${folder}/program.mjs`, ...words], { env })).stdout.trim();
+  const flags = SMALL_HEAP.nodeFlags.join();
+  t.equal(await startOf(["--port", "1"]), `${flags} 1`);
+  t.equal(await startOf(["--port", "1"], { MALLOC_ARENA_MAX: "4" }), `${flags} 4`);
+  t.equal(await startOf(["--help"]), "undefined");
 });

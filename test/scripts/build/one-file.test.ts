@@ -20,6 +20,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import t from "tap";
+import { SMALL_HEAP } from "../../../bin/launch.ts";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
 import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
 import { publishProject } from "../../../lib/publisher/publish-project.ts";
@@ -28,6 +29,8 @@ import { ContainerImage } from "../../support/programs/container.ts";
 import { needs } from "../../support/programs/optional.ts";
 
 const MIB = 1024 * 1024;
+/** A file inside the executable. */
+const HUB = "dist/bin/hub-serve.js";
 
 t.test("the single executable is the whole product", { skip: needs("strip"), timeout: 300_000 }, (t) => {
   // Not below the checkout: nothing of it may be within reach.
@@ -58,10 +61,23 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
   });
 
   t.test("a file inside is started by its name, and none outside", async (t) => {
-    const inside = spawnSync(file, ["--sealift-run", "dist/bin/hub-serve.js", "--help"], { encoding: "utf8", env });
+    const inside = spawnSync(file, ["--sealift-run", HUB, "--help"], { encoding: "utf8", env });
     t.match(inside.stdout, "Usage: hub-serve");
     const outside = spawnSync(file, ["--sealift-run", "../../../../etc/passwd"], { encoding: "utf8", env });
     t.not(outside.status, 0);
+  });
+
+  t.test("a hub has its small heap, by whichever name it is started", async (t) => {
+    const words = ["--data-dir", join(folder, "hub"), "--listen", "127.0.0.1:0"];
+    for (const start of [[join(folder, "hub-serve")], [file, "hub", "serve"], [file, "--sealift-run", HUB]]) {
+      const hub = spawn(start[0]!, [...start.slice(1), ...words], { env, stdio: ["ignore", "pipe", "inherit"] });
+      const [line] = (await once(hub.stdout.setEncoding("utf8"), "data")) as [string];
+      t.match(line, /^ready /);
+      const flags = readFileSync(`/proc/${hub.pid}/cmdline`, "utf8");
+      for (const flag of SMALL_HEAP.nodeFlags) t.match(flags, flag);
+      hub.kill("SIGTERM");
+      t.strictSame(await once(hub, "exit"), [0, null]);
+    }
   });
 
   t.test("it writes a file while more of it waits", async (t) => {
