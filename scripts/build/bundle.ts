@@ -108,37 +108,6 @@ const lateListFormats: Plugin = {
   },
 };
 
-/**
- * Edits of light-my-request, by which the hub's pages call its API in this process. V8 makes a function that is
- * assigned to a property in the old heap, and a getter of an object part of that object's hidden class there: each
- * would keep its request, its answer and all that they lead to until a full collection, 10 KB and more for each call.
- * The same goes for the socket, in which Node itself assigns such a function.
- */
-const SHORT_LIVED: Readonly<Record<string, readonly [from: RegExp, to: string][]>> = {
-  "request.js": [[/Object\.defineProperty\(this, 'connection', \{.*?\n {2}\}\)/s, ""]],
-  "response.js": [
-    [/get cookies \(\) \{.*?\n {4}\}/s, ""],
-    [/res\.(?:json|stream) = (?=function)/g, "void "],
-    [/this\.connection\.once\('error', onEndFailure\)/, ""],
-    [/this\.destroyed = true/, "$&; this.detachSocket(this.socket)"],
-  ],
-};
-
-const shortLivedCalls: Plugin = {
-  name: "short-lived-calls",
-  setup(build) {
-    build.onLoad({ filter: /\/light-my-request\/lib\/re(?:quest|sponse)\.js$/ }, async ({ path }) => {
-      let contents = await readFile(path, "utf8");
-      for (const [from, to] of SHORT_LIVED[basename(path)]!) {
-        const edited = contents.replace(from, to);
-        if (edited === contents) throw new Error(`${path} has nothing like ${String(from)}.`);
-        contents = edited;
-      }
-      return { contents: `${contents}\n${NO_MAPPING}`, loader: "js" };
-    });
-  },
-};
-
 /** Leaves the code of packages out of the source maps, where it would be nine tenths: stacks speak of our sources. */
 const unmappedPackages: Plugin = {
   name: "unmapped-packages",
@@ -169,7 +138,7 @@ export async function bundlePrograms(programs: readonly string[]): Promise<Bundl
   const options = {
     ...OPTIONS,
     chunkNames: "lib/chunks/[name]-[hash]",
-    plugins: [standIns, sharedSdk, launcher, lateListFormats, shortLivedCalls, unmappedPackages],
+    plugins: [standIns, sharedSdk, launcher, lateListFormats, unmappedPackages],
   } satisfies BuildOptions;
   const entries = programs.map((program) => ({ in: `bin/${program}.ts`, out: `bin/${program}` }));
   const { metafile: first } = await build({ ...options, entryPoints: entries, write: false });

@@ -8,6 +8,7 @@ import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/run.ts";
 import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { marketplaceSource, type MarketplaceSourceOptions } from "../../../lib/agent/sources/marketplace.ts";
+import { quoted } from "../../../lib/artifact/tree/safe-path.ts";
 import type { Code } from "../../../lib/contract/codes.ts";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
 import type { MarketplaceKind } from "../../../lib/contract/surfaces/paths.ts";
@@ -134,7 +135,7 @@ export async function marketplaceHost(t: Test, kind: MarketplaceKind = "plugin")
       await host.refuses(t, { code, says: entry }, variant);
     },
     refusesEntries: (t, entries, code, entry, variant) =>
-      host.refusesZip(t, pluginZip(entries), code, entry ?? JSON.stringify(String(entries.at(-1)!.name)), variant),
+      host.refusesZip(t, pluginZip(entries), code, entry ?? quoted(String(entries.at(-1)!.name)), variant),
     async accepts(t, bytes, variant) {
       const version = host.offer(bytes);
       const result = await host.deploy(version, variant);
