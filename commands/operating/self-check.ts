@@ -2,11 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
+import { makeFolder } from "../../lib/support/files.ts";
 import { ownProcess } from "../../lib/support/one-file.ts";
 import { packageFolder } from "../../lib/support/package-folder.ts";
 import { within } from "../../lib/support/within.ts";
@@ -18,6 +19,12 @@ const STEP_LIMIT_MS = 60_000;
 const END_LIMIT_MS = 10_000;
 const READY = /http:\/\/[\d.:]+/;
 
+/** The project root of the host, its keys, and the signer that it trusts. */
+const HOST = [
+  ...["--project-root", "host", "--signer-public-key", "keys/signer.pub"],
+  ...["--deployment-credential-file", "host-files/host.env", "--api-key-file", "host-files/host.env"],
+];
+
 type Step = readonly [name: string, run: () => Promise<string>];
 
 export class SelfCheck extends SealiftCommand {
@@ -27,7 +34,7 @@ export class SelfCheck extends SealiftCommand {
     description: "Prove that this installation works",
     details: `
       Compares the files of the single executable with their digests. Then starts each part in a temporary folder: a
-      sandboxed plugin, a hub, a publication and its deployment. Asks no other machine and leaves nothing behind. Ends
+      sandboxed plugin, a hub, a publication, its deployment and a watch. Asks no other machine and leaves nothing behind. Ends
       with 1 at the first part that does not work.
     `,
     examples: [["After an installation", "$0 self-check"]],
@@ -113,13 +120,8 @@ class Tour {
     [
       "publish",
       async () => {
-        const plan = join(this.#folder, "source/deployment/install.yaml");
-        await mkdir(join(plan, ".."));
-        const step = "{ id: greeter, action: install_plugin, plugin: greeter }";
-        await writeFile(plan, `format_version: "1"\nproject_id: ${this.#project}\nversion: 1.0.0\nsteps: [${step}]\n`);
         await this.#run("keygen", "--out", "keys");
-        const key = ["--signing-key-file", "keys/signer.key"];
-        await this.#run("project", "publish", "source", "--project-id", this.#project, "--version", "1.0.0", ...key);
+        await this.#publish("1.0.0");
         return "a tree was sealed, signed and uploaded";
       },
     ],
@@ -127,16 +129,35 @@ class Tour {
       "deploy",
       async () => {
         await this.#run("key", "create", "--name", "host", "--project", this.#project, "--out", "host-files");
-        const deploy = ["project", "deploy", "--project-id", this.#project, "--project-root", "host"];
-        const file = "host-files/host.env";
-        const credentials = ["--deployment-credential-file", file, "--api-key-file", file];
-        await this.#run(...deploy, ...credentials, "--signer-public-key", "keys/signer.pub");
-        const version = await this.#run("status", "--project-root", "host", "--jq", ".running_version");
-        if (version.trim() !== "1.0.0") throw new Error(`The host runs ${version.trim()} and not 1.0.0.`);
+        await this.#run("project", "deploy", "--project-id", this.#project, ...HOST);
+        await this.#expectRunning("1.0.0");
         return "it was fetched, verified and installed";
       },
     ],
+    [
+      "watch",
+      async () => {
+        await this.#publish("1.1.0");
+        await this.#run("watch", `project:${this.#project}`, "--once", ...HOST);
+        await this.#expectRunning("1.1.0");
+        return "it took the next version";
+      },
+    ],
   ];
+
+  async #publish(version: string): Promise<void> {
+    const plan = join(this.#folder, "source/deployment/install.yaml");
+    await makeFolder(join(plan, ".."));
+    const step = "{ id: greeter, action: install_plugin, plugin: greeter }";
+    await writeFile(plan, `format_version: "1"\nproject_id: ${this.#project}\nversion: ${version}\nsteps: [${step}]\n`);
+    const key = ["--signing-key-file", "keys/signer.key"];
+    await this.#run("project", "publish", "source", "--project-id", this.#project, "--version", version, ...key);
+  }
+
+  async #expectRunning(version: string): Promise<void> {
+    const running = (await this.#run("status", "--project-root", "host", "--jq", ".running_version")).trim();
+    if (running !== version) throw new Error(`The host runs ${running} and not ${version}.`);
+  }
 
   /** Ends the hub. */
   async end(): Promise<void> {

@@ -214,7 +214,7 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
         .map((line) => JSON.parse(line) as Record<string, string>);
       t.strictSame(
         findings.map(({ check, status }) => `${check} ${status}`),
-        ["files ok", "sandbox ok", "hub ok", "publish ok", "deploy ok", "undefined success"],
+        ["files ok", "sandbox ok", "hub ok", "publish ok", "deploy ok", "watch ok", "undefined success"],
       );
     });
 
