@@ -46,7 +46,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<
     why: { reason: string | null } | undefined,
   ) {
     const { id, principal } = await access.controlled(request, slug, "publish");
-    return audited(hub, request, principal, async (transaction, tell) => {
+    const record = await audited(hub, request, principal, async (transaction, tell) => {
       const change = { targetId: id, version, yanked: why !== undefined, reason: why?.reason ?? null };
       const row = await setYanked(transaction, change);
       if (row === undefined) throw notFound(`The ${kind} has no such version.`);
@@ -54,6 +54,8 @@ export const marketplaceManage: FastifyPluginAsyncZod<
       await tell({ action, subject: subjectOf(slug), facts: { version, ...why } });
       return versionRecord(row);
     });
+    await hub.rollouts.versionsChanged();
+    return record;
   }
 
   app.post("/:slug/import", {
@@ -103,9 +105,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<
       response: { 200: versionSchema, ...errors(401, 403, 404, 415, 422) },
     },
     async handler(request) {
-      const yanked = await yank(request, request.params, { reason: request.body?.reason ?? null });
-      await hub.rollouts.versionsChanged();
-      return yanked;
+      return yank(request, request.params, { reason: request.body?.reason ?? null });
     },
   });
 

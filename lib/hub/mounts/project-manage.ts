@@ -56,6 +56,7 @@ export const projectManage: FastifyPluginAsyncZod<
       const action = why === undefined ? "version.unyank" : "version.yank";
       await tell({ action, subject: subjectOf(project), facts: { version, ...why } });
     });
+    await hub.rollouts.versionsChanged();
   }
 
   app.patch("/projects/:id", {
@@ -132,7 +133,6 @@ export const projectManage: FastifyPluginAsyncZod<
     },
     async handler(request, reply) {
       await yank(request, request.params, { reason: request.body?.reason ?? null });
-      await hub.rollouts.versionsChanged();
       return reply.code(204).send(null);
     },
   });
