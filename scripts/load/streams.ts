@@ -14,6 +14,7 @@ import { parseArgs } from "node:util";
 import { DeployClient } from "../../lib/client/deploy-client.ts";
 import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { paths } from "../../lib/contract/surfaces/paths.ts";
+import { descriptors } from "../../lib/support/descriptors.ts";
 import { peakMbOf } from "../bench/measure.ts";
 import { timesLine } from "../bench/statistics.ts";
 import { randomPublisher } from "./publisher.ts";
@@ -29,6 +30,12 @@ const { values } = parseArgs({
 const streams = Number(values.streams);
 const publications = Number(values.publications);
 const { "database-url": databaseUrl } = values;
+/**
+ * Descriptors of a hub for each of its streams, when all of them are one owner's: that one may have three quarters of
+ * the streams, and streams three quarters of the room.
+ */
+const DESCRIPTORS_PER_STREAM = 16 / 9;
+const DESCRIPTORS_BESIDE = 200;
 /** Streams that are opened at once. */
 const BATCH = 100;
 /** From one publication to the next. */
@@ -50,6 +57,13 @@ async function openStream(request: string, port: number, onHint: () => void): Pr
   socket.write(request);
   await answered.promise;
   return socket;
+}
+
+const limit = (await descriptors())?.limit ?? Infinity;
+if (limit < streams * DESCRIPTORS_PER_STREAM + DESCRIPTORS_BESIDE) {
+  const most = Math.floor((limit - DESCRIPTORS_BESIDE) / DESCRIPTORS_PER_STREAM);
+  console.error(`This shell may open ${limit} files: raise \`ulimit -n\`, or measure at most --streams ${most}.`);
+  process.exit(2);
 }
 
 const folder = await mkdtemp(join(tmpdir(), "sealift-streams-"));
