@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
+import { paths } from "../../lib/contract/surfaces/paths.ts";
 import { createProject, hubAt, publication, publishForm, type RunningHub } from "../support/hub/harness.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../dist/bin/hub-serve.js");
@@ -90,6 +91,35 @@ for (const limit of [256, 1024]) {
     t.equal(hub.child.exitCode, null);
   });
 }
+
+t.test("streams of hints take one descriptor each: a hub of few descriptors still serves", async (t) => {
+  const hub = await startLimited(t, 256);
+  const { most } = (await room(hub)).connections;
+  const project = await createProject(hub);
+  const { hostname, port } = new URL(hub.url);
+  const open = async (key: string): Promise<string> => {
+    const socket = connect(Number(port), hostname).on("error", () => {});
+    t.teardown(() => socket.destroy());
+    socket.write(
+      `GET ${paths.changes()}?targets=project:${project.id} HTTP/1.1\r\nHost: hub\r\nX-API-Key: ${key}\r\n\r\n`,
+    );
+    const [head] = (await once(socket, "data")) as [Buffer];
+    return head.toString().slice(9, 12);
+  };
+  const streams = Math.floor(most * 1.5);
+  const ofOneOwner = Math.ceil(streams * 0.75);
+  for (let count = 0; count < ofOneOwner; count++) t.equal(await open(project.key), "200");
+  t.equal(await open(project.key), "429");
+  const { connections } = await room(hub);
+  t.ok(connections.most >= most + ofOneOwner / 2 - 1, "a stream gives half of its room back");
+  t.equal(connections.shed, 0);
+
+  await openIdle(t, hub, 300);
+  t.equal((await project.publish(publication("1.0.0"))).status, 201);
+  const { connections: full, descriptors } = await room(hub);
+  t.ok(full.open <= full.most);
+  t.ok(descriptors.open < descriptors.limit - (full.most - ofOneOwner), "and files have a descriptor each");
+});
 
 t.test("8,000 idle connections leave a hub that serves, and its memory comes back", async (t) => {
   const hub = await startLimited(t, 4096);

@@ -13,7 +13,7 @@ const STRANGERS_PART = 1 / 8;
 
 /**
  * Returns how many connections a process may have: each of them may need a second descriptor, for the file that it
- * sends or receives.
+ * sends or receives. One that carries an endless answer needs no second one, and counts as half a connection.
  *
  * @param databasePoolSize most connections to PostgreSQL
  */
@@ -38,7 +38,7 @@ export interface ConnectionNumbers {
   open: number;
   /** Those that have shown a valid key. */
   vouched: number;
-  /** The bound; undefined without one. */
+  /** The bound, given the endless answers of now; undefined without one. */
   most: number | undefined;
   /** Connections that were closed in favour of others. */
   shed: number;
@@ -59,6 +59,8 @@ export class Connections {
   readonly #busyVouched = new Set<Connection>();
   /** Those with TLS whose handshake is under way, by the address of their client. */
   readonly #shaking = new Map<string, Connection>();
+  /** Connections that carry an endless answer now. */
+  #endless = 0;
   #shed = 0;
   /** Most connections at one moment, since somebody has set it back. */
   peak = 0;
@@ -71,7 +73,7 @@ export class Connections {
     return {
       open: this.#all.size,
       vouched: this.#idleVouched.size + this.#busyVouched.size,
-      most: Number.isFinite(this.#most) ? this.#most : undefined,
+      most: Number.isFinite(this.#most) ? Math.floor(this.#most + this.#endless / 2) : undefined,
       shed: this.#shed,
     };
   }
@@ -99,10 +101,13 @@ export class Connections {
     app.addHook("onRequest", (request, reply, done) => {
       const connection = this.#all.get(request.raw.socket);
       if (connection === undefined) return done();
+      const isEndless = request.routeOptions.config.isEndless === true;
+      if (isEndless) this.#endless++;
       connection.requests.add(reply);
       this.#sort(connection);
       // Also when the client leaves before the answer is sent.
       reply.raw.once("close", () => {
+        if (isEndless) this.#endless--;
         connection.requests.delete(reply);
         this.#sort(connection);
       });
@@ -135,7 +140,7 @@ export class Connections {
     connection.group.add(connection);
     this.peak = Math.max(this.peak, this.#all.size);
     socket.once("close", () => this.#forget(connection));
-    if (this.#all.size > this.#most) this.#shedOne(connection);
+    if (this.#all.size - this.#endless / 2 > this.#most) this.#shedOne(connection);
     return connection;
   }
 
