@@ -47,14 +47,16 @@ t.test(
 t.test("a root that waits for its own turn takes no place from others", async (t) => {
   const folder = temporaryFolder(t);
   const queue = new DeploymentQueue();
-  let release = (): void => {};
-  const blocked = queue.run(
-    { projectRoot: join(folder, "one"), hub: "h" },
-    () => new Promise<void>((resolve) => (release = resolve)),
-  );
+  const started = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const blocked = queue.run({ projectRoot: join(folder, "one"), hub: "h" }, () => {
+    started.resolve();
+    return released.promise;
+  });
+  await started.promise;
   const waiting = [1, 2, 3].map(() => queue.run({ projectRoot: join(folder, "one"), hub: "h" }, async () => {}));
   await queue.run({ projectRoot: join(folder, "two"), hub: "h" }, async () => {});
-  release();
+  released.resolve();
   await Promise.all([blocked, ...waiting]);
 });
 
