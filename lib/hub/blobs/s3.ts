@@ -1,5 +1,4 @@
-import { createReadStream } from "node:fs";
-import { rm, stat } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import {
   DeleteObjectCommand,
@@ -152,12 +151,15 @@ export class S3Blobs implements Blobs {
   }
 
   async #upload(path: string, id: string): Promise<void> {
-    const { size } = await stat(path);
-    const body = createReadStream(path, { highWaterMark: 1024 * 1024 });
+    const object = this.#blob(id);
+    // Open before it is a stream: one that is given up before its file is open would end the hub when that is gone.
+    const file = await open(path);
+    const body = file.createReadStream({ highWaterMark: 1024 * 1024 });
     try {
+      const { size } = await file.stat();
       const upload = new Upload({
         client: this.#client,
-        params: { ...this.#blob(id), Body: body, ContentType: "application/octet-stream" },
+        params: { ...object, Body: body, ContentType: "application/octet-stream" },
         partSize: Math.max(PART_BYTES, Math.ceil(size / MAX_PARTS)),
         queueSize: PARTS_AT_ONCE,
       });

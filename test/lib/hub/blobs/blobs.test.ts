@@ -140,6 +140,25 @@ for (const [name, open] of Object.entries(storages)) {
   });
 }
 
+t.test("bucket: uploads that are given up at once leave no file that somebody still opens", async (t) => {
+  const { blobs, incoming } = await storages["bucket"]!(t);
+  const isKept = async (): Promise<boolean> => {
+    await using blob = await blobs.create();
+    await blob.write(Buffer.from("x"));
+    await blob.flush();
+    return blob.commit("..").then(
+      () => true,
+      () => false,
+    );
+  };
+  // An open file and its removal meet seldom.
+  for (let round = 0; round < 200; round++) {
+    const kept = await Promise.all(Array.from({ length: 8 }, isKept));
+    if (kept.includes(true)) t.fail("a blob without an id was kept");
+  }
+  t.strictSame(readdirSync(incoming), []);
+});
+
 t.test("bucket: closing ends the calls that wait for a silent storage, and repeats none", async (t) => {
   const folder = t.testdir({ data: {}, objects: {} });
   const server = await startS3(t, join(folder, "objects"));
