@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { freePort } from "../../../test/support/free-port.ts";
-import { type Measured, shell } from "../measure.ts";
+import { type Measured, openServer, shell } from "../measure.ts";
 
 /** A program that people would use instead, on the bytes that ours gets, with a server of its own on loopback. */
 export interface Peer {
@@ -51,13 +51,6 @@ async function serve(
   throw new Error(`${file} did not answer at ${url}`);
 }
 
-/** Python's own server of files, which knows folders and keeps connections. */
-const files = (folder: string, port: number): Promise<() => Promise<void>> =>
-  serve(`http://127.0.0.1:${port}/`, [
-    "python3",
-    ...["-m", "http.server", "--protocol", "HTTP/1.1", "--bind", "127.0.0.1", "--directory", folder, String(port)],
-  ]);
-
 const bytesBelow = async (path: string): Promise<number> => Number((await shell(`du -sb ${path} | cut -f1`)).stdout);
 
 async function openOci(folder: string): Promise<PeerStage> {
@@ -94,11 +87,9 @@ async function openOci(folder: string): Promise<PeerStage> {
 }
 
 async function openCasync(folder: string): Promise<PeerStage> {
-  const port = await freePort();
   const served = join(folder, "served");
   mkdirSync(served);
-  const stop = await files(served, port);
-  const url = `http://127.0.0.1:${port}`;
+  const { url, ...server } = await openServer("plain-server", [served]);
   const extract = (version: number, out: string, more = ""): string =>
     `casync extract -l err --with=unix --store=${url}/store ${more} ${url}/v${version}.caidx ${out}`;
   return {
@@ -106,15 +97,14 @@ async function openCasync(folder: string): Promise<PeerStage> {
       shell(`casync make -l err --with=unix --store=${served}/store ${served}/v${version}.caidx ${source} >/dev/null`),
     deploy: (version, out) => shell(extract(version, out)),
     upgrade: (before, out) => shell(extract(2, out, `--seed=${before}`)),
-    [Symbol.asyncDispose]: stop,
+    [Symbol.asyncDispose]: async () => server[Symbol.dispose](),
   };
 }
 
 async function openOstree(folder: string): Promise<PeerStage> {
-  const port = await freePort();
   const repo = join(folder, "repo");
   await shell(`ostree init --mode=archive --repo=${repo}`);
-  const stop = await files(repo, port);
+  const { url, ...server } = await openServer("plain-server", [repo]);
   const pull = (version: number, repository: string, out: string): string =>
     `ostree pull --repo=${repository} bench:v${version} >/dev/null
      ostree checkout -U --repo=${repository} bench:v${version} ${out}`;
@@ -122,7 +112,7 @@ async function openOstree(folder: string): Promise<PeerStage> {
   const fresh = (): string => `${folder}/host-${host++}`;
   const init = (repository: string): string =>
     `ostree init --mode=bare-user-only --repo=${repository}
-     ostree remote add --repo=${repository} --no-gpg-verify bench http://127.0.0.1:${port}`;
+     ostree remote add --repo=${repository} --no-gpg-verify bench ${url}`;
   let kept = "";
   return {
     publish: (source, version) =>
@@ -141,7 +131,7 @@ async function openOstree(folder: string): Promise<PeerStage> {
       const shown = await shell(`ostree static-delta show --repo=${repo} ${listed.stdout.trim()}`);
       return Number(/Total Size: (\d+)/.exec(shown.stdout)?.[1] ?? Number.NaN);
     },
-    [Symbol.asyncDispose]: stop,
+    [Symbol.asyncDispose]: async () => server[Symbol.dispose](),
   };
 }
 
@@ -176,7 +166,7 @@ export const PEERS: readonly Peer[] = [
     checks: "the whole, not each file",
     open: openOci,
   },
-  { name: "casync", programs: ["casync", "python3"], checks: "every file; uploads nothing", open: openCasync },
-  { name: "ostree", programs: ["ostree", "python3"], checks: "every file", open: openOstree },
+  { name: "casync", programs: ["casync"], checks: "every file; uploads nothing", open: openCasync },
+  { name: "ostree", programs: ["ostree"], checks: "every file", open: openOstree },
   { name: "npm", programs: ["npm", "verdaccio"], checks: "the whole, not each file", open: openNpm },
 ];

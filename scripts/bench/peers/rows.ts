@@ -85,7 +85,7 @@ const bytesText = (bytes: number | undefined): string => (bytes === undefined ? 
 
 /**
  * Measures what people would use instead, on the same bytes and by turns: publish, deploy, an upgrade. Writes a table
- * for docs/performance.md to stderr. A peer whose programs are not installed is named and left out.
+ * for docs/performance.md to stderr. A peer whose programs are not installed, or fail, is named and left out.
  */
 export async function peerRows(folder: string, runs: number): Promise<Row[]> {
   const peers = PEERS.filter((peer) => {
@@ -100,7 +100,12 @@ export async function peerRows(folder: string, runs: number): Promise<Row[]> {
     const keep = (name: string, times: Times) => all.set(name, [...(all.get(name) ?? []), times]);
     for (let run = 0; run < runs; run++) {
       keep("Sealift", await ourTimes(join(folder, "ours"), shape));
-      for (const peer of peers) keep(peer.name, await peerTimes(join(folder, "theirs"), peer, shape));
+      for (const peer of peers)
+        try {
+          keep(peer.name, await peerTimes(join(folder, "theirs"), peer, shape));
+        } catch (error) {
+          console.error(`${peer.name} failed with ${shape.what}: ${(error as Error).message}`);
+        }
       rmSync(join(folder, "theirs"), { recursive: true, force: true });
     }
     const middles = new Map([...all].map(([name, times]) => [name, middle(times)]));
