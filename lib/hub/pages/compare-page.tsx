@@ -54,7 +54,7 @@ export function ComparePage({ detail: { kind, slug, name }, from, to, contents }
         <span className="num">{from}</span> to <span className="num">{to}</span>
       </h1>
       {more.length > 0 && (
-        <Section id="more" title="Rights it did not ask for before" className="notice">
+        <Section id="more" title="Rights it did not ask for before" className="notice warn">
           <ul className="rights">
             {more.map((right) => (
               <li key={right}>{right}</li>

@@ -49,7 +49,7 @@ export function Layout({
         <script defer src={base + assets.script} />
       </head>
       <body>
-        <a className="skip" href="#main">
+        <a className="skip unseen" href="#main">
           Skip to the content
         </a>
         <header className="top">

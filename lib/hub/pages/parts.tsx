@@ -100,7 +100,7 @@ export const Secrets = ({
 }) => (
   <div className="narrow">
     <h1>{title}</h1>
-    <p className="notice">{notice}</p>
+    <p className="notice warn">{notice}</p>
     {Object.entries(of).map(
       ([name, secret]) =>
         secret !== undefined && (

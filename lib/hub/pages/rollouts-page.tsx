@@ -123,7 +123,7 @@ function Current({
         )}
         {waiting !== null && state === "running" && "."}
       </p>
-      {reason !== null && <p className="notice">{reason}</p>}
+      {reason !== null && <p className="notice warn">{reason}</p>}
       <ol className="waves">
         {waves.map(({ wave, hosts, done, failing: bad }, index) => (
           <li key={wave}>

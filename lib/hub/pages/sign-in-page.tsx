@@ -18,7 +18,7 @@ export function SignInPage({ next, fault }: { next: string; fault: string | unde
         )}
         <Form to={pagePaths.signIn()}>
           {fault !== undefined && (
-            <p className="fault" role="alert" id="fault">
+            <p className="notice bad" role="alert" id="fault">
               {fault}
             </p>
           )}

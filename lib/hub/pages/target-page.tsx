@@ -67,7 +67,7 @@ export function TargetPage({ detail, versions, publishers, cursor, next, content
             <Section id="rights" title="Rights it asks for">
               <ul className="rights">
                 {rightsOf(contents.descriptor).map((right) => (
-                  <li key={right} className={right.startsWith("trusted:") ? "strong" : undefined}>
+                  <li key={right} className={right.startsWith("trusted:") ? "bad-text" : undefined}>
                     {right}
                   </li>
                 ))}

@@ -109,7 +109,7 @@ export function WebhookPage({ webhook, deliveries, cursor, next, tested }: Webho
         <State webhook={webhook} />
       </div>
       {tested !== undefined && (
-        <p className={tested.delivered ? "notice" : "fault"} role="status">
+        <p className={`notice ${tested.delivered ? "warn" : "bad"}`} role="status">
           {tested.delivered ? "The message has arrived." : `The message has not arrived: ${tested.error ?? ""}.`}
         </p>
       )}
