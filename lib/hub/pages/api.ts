@@ -19,6 +19,11 @@ export interface Listed<T> {
   next: string | null;
 }
 
+/** A page of a list with its own cursor; empty for the first page. */
+export interface Paged<T> extends Listed<T> {
+  cursor: string;
+}
+
 export interface ApiCall {
   method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
   path: string;
@@ -67,19 +72,24 @@ export class Api {
   }
 
   /** Reads the page of a list that the address of the visitor's page names by its cursor. */
-  async page<T>(request: FastifyRequest, path: string, query: { limit: string } & ApiCall["query"]) {
+  async page<T>(request: FastifyRequest, path: string, query: { limit: string } & ApiCall["query"]): Promise<Paged<T>> {
     const cursor = queryOf(request, "cursor");
     return { ...(await this.call<Listed<T>>(request, { path, query: { ...query, cursor } })), cursor };
   }
 
   /** As {@link call}; undefined where the key may not ask, or there is nothing that it may see. */
   async ask<T>(request: FastifyRequest, call: ApiCall): Promise<T | undefined> {
-    try {
-      return await this.call<T>(request, call);
-    } catch (error) {
-      if (error instanceof HubError && [401, 403, 404].includes(error.statusCode)) return undefined;
-      throw error;
-    }
+    return unlessHidden(this.call<T>(request, call));
+  }
+}
+
+/** Returns an answer of the API; undefined where the key may not ask, or there is nothing that it may see. */
+export async function unlessHidden<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof HubError && [401, 403, 404].includes(error.statusCode)) return undefined;
+    throw error;
   }
 }
 

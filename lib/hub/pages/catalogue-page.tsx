@@ -1,15 +1,13 @@
 import type { TargetSummary } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import type { Paged } from "./api.ts";
 import { Layout } from "./layout.tsx";
 import { Badge, Empty, Go, Pager, Time } from "./parts.tsx";
 import { pagePaths, useView, withQuery } from "./view.ts";
 
-export interface Catalogue {
+export interface Catalogue extends Paged<TargetSummary> {
   kind: MarketplaceKind;
   text: string;
-  cursor: string;
-  items: TargetSummary[];
-  next: string | null;
 }
 
 /** The plugins or services that the key may see, with a search. */

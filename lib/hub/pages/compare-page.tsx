@@ -69,15 +69,15 @@ export function ComparePage({ detail: { kind, slug, name }, from, to, contents }
           <Table
             label="Files"
             columns={["File", "Change", "Before", "After"]}
-            rows={changes.slice(0, SHOWN).map(({ path, kind: change, before: old, after: size }) => ({
-              key: path,
-              cells: [
+            rows={changes
+              .slice(0, SHOWN)
+              .map(({ path, kind: change, before: old, after: size }) => [
+                path,
                 path,
                 <Badge tone={TONES[change]}>{change}</Badge>,
                 old !== undefined && <Size bytes={old} />,
                 size !== undefined && <Size bytes={size} />,
-              ],
-            }))}
+              ])}
           />
         )}
         {(changes.length > SHOWN || isCut) && (

@@ -14,11 +14,10 @@ import {
   type Share,
   Table,
   TargetHead,
-  type TargetKind,
   Time,
   type Tone,
 } from "./parts.tsx";
-import { pagePaths, useView, withQuery } from "./view.ts";
+import { pagePaths, type TargetKind, useView, withQuery } from "./view.ts";
 
 export const STATES: Record<HostState, [text: string, tone: Tone]> = {
   ok: ["deployed", "good"],
@@ -121,23 +120,21 @@ export function FleetPage({ kind, slug, name, latest, hosts, shown, found, filte
 
 function rowOf(host: FleetHost, to: string, now: number): Row {
   const [text, tone] = STATES[stateOf(host, now)];
-  return {
-    key: host.id,
-    cells: [
-      <>
-        <Go to={to}>{host.id}</Go>
-        {host.error !== null && <p className="why">{host.error}</p>}
-      </>,
-      <Badge tone={tone}>{text}</Badge>,
-      <>
-        <span className="num">{host.version}</span>
-        {host.tried !== null && <p className="why">tried {host.tried}</p>}
-      </>,
-      <Time at={host.completedAt} />,
-      <Time at={host.heardAt} />,
-      labelsText(host.labels).replaceAll(",", ", "),
-    ],
-  };
+  return [
+    host.id,
+    <>
+      <Go to={to}>{host.id}</Go>
+      {host.error !== null && <p className="why">{host.error}</p>}
+    </>,
+    <Badge tone={tone}>{text}</Badge>,
+    <>
+      <span className="num">{host.version}</span>
+      {host.tried !== null && <p className="why">tried {host.tried}</p>}
+    </>,
+    <Time at={host.completedAt} />,
+    <Time at={host.heardAt} />,
+    labelsText(host.labels).replaceAll(",", ", "),
+  ];
 }
 
 /** Versions that a filter offers. */

@@ -9,15 +9,14 @@ import type { View } from "../records/fleet.ts";
 import { findAnswer, findOwnership } from "../records/projects.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { findHost } from "../records/rollouts.ts";
-import type { Listed } from "./api.ts";
+import { unlessHidden } from "./api.ts";
 import { type Desk, field, param, principalOf, queryOf, type Screen } from "./desk.ts";
 import { FleetPage, FleetsPage, type ListedFleet } from "./fleet-page.tsx";
 import { filtered } from "./fleets.ts";
 import { HostPage } from "./host-page.tsx";
 import type { Watched } from "./live.ts";
-import type { TargetKind } from "./parts.tsx";
 import { RolloutsPage } from "./rollouts-page.tsx";
-import { pagePaths } from "./view.ts";
+import { pagePaths, type TargetKind } from "./view.ts";
 
 const HOSTS = 100;
 const PAGE_FLEETS = "20";
@@ -132,10 +131,7 @@ export const host =
 /** Reads the reports of a host; undefined where the key may not read them. */
 async function reportsOf({ api }: Desk, request: FastifyRequest, kind: MarketplaceKind) {
   const path = paths.hosts(kind, param(request, "slug")).replace(/hosts$/, "reports");
-  const cursor = queryOf(request, "cursor");
-  const query = { host_id: param(request, "host"), limit: "20", cursor };
-  const found = await api.ask<Listed<ReportRecord>>(request, { path, query });
-  return found && { ...found, cursor };
+  return unlessHidden(api.page<ReportRecord>(request, path, { host_id: param(request, "host"), limit: "20" }));
 }
 
 export const forget =

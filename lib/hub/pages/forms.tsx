@@ -39,6 +39,14 @@ export const Act = ({
   </Form>
 );
 
+/** A form that opens below its title. @param className `act` for one beside others, `panel` for one above a list */
+export const Opened = ({ to, className = "act", title, children }: Sent & { title: string }) => (
+  <details className={className}>
+    <summary>{title}</summary>
+    <Form to={to}>{children}</Form>
+  </details>
+);
+
 /** A field of a form below its label. */
 export const Field = ({ label, ...input }: { label: string } & InputHTMLAttributes<HTMLInputElement>) => (
   <label>

@@ -1,12 +1,13 @@
 import { labelsText } from "../../contract/labels.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
+import type { Paged } from "./api.ts";
 import { STATES } from "./fleet-page.tsx";
 import { type FleetHost, stateOf } from "./fleets.ts";
 import { Form } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
-import { Badge, Facts, Go, Live, Pager, Section, Table, type TargetKind, Time, type Tone } from "./parts.tsx";
-import { pagePaths, useView } from "./view.ts";
+import { Badge, Facts, Go, Live, Pager, Section, Table, Time, type Tone } from "./parts.tsx";
+import { pagePaths, type TargetKind, useView } from "./view.ts";
 
 export interface HostView {
   kind: TargetKind;
@@ -19,7 +20,7 @@ export interface HostView {
   steps: readonly StepOutcome[];
   plugins: { name: string; version: string }[];
   /** Undefined where the hub keeps no history that the key may read. */
-  history: { items: ReportRecord[]; cursor: string; next: string | null } | undefined;
+  history: Paged<ReportRecord> | undefined;
   mayForget: boolean;
 }
 
@@ -67,16 +68,14 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
             <Table
               label="Steps of the last report"
               columns={["Step", "Action", "Outcome", ["Took", "num"], ["Error", "why"]]}
-              rows={steps.map((step, index) => ({
-                key: index,
-                cells: [
-                  step.id,
-                  step.action,
-                  <Badge tone={STEP_TONES[step.status]}>{step.status}</Badge>,
-                  took(step.duration_ms),
-                  step.error_message,
-                ],
-              }))}
+              rows={steps.map((step, index) => [
+                index,
+                step.id,
+                step.action,
+                <Badge tone={STEP_TONES[step.status]}>{step.status}</Badge>,
+                took(step.duration_ms),
+                step.error_message,
+              ])}
             />
           </Section>
         )}
@@ -96,15 +95,13 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
             <Table
               label="Reports"
               columns={["Finished", "Outcome", ["Version", "num"], ["Error", "why"]]}
-              rows={history.items.map((report) => ({
-                key: report.id,
-                cells: [
-                  <Time at={report.completed_at} />,
-                  <Badge tone={OUTCOMES[report.status][1]}>{OUTCOMES[report.status][0]}</Badge>,
-                  report.version,
-                  report.error_message,
-                ],
-              }))}
+              rows={history.items.map((report) => [
+                report.id,
+                <Time at={report.completed_at} />,
+                <Badge tone={OUTCOMES[report.status][1]}>{OUTCOMES[report.status][0]}</Badge>,
+                report.version,
+                report.error_message,
+              ])}
             />
             <Pager to={here} at={history.cursor} next={history.next} />
           </Section>

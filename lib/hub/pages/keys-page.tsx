@@ -1,5 +1,6 @@
 import type { ApiKeyRecord, CreatedKey, ProjectRecord, Scope } from "../../contract/surfaces/keys.ts";
-import { Act, Field, Form, Select } from "./forms.tsx";
+import type { Paged } from "./api.ts";
+import { Act, Field, Opened, Select } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import { Badge, Empty, Go, Pager, Secrets, Table, Time, type Tone } from "./parts.tsx";
 import { pagePaths, useView } from "./view.ts";
@@ -31,10 +32,7 @@ function stateOf({ revoked_at: revoked, expires_at: expires }: ApiKeyRecord, now
   return Date.parse(expires) <= now ? ["expired", "calm"] : ["live", "good"];
 }
 
-export interface KeysView {
-  items: ApiKeyRecord[];
-  cursor: string;
-  next: string | null;
+export interface KeysView extends Paged<ApiKeyRecord> {
   /** The scopes that the key may hand on. */
   scopes: readonly Scope[];
   ownKeyId: string;
@@ -48,74 +46,69 @@ export function KeysPage({ items, cursor, next, scopes, ownKeyId, projects }: Ke
   return (
     <Layout title="Keys">
       <h1>Keys</h1>
-      <details className="panel">
-        <summary>Create a key</summary>
-        <Form to={pagePaths.keys()} className="stack">
-          <Field label="Name" name="name" required maxLength={255} placeholder="host-1" />
-          <fieldset>
-            <legend>It may</legend>
-            {scopes.map((scope) => (
-              <label key={scope} className="check">
-                <input
-                  type="checkbox"
-                  name="scope"
-                  value={scope}
-                  defaultChecked={["deploy", "report", "read"].includes(scope)}
-                />
-                <span>
-                  <b>{scope}</b> <span className="faint">{SCOPE_WORDS[scope]}</span>
-                </span>
-              </label>
-            ))}
-          </fieldset>
-          {projects.length > 0 && (
-            <Select
-              label="Only for"
-              name="project_id"
-              of={[
-                ["", "all of its owner’s"],
-                ...projects.map(({ id, name, kind }) => [id, `${name} (${kind})`] as const),
-              ]}
-            />
-          )}
-          <Select label="Expires" name="days" {...((principal?.expiresAt ?? null) === null ? EXPIRIES : WITH_OWN)} />
-          <button>Create the key</button>
-        </Form>
-      </details>
+      <Opened className="panel" title="Create a key" to={pagePaths.keys()}>
+        <Field label="Name" name="name" required maxLength={255} placeholder="host-1" />
+        <fieldset>
+          <legend>It may</legend>
+          {scopes.map((scope) => (
+            <label key={scope} className="check">
+              <input
+                type="checkbox"
+                name="scope"
+                value={scope}
+                defaultChecked={["deploy", "report", "read"].includes(scope)}
+              />
+              <span>
+                <b>{scope}</b> <span className="faint">{SCOPE_WORDS[scope]}</span>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+        {projects.length > 0 && (
+          <Select
+            label="Only for"
+            name="project_id"
+            of={[
+              ["", "all of its owner’s"],
+              ...projects.map(({ id, name, kind }) => [id, `${name} (${kind})`] as const),
+            ]}
+          />
+        )}
+        <Select label="Expires" name="days" {...((principal?.expiresAt ?? null) === null ? EXPIRIES : WITH_OWN)} />
+        <button>Create the key</button>
+      </Opened>
       <Table
         label="Keys"
         empty={<Empty title="No keys." />}
         columns={["Key", "State", "May", "For", "Created", "Expires", "Last used", ["", "acts"]]}
         rows={items.map((key) => {
           const [text, tone] = stateOf(key, now);
-          return {
-            key: key.id,
-            cells: [
-              <>
-                {key.name} {key.id === ownKeyId && <Badge tone="busy">this session</Badge>}
-                <p className="slug">
-                  <code>{key.prefix}…</code> {key.owner}
-                </p>
-              </>,
-              <Badge tone={tone}>{text}</Badge>,
-              key.scopes.join(", "),
-              projects.find(({ id }) => id === key.project_id)?.name ??
-                (key.project_id === null ? "all" : <code title={key.project_id}>{key.project_id}</code>),
-              <Time at={key.created_at} />,
-              <Time at={key.expires_at} none="never" />,
-              <Time at={key.last_used_at} none="never" />,
-              text === "live" && (
-                <Act
-                  to={`${pagePaths.keys()}/${encodeURIComponent(key.id)}/revoke`}
-                  className="plain bad-text"
-                  confirm={`Revoke the key ${key.name}? Whatever uses it stops working at once.`}
-                  title={`Revoke ${key.name}`}
-                >
-                  Revoke
-                </Act>
-              ),
-            ],
-          };
+          return [
+            key.id,
+            <>
+              {key.name} {key.id === ownKeyId && <Badge tone="busy">this session</Badge>}
+              <p className="slug">
+                <code>{key.prefix}…</code> {key.owner}
+              </p>
+            </>,
+            <Badge tone={tone}>{text}</Badge>,
+            key.scopes.join(", "),
+            projects.find(({ id }) => id === key.project_id)?.name ??
+              (key.project_id === null ? "all" : <code title={key.project_id}>{key.project_id}</code>),
+            <Time at={key.created_at} />,
+            <Time at={key.expires_at} none="never" />,
+            <Time at={key.last_used_at} none="never" />,
+            text === "live" && (
+              <Act
+                to={`${pagePaths.keys()}/${encodeURIComponent(key.id)}/revoke`}
+                className="plain bad-text"
+                confirm={`Revoke the key ${key.name}? Whatever uses it stops working at once.`}
+                title={`Revoke ${key.name}`}
+              >
+                Revoke
+              </Act>
+            ),
+          ];
         })}
       />
       <Pager to={pagePaths.keys()} at={cursor} next={next} />

@@ -10,10 +10,10 @@ import { listManagedVersions, publishersOf } from "../records/managed-versions.t
 import type { Listed } from "./api.ts";
 import { CataloguePage } from "./catalogue-page.tsx";
 import { ComparePage } from "./compare-page.tsx";
-import { type Desk, field, param, principalOf, queryOf, type Screen } from "./desk.ts";
+import { type Desk, field, param, queryOf, type Screen } from "./desk.ts";
 import { ProjectsPage } from "./operator-pages.tsx";
 import { ProjectPage, TargetPage } from "./target-page.tsx";
-import { pagePaths } from "./view.ts";
+import { pagePaths, type TargetKind } from "./view.ts";
 
 const CARDS = "30";
 const VERSIONS = 25;
@@ -77,16 +77,17 @@ export const compare =
     return <ComparePage {...{ detail, from, to, contents }} />;
   };
 
-const change = (of: string) => (of === "yank" ? "POST" : "DELETE");
-
-/** Yanks a version of a plugin or service, or takes that back. */
+/** Yanks a version, or takes that back. */
 export const yank =
-  (kind: MarketplaceKind, action: "yank" | "unyank"): Screen =>
+  (kind: TargetKind, action: "yank" | "unyank"): Screen =>
   async ({ api }, request) => {
-    const slug = param(request, "slug");
-    const path = `${paths.detail(kind, slug)}/versions/${encodeURIComponent(field(request, "version") ?? "")}/yank`;
-    const json = action === "yank" ? { json: { reason: field(request, "reason") ?? null } } : {};
-    await api.call(request, { method: change(action), path, ...json });
+    const [slug, version] = [param(request, "slug"), field(request, "version") ?? ""];
+    const path =
+      kind === "project"
+        ? paths.versionYank(slug, version)
+        : `${paths.detail(kind, slug)}/versions/${encodeURIComponent(version)}/yank`;
+    const json = { reason: field(request, "reason") ?? null };
+    await api.call(request, { path, ...(action === "yank" ? { method: "POST", json } : { method: "DELETE" }) });
     return { goTo: pagePaths.target(kind, slug) };
   };
 
@@ -120,15 +121,3 @@ export const project: Screen = async ({ hub, authentication }, request) => {
     />
   );
 };
-
-/** Yanks a version of a project, or takes that back. */
-export const yankProject =
-  (action: "yank" | "unyank"): Screen =>
-  async ({ api }, request) => {
-    principalOf(request);
-    const id = param(request, "slug");
-    const path = paths.versionYank(id, field(request, "version") ?? "");
-    const json = action === "yank" ? { json: { reason: field(request, "reason") ?? null } } : {};
-    await api.call(request, { method: change(action), path, ...json });
-    return { goTo: pagePaths.target("project", id) };
-  };

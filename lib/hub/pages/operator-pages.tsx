@@ -1,18 +1,13 @@
 import type { AuditRecord, ProjectRecord } from "../../contract/surfaces/keys.ts";
 import type { Quota, Usage } from "../records/quotas.ts";
+import type { Paged } from "./api.ts";
 import { Field } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import { Badge, Bar, Empty, Facts, Go, Pager, Section, Size, Table, Time } from "./parts.tsx";
 import { pagePaths, useView } from "./view.ts";
 
-interface Listed<T> {
-  items: T[];
-  cursor: string;
-  next: string | null;
-}
-
 /** The own projects, plugins and services. */
-export function ProjectsPage({ items, cursor, next }: Listed<ProjectRecord>) {
+export function ProjectsPage({ items, cursor, next }: Paged<ProjectRecord>) {
   return (
     <Layout title="Projects">
       <h1>Projects</h1>
@@ -24,19 +19,17 @@ export function ProjectsPage({ items, cursor, next }: Listed<ProjectRecord>) {
           </Empty>
         }
         columns={["Name", "Kind", ["Latest", "num"], "Owner", "Created"]}
-        rows={items.map(({ id, name, kind, slug, latest_version: latest, owner, created_at }) => ({
-          key: id,
-          cells: [
-            <>
-              <Go to={pagePaths.target(kind, kind === "project" ? id : slug)}>{name}</Go>
-              <p className="slug">{slug}</p>
-            </>,
-            kind,
-            latest ?? <span className="faint">none</span>,
-            owner,
-            <Time at={created_at} />,
-          ],
-        }))}
+        rows={items.map(({ id, name, kind, slug, latest_version: latest, owner, created_at }) => [
+          id,
+          <>
+            <Go to={pagePaths.target(kind, kind === "project" ? id : slug)}>{name}</Go>
+            <p className="slug">{slug}</p>
+          </>,
+          kind,
+          latest ?? <span className="faint">none</span>,
+          owner,
+          <Time at={created_at} />,
+        ])}
       />
       <Pager to={pagePaths.projects()} at={cursor} next={next} />
     </Layout>
@@ -50,7 +43,7 @@ export function AuditPage({
   next,
   action,
   actor,
-}: Listed<AuditRecord> & { action: string; actor: string }) {
+}: Paged<AuditRecord> & { action: string; actor: string }) {
   const { base } = useView();
   const query = { action, actor };
   return (
@@ -66,20 +59,18 @@ export function AuditPage({
         label="Audit log"
         empty={<Empty title="Nothing like that was done." />}
         columns={["When", "Action", "Who", ["To", "path"], ["Facts", "path"], ["From", "num"]]}
-        rows={items.map((deed) => ({
-          key: deed.id,
-          cells: [
-            <Time at={deed.created_at} />,
-            <code>{deed.action}</code>,
-            <>
-              {deed.actor}
-              <p className="slug">{deed.key_id}</p>
-            </>,
-            deed.subject,
-            factsText(deed.facts),
-            deed.address,
-          ],
-        }))}
+        rows={items.map((deed) => [
+          deed.id,
+          <Time at={deed.created_at} />,
+          <code>{deed.action}</code>,
+          <>
+            {deed.actor}
+            <p className="slug">{deed.key_id}</p>
+          </>,
+          deed.subject,
+          factsText(deed.facts),
+          deed.address,
+        ])}
       />
       <Pager to={pagePaths.audit()} query={query} at={cursor} next={next} />
     </Layout>
@@ -190,14 +181,12 @@ export function HealthPage({
         <Table
           label="Parts"
           columns={["Part", "State", ["Answers in", "num"]]}
-          rows={Object.entries(parts).map(([name, { ok, duration_ms: ms, trouble }]) => ({
-            key: name,
-            cells: [
-              PART_NAMES[name] ?? name,
-              <Badge tone={ok ? "good" : "bad"}>{ok ? "works" : (trouble ?? "failed")}</Badge>,
-              `${ms} ms`,
-            ],
-          }))}
+          rows={Object.entries(parts).map(([name, { ok, duration_ms: ms, trouble }]) => [
+            name,
+            PART_NAMES[name] ?? name,
+            <Badge tone={ok ? "good" : "bad"}>{ok ? "works" : (trouble ?? "failed")}</Badge>,
+            `${ms} ms`,
+          ])}
         />
       </Section>
       <Section id="process" title="Process">

@@ -1,6 +1,6 @@
 import prettyBytes from "pretty-bytes";
 import { Fragment, type ReactElement, type ReactNode } from "react";
-import { pagePaths, useView, withQuery } from "./view.ts";
+import { pagePaths, type TargetKind, useView, withQuery } from "./view.ts";
 
 /** The small parts that pages consist of. */
 
@@ -117,10 +117,8 @@ export const Secrets = ({
 /** A title of a column, and the class of its cells. The first column names the row; one without a title holds forms. */
 type Column = string | readonly [title: string, className: string];
 
-export interface Row {
-  key: string | number;
-  cells: readonly ReactNode[];
-}
+/** The key of a row, and its cells. */
+export type Row = readonly [key: string | number, name: ReactNode, ...cells: ReactNode[]];
 
 interface Rows {
   label: string;
@@ -147,7 +145,7 @@ export function Table({ label, columns, rows, empty }: Rows) {
           </tr>
         </thead>
         <tbody>
-          {rows.map(({ key, cells: [name, ...cells] }) => (
+          {rows.map(([key, name, ...cells]) => (
             <tr key={key}>
               <th scope="row">{name}</th>
               {cells.map((cell, index) => {
@@ -243,7 +241,6 @@ export function Bar({ shares, label }: { shares: readonly Share[]; label: string
 }
 
 export const KIND_NAMES = { plugin: "Plugin", service: "Service", project: "Project" } as const;
-export type TargetKind = "plugin" | "service" | "project";
 
 /** The head of a page about a plugin, service or project, with the ways to its other pages. */
 export function TargetHead({

@@ -1,20 +1,9 @@
 import type { RolloutAction, RolloutRecord, RolloutState } from "../../contract/surfaces/rollouts.ts";
-import { Act, Field, Form } from "./forms.tsx";
+import type { Paged } from "./api.ts";
+import { Act, Field, Opened } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
-import {
-  Badge,
-  Bar,
-  Empty,
-  Live,
-  Pager,
-  Section,
-  Table,
-  TargetHead,
-  type TargetKind,
-  Time,
-  type Tone,
-} from "./parts.tsx";
-import { pagePaths } from "./view.ts";
+import { Badge, Bar, Empty, Live, Pager, Section, Table, TargetHead, Time, type Tone } from "./parts.tsx";
+import { pagePaths, type TargetKind } from "./view.ts";
 
 const TONES: Record<RolloutState, Tone> = {
   running: "busy",
@@ -33,13 +22,10 @@ const WAITS = {
   approval: "waits for an approval",
 } as const;
 
-export interface RolloutsView {
+export interface RolloutsView extends Paged<RolloutRecord> {
   kind: TargetKind;
   slug: string;
   name: string;
-  items: RolloutRecord[];
-  cursor: string;
-  next: string | null;
   /** The actions that the key may ask for. */
   allowed: readonly RolloutAction[];
   latest: string;
@@ -69,16 +55,16 @@ export function RolloutsPage({ kind, slug, name, items, cursor, next, allowed, l
             <Table
               label="Past rollouts"
               columns={["Version", "State", "Started", "Ended", ["Why", "why"]]}
-              rows={items.filter(isOver).map((rollout) => ({
-                key: rollout.id,
-                cells: [
+              rows={items
+                .filter(isOver)
+                .map((rollout) => [
+                  rollout.id,
                   <span className="num">{rollout.version}</span>,
                   <Badge tone={TONES[rollout.state]}>{rollout.state}</Badge>,
                   <Time at={rollout.created_at} />,
                   <Time at={rollout.ended_at} />,
                   rollout.reason,
-                ],
-              }))}
+                ])}
             />
           </Section>
         )}
@@ -174,20 +160,17 @@ function Action({ to, action, base }: { to: string; action: RolloutAction; base:
       </Act>
     );
   return (
-    <details className="act">
-      <summary>{action === "pause" ? "Pause" : "Abort"}</summary>
-      <Form to={to}>
-        <Field label="Reason" name="reason" maxLength={1024} />
-        {action === "abort" && (
-          <label className="check">
-            <input type="checkbox" name="rollback" value="yes" />
-            {base === null ? "Hosts that took it go back" : `Hosts that took it go back to ${base}`}
-          </label>
-        )}
-        <button className={action === "abort" ? "bad" : undefined}>
-          {action === "pause" ? "Pause the rollout" : "Abort the rollout"}
-        </button>
-      </Form>
-    </details>
+    <Opened title={action === "pause" ? "Pause" : "Abort"} to={to}>
+      <Field label="Reason" name="reason" maxLength={1024} />
+      {action === "abort" && (
+        <label className="check">
+          <input type="checkbox" name="rollback" value="yes" />
+          {base === null ? "Hosts that took it go back" : `Hosts that took it go back to ${base}`}
+        </label>
+      )}
+      <button className={action === "abort" ? "bad" : undefined}>
+        {action === "pause" ? "Pause the rollout" : "Abort the rollout"}
+      </button>
+    </Opened>
   );
 }

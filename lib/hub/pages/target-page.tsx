@@ -3,7 +3,7 @@ import { rightsOf } from "../../contract/rights.ts";
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { TargetDetail, VersionRecord } from "../../contract/surfaces/marketplace.ts";
 import type { Contents } from "./archive.ts";
-import { Act, Field, Form } from "./forms.tsx";
+import { Act, Field, Opened } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import { Away, Badge, Command, Empty, Facts, Go, Pager, Section, Size, Table, TargetHead, Time } from "./parts.tsx";
 import { pagePaths, useView, withQuery } from "./view.ts";
@@ -107,26 +107,22 @@ function Versions({
       label="Versions"
       empty={<Empty title="Nothing is published yet." command={publish} />}
       columns={["Version", "Published", "Size", "Source", "Digest", ["", "acts"]]}
-      rows={versions.map((each, index) => ({
-        key: each.version,
-        cells: [
-          <Version of={each} isLatest={each.version === latest} />,
-          <Published at={each.created_at} by={publishers?.get(each.version)} />,
-          <Size bytes={each.size_bytes} />,
-          each.repo ?? <span className="faint">uploaded</span>,
-          <code title={each.sha256}>{each.sha256.slice(0, 12)}</code>,
-          <>
-            {versions[index + 1] !== undefined && (
-              <Go
-                to={withQuery(pagePaths.compare(kind, slug), { from: versions[index + 1]!.version, to: each.version })}
-              >
-                Changes
-              </Go>
-            )}
-            {mayYank && <Yank at={pagePaths.target(kind, slug)} version={each.version} isYanked={each.is_yanked} />}
-          </>,
-        ],
-      }))}
+      rows={versions.map((each, index) => [
+        each.version,
+        <Version of={each} isLatest={each.version === latest} />,
+        <Published at={each.created_at} by={publishers?.get(each.version)} />,
+        <Size bytes={each.size_bytes} />,
+        each.repo ?? <span className="faint">uploaded</span>,
+        <code title={each.sha256}>{each.sha256.slice(0, 12)}</code>,
+        <>
+          {versions[index + 1] !== undefined && (
+            <Go to={withQuery(pagePaths.compare(kind, slug), { from: versions[index + 1]!.version, to: each.version })}>
+              Changes
+            </Go>
+          )}
+          {mayYank && <Yank at={pagePaths.target(kind, slug)} version={each.version} isYanked={each.is_yanked} />}
+        </>,
+      ])}
     />
   );
 }
@@ -157,14 +153,11 @@ export function Yank({ at, version, isYanked }: { at: string; version: string; i
       </Act>
     );
   return (
-    <details className="act">
-      <summary>Yank</summary>
-      <Form to={`${at}/yank`}>
-        <input type="hidden" name="version" value={version} />
-        <Field label="Reason" name="reason" maxLength={1024} required />
-        <button className="bad">Yank {version}</button>
-      </Form>
-    </details>
+    <Opened title="Yank" to={`${at}/yank`}>
+      <input type="hidden" name="version" value={version} />
+      <Field label="Reason" name="reason" maxLength={1024} required />
+      <button className="bad">Yank {version}</button>
+    </Opened>
   );
 }
 
@@ -201,25 +194,23 @@ export function ProjectPage({ project, versions, publishers, cursor, next, mayYa
             label="Versions"
             empty={<Empty title="Nothing is published yet." command={publish} />}
             columns={["Version", "Published", "Size", "Deltas", "Signer", ["", "acts"]]}
-            rows={versions.map((each) => ({
-              key: each.version,
-              cells: [
-                <Version of={each} isLatest={each.is_latest} />,
-                <Published at={each.created_at} by={publishers.get(each.version)} />,
-                <Size bytes={each.size_bytes} />,
-                each.deltas.length === 0 ? (
-                  <span className="faint">none</span>
-                ) : (
-                  each.deltas.map(({ base_version: base, size_bytes: bytes }) => (
-                    <p key={base} className="delta">
-                      from <span className="num">{base}</span>: <Size bytes={bytes} />
-                    </p>
-                  ))
-                ),
-                <code title={each.signer_public_key ?? ""}>{each.signer_public_key?.slice(0, 12)}</code>,
-                mayYank && <Yank at={here} version={each.version} isYanked={each.is_yanked} />,
-              ],
-            }))}
+            rows={versions.map((each) => [
+              each.version,
+              <Version of={each} isLatest={each.is_latest} />,
+              <Published at={each.created_at} by={publishers.get(each.version)} />,
+              <Size bytes={each.size_bytes} />,
+              each.deltas.length === 0 ? (
+                <span className="faint">none</span>
+              ) : (
+                each.deltas.map(({ base_version: base, size_bytes: bytes }) => (
+                  <p key={base} className="delta">
+                    from <span className="num">{base}</span>: <Size bytes={bytes} />
+                  </p>
+                ))
+              ),
+              <code title={each.signer_public_key ?? ""}>{each.signer_public_key?.slice(0, 12)}</code>,
+              mayYank && <Yank at={here} version={each.version} isYanked={each.is_yanked} />,
+            ])}
           />
           <Pager to={here} at={cursor} next={next} />
         </Section>

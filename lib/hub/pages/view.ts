@@ -1,5 +1,8 @@
 import { createContext, useContext } from "react";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../ground/principal.ts";
+
+export type TargetKind = MarketplaceKind | "project";
 
 /** The facts that every part of a page may need. */
 export interface View {
@@ -32,12 +35,11 @@ const segment = encodeURIComponent;
 /** The addresses of pages, below the base. */
 export const pagePaths = {
   home: () => "/",
-  target: (kind: "plugin" | "service" | "project", slug: string) => `/${kind}s/${segment(slug)}`,
-  compare: (kind: "plugin" | "service", slug: string) => `${pagePaths.target(kind, slug)}/compare`,
-  fleet: (kind: "plugin" | "service" | "project", slug: string) => `${pagePaths.target(kind, slug)}/fleet`,
-  host: (kind: "plugin" | "service" | "project", slug: string, host: string) =>
-    `${pagePaths.fleet(kind, slug)}/${segment(host)}`,
-  rollouts: (kind: "plugin" | "service" | "project", slug: string) => `${pagePaths.target(kind, slug)}/rollouts`,
+  target: (kind: TargetKind, slug: string) => `/${kind}s/${segment(slug)}`,
+  compare: (kind: MarketplaceKind, slug: string) => `${pagePaths.target(kind, slug)}/compare`,
+  fleet: (kind: TargetKind, slug: string) => `${pagePaths.target(kind, slug)}/fleet`,
+  host: (kind: TargetKind, slug: string, host: string) => `${pagePaths.fleet(kind, slug)}/${segment(host)}`,
+  rollouts: (kind: TargetKind, slug: string) => `${pagePaths.target(kind, slug)}/rollouts`,
   fleets: () => "/fleets",
   projects: () => "/projects",
   keys: () => "/keys",

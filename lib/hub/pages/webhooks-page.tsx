@@ -1,6 +1,6 @@
 import type { DeliveryRecord, WebhookRecord, WebhookSecret, WebhookTest } from "../../contract/surfaces/webhooks.ts";
 import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../../contract/webhook-terms.ts";
-import { Act, Field, Form, Select } from "./forms.tsx";
+import { Act, Field, Opened, Select } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import { Badge, Empty, Facts, Go, Pager, Secrets, Table, Time } from "./parts.tsx";
 import { pagePaths } from "./view.ts";
@@ -16,32 +16,29 @@ function State({ webhook: { state, failing_since: failing } }: { webhook: Webhoo
 export const WebhooksPage = ({ items }: { items: WebhookRecord[] }) => (
   <Layout title="Webhooks">
     <h1>Webhooks</h1>
-    <details className="panel">
-      <summary>Add a webhook</summary>
-      <Form to={pagePaths.webhooks()} className="stack">
-        <Field
-          label="URL"
-          name="url"
-          type="url"
-          required
-          maxLength={2048}
-          placeholder="https://ops.example.org/sealift"
-        />
-        <Field label="Name" name="name" maxLength={128} placeholder="ops" />
-        <Field label="Only for" name="target" maxLength={300} placeholder="plugin:SLUG, service:SLUG or project:ID" />
-        <fieldset>
-          <legend>It hears of (all, unless chosen)</legend>
-          {WEBHOOK_EVENTS.map((event) => (
-            <label key={event} className="check">
-              <input type="checkbox" name="event" value={event} />
-              <span>{event}</span>
-            </label>
-          ))}
-        </fieldset>
-        <Select label="Format" name="format" of={WEBHOOK_FORMATS.map((format) => [format, format])} />
-        <button>Add the webhook</button>
-      </Form>
-    </details>
+    <Opened className="panel" title="Add a webhook" to={pagePaths.webhooks()}>
+      <Field
+        label="URL"
+        name="url"
+        type="url"
+        required
+        maxLength={2048}
+        placeholder="https://ops.example.org/sealift"
+      />
+      <Field label="Name" name="name" maxLength={128} placeholder="ops" />
+      <Field label="Only for" name="target" maxLength={300} placeholder="plugin:SLUG, service:SLUG or project:ID" />
+      <fieldset>
+        <legend>It hears of (all, unless chosen)</legend>
+        {WEBHOOK_EVENTS.map((event) => (
+          <label key={event} className="check">
+            <input type="checkbox" name="event" value={event} />
+            <span>{event}</span>
+          </label>
+        ))}
+      </fieldset>
+      <Select label="Format" name="format" of={WEBHOOK_FORMATS.map((format) => [format, format])} />
+      <button>Add the webhook</button>
+    </Opened>
     <Table
       label="Webhooks"
       empty={
@@ -50,21 +47,19 @@ export const WebhooksPage = ({ items }: { items: WebhookRecord[] }) => (
         </Empty>
       }
       columns={["Name", "State", "Hears of", "Target", ["Waiting", "num"], ["Dead", "num"], "Last delivered"]}
-      rows={items.map((webhook) => ({
-        key: webhook.id,
-        cells: [
-          <>
-            <Go to={pagePaths.webhook(webhook.id)}>{titleOf(webhook)}</Go>
-            <p className="slug">{webhook.origin}</p>
-          </>,
-          <State webhook={webhook} />,
-          webhook.events.length === 0 ? "all events" : webhook.events.join(", "),
-          webhook.target ?? "all",
-          webhook.pending,
-          webhook.dead,
-          <Time at={webhook.last_delivered_at} none="never" />,
-        ],
-      }))}
+      rows={items.map((webhook) => [
+        webhook.id,
+        <>
+          <Go to={pagePaths.webhook(webhook.id)}>{titleOf(webhook)}</Go>
+          <p className="slug">{webhook.origin}</p>
+        </>,
+        <State webhook={webhook} />,
+        webhook.events.length === 0 ? "all events" : webhook.events.join(", "),
+        webhook.target ?? "all",
+        webhook.pending,
+        webhook.dead,
+        <Time at={webhook.last_delivered_at} none="never" />,
+      ])}
     />
   </Layout>
 );
@@ -134,13 +129,10 @@ export function WebhookPage({ webhook, deliveries, cursor, next, tested }: Webho
         {webhook.dead > 0 && webhook.state === "enabled" && (
           <Act to={`${here}/redeliver`}>Send all dead ones again</Act>
         )}
-        <details className="act">
-          <summary>New secret</summary>
-          <Form to={`${here}/rotate`}>
-            <Select label="The old one signs, too, for" name="hours" value="24" of={GRACES} />
-            <button>Make a new secret</button>
-          </Form>
-        </details>
+        <Opened title="New secret" to={`${here}/rotate`}>
+          <Select label="The old one signs, too, for" name="hours" value="24" of={GRACES} />
+          <button>Make a new secret</button>
+        </Opened>
         <Act to={`${here}/remove`} className="plain bad-text" confirm={`Remove ${title} with its messages?`}>
           Remove
         </Act>
@@ -150,25 +142,23 @@ export function WebhookPage({ webhook, deliveries, cursor, next, tested }: Webho
         label="Messages"
         empty={<Empty title="Nothing waits, and nothing is dead." />}
         columns={["Event", "State", ["Attempts", "num"], ["Last error", "why"], "Next attempt", "Made", ["", "acts"]]}
-        rows={deliveries.map((each) => ({
-          key: each.id,
-          cells: [
-            <>
-              {each.type}
-              <p className="slug">{each.id}</p>
-            </>,
-            <Badge tone={each.state === "dead" ? "bad" : "busy"}>{each.state === "dead" ? "dead" : "waiting"}</Badge>,
-            each.attempts,
-            each.last_error,
-            <Time at={each.next_attempt_at} none="" />,
-            <Time at={each.created_at} />,
-            each.state === "dead" && webhook.state === "enabled" && (
-              <Act to={`${here}/redeliver`} sends={{ delivery: each.id }} title={`Send ${each.id} again`}>
-                Send again
-              </Act>
-            ),
-          ],
-        }))}
+        rows={deliveries.map((each) => [
+          each.id,
+          <>
+            {each.type}
+            <p className="slug">{each.id}</p>
+          </>,
+          <Badge tone={each.state === "dead" ? "bad" : "busy"}>{each.state === "dead" ? "dead" : "waiting"}</Badge>,
+          each.attempts,
+          each.last_error,
+          <Time at={each.next_attempt_at} none="" />,
+          <Time at={each.created_at} />,
+          each.state === "dead" && webhook.state === "enabled" && (
+            <Act to={`${here}/redeliver`} sends={{ delivery: each.id }} title={`Send ${each.id} again`}>
+              Send again
+            </Act>
+          ),
+        ])}
       />
       <Pager to={here} at={cursor} next={next} />
     </Layout>
