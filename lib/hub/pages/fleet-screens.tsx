@@ -56,10 +56,13 @@ async function visibleView({ api }: Desk, request: FastifyRequest, kind: TargetK
   if (status === 403 && kind !== "project") throw forbidden("The key may not see fleets: it lacks the scope read.");
   if (status === 403 || status === 404) throw notFound(`There is no such ${kind}, or none that the key may see.`);
   if (status >= 400) throw new HubError(status, "hub_unavailable", "The fleet cannot be read now.");
-  return kind === "project"
+  return viewOf(request, kind, slug);
+}
+
+const viewOf = (request: FastifyRequest, kind: TargetKind, slug: string): View =>
+  kind === "project"
     ? { holder: "", target: slug }
     : { holder: principalOf(request).owner, target: loggedTarget(kind, slug) };
-}
 
 /** Names the fleet and project whose changes an open page of a target follows. */
 export async function watchedTarget(desk: Desk, request: FastifyRequest, kind: TargetKind): Promise<Watched> {
@@ -77,11 +80,7 @@ export async function watchedFleets({ api }: Desk, request: FastifyRequest): Pro
 function viewOfFleet(request: FastifyRequest, { target }: FleetSummary) {
   const at = target.indexOf(":");
   const [kind, slug] = [target.slice(0, at) as TargetKind, target.slice(at + 1)];
-  const view =
-    kind === "project"
-      ? { holder: "", target: slug }
-      : { holder: principalOf(request).owner, target: loggedTarget(kind, slug) };
-  return { kind, slug, view };
+  return { kind, slug, view: viewOf(request, kind, slug) };
 }
 
 export const fleet =

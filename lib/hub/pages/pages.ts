@@ -50,53 +50,48 @@ const KINDS = ["plugin", "service", "project"] as const;
 /** Pages that need no session. */
 const PUBLIC = new Set(["/sign-in", pagePaths.signOn(), pagePaths.signedOn(), "/plugins/:slug", "/services/:slug"]);
 
-function routes(screens: () => Promise<Screens>): { method: "GET" | "POST"; url: string; screen: Screen }[] {
-  const on = (method: "GET" | "POST", url: string, screenOf: (all: Screens) => Screen) => ({
-    method,
-    url,
-    screen: async (desk: Desk, request: FastifyRequest) => screenOf(await screens())(desk, request),
-  });
-  const get = (url: string, screenOf: (all: Screens) => Screen) => on("GET", url, screenOf);
-  const post = (url: string, screenOf: (all: Screens) => Screen) => on("POST", url, screenOf);
-  return [
-    get("/", ({ catalogue }) => catalogue),
-    get("/sign-in", ({ askForKey }) => askForKey),
-    post("/sign-in", ({ signIn }) => signIn),
-    get(pagePaths.signOn(), ({ beginSignOn }) => beginSignOn),
-    get(pagePaths.signedOn(), ({ finishSignOn }) => finishSignOn),
-    post("/sign-out", ({ signOut }) => signOut),
-    ...(["plugin", "service"] as const).flatMap((kind) => [
-      get(`/${kind}s/:slug`, ({ target }) => target(kind)),
-      get(`/${kind}s/:slug/compare`, ({ compare }) => compare(kind)),
-    ]),
-    get("/projects", ({ projects }) => projects),
-    get("/projects/:slug", ({ project }) => project),
-    get("/fleets", ({ allFleets }) => allFleets),
-    ...KINDS.flatMap((kind) => [
-      get(`/${kind}s/:slug/fleet`, ({ fleet }) => fleet(kind)),
-      get(`/${kind}s/:slug/fleet/:host`, ({ host }) => host(kind)),
-      post(`/${kind}s/:slug/fleet/:host/forget`, ({ forget }) => forget(kind)),
-      get(`/${kind}s/:slug/rollouts`, ({ rollouts }) => rollouts(kind)),
-      post(`/${kind}s/:slug/yank`, ({ yank }) => yank(kind, "yank")),
-      post(`/${kind}s/:slug/unyank`, ({ yank }) => yank(kind, "unyank")),
-      post(`/${kind}s/:slug/rollouts/:rollout/:action`, ({ actOnRollout }) => actOnRollout(kind)),
-    ]),
-    get("/keys", ({ keys }) => keys),
-    post("/keys", ({ createKey }) => createKey),
-    post("/keys/:id/revoke", ({ revokeKey }) => revokeKey),
-    get("/webhooks", ({ webhooks }) => webhooks),
-    post("/webhooks", ({ addWebhook }) => addWebhook),
-    get("/webhooks/:webhook", ({ webhook }) => webhook),
-    post("/webhooks/:webhook/test", ({ testWebhook }) => testWebhook),
-    post("/webhooks/:webhook/redeliver", ({ redeliver }) => redeliver),
-    post("/webhooks/:webhook/rotate", ({ rotateWebhook }) => rotateWebhook),
-    post("/webhooks/:webhook/enable", ({ enableWebhook }) => enableWebhook),
-    post("/webhooks/:webhook/remove", ({ removeWebhook }) => removeWebhook),
-    get("/quotas", ({ quotas }) => quotas),
-    get("/audit", ({ audit }) => audit),
-    get("/hub", ({ health }) => health),
-  ];
-}
+type ScreenOf = (all: Screens) => Screen;
+const get = (url: string, screenOf: ScreenOf) => ({ method: "GET" as const, url, screenOf });
+const post = (url: string, screenOf: ScreenOf) => ({ method: "POST" as const, url, screenOf });
+
+const ROUTES = [
+  get("/", ({ catalogue }) => catalogue),
+  get("/sign-in", ({ askForKey }) => askForKey),
+  post("/sign-in", ({ signIn }) => signIn),
+  get(pagePaths.signOn(), ({ beginSignOn }) => beginSignOn),
+  get(pagePaths.signedOn(), ({ finishSignOn }) => finishSignOn),
+  post("/sign-out", ({ signOut }) => signOut),
+  ...(["plugin", "service"] as const).flatMap((kind) => [
+    get(`/${kind}s/:slug`, ({ target }) => target(kind)),
+    get(`/${kind}s/:slug/compare`, ({ compare }) => compare(kind)),
+  ]),
+  get("/projects", ({ projects }) => projects),
+  get("/projects/:slug", ({ project }) => project),
+  get("/fleets", ({ allFleets }) => allFleets),
+  ...KINDS.flatMap((kind) => [
+    get(`/${kind}s/:slug/fleet`, ({ fleet }) => fleet(kind)),
+    get(`/${kind}s/:slug/fleet/:host`, ({ host }) => host(kind)),
+    post(`/${kind}s/:slug/fleet/:host/forget`, ({ forget }) => forget(kind)),
+    get(`/${kind}s/:slug/rollouts`, ({ rollouts }) => rollouts(kind)),
+    post(`/${kind}s/:slug/yank`, ({ yank }) => yank(kind, "yank")),
+    post(`/${kind}s/:slug/unyank`, ({ yank }) => yank(kind, "unyank")),
+    post(`/${kind}s/:slug/rollouts/:rollout/:action`, ({ actOnRollout }) => actOnRollout(kind)),
+  ]),
+  get("/keys", ({ keys }) => keys),
+  post("/keys", ({ createKey }) => createKey),
+  post("/keys/:id/revoke", ({ revokeKey }) => revokeKey),
+  get("/webhooks", ({ webhooks }) => webhooks),
+  post("/webhooks", ({ addWebhook }) => addWebhook),
+  get("/webhooks/:webhook", ({ webhook }) => webhook),
+  post("/webhooks/:webhook/test", ({ testWebhook }) => testWebhook),
+  post("/webhooks/:webhook/redeliver", ({ redeliver }) => redeliver),
+  post("/webhooks/:webhook/rotate", ({ rotateWebhook }) => rotateWebhook),
+  post("/webhooks/:webhook/enable", ({ enableWebhook }) => enableWebhook),
+  post("/webhooks/:webhook/remove", ({ removeWebhook }) => removeWebhook),
+  get("/quotas", ({ quotas }) => quotas),
+  get("/audit", ({ audit }) => audit),
+  get("/hub", ({ health }) => health),
+];
 
 /** The hub in a browser (docs/web.md). */
 export const pages: FastifyPluginAsync<
@@ -200,21 +195,20 @@ export const pages: FastifyPluginAsync<
     let turn: Promise<unknown> = Promise.resolve();
     const nextTurn = (): Promise<unknown> => (turn = turn.then(() => setImmediate()));
 
-    for (const { method, url, screen } of routes(screens)) {
+    for (const { method, url, screenOf } of ROUTES) {
       app.route({
         method,
         url,
         schema: { hide: true },
         handler: async (request, reply) => {
           await nextTurn();
-          const made = await screen(desk, request);
-          if (request.newSession === "") cookies.signOut(request, reply);
-          else if (request.newSession !== null) cookies.signIn(request, reply, request.newSession);
+          const all = await screens();
+          const made = await screenOf(all)(desk, request);
+          if (request.newSession !== null) cookies.keepSession(request, reply, request.newSession);
           if (request.newAttempt !== null) cookies.keepAttempt(request, reply, request.newAttempt);
           if ("goTo" in made) return reply.redirect(made.isAway === true ? made.goTo : base() + made.goTo, 303);
-          const { render } = await screens();
           await nextTurn();
-          return send(request, reply, render(viewOf(request), made));
+          return send(request, reply, all.render(viewOf(request), made));
         },
       });
     }

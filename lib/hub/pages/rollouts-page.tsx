@@ -100,14 +100,13 @@ function Current({
       </h2>
       <p>
         {base === null ? "No other version is published." : `All other hosts stay on ${base}.`}
-        {waiting !== null && state === "running" && ` It ${WAITS[waiting]}`}
-        {waiting !== null && state === "running" && until !== null && (
+        {waiting !== null && state === "running" && (
           <>
-            {" until "}
-            <Time at={until} />
+            {` It ${WAITS[waiting]}`}
+            {until !== null && " until "}
+            <Time at={until} none="" />.
           </>
         )}
-        {waiting !== null && state === "running" && "."}
       </p>
       {reason !== null && <p className="notice warn">{reason}</p>}
       <ol className="waves">

@@ -21,19 +21,9 @@ declare module "fastify" {
   }
 }
 
-/** Cookies by what they are for. Over TLS no other host or path can set them. */
-const nameOf = (purpose: "session" | "visit" | "attempt", isSecure: boolean): string =>
-  `${isSecure ? "__Host-" : ""}sealift-${purpose}`;
+type Purpose = "session" | "visit" | "attempt";
 
 const MAX_COOKIE_CHARACTERS = 2048;
-
-function cookieOf({ headers }: FastifyRequest, name: string): string | undefined {
-  for (const pair of headers.cookie?.split(";") ?? []) {
-    const [key, value] = pair.trim().split("=", 2);
-    if (key === name && value !== undefined && value.length <= MAX_COOKIE_CHARACTERS) return value;
-  }
-  return undefined;
-}
 
 /** Cookies of a hub that its visitors may reach through a proxy that ends TLS. */
 export class Cookies {
@@ -43,56 +33,60 @@ export class Cookies {
     this.#publicUrl = publicUrl;
   }
 
+  /** Names a cookie. Over TLS no other host or path can set it. */
+  #nameOf(request: FastifyRequest, purpose: Purpose): string {
+    return `${this.#isSecure(request) ? "__Host-" : ""}sealift-${purpose}`;
+  }
+
   #isSecure(request: FastifyRequest): boolean {
     return request.protocol === "https" || this.#publicUrl().startsWith("https:");
   }
 
+  #read(request: FastifyRequest, purpose: Purpose): string | undefined {
+    const name = this.#nameOf(request, purpose);
+    for (const pair of request.headers.cookie?.split(";") ?? []) {
+      const [key, value] = pair.trim().split("=", 2);
+      if (key === name && value !== undefined && value.length <= MAX_COOKIE_CHARACTERS) return value;
+    }
+    return undefined;
+  }
+
+  /** @param seconds how long the browser keeps it; without, until the browser ends */
+  #write(request: FastifyRequest, reply: FastifyReply, purpose: Purpose, value: string, seconds?: number): void {
+    // The page of an identity provider leads back here with the attempt that began it.
+    const sameSite = purpose === "attempt" ? "Lax" : "Strict";
+    const parts = [`${this.#nameOf(request, purpose)}=${value}`, "Path=/", "HttpOnly", `SameSite=${sameSite}`];
+    if (this.#isSecure(request)) parts.push("Secure");
+    if (seconds !== undefined) parts.push(`Max-Age=${seconds}`);
+    void reply.header("set-cookie", parts.join("; "));
+  }
+
   session(request: FastifyRequest): string | undefined {
-    return cookieOf(request, nameOf("session", this.#isSecure(request)));
+    return this.#read(request, "session");
+  }
+
+  attempt(request: FastifyRequest): string | undefined {
+    return this.#read(request, "attempt");
   }
 
   /** Returns the visitor's cookie, which each browser without a session gets. */
   visit(request: FastifyRequest, reply: FastifyReply): string {
-    const isSecure = this.#isSecure(request);
-    const known = cookieOf(request, nameOf("visit", isSecure));
+    const known = this.#read(request, "visit");
     if (known !== undefined && /^[\w-]{22}$/.test(known)) return known;
     const value = randomBytes(16).toString("base64url");
-    set(reply, nameOf("visit", isSecure), value, { isSecure });
+    this.#write(request, reply, "visit", value);
     return value;
   }
 
-  attempt(request: FastifyRequest): string | undefined {
-    return cookieOf(request, nameOf("attempt", this.#isSecure(request)));
-  }
-
-  /** Keeps an attempt to sign in by an identity provider, whose page leads back here; an empty one ends it. */
+  /** Keeps an attempt to sign in by an identity provider; an empty one ends it. */
   keepAttempt(request: FastifyRequest, reply: FastifyReply, attempt: string): void {
-    const isSecure = this.#isSecure(request);
-    const seconds = attempt === "" ? 0 : ATTEMPT_MS / 1000;
-    set(reply, nameOf("attempt", isSecure), attempt, { isSecure, seconds, sameSite: "Lax" });
+    this.#write(request, reply, "attempt", attempt, attempt === "" ? 0 : ATTEMPT_MS / 1000);
   }
 
-  signIn(request: FastifyRequest, reply: FastifyReply, token: string): void {
-    const isSecure = this.#isSecure(request);
-    set(reply, nameOf("session", isSecure), token, { isSecure, seconds: SESSION_MS / 1000 });
+  /** Keeps the token of a session; an empty one signs out. */
+  keepSession(request: FastifyRequest, reply: FastifyReply, token: string): void {
+    this.#write(request, reply, "session", token, token === "" ? 0 : SESSION_MS / 1000);
   }
-
-  signOut(request: FastifyRequest, reply: FastifyReply): void {
-    const isSecure = this.#isSecure(request);
-    set(reply, nameOf("session", isSecure), "", { isSecure, seconds: 0 });
-  }
-}
-
-function set(
-  reply: FastifyReply,
-  name: string,
-  value: string,
-  { isSecure, seconds, sameSite = "Strict" }: { isSecure: boolean; seconds?: number; sameSite?: "Strict" | "Lax" },
-): void {
-  const parts = [`${name}=${value}`, "Path=/", "HttpOnly", `SameSite=${sameSite}`];
-  if (isSecure) parts.push("Secure");
-  if (seconds !== undefined) parts.push(`Max-Age=${seconds}`);
-  void reply.header("set-cookie", parts.join("; "));
 }
 
 /** Whether the browser sent the form from a page of this hub. */
