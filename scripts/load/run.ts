@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { SMALL_HEAP } from "../../bin/launch.ts";
 import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { SESSION_SECONDS } from "../../lib/hub/records/sessions.ts";
@@ -89,11 +90,11 @@ export async function openLoadHub({
     };
   const dataDir = join(folder, "hub");
   const program = fileURLToPath(new URL("hub-program.ts", import.meta.url));
-  // As hub-serve sets it for itself.
-  const child = spawn(process.execPath, ["--semi-space-growth-factor=1", program, dataDir], {
+  const child = spawn(process.execPath, [...SMALL_HEAP.nodeFlags, program, dataDir], {
     stdio: ["pipe", "pipe", "inherit"],
     env: {
       PATH: process.env["PATH"],
+      ...SMALL_HEAP.env,
       ...(databaseUrl !== undefined && { LOAD_DATABASE_URL: databaseUrl }),
     },
   });
