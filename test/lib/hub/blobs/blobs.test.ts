@@ -146,7 +146,7 @@ t.test("bucket: uploads that are given up at once leave no file that somebody st
     await using blob = await blobs.create();
     await blob.write(Buffer.from("x"));
     await blob.flush();
-    return blob.commit("..").then(
+    return await blob.commit("..").then(
       () => true,
       () => false,
     );
