@@ -1,8 +1,8 @@
 /**
- * `node scripts/load/streams.ts --streams 10000`: opens streams of hints of one project at a hub of its own, publishes
- * some versions, and polls meanwhile as a fleet of that size does once a minute. Prints the time from the beginning of
- * a publication to each hint, the times of the polls without and with the streams, and the hub's memory; exits with 1
- * when a hint did not come. `--database-url` gives the hub a PostgreSQL.
+ * `npm run build && node scripts/load/streams.ts --streams 10000`: opens streams of hints of one project at the built
+ * hub, publishes some versions, and polls meanwhile as a fleet of that size does once a minute. Prints the time from
+ * the beginning of a publication to each hint, the times of the polls without and with the streams, and the hub's
+ * memory; exits with 1 when a hint did not come. `--database-url` gives the hub a PostgreSQL.
  */
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -16,9 +16,9 @@ import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { paths } from "../../lib/contract/surfaces/paths.ts";
 import { descriptors } from "../../lib/support/descriptors.ts";
 import { peakMbOf } from "../bench/measure.ts";
+import { serveHub } from "../bench/stage.ts";
 import { timesLine } from "../bench/statistics.ts";
 import { randomPublisher } from "./publisher.ts";
-import { openLoadHub } from "./run.ts";
 
 const { values } = parseArgs({
   options: {
@@ -69,8 +69,9 @@ if (limit < streams * DESCRIPTORS_PER_STREAM + DESCRIPTORS_BESIDE) {
 const folder = await mkdtemp(join(tmpdir(), "sealift-streams-"));
 const sockets: Socket[] = [];
 try {
-  await using hub = await openLoadHub({ folder, ...(databaseUrl !== undefined && { databaseUrl }) });
-  const { connection } = hub;
+  const database = databaseUrl === undefined ? [] : ["--database-url", databaseUrl];
+  await using hub = await serveHub(join(folder, "hub"), ["--rate-limit", "0", ...database]);
+  const connection = { hubUrl: hub.url, apiKey: hub.admin.SEALIFT_API_KEY, timeoutMs: 30_000 };
   const keys = new DevkeysClient(connection);
   const project = await keys.createProject({ name: "Load", kind: "project" });
   const key = await keys.createKey({ name: "load", project_id: project.id, scopes: ["deploy", "report", "read"] });
@@ -122,7 +123,7 @@ try {
   }
   console.log(timesLine("from a publication to a hint", all));
   console.log(timesLine("polls while hints are sent", await polling));
-  console.log(`peak memory of the hub: ${peakMbOf(hub.process!.pid!)} MB`);
+  console.log(`peak memory of the hub: ${peakMbOf(hub.process.pid!)} MB`);
   console.log(`hints that did not come: ${missed}`);
   if (missed !== 0) process.exitCode = 1;
 } finally {
