@@ -139,7 +139,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     keyUse: opened.use(new KeyUse(database.kysely, clock.now)),
     arrivals: opened.use(new Arrivals(connections, options.arrivalLimits)),
     changes,
-    hints: opened.use(new HintStreams(changes, connections.numbers.most, options.hintTimes)),
+    hints: opened.use(new HintStreams(changes, connections.mostEndless, options.hintTimes)),
     checkArchive: options.checkArchive ?? checkArchive,
     sourceHosts: new SourceHosts(options.sourceHosts),
     metrics,

@@ -121,6 +121,19 @@ t.test("streams of hints take one descriptor each: a hub of few descriptors stil
   t.ok(descriptors.open < descriptors.limit - (full.most - ofOneOwner), "and files have a descriptor each");
 });
 
+t.test("streams that one client pipelines on one connection give no more of its room back than one", async (t) => {
+  const hub = await startLimited(t, 256);
+  const { most } = (await room(hub)).connections;
+  const project = await createProject(hub);
+  const { hostname, port } = new URL(hub.url);
+  const socket = connect(Number(port), hostname).on("error", () => {});
+  const path = `${paths.changes()}?targets=project:${project.id}`;
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: hub\r\nX-API-Key: ${project.key}\r\n\r\n`.repeat(40));
+  await once(socket, "data");
+  t.equal((await room(hub)).connections.most, most);
+  socket.destroy();
+});
+
 t.test("8,000 idle connections leave a hub that serves, and its memory comes back", async (t) => {
   const hub = await startLimited(t, 4096);
   for (let warm = 0; warm < 300; warm++) await hub.call("GET", "/devkeys/projects");

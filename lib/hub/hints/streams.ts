@@ -7,12 +7,8 @@ import { HubError } from "../ground/errors.ts";
 import type { Changes } from "./changes.ts";
 import { HintStream } from "./stream.ts";
 
-/**
- * Streams may have this part of the room for connections, of which each takes a half; the polls and all else need the
- * rest.
- */
-const PART_OF_CONNECTIONS = 3 / 4;
-const CONNECTIONS_OF_ONE = 1 / 2;
+/** Streams may have this part of the room for them; the polls and all else need the rest. */
+const PART_OF_ROOM = 3 / 4;
 /** One owner may have this part of the streams. */
 const PART_OF_OWNER = 3 / 4;
 const RETRY_AFTER_SECONDS = 60;
@@ -88,11 +84,10 @@ export class HintStreams implements AsyncDisposable {
   #isChecking = false;
   #isClosed = false;
 
-  /** @param mostConnections of the hub without streams; undefined without a bound */
-  constructor(changes: Changes, mostConnections: number | undefined, times: Partial<HintTimes> = {}) {
+  /** @param room streams that the hub has room for, beside nothing else; undefined without a bound */
+  constructor(changes: Changes, room: number | undefined, times: Partial<HintTimes> = {}) {
     this.#times = { ...TIMES, ...times };
-    const room = (mostConnections ?? Infinity) * PART_OF_CONNECTIONS;
-    this.#most = Math.max(1, Math.floor(room / CONNECTIONS_OF_ONE));
+    this.#most = room === undefined ? Infinity : Math.max(1, Math.floor(room * PART_OF_ROOM));
     this.#subscription = changes.subscribe((changed) => this.#hint(changed));
     this.#timer = setInterval(() => this.#tick(), this.#times.beatMs / TICKS_OF_BEAT).unref();
   }

@@ -8,12 +8,14 @@ import { HubError } from "../ground/errors.ts";
 const RESERVE = 96;
 /** A hub with fewer connections is of no use. */
 const LEAST_CONNECTIONS = 8;
+/** The part of a connection that one with an endless answer counts as: it sends and receives no file. */
+const ENDLESS_PART = 1 / 2;
 /** The part of all connections that clients may have which have not shown a key yet. */
 const STRANGERS_PART = 1 / 8;
 
 /**
  * Returns how many connections a process may have: each of them may need a second descriptor, for the file that it
- * sends or receives. One that carries an endless answer needs no second one, and counts as half a connection.
+ * sends or receives.
  *
  * @param databasePoolSize most connections to PostgreSQL
  */
@@ -31,6 +33,8 @@ interface Connection {
   group: Set<Connection>;
   /** Requests in flight. */
   readonly requests: Set<FastifyReply>;
+  /** Those of them whose answer is endless: a client may ask for more than one on a connection. */
+  readonly endless: Set<FastifyReply>;
 }
 
 /** The connections of a hub, as `/readyz` and the metrics show them. */
@@ -59,8 +63,8 @@ export class Connections {
   readonly #busyVouched = new Set<Connection>();
   /** Those with TLS whose handshake is under way, by the address of their client. */
   readonly #shaking = new Map<string, Connection>();
-  /** Connections that carry an endless answer now. */
-  #endless = 0;
+  /** Those that carry an endless answer now. */
+  readonly #endless = new Set<Connection>();
   #shed = 0;
   /** Most connections at one moment, since somebody has set it back. */
   peak = 0;
@@ -73,9 +77,19 @@ export class Connections {
     return {
       open: this.#all.size,
       vouched: this.#idleVouched.size + this.#busyVouched.size,
-      most: Number.isFinite(this.#most) ? Math.floor(this.#most + this.#endless / 2) : undefined,
+      most: Number.isFinite(this.#most) ? Math.floor(this.#mostNow) : undefined,
       shed: this.#shed,
     };
+  }
+
+  /** Connections with an endless answer that there is room for beside no others; undefined without a bound. */
+  get mostEndless(): number | undefined {
+    return Number.isFinite(this.#most) ? Math.floor(this.#most / ENDLESS_PART) : undefined;
+  }
+
+  /** The bound, with the half that each connection with an endless answer leaves to others. */
+  get #mostNow(): number {
+    return this.#most + this.#endless.size * (1 - ENDLESS_PART);
   }
 
   /** Watches the connections of an app's server, and its requests. */
@@ -101,13 +115,16 @@ export class Connections {
     app.addHook("onRequest", (request, reply, done) => {
       const connection = this.#all.get(request.raw.socket);
       if (connection === undefined) return done();
-      const isEndless = request.routeOptions.config.isEndless === true;
-      if (isEndless) this.#endless++;
+      if (request.routeOptions.config.isEndless === true) {
+        connection.endless.add(reply);
+        this.#endless.add(connection);
+      }
       connection.requests.add(reply);
       this.#sort(connection);
       // Also when the client leaves before the answer is sent.
       reply.raw.once("close", () => {
-        if (isEndless) this.#endless--;
+        connection.endless.delete(reply);
+        if (connection.endless.size === 0) this.#endless.delete(connection);
         connection.requests.delete(reply);
         this.#sort(connection);
       });
@@ -135,18 +152,20 @@ export class Connections {
   }
 
   #opened(socket: Socket): Connection {
-    const connection: Connection = { socket, isVouched: false, group: this.#idleStrangers, requests: new Set() };
+    const group = this.#idleStrangers;
+    const connection: Connection = { socket, isVouched: false, group, requests: new Set(), endless: new Set() };
     this.#all.set(socket, connection);
     connection.group.add(connection);
     this.peak = Math.max(this.peak, this.#all.size);
     socket.once("close", () => this.#forget(connection));
-    if (this.#all.size - this.#endless / 2 > this.#most) this.#shedOne(connection);
+    if (this.#all.size > this.#mostNow) this.#shedOne(connection);
     return connection;
   }
 
   #forget(connection: Connection): void {
     this.#all.delete(connection.socket);
     connection.group.delete(connection);
+    this.#endless.delete(connection);
   }
 
   /** Moves a connection to the end of its group. */

@@ -39,8 +39,8 @@ async function asked(t: Test, connections: number) {
   return { streams, ask, open };
 }
 
-t.test("streams leave a quarter of the room to polls, and an owner a quarter of theirs to others", async (t) => {
-  const { streams, open } = await asked(t, 4);
+t.test("streams leave a quarter of the connections to polls, and an owner a quarter of them to others", async (t) => {
+  const { streams, open } = await asked(t, 8);
   t.equal(streams.numbers.most, 6);
   const first = await open("alice");
   for (let count = 1; count < 5; count++) await open("alice");
