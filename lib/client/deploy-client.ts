@@ -14,7 +14,7 @@ import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { download, type DownloadOptions } from "./download.ts";
 import type { HttpRequest } from "./http.ts";
-import { hostHeader, type HubConnection } from "./hub-connection.ts";
+import { hostHeaders, type HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 
 /**
@@ -123,23 +123,25 @@ export class DeployClient {
     }
   }
 
-  /** @throws ArtifactError */
-  async latestVersion(): Promise<string> {
-    return (await this.#withSession(this.#latestRequest, latestAnswer)).version;
+  /** @param running the version that this host runs, null for none @throws ArtifactError */
+  async latestVersion(running?: string | null): Promise<string> {
+    return (await this.#withSession(this.#latestRequest(running), latestAnswer)).version;
   }
 
   /**
    * The latest version, if it is not the one that `etag` stands for; asked once, without retries.
    *
+   * @param running the version that this host runs, null for none
    * @throws ArtifactError
    */
-  latestIfChanged(etag: string | undefined): Promise<Conditional<LatestAnswer>> {
-    return this.#inSession(this.#latestRequest, (request) => callIfChanged(request, etag, latestAnswer, this.#options));
+  latestIfChanged(etag: string | undefined, running?: string | null): Promise<Conditional<LatestAnswer>> {
+    const asked = this.#latestRequest(running);
+    return this.#inSession(asked, (request) => callIfChanged(request, etag, latestAnswer, this.#options));
   }
 
-  get #latestRequest(): HttpRequest {
+  #latestRequest(running: string | null | undefined): HttpRequest {
     const url = this.#base + paths.latestVersion(this.#projectId);
-    return { operation: "latest", method: "GET", url, ...hostHeader(this.#options) };
+    return { operation: "latest", method: "GET", url, headers: hostHeaders(this.#options, running) };
   }
 
   /** @throws ArtifactError */
@@ -192,6 +194,7 @@ export class DeployClient {
   /** @throws DeploymentError */
   async report(report: ProjectReport): Promise<void> {
     const url = this.#base + paths.reportProject();
-    await this.#withSession({ operation: "report", method: "POST", url, json: report }, projectReportAnswer);
+    const request: HttpRequest = { operation: "report", method: "POST", url, json: report };
+    await this.#withSession({ ...request, headers: hostHeaders(this.#options) }, projectReportAnswer);
   }
 }

@@ -5,7 +5,7 @@ import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { parseJson } from "../support/documents/limits.ts";
 import { statusError } from "./answers.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
-import { hostHeader, type HubConnection } from "./hub-connection.ts";
+import { hostHeaders, type HubConnection } from "./hub-connection.ts";
 
 /** Characters of one event: as many targets as a stream may have fit in. */
 const MAX_EVENT_CHARACTERS = 64 * 1024;
@@ -46,7 +46,7 @@ export async function followHints(
     headers: {
       accept: "text/event-stream",
       "cache-control": "no-cache",
-      ...hostHeader(connection).headers,
+      ...hostHeaders(connection),
       ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
     },
     credentials: { [HEADERS.apiKey]: apiKey },

@@ -1,5 +1,6 @@
 import { type Labels, labelsText } from "../contract/labels.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
+import { NOTHING } from "../contract/surfaces/host-record.ts";
 import type { Transport } from "./http.ts";
 
 /** A hub and the key to it: what every client of a hub is made with. */
@@ -15,13 +16,16 @@ export interface HubConnection extends Transport {
   mirrors?: readonly string[];
 }
 
-/** Returns the headers that tell a hub which host polls. */
-export const hostHeader = ({ hostId, labels = {} }: HubConnection): { headers?: Record<string, string> } =>
-  hostId === undefined
-    ? {}
-    : {
-        headers: {
-          [HEADERS.host]: encodeURIComponent(hostId),
-          ...(Object.keys(labels).length > 0 && { [HEADERS.labels]: labelsText(labels) }),
-        },
-      };
+/**
+ * Returns the headers that tell a hub which host polls.
+ *
+ * @param running the version that runs there, null for none; undefined leaves it to the host's last report
+ */
+export const hostHeaders = (
+  { hostId, labels = {} }: HubConnection,
+  running?: string | null,
+): Record<string, string> => ({
+  ...(hostId !== undefined && { [HEADERS.host]: encodeURIComponent(hostId) }),
+  ...(hostId !== undefined && Object.keys(labels).length > 0 && { [HEADERS.labels]: labelsText(labels) }),
+  ...(running !== undefined && { [HEADERS.running]: running ?? NOTHING }),
+});

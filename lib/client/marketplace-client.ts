@@ -19,7 +19,7 @@ import { readJson, statusError } from "./answers.ts";
 import { download, type MirrorUse } from "./download.ts";
 import { formBody, wholeFile } from "./file-form.ts";
 import { bodyOf, header, type HttpRequest, type HttpResponse, operationError, send, transportError } from "./http.ts";
-import { hostHeader, type HubConnection } from "./hub-connection.ts";
+import { hostHeaders, type HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { withRetries } from "./retry.ts";
 
@@ -65,22 +65,24 @@ export class MarketplaceClient {
     this.#base = baseUrl(options.hubUrl);
   }
 
-  /** @throws ArtifactError */
-  detail(): Promise<Detail> {
-    return call(this.#detailRequest, detailAnswer, this.#options);
+  /** @param running the version that this host runs, null for none @throws ArtifactError */
+  detail(running?: string | null): Promise<Detail> {
+    return call(this.#detailRequest(running), detailAnswer, this.#options);
   }
 
   /**
-   * The detail record, if it is not the one that `etag` stands for; asked once, without retries. @throws
-   * ArtifactError
+   * The detail record, if it is not the one that `etag` stands for; asked once, without retries.
+   *
+   * @param running the version that this host runs, null for none
+   * @throws ArtifactError
    */
-  detailIfChanged(etag: string | undefined): Promise<Conditional<Detail>> {
-    return callIfChanged(this.#detailRequest, etag, detailAnswer, this.#options);
+  detailIfChanged(etag: string | undefined, running?: string | null): Promise<Conditional<Detail>> {
+    return callIfChanged(this.#detailRequest(running), etag, detailAnswer, this.#options);
   }
 
-  get #detailRequest(): HttpRequest {
+  #detailRequest(running: string | null | undefined): HttpRequest {
     const request = this.#request("detail", "GET", paths.detail(this.#kind, this.#slug));
-    return { ...request, ...hostHeader(this.#options) };
+    return { ...request, headers: hostHeaders(this.#options, running) };
   }
 
   /**
@@ -157,7 +159,8 @@ export class MarketplaceClient {
 
   /** @throws ArtifactError */
   async report(report: DeploymentReport): Promise<void> {
-    const request = { ...this.#request("deploymentReport", "POST", paths.report()), json: report };
+    const asked = this.#request("deploymentReport", "POST", paths.report());
+    const request = { ...asked, json: report, headers: hostHeaders(this.#options) };
     const response = await send(request, this.#options);
     if (response.status < 200 || response.status > 299) throw await statusError(response, request);
     response.body.on("error", () => {}).resume();

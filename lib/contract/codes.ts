@@ -144,6 +144,7 @@ export const CODES = {
   // Deploying
   no_version: failed("No version has been published yet."),
   fleet_behind: tryAgain("Too few hosts run the version within the time that was given."),
+  wave_empty: failed("No host has the label that chooses a wave of the rollout (409)."),
   rollout_halted: failed("The rollout was halted: too many hosts failed, or its version was taken back."),
   rollout_ended: failed("The rollout ended before every wave was done: it was aborted or replaced."),
   rollout_unfinished: tryAgain("The rollout goes on, and the time to wait for it is over."),

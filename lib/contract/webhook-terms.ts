@@ -5,6 +5,7 @@ export const WEBHOOK_EVENTS = [
   "version.published",
   "version.yanked",
   "version.restored",
+  "version.held",
   "rollout.started",
   "rollout.wave_opened",
   "rollout.halted",

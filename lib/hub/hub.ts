@@ -111,6 +111,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     options.signOn &&
     new SignOn(options.signOn, await hubKey(database.kysely, keyring, "sign-on", clock.iso()), clock.now);
   const webKey = await hubKey(database.kysely, keyring, "web-sessions", clock.iso());
+  const sightings = opened.use(new Sightings(database.kysely, clock.now));
   const context: HubParts = {
     database,
     blobs,
@@ -122,9 +123,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     maxArtifactBytes: options.maxArtifactBytes ?? DEFAULTS.maxArtifactBytes,
     rateLimits: options.rateLimits === false ? undefined : { ...DEFAULTS.rateLimits, ...options.rateLimits },
     rateCounts: opened.use(new SharedCounts(database, clock.now, logger)),
-    sightings: opened.use(new Sightings(database.kysely, clock.now)),
+    sightings,
     rollouts: opened.use(
-      new Rollouts({ database, clock: clock.now, logger, onFailure: () => metrics?.upkeepFailed("rollouts") }),
+      new Rollouts({
+        ...{ database, clock: clock.now, sightings, logger, onFailure: () => metrics?.upkeepFailed("rollouts") },
+      }),
     ),
     webhooks: opened.use(
       new Webhooks({

@@ -6,9 +6,9 @@
  */
 import { decide as decideOnHost } from "../../lib/agent/watch/decide.ts";
 import type { Labels } from "../../lib/contract/labels.ts";
+import { FIRST_STANDING, type Standing } from "../../lib/hub/records/rollouts.ts";
 import { answerTo, type Gate, type HostAnswer } from "../../lib/hub/rollouts/answer.ts";
-import { decide, type Rules, type Standing } from "../../lib/hub/rollouts/decide.ts";
-import { FIRST_STANDING } from "../../lib/hub/rollouts/stored.ts";
+import { decide, type Rules } from "../../lib/hub/rollouts/decide.ts";
 import { FleetTally, type ReportedHost } from "../../lib/hub/rollouts/tally.ts";
 import { waveOf, wavesOf } from "../../lib/hub/rollouts/waves.ts";
 import { isOpenAt, nextOpening, parseWindow } from "../../lib/hub/rollouts/window.ts";
@@ -48,7 +48,7 @@ const STARTS = ["2026-11-24T09:00:00Z", "2026-10-24T20:00:00Z"].map((text) => Da
 const START = STARTS[0]!;
 const RULES: Rules = {
   version: NEW,
-  waves: WAVES.length,
+  labelled: WAVES.map(() => false),
   soakMs: 10 * MINUTE,
   maxFailing: { value: 2, isShare: true },
   minDone: { value: 90, isShare: true },
@@ -83,7 +83,7 @@ export function simulate(seed: number, size: number): Simulated {
   const start = random.pick(STARTS);
   const window = random.once(3) ? parseWindow(random.pick(WINDOWS)) : undefined;
   const waveTexts = random.once(2) ? ["env=canary", ...WAVES] : WAVES;
-  const rules: Rules = { ...RULES, waves: waveTexts.length, window };
+  const rules: Rules = { ...RULES, labelled: waveTexts.map((wave) => wave.includes("=")), window };
   const hubClocks = [0, random.below(MOST_SKEW_MS)] as const;
   const isBad = random.below(3) > 0;
   // On 5 % of the hosts and more: fewer are within what the rules allow.
@@ -91,7 +91,7 @@ export function simulate(seed: number, size: number): Simulated {
   const rollback = random.once(2);
   const id = `rol_${seed}`;
   const waves = wavesOf(waveTexts);
-  const tallied = { id, version: NEW, waves, failuresSince: start - MOST_SKEW_MS };
+  const tallied = { id, version: NEW, waves, failuresSince: start - MOST_SKEW_MS, known: 0, kept: [] };
   const isBadByLabel = random.once(3);
   const faults = new Set<string>();
   const hosts = Array.from({ length: size }, (_, index): Host => {
@@ -112,7 +112,7 @@ export function simulate(seed: number, size: number): Simulated {
   const reports = new Map<string, ReportedHost>();
   const reportOf = (host: Host, now: number, tried: string, error: string | null): ReportedHost => ({
     ...{ id: host.id, labels: host.labels, running: host.running, tried, hasFailed: error !== null, error },
-    ...{ reportedAt: now, heardAt: now },
+    ...{ reportedAt: now, heardAt: now, firstChange: 0, isNamed: true },
   });
   for (const host of hosts) {
     const silentMs = host.isDead ? 48 * HOUR : 0;
@@ -126,10 +126,11 @@ export function simulate(seed: number, size: number): Simulated {
   let openedAt = -Infinity;
   const publishedAt = start + random.below(5 * MINUTE);
   let haltedAt = Infinity;
-  const gate = (): Gate => ({
-    ...{ id, version: NEW, base: OLD, state: standing.state as Gate["state"], waves, open: standing.open },
-    ...{ window, isWithdrawn },
-  });
+  const gate = (): Gate => {
+    const isRolling = standing.state === "running" || standing.state === "paused";
+    const rollout = { id, isRunning: standing.state === "running", waves, open: standing.open, window, known: 0 };
+    return { above: [{ version: NEW, isRolling, isTakenBack: isWithdrawn }], rollout: isRolling ? rollout : undefined };
+  };
 
   function hear(report: ReportedHost, now: number): void {
     const received = { ...report, reportedAt: now, heardAt: now };
@@ -157,8 +158,7 @@ export function simulate(seed: number, size: number): Simulated {
     const before = standing;
     const tally = fleet.at(now);
     if (tally.waves.reduce((sum, wave) => sum + wave.hosts, 0) > size) faults.add("a host counts more than once");
-    const version = trueNow < publishedAt ? "unpublished" : "published";
-    standing = decide(rules, before, { now, version, tally });
+    standing = decide(rules, before, { now, isPublished: trueNow >= publishedAt, tally });
     if (standing.state === "halted" && before.state !== "halted") {
       isWithdrawn = rollback;
       haltedAt = trueNow;
@@ -182,12 +182,14 @@ export function simulate(seed: number, size: number): Simulated {
     // A poll may be lost, too.
     if (random.once(200)) return;
     see(host, now);
-    const runsIt = reports.get(host.id)?.running === NEW;
-    const published = trueNow < publishedAt ? OLD : NEW;
+    const runsIt = host.running === NEW;
+    const asking = { id: host.id, labels: host.labels, firstChange: 0, running: host.running };
     const answer: HostAnswer =
-      standing.state === "completed"
-        ? { version: published }
-        : answerTo(gate(), published, { id: host.id, labels: host.labels, runsIt }, now);
+      trueNow < publishedAt
+        ? { version: OLD }
+        : standing.state === "completed"
+          ? { version: NEW }
+          : answerTo(gate(), OLD, asking, now);
     const decision = decideOnHost({
       running: host.running,
       latest: { version: answer.version, identity: null, yanked: [], withdrawn: answer.withdrawn ?? null },
@@ -277,12 +279,28 @@ export function simulate(seed: number, size: number): Simulated {
 
 /** Measures a look at a fleet and the decision about its waves. @returns milliseconds */
 export function timeDecision(size: number): number {
-  const fleet = new FleetTally({ id: "rol_time", version: NEW, waves: wavesOf(WAVES), failuresSince: START });
+  const fleet = new FleetTally({
+    id: "rol_time",
+    version: NEW,
+    waves: wavesOf(WAVES),
+    failuresSince: START,
+    known: 0,
+    kept: [],
+  });
   for (let index = 0; index < size; index++) {
-    const report = { running: OLD, tried: OLD, hasFailed: false, error: null, reportedAt: START, heardAt: START };
+    const report = {
+      running: OLD,
+      tried: OLD,
+      hasFailed: false,
+      error: null,
+      reportedAt: START,
+      heardAt: START,
+      firstChange: 0,
+      isNamed: true,
+    };
     fleet.set({ id: `host-${index}`, labels: {}, ...report });
   }
   const begun = performance.now();
-  decide(RULES, { ...FIRST_STANDING, open: 1 }, { now: START, version: "published", tally: fleet.at(START) });
+  decide(RULES, { ...FIRST_STANDING, open: 1 }, { now: START, isPublished: true, tally: fleet.at(START) });
   return performance.now() - begun;
 }

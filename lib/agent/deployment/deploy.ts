@@ -28,8 +28,9 @@ export function deploy(source: Source, options: DeployOptions, listener: Emit): 
 
 async function follow(run: Run, previous: Release | undefined): Promise<Ending> {
   const { source, layout, options, emit, signal } = run;
-  const resolved = await traced("resolve", {}, () => source.resolve({ emit, signal }));
-  emit({ event: "resolve.ok", version: resolved.version, running_version: previous?.version ?? null });
+  const runs = previous?.version ?? null;
+  const resolved = await traced("resolve", {}, () => source.resolve({ emit, signal, running: runs }));
+  emit({ event: "resolve.ok", version: resolved.version, running_version: runs });
   const running = await alreadyRuns(run, previous, resolved);
   if (running !== undefined) return unchanged(run, running);
   const admitted = await traced("admit", {}, () => admit(run, resolved, previous));

@@ -133,8 +133,9 @@ async function carryOut(
 ): Promise<PreviewedChanges | undefined> {
   const { source, layout, options, emit, signal } = run;
   const { target } = source;
-  const resolved = await source.resolve({ emit, signal });
-  emit({ event: "resolve.ok", version: resolved.version, running_version: previous?.version ?? null });
+  const running = previous?.version ?? null;
+  const resolved = await source.resolve({ emit, signal, running });
+  emit({ event: "resolve.ok", version: resolved.version, running_version: running });
   if ((await alreadyRuns(run, previous, resolved)) !== undefined) return undefined;
   const admitted = await admit(run, resolved, previous);
   await using staged = await stage(run, admitted);

@@ -73,9 +73,9 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
       checkSupervised(plan, supervisor, "local");
     },
 
-    async resolve({ emit, signal }): Promise<Resolved> {
+    async resolve({ emit, signal, running }): Promise<Resolved> {
       const plan = await readPlan();
-      const detail = await clientFor(signal, tellWaits(emit)).detail();
+      const detail = await clientFor(signal, tellWaits(emit)).detail(running);
       const version = options.version === "latest" ? detail.latest_version : options.version;
       if (!version) {
         throw artifactError("no_version", `No version of ${kind} ${slug} is published yet.`, {

@@ -41,11 +41,11 @@ export function projectSource(options: ProjectSourceOptions): Source {
     target: targetName({ kind: "project", slug: projectId }),
     requestedVersion: options.version,
 
-    async resolve({ emit, signal }): Promise<Resolved> {
+    async resolve({ emit, signal, running }): Promise<Resolved> {
       const client = clientFor(signal, tellWaits(emit));
       await client.authenticate();
       emit({ event: "auth.ok" });
-      const version = options.version === "latest" ? await client.latestVersion() : options.version;
+      const version = options.version === "latest" ? await client.latestVersion(running) : options.version;
       const location = await client.locate(version);
       return {
         version,

@@ -65,8 +65,12 @@ export interface Source {
   requestedVersion: string;
   /** Refuses what can be refused before any request. */
   precheck?(supervisor: string): Promise<void>;
-  /** Finds the requested version at the hub. */
-  resolve(context: { emit: Emit; signal: AbortSignal }): Promise<Resolved>;
+  /**
+   * Finds the requested version at the hub.
+   *
+   * @param context `running`: the version that this host runs, null for none, by which the hub answers `latest`
+   */
+  resolve(context: { emit: Emit; signal: AbortSignal; running?: string | null }): Promise<Resolved>;
   /** Fetches the requested version's bytes, and verifies their signature, before it may be deployed. */
   fetchAhead?(context: Omit<FetchContext, "staging" | "limits">): Promise<FetchedAhead>;
   /** Sends a report to the hub: of this run, or of an earlier one of the same target. */

@@ -23,7 +23,8 @@ export type Polled = ({ changed: false } | { changed: true; latest: Latest; etag
  * Asks the hub once.
  *
  * @param etag what an earlier poll gave, maybe of another hub
- * @param running the version that runs: surface B is asked whether it was yanked when the latest one is lower
+ * @param running the version that runs, null for none: the hub answers by it, and surface B is asked whether it was
+ *   yanked when the latest one is lower
  * @throws SealiftError of the contract's kind
  */
 export type Poll = (etag: string | undefined, signal: AbortSignal, running?: string | null) => Promise<Polled>;
@@ -69,9 +70,9 @@ function etagsOf({ hubUrl }: HubConnection) {
 /** Polls surface A's detail record. */
 export function marketplacePoll(kind: MarketplaceKind, slug: string, connection: HubConnection): Poll {
   const etags = etagsOf(connection);
-  return async (etag, signal) => {
+  return async (etag, signal, running) => {
     const client = new MarketplaceClient(kind, slug, { ...connection, signal });
-    const answer = await client.detailIfChanged(etags.sent(etag));
+    const answer = await client.detailIfChanged(etags.sent(etag), running);
     if (!answer.changed) return answer;
     const { latest_version: latest, versions = [], next, withdrawn = null } = answer.value;
     const version = latest || null;
@@ -95,14 +96,15 @@ export function marketplacePoll(kind: MarketplaceKind, slug: string, connection:
 export function projectPoll(projectId: string, connection: HubConnection): Poll {
   const etags = etagsOf(connection);
   let client: DeployClient | undefined;
-  return async (etag, signal, running = null) => {
+  return async (etag, signal, running) => {
     client ??= new DeployClient(projectId, { ...connection, signal });
     try {
-      const answer = await client.latestIfChanged(etags.sent(etag));
+      const answer = await client.latestIfChanged(etags.sent(etag), running);
       const projectName = await client.projectName();
       if (!answer.changed) return { ...answer, projectName };
       const { version, next, withdrawn = null } = answer.value;
-      const isTakenBack = running !== null && isDowngrade(running, version) && (await isYanked(client, running));
+      const isTakenBack =
+        typeof running === "string" && isDowngrade(running, version) && (await isYanked(client, running));
       return {
         changed: true,
         projectName,

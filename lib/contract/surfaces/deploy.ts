@@ -3,6 +3,7 @@ import { hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } fr
 import { labels } from "./labels.ts";
 import { reportedSteps, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
+import { versionState } from "./version-state.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
 
@@ -154,6 +155,8 @@ export const publishResult = z.object({
   created_at: z.string(),
   /** Of the ciphertext; ours adds it. */
   artifact_sha256: sha256Hex.optional(),
+  /** Ours adds it to a version that not every host may have. */
+  state: versionState.optional(),
 });
 export type PublishResult = z.infer<typeof publishResult>;
 

@@ -16,6 +16,8 @@ export const HEADERS = {
   download: "X-Sealift-Download",
   /** Its labels, such as `env=prod,region=eu`. */
   labels: "X-Sealift-Labels",
+  /** The version that the polling host runs, or `none`. */
+  running: "X-Sealift-Running",
 } as const;
 
 /** The prefix of `X-Signature`, before the lower-case hexadecimal HMAC. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { sha256Hex, slug, timestamp } from "../identifiers.ts";
 import { SCOPES } from "../scopes.ts";
+import { versionState } from "./version-state.ts";
 
 /** The key service (docs/contract/keys.md). */
 
@@ -97,12 +98,20 @@ export const managedVersion = z.object({
   is_latest: z.boolean(),
   is_yanked: z.boolean(),
   yanked_reason: z.string().nullable(),
+  /** Left out for a version that every host may have. */
+  state: versionState.optional(),
+  /** Why it is in that state, in the words of the hub or of the person who caused it. */
+  state_reason: z.string().nullish(),
 });
 export type ManagedVersion = z.infer<typeof managedVersion>;
 
 const reason = z.string().min(1).max(1024);
 /** Why a version is yanked; required on no route of surface A, and here optional too. */
 export const versionYankRequest = z.strictObject({ reason: reason.nullish() });
+/** Why a held version is opened to every host. */
+export const versionReleaseRequest = z.strictObject({ reason: reason.nullish() });
+/** `released` is false for a version that every host may have already. */
+export const versionReleased = z.object({ version: z.string(), released: z.boolean() });
 /** A deletion has a reason, which the audit log keeps and later publishers are told. */
 export const versionDeletion = z.object({ reason });
 
@@ -122,6 +131,8 @@ export const AUDIT_ACTIONS = [
   "version.yank",
   "version.unyank",
   "version.delete",
+  "version.hold",
+  "version.release",
   "delta.publish",
   "index.publish",
   "signer.add",

@@ -3,6 +3,7 @@ import { hostId, sha256Hex, slug, versionLabel } from "../identifiers.ts";
 import { labels } from "./labels.ts";
 import { deploymentStatus, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
+import { versionState } from "./version-state.ts";
 
 /** Surface A on the wire (docs/contract/marketplace.md). */
 
@@ -34,6 +35,8 @@ export const versionRecord = z.object({
   is_yanked: z.boolean(),
   yanked_reason: z.string().nullable(),
   repo: z.string().nullable(),
+  /** Left out for a version that every host may have. */
+  state: versionState.optional(),
 });
 export type VersionRecord = z.infer<typeof versionRecord>;
 

@@ -38,6 +38,8 @@ export const rolloutRequest = z.strictObject({
   ...rolloutRules.partial().shape,
   /** The id of the target's rollout that this one takes the place of. */
   replace: z.string().max(64).optional(),
+  /** Whether a wave may be chosen by a label that no known host has; refused with `wave_empty` otherwise. */
+  allow_empty_wave: z.boolean().optional(),
 });
 export type RolloutRequest = z.infer<typeof rolloutRequest>;
 
@@ -68,7 +70,7 @@ export const rolloutRecord = z.object({
   /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
   target: z.string(),
   version: z.string(),
-  /** The version for all other hosts; null when no other is published. */
+  /** The greatest version that every host may have, at its end for one that has ended; null without one. */
   base_version: z.string().nullable(),
   state: rolloutState,
   /** Why it was halted, aborted or paused. */
@@ -81,6 +83,10 @@ export const rolloutRecord = z.object({
   waves: z.array(waveCounts.extend({ wave: z.string() })),
   /** Some of the hosts that fail, with their reasons. */
   failing: z.array(failingHost),
+  /** Hosts that reported first after the start, or do not say their name: in the last wave, and in no count. */
+  new_hosts: hosts,
+  /** Hosts in no count because they keep a greater version. */
+  keeping: z.array(z.object({ version: z.string(), hosts })),
   rules: rolloutRules,
   created_at: timestamp,
   created_by: z.string(),

@@ -6,6 +6,7 @@ import type { Connections } from "../http/connections.ts";
 import { findKey, findSession, type Session } from "../records/access.ts";
 import type { KeyUse } from "../records/key-use.ts";
 import type { Records } from "../records/port.ts";
+import { hostOf } from "../records/sightings.ts";
 import { bearerOf, credentialHash, keyOf, MAX_CREDENTIAL_CHARACTERS } from "./credentials.ts";
 import { FAILURES_OF_ADDRESS, RATE_WINDOW_MS, type RateLimits } from "./rate-limits.ts";
 import type { SessionTokens } from "./session-tokens.ts";
@@ -107,7 +108,8 @@ export function createAuthentication(context: AuthenticationParts, connections: 
     // The cached hash is the API key's when the request carries both.
     const hash =
       keyOf(request) === undefined ? credentialHash(request) : hashOf(token.slice(0, MAX_CREDENTIAL_CHARACTERS));
-    const found = hash === undefined ? undefined : await findSession(statements, hash, context.now());
+    const found =
+      hash === undefined ? undefined : await findSession(statements, hash, context.now(), hostOf(request.headers));
     if (found !== undefined) {
       accepted(request, found.principal);
       return found;

@@ -4,7 +4,7 @@ import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
 import { unprocessable } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
 import type { Project } from "../records/projects.ts";
-import { detailOf } from "../records/targets.ts";
+import { detailOf } from "../records/target-detail.ts";
 
 /**
  * Describes a new project, plugin or service. The slug of a project is its generated id.

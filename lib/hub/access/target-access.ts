@@ -4,9 +4,10 @@ import type { Scope } from "../../contract/surfaces/keys.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { forbidden, keyMissing, keyRejected, notFound } from "../ground/errors.ts";
 import { controls, type Principal, requireScope } from "../ground/principal.ts";
+import type { View } from "../records/fleet.ts";
 import type { Records } from "../records/port.ts";
 import { loggedTarget } from "../records/reports.ts";
-import type { Sightings } from "../records/sightings.ts";
+import { hostOf, type Sightings } from "../records/sightings.ts";
 import {
   findVisibleTarget,
   findVisibleVersion,
@@ -14,7 +15,7 @@ import {
   type VisibleTarget,
 } from "../records/visible-targets.ts";
 import { detailFor } from "../rollouts/latest.ts";
-import type { Rollouts } from "../rollouts/rollouts.ts";
+import type { AskedBy, Rollouts } from "../rollouts/rollouts.ts";
 import type { MountOptions } from "./authentication.ts";
 import { credentialHash } from "./credentials.ts";
 
@@ -44,6 +45,13 @@ export interface TargetAccessParts extends Records {
   rollouts: Rollouts;
 }
 
+/** @param view of the caller's reports */
+export const askedBy = (
+  principal: Principal | undefined,
+  { owner }: VisibleTarget,
+  view: View | undefined,
+): AskedBy => ({ view, isOwners: principal?.owner === owner });
+
 export function targetAccess(
   kind: MarketplaceKind,
   { hub, authentication }: MountOptions<TargetAccessParts>,
@@ -56,6 +64,7 @@ export function targetAccess(
     slug,
     // A session is no key of the marketplace.
     credentialHash: carriesKey(request) ? credentialHash(request) : undefined,
+    hostId: hostOf(request.headers),
     now: hub.now(),
   });
 
@@ -68,9 +77,8 @@ export function targetAccess(
       if (target === undefined) throw noSuchTarget(kind);
       const view = principal && { holder: principal.owner, target: loggedTarget(kind, slug) };
       if (view !== undefined) hub.sightings.note(request, view);
-      const { rollout, latestVersion } = target;
-      if (rollout === null) return target;
-      return detailFor(target, await hub.rollouts.answer(rollout, latestVersion, request, view));
+      if (target.rollout === null) return target;
+      return detailFor(target, hub.rollouts.answer(target, request, askedBy(principal, target, view)));
     },
     async version(request, slug, version) {
       if (!carriesKey(request)) throw keyMissing();
@@ -82,7 +90,7 @@ export function targetAccess(
       if (target === undefined) throw noSuchTarget(kind);
       if (version !== undefined || target.rollout === null) return found;
       const view = { holder: principal.owner, target: loggedTarget(kind, slug) };
-      const answer = await hub.rollouts.answer(target.rollout, target.latestVersion, request, view);
+      const answer = hub.rollouts.answer(target, request, askedBy(principal, target, view));
       if (answer.version === null) return { ...found, version: undefined };
       return findVisibleVersion(statements, { ...question(request, slug), version: answer.version });
     },

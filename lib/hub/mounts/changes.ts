@@ -6,7 +6,7 @@ import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { parseTarget } from "../../contract/target.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { credentialHash } from "../access/credentials.ts";
-import { type TargetAccessParts } from "../access/target-access.ts";
+import { askedBy, type TargetAccessParts } from "../access/target-access.ts";
 import { notFound } from "../ground/errors.ts";
 import { controls, type Principal, requireScope } from "../ground/principal.ts";
 import type { HintStreams, Sight } from "../hints/streams.ts";
@@ -15,6 +15,7 @@ import { matchesEtag } from "../http/ranges.ts";
 import { findKey } from "../records/access.ts";
 import { findAnswer } from "../records/projects.ts";
 import { loggedTarget } from "../records/reports.ts";
+import { hostOf } from "../records/sightings.ts";
 import { findVisibleTarget, type VisibleTarget } from "../records/visible-targets.ts";
 import { answerEtag, detailFor } from "../rollouts/latest.ts";
 
@@ -31,13 +32,14 @@ export const changes: FastifyPluginAsyncZod<MountOptions<TargetAccessParts & { h
   const { statements } = hub.database;
 
   /** Looks a target up by the rules of its own call. @returns undefined where that one answers 404 or 403 */
-  async function see(text: string, principal: Principal, keyHash: string): Promise<Seen | undefined> {
+  async function see(text: string, principal: Principal, keyHash: string, hostId?: string): Promise<Seen | undefined> {
     const { kind, slug } = parseTarget(text);
     if (kind === "project") {
-      const project = await findAnswer(statements, slug);
+      const project = await findAnswer(statements, slug, hostId);
       return project !== undefined && controls(principal, project) ? project : undefined;
     }
-    const { target } = await findVisibleTarget(statements, { kind, slug, credentialHash: keyHash, now: hub.now() });
+    const question = { kind, slug, credentialHash: keyHash, hostId, now: hub.now() };
+    const { target } = await findVisibleTarget(statements, question);
     return target && { ...target, detail: target };
   }
 
@@ -104,9 +106,9 @@ export const changes: FastifyPluginAsyncZod<MountOptions<TargetAccessParts & { h
       const { principal, keyHash } = await caller(request);
       const targets: z.infer<typeof pollAnswer>["targets"] = [];
       for (const { target, etag } of request.body.targets) {
-        const seen = await see(target, principal, keyHash);
+        const seen = await see(target, principal, keyHash, hostOf(request.headers));
         if (seen === undefined) continue;
-        const current = await etagOf(request, target, seen, principal);
+        const current = etagOf(request, target, seen, principal);
         targets.push({ target, changed: current === null ? etag !== null : !matchesEtag(etag ?? undefined, current) });
       }
       return { targets };
@@ -114,20 +116,17 @@ export const changes: FastifyPluginAsyncZod<MountOptions<TargetAccessParts & { h
   });
 
   /** Returns the ETag that the host of a request gets with the latest version; null where there is none. */
-  async function etagOf(
-    request: FastifyRequest,
-    text: string,
-    { id, rollout, latestVersion, detail }: Seen,
-    { owner }: Principal,
-  ): Promise<string | null> {
+  function etagOf(request: FastifyRequest, text: string, seen: Seen, principal: Principal): string | null {
     const { kind, slug } = parseTarget(text);
+    const { owner } = principal;
     const view =
       kind === "project"
-        ? { holder: "", target: id }
+        ? { holder: "", target: seen.id }
         : { holder: owner, target: loggedTarget(kind satisfies MarketplaceKind, slug) };
     hub.sightings.note(request, view);
-    const answer =
-      rollout === null ? { version: latestVersion } : await hub.rollouts.answer(rollout, latestVersion, request, view);
+    const by = kind === "project" ? { view, isOwners: true } : askedBy(principal, seen, view);
+    const answer = hub.rollouts.answer(seen, request, by);
+    const { detail, rollout } = seen;
     if (detail !== undefined) return `"sha256-${(rollout === null ? detail : detailFor(detail, answer)).etag}"`;
     return answer.version === null ? null : answerEtag(answer);
   }

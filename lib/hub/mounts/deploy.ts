@@ -20,7 +20,7 @@ import type { DownloadUrls } from "../access/download-urls.ts";
 import type { ProjectAccessParts } from "../access/project-access.ts";
 import { projectAccess } from "../access/project-access.ts";
 import type { Blobs } from "../blobs/port.ts";
-import { HubError, notFound } from "../ground/errors.ts";
+import { notFound, noVersion } from "../ground/errors.ts";
 import { errors, noContent, notModified, security } from "../http/documentation.ts";
 import { fleetQuery, noSuchHost, sendFleetView } from "../http/fleet-view.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
@@ -32,17 +32,11 @@ import { forgetHost } from "../records/fleet.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
 import { storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
-import type { Sightings } from "../records/sightings.ts";
+import { hostOf, type Sightings } from "../records/sightings.ts";
 import { answerEtag, answerFields } from "../rollouts/latest.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
 
 const tags = ["deploy hub"];
-
-/** @param latest the version that others have */
-const noVersion = (latest: string | null): string =>
-  latest === null
-    ? "No version has been published yet."
-    : "The first version has not been rolled out to this host yet.";
 
 const projectParams = z.object({ project_id: z.string() });
 
@@ -89,15 +83,12 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
     // Agents poll this: the session, its key and the answer are one indexed statement.
     async handler(request, reply) {
       const { project_id: target } = request.params;
-      const { latestVersion, rollout } = await access.session(request, target, "deploy", "read");
+      const session = await access.session(request, target, "deploy", "read");
       const view = { holder: "", target };
       hub.sightings.note(request, view);
-      const answer =
-        rollout === null
-          ? { version: latestVersion }
-          : await hub.rollouts.answer(rollout, latestVersion, request, view);
+      const answer = hub.rollouts.answer(session, request, { view, isOwners: true });
       const { version } = answer;
-      if (version === null) throw new HubError(404, "no_version", noVersion(latestVersion));
+      if (version === null) throw noVersion(session);
       const etag = answerEtag(answer);
       void reply.header("etag", etag).header("cache-control", "private, no-cache");
       // Nothing at all: the length of a 304 is that of the answer it stands for (RFC 9110, 8.6).
@@ -177,7 +168,10 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
     async handler(request) {
       const report = request.body;
       await access.session(request, report.project_id, "report");
-      const deploymentId = await storeProjectReport(hub.reports, report, hub.clock());
+      const deploymentId = await storeProjectReport(hub.reports, report, {
+        now: hub.clock(),
+        named: hostOf(request.headers),
+      });
       hub.rollouts.reported({ holder: "", target: report.project_id });
       return { deployment_id: deploymentId };
     },

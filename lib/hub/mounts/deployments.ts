@@ -18,6 +18,7 @@ import type { PageRange } from "../records/port.ts";
 import { listReports } from "../records/report-history.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
 import { loggedTarget, storeTargetReport } from "../records/reports.ts";
+import { hostOf } from "../records/sightings.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
 
 const tags = ["deployments"];
@@ -55,7 +56,10 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
     async handler(request, reply) {
       const principal = await authentication.key(request);
       requireScope(principal, "report");
-      const record = await storeTargetReport(hub.reports, request.body, principal.owner, hub.clock());
+      const record = await storeTargetReport(hub.reports, request.body, principal.owner, {
+        now: hub.clock(),
+        named: hostOf(request.headers),
+      });
       hub.rollouts.reported({ holder: principal.owner, target: loggedTarget(record.kind, record.slug) });
       return reply.code(201).send(record);
     },

@@ -24,9 +24,11 @@ import { errors, noContent, pageOf, pageQuery, security } from "../http/document
 import type { ImportParts } from "../publications/import-version.ts";
 import { importVersion } from "../publications/import-version.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
-import { notePublisher } from "../records/managed-versions.ts";
+import { findState } from "../records/latest/states.ts";
+import { notePublisher, yankVersion } from "../records/managed-versions.ts";
 import { loggedTarget } from "../records/reports.ts";
-import { describeTarget, setYanked, versionRecord } from "../records/targets.ts";
+import { versionRecord } from "../records/target-detail.ts";
+import { describeTarget, findVersion } from "../records/targets.ts";
 import { archiveExists } from "./marketplace-publish.ts";
 
 /** Routes of an owner for a plugin or service beside publishing: import, yank, describe, hide, grant. */
@@ -47,14 +49,15 @@ export const marketplaceManage: FastifyPluginAsyncZod<
   ) {
     const { id, principal } = await access.controlled(request, slug, "publish");
     const record = await audited(hub, request, principal, async (transaction, tell) => {
-      const change = { targetId: id, version, yanked: why !== undefined, reason: why?.reason ?? null };
-      const row = await setYanked(transaction, change);
+      const change = { version, yanked: why !== undefined, reason: why?.reason ?? null };
+      await yankVersion(transaction, { id }, change, hub.clock());
+      const row = await findVersion(transaction, id, version);
       if (row === undefined) throw notFound(`The ${kind} has no such version.`);
       const action = why === undefined ? "version.unyank" : "version.yank";
       await tell({ action, subject: subjectOf(slug), facts: { version, ...why } });
-      return versionRecord(row);
+      return versionRecord(row, await findState(transaction, id, version));
     });
-    await hub.rollouts.versionsChanged();
+    await hub.rollouts.versionsChanged(id);
     return record;
   }
 
@@ -91,8 +94,8 @@ export const marketplaceManage: FastifyPluginAsyncZod<
         },
         untilLeft(reply),
       );
-      await hub.rollouts.versionsChanged();
-      return reply.code(created ? 201 : 200).send(versionRecord(record));
+      await hub.rollouts.versionsChanged(target.id);
+      return reply.code(created ? 201 : 200).send(versionRecord(record, record.state));
     },
   });
 
@@ -134,7 +137,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<
       const { id, principal } = await access.controlled(request, slug, "publish", "projects");
       const facts = { changed: Object.keys(request.body).join(" "), visibility: request.body.visibility ?? null };
       await audited(hub, request, principal, async (transaction, tell) => {
-        await describeTarget(transaction, id, request.body);
+        await describeTarget(transaction, id, request.body, hub.clock());
         await tell({ action: "target.change", subject: subjectOf(slug), facts });
       });
       const { detail } = await access.detail(request, slug);

@@ -15,7 +15,7 @@ import type { ArchiveParts } from "../publications/archive.ts";
 import { uploadArchive } from "../publications/archive.ts";
 import { notePublisher } from "../records/managed-versions.ts";
 import { loggedTarget } from "../records/reports.ts";
-import { versionRecord } from "../records/targets.ts";
+import { versionRecord } from "../records/target-detail.ts";
 
 export const archiveExists = errorBody
   .extend({ content_sha256: z.string() })
@@ -60,8 +60,8 @@ export const marketplacePublish: FastifyPluginAsyncZod<
           await witness(transaction, { action: "version.publish", subject, facts: { version, sha256 } });
         },
       );
-      await hub.rollouts.versionsChanged();
-      return reply.code(created ? 201 : 200).send(versionRecord(record));
+      await hub.rollouts.versionsChanged(target.id);
+      return reply.code(created ? 201 : 200).send(versionRecord(record, record.state));
     },
   });
 };

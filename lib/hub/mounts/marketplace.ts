@@ -9,12 +9,16 @@ import type { DownloadUrls } from "../access/download-urls.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import { noSuchTarget, targetAccess, targetParams } from "../access/target-access.ts";
 import type { Blobs } from "../blobs/port.ts";
-import { HubError, keyRejected, notFound } from "../ground/errors.ts";
+import { keyRejected, notFound, noVersion } from "../ground/errors.ts";
 import { bytes, errors, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { blobBytes, sendBytes, textBytes } from "../http/ranges.ts";
-import { listVersions, versionRecord } from "../records/targets.ts";
+import type { PageRange } from "../records/port.ts";
+import { listVersionRecords } from "../records/targets.ts";
 import { findVisibleTarget, listVisibleTargets } from "../records/visible-targets.ts";
+
+/** The headers on which an answer to `latest` depends. */
+const VARY_LATEST = [HEADERS.apiKey, HEADERS.host, HEADERS.labels, HEADERS.running].join(", ");
 
 /** The marketplace's reading side for one kind: detail, install, search, versions. */
 export const marketplace: FastifyPluginAsyncZod<
@@ -43,7 +47,7 @@ export const marketplace: FastifyPluginAsyncZod<
       return sendBytes(request, reply, textBytes(detail, etag), {
         "content-type": "application/json; charset=utf-8",
         "cache-control": "private, no-cache",
-        vary: [HEADERS.apiKey, HEADERS.host, HEADERS.labels].join(", "),
+        vary: VARY_LATEST,
       });
     },
   });
@@ -71,21 +75,14 @@ export const marketplace: FastifyPluginAsyncZod<
     async handler(request, reply) {
       const { slug } = request.params;
       const { version: asked } = request.query;
-      const { principal, version: found } = await access.version(
-        request,
-        slug,
-        asked === "latest" || asked === "" ? undefined : asked,
-      );
-      if (found === undefined) {
-        throw asked === "latest" || asked === ""
-          ? new HubError(404, "no_version", "No version has been published yet.")
-          : notFound(`The ${kind} has no such version.`);
-      }
+      const isLatest = asked === "latest" || asked === "";
+      const { principal, target, version: found } = await access.version(request, slug, isLatest ? undefined : asked);
+      if (found === undefined) throw isLatest ? noVersion(target) : notFound(`The ${kind} has no such version.`);
       const { id, sizeBytes: size, sha256 } = found;
       return sendBytes(request, reply, blobBytes(hub.blobs, { id, size, sha256 }), {
         "content-type": "application/zip",
         "cache-control": "private, no-cache",
-        vary: HEADERS.apiKey,
+        vary: isLatest ? VARY_LATEST : HEADERS.apiKey,
         ...(principal && {
           [HEADERS.download.toLowerCase()]: hub.downloadUrls.create(id, principal.keyId, hub.clock()),
         }),
@@ -131,7 +128,8 @@ export const marketplace: FastifyPluginAsyncZod<
       if (principal === undefined) throw options.authentication.rejected(request, keyRejected());
       options.authentication.accepted(request, principal);
       if (target === undefined) throw noSuchTarget(kind);
-      return pageOf(request.query, { by: "id", show: versionRecord }, (range) => listVersions(db, target.id, range));
+      const read = (range: PageRange) => listVersionRecords(db, target.id, range);
+      return pageOf(request.query, { by: "id", show: ({ record }) => record }, read);
     },
   });
 };

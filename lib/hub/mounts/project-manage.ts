@@ -9,6 +9,8 @@ import {
   transferAnswer,
   transferRequest,
   versionDeletion,
+  versionReleased,
+  versionReleaseRequest,
   versionYankRequest,
 } from "../../contract/surfaces/keys.ts";
 import type { Logger } from "../../support/logging.ts";
@@ -19,9 +21,10 @@ import type { Blobs } from "../blobs/port.ts";
 import { forbidden, notFound, unprocessable } from "../ground/errors.ts";
 import { isAdministrator } from "../ground/principal.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { deleteManagedVersion, listManagedVersions, yankManagedVersion } from "../records/managed-versions.ts";
+import { subjectOf } from "../records/latest/states.ts";
+import { deleteVersion, listManagedVersions, releaseVersion, yankVersion } from "../records/managed-versions.ts";
 import type { PageRange, Records } from "../records/port.ts";
-import { type Project, projectRecord, renameProject } from "../records/projects.ts";
+import { projectRecord, renameProject } from "../records/projects.ts";
 import { describeTarget } from "../records/targets.ts";
 import { hasLiveKey, transferProject } from "../records/transfer.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
@@ -30,9 +33,6 @@ const projectParams = z.object({ id: z.string() });
 const versionParams = projectParams.extend({ version: z.string() });
 
 const noSuchVersion = () => notFound("The project has no such version.");
-
-/** As the audit log names what a deed was done to. */
-const subjectOf = ({ id, kind, slug }: Project) => (kind === "project" ? id : `${kind}/${slug}`);
 
 /** Routes of an owner for a project, plugin or service and its versions (docs/contract/keys.md). */
 export const projectManage: FastifyPluginAsyncZod<
@@ -52,11 +52,11 @@ export const projectManage: FastifyPluginAsyncZod<
     const { project, principal } = await controlled(request, id, "publish");
     await audited(hub, request, principal, async (transaction, tell) => {
       const change = { version, yanked: why !== undefined, reason: why?.reason ?? null };
-      if (!(await yankManagedVersion(transaction, project, change))) throw noSuchVersion();
+      if (!(await yankVersion(transaction, project, change, hub.clock()))) throw noSuchVersion();
       const action = why === undefined ? "version.unyank" : "version.yank";
       await tell({ action, subject: subjectOf(project), facts: { version, ...why } });
     });
-    await hub.rollouts.versionsChanged();
+    await hub.rollouts.versionsChanged(id);
   }
 
   app.patch("/projects/:id", {
@@ -72,7 +72,7 @@ export const projectManage: FastifyPluginAsyncZod<
       const { name } = request.body;
       await audited(hub, request, principal, async (transaction, tell) => {
         if (project.kind === "project") await renameProject(transaction, project.id, name);
-        else await describeTarget(transaction, project.id, { name });
+        else await describeTarget(transaction, project.id, { name }, hub.clock());
         const facts = { from: project.name, to: name };
         await tell({ action: "project.rename", subject: subjectOf(project), facts });
       });
@@ -150,6 +150,32 @@ export const projectManage: FastifyPluginAsyncZod<
     },
   });
 
+  app.post("/projects/:id/versions/:version/release", {
+    schema: {
+      ...shared,
+      summary: "Open a held version to every host",
+      description: "One that every host may have already stays as it is. 409 while its own rollout is live.",
+      params: versionParams,
+      body: versionReleaseRequest.nullish(),
+      response: { 200: versionReleased, ...errors(400, 401, 403, 404, 409, 415, 422) },
+    },
+    async handler(request) {
+      const { id, version } = request.params;
+      // A publisher's key does not end a hold of its own version.
+      const { project, principal } = await controlled(request, id, "projects");
+      const reason = request.body?.reason ?? null;
+      const released = await audited(hub, request, principal, async (transaction, tell) => {
+        const done = await releaseVersion(transaction, project, version, hub.clock());
+        if (done === undefined) throw noSuchVersion();
+        const facts = { version, reason };
+        if (done) await tell({ action: "version.release", subject: subjectOf(project), facts });
+        return done;
+      });
+      await hub.rollouts.versionsChanged(id);
+      return { version, released };
+    },
+  });
+
   app.delete("/projects/:id/versions/:version", {
     schema: {
       ...shared,
@@ -163,7 +189,7 @@ export const projectManage: FastifyPluginAsyncZod<
       const { project, principal } = await controlled(request, request.params.id, "projects");
       const { reason } = request.query;
       const blobs = await audited(hub, request, principal, async (transaction, tell) => {
-        const unneeded = await deleteManagedVersion(transaction, project, { version, reason, now: hub.now() });
+        const unneeded = await deleteVersion(transaction, project, { version, reason, now: hub.now() });
         if (unneeded === undefined) throw noSuchVersion();
         await tell({ action: "version.delete", subject: subjectOf(project), facts: { version, reason } });
         return unneeded;

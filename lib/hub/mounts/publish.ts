@@ -29,14 +29,16 @@ import { publishArtifact } from "../publications/project.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
 import type { Artifact } from "../records/artifacts.ts";
 import { findIndex, indexedVersions } from "../records/deltas.ts";
+import { stateRecord } from "../records/latest/states.ts";
 import { notePublisher } from "../records/managed-versions.ts";
+import type { Placed } from "../records/targets.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
 
 const versionExists = errorBody
   .extend({ content_sha256: z.string() })
   .describe("The version exists with other bytes; content_sha256 is that of the stored tree.");
 
-const resultOf = (artifact: Artifact): PublishResult => ({
+const resultOf = (artifact: Placed<Artifact>): PublishResult => ({
   artifact_id: artifact.id,
   project_id: artifact.project_id,
   version: artifact.version,
@@ -44,6 +46,7 @@ const resultOf = (artifact: Artifact): PublishResult => ({
   size_bytes: artifact.size_bytes,
   created_at: artifact.created_at,
   artifact_sha256: artifact.artifact_sha256,
+  ...(artifact.state !== undefined && { state: stateRecord(artifact.state) }),
 });
 
 const projectParams = z.object({ project_id: z.string() });
@@ -108,7 +111,7 @@ export const publish: FastifyPluginAsyncZod<
           });
         },
       );
-      await hub.rollouts.versionsChanged();
+      await hub.rollouts.versionsChanged(projectId);
       return reply.code(created ? 201 : 200).send(resultOf(record));
     },
   });

@@ -14,10 +14,12 @@ import { controlledProject } from "../access/project-access.ts";
 import { notFound } from "../ground/errors.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { noSuchHost } from "../http/fleet-view.ts";
+import { subjectOf } from "../records/latest/states.ts";
 import type { Records } from "../records/port.ts";
-import { findRollout, labelHost, listRollouts } from "../records/rollouts.ts";
+import { labelHost } from "../records/rollout-hosts.ts";
+import { findRollout, listRollouts } from "../records/rollouts.ts";
 import { actOnRollout, startRollout } from "../rollouts/commands.ts";
-import { type Rollouts, subjectOf } from "../rollouts/rollouts.ts";
+import type { Rollouts } from "../rollouts/rollouts.ts";
 import { rolloutRecord, viewOf } from "../rollouts/stored.ts";
 
 const projectParams = z.object({ id: z.string() });
@@ -44,12 +46,12 @@ export const rollouts: FastifyPluginAsyncZod<MountOptions<Records & { rollouts: 
       const row = await audited(hub, request, principal, async (transaction, tell) => {
         const about = { owner: principal.owner, now: hub.clock() };
         const started = await startRollout(transaction, project.id, request.body, about);
-        const subject = subjectOf(started);
+        const subject = subjectOf(project);
         if (replace !== null) await tell({ action: "rollout.replace", subject, facts: { rollout: replace } });
         await tell({ action: "rollout.start", subject, facts: { rollout: started.id, version } });
         return started;
       });
-      await hub.rollouts.decide();
+      await hub.rollouts.decide(project.id);
       return reply.code(201).send(rolloutRecord(row));
     },
   });
@@ -101,10 +103,10 @@ export const rollouts: FastifyPluginAsyncZod<MountOptions<Records & { rollouts: 
           const asked = { id: request.params.rollout, action, change, now: hub.clock() };
           const changed = await actOnRollout(transaction, project, asked);
           const facts = { rollout: changed.id, version: changed.version, reason: change.reason ?? null };
-          await tell({ action: `rollout.${action}`, subject: subjectOf(changed), facts });
+          await tell({ action: `rollout.${action}`, subject: subjectOf(project), facts });
           return changed;
         });
-        await hub.rollouts.decide();
+        await hub.rollouts.decide(project.id);
         return rolloutRecord(row);
       },
     });
@@ -125,7 +127,7 @@ export const rollouts: FastifyPluginAsyncZod<MountOptions<Records & { rollouts: 
       const named = { ...project, project_id: project.id };
       await audited(hub, request, principal, async (transaction, tell) => {
         if (!(await labelHost(transaction, viewOf(named), host, text))) throw noSuchHost();
-        await tell({ action: "host.label", subject: subjectOf(named), facts: { host_id: host, labels: text } });
+        await tell({ action: "host.label", subject: subjectOf(project), facts: { host_id: host, labels: text } });
       });
       return reply.code(204).send(null);
     },
@@ -135,6 +137,6 @@ export const rollouts: FastifyPluginAsyncZod<MountOptions<Records & { rollouts: 
 const SUMMARIES: Record<(typeof ROLLOUT_ACTIONS)[number], string> = {
   pause: "Let no further host have the version for now",
   resume: "Go on with a rollout that is paused or halted; failures so far no longer count",
-  approve: "Let the next wave open when its time has come",
+  approve: "Let the next wave open when its time has come, or let an empty one pass",
   abort: "End a rollout: no further host gets its version, and with rollback those that took it go back",
 };

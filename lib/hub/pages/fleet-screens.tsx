@@ -8,7 +8,7 @@ import { controls, may } from "../ground/principal.ts";
 import type { View } from "../records/fleet.ts";
 import { findAnswer, findOwnership } from "../records/projects.ts";
 import { loggedTarget } from "../records/reports.ts";
-import { findHost } from "../records/rollouts.ts";
+import { findHost } from "../records/rollout-hosts.ts";
 import { unlessHidden } from "./api.ts";
 import { type Desk, field, param, principalOf, queryOf, type Screen } from "./desk.ts";
 import { FleetPage, FleetsPage, type ListedFleet } from "./fleet-page.tsx";

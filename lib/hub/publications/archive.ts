@@ -4,7 +4,8 @@ import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { recordId } from "../ground/identity.ts";
 import { faultsAnswer } from "../http/validation.ts";
 import { inTransaction } from "../records/port.ts";
-import { findVersionById, insertVersion, type Version } from "../records/targets.ts";
+import type { Version } from "../records/target-detail.ts";
+import { findVersionById, insertVersion, type Placed } from "../records/targets.ts";
 import { type CheckArchive, requireSoundArchive } from "./archive-check.ts";
 import { type PublicationParts, publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
@@ -31,7 +32,7 @@ export async function publishArchive(
   fields: VersionFields,
   { blob, sha256 }: UploadedFile,
   told: Told<Version>,
-): Promise<Published<Version>> {
+): Promise<Published<Placed<Version>>> {
   await requireSoundArchive(hub.checkArchive, blob.path, target.kind);
   const row: Version = {
     id: recordId("rel", hub.clock()),
@@ -46,7 +47,7 @@ export async function publishArchive(
     published_by: null,
     created_at: hub.now(),
   };
-  return publish<Version>(hub, {
+  return publish<Placed<Version>>(hub, {
     kind: target.kind,
     id: row.id,
     blob,
@@ -75,7 +76,7 @@ export async function uploadArchive(
   target: PublishedTarget,
   request: FastifyRequest,
   told: Told<Version>,
-): Promise<Published<Version>> {
+): Promise<Published<Placed<Version>>> {
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
     part: ARCHIVE_PART.name,

@@ -8,7 +8,8 @@ import { openSecret } from "../keys/hub-secret.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Records } from "../records/port.ts";
 import { signingSecretName } from "../records/secrets.ts";
-import type { Version } from "../records/targets.ts";
+import type { Version } from "../records/target-detail.ts";
+import type { Placed } from "../records/targets.ts";
 import type { VisibleTarget } from "../records/visible-targets.ts";
 import { type ArchiveParts, publishArchive } from "./archive.ts";
 import { fetchArchive, type SourceParts } from "./fetch-archive.ts";
@@ -36,7 +37,7 @@ export async function importVersion(
   { version, repo, host: hostName, visibility }: ImportRequest,
   told: Told<Version>,
   signal: AbortSignal,
-): Promise<Published<Version>> {
+): Promise<Published<Placed<Version>>> {
   const host = hub.sourceHosts.find(hostName);
   const secret = await signingSecretOf(hub, target.owner);
   const hash = createHash("sha256");

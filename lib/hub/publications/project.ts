@@ -4,6 +4,7 @@ import { ARTIFACT_PART, type PublishFields, publishFields } from "../../contract
 import { HubError } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
 import { type Artifact, findArtifactById, insertArtifact, signersOf } from "../records/artifacts.ts";
+import type { Placed } from "../records/targets.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
@@ -15,7 +16,7 @@ function store(
   fields: PublishFields,
   file: UploadedFile,
   told: Told<Artifact>,
-): Promise<Published<Artifact>> {
+): Promise<Published<Placed<Artifact>>> {
   const id = recordId("art", hub.clock());
   const now = hub.now();
   const facts = {
@@ -30,7 +31,7 @@ function store(
     published_by: null,
     created_at: now,
   };
-  return publish<Artifact>(hub, {
+  return publish<Placed<Artifact>>(hub, {
     kind: "project",
     id,
     blob: file.blob,
@@ -73,7 +74,7 @@ export async function publishArtifact(
   projectId: string,
   request: FastifyRequest,
   told: Told<Artifact>,
-): Promise<Published<Artifact>> {
+): Promise<Published<Placed<Artifact>>> {
   const signature = new PassingSignature(request, publishFields);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,

@@ -1,13 +1,16 @@
 import { type Principal, scopesOf } from "../ground/principal.ts";
 import type { Statements } from "./port.ts";
+import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./rollout-hosts.ts";
 
 /** The columns of a key that decide whether and what it may do. */
 export const KEY_COLUMNS = "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.expires_at, k.revoked_at";
 
 const KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.hash = ?`;
 
-const SESSION = `SELECT ${KEY_COLUMNS}, s.project_id, s.expires_at AS session_expires_at, p.latest_version, p.rollout
-  FROM sessions s JOIN api_keys k ON k.id = s.key_id JOIN projects p ON p.id = s.project_id WHERE s.hash = ?`;
+const SESSION = `SELECT ${KEY_COLUMNS}, s.project_id, s.expires_at AS session_expires_at, p.latest_version, p.rollout,
+    ${POLLING_HOST}
+  FROM sessions s JOIN api_keys k ON k.id = s.key_id JOIN projects p ON p.id = s.project_id
+  ${joinPollingHost("''", "p.id")} WHERE s.hash = ?`;
 
 export interface KeyRow {
   key_id: string;
@@ -30,8 +33,10 @@ export interface Session {
   principal: Principal;
   projectId: string;
   latestVersion: string | null;
-  /** The gate of its rollout, as JSON. */
+  /** The gate, as JSON. */
   rollout: string | null;
+  /** The polling host, where there is a gate and the project's view has it. */
+  host: PollingHost | undefined;
 }
 
 /** The key behind a row, or undefined when it is revoked or has expired at `now` (ISO 8601). */
@@ -52,11 +57,21 @@ export async function findKey(statements: Statements, hash: string, now: string)
   return row === undefined ? undefined : principalOf(row, now);
 }
 
-/** The live session of this hash, its live key, and its project's latest version: one indexed statement. */
-export async function findSession(statements: Statements, hash: string, now: string): Promise<Session | undefined> {
-  const row = (await statements.first(SESSION, [hash])) as SessionRow | undefined;
+/**
+ * Finds the live session of this hash, its live key, and its project's latest version: one indexed statement.
+ *
+ * @param now ISO 8601 @param hostId of the polling host, if it names itself
+ */
+export async function findSession(
+  statements: Statements,
+  hash: string,
+  now: string,
+  hostId: string | undefined,
+): Promise<Session | undefined> {
+  const found = await statements.first(SESSION, [hostId ?? null, hash]);
+  const row = found as SessionRow | undefined;
   if (row === undefined || row.session_expires_at <= now) return undefined;
   const principal = principalOf(row, now);
   const { project_id: projectId, latest_version: latestVersion, rollout } = row;
-  return principal && { principal, projectId, latestVersion, rollout };
+  return principal && { principal, projectId, latestVersion, rollout, host: pollingHostOf(found!) };
 }

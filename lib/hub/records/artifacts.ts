@@ -1,12 +1,13 @@
 import type { Selectable } from "kysely";
-import { latestOf } from "../../contract/versions.ts";
-import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
-import { inTransaction, type PageRange, type Queries, type Statements, type Transacted } from "./port.ts";
-import { lockProject } from "./projects.ts";
+import { requireNotDeleted } from "./deleted-versions.ts";
+import { changeTarget } from "./latest/change-target.ts";
+import { enter, findState } from "./latest/states.ts";
+import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
 import { requireRoom } from "./quotas.ts";
-import { deleteWhere, newestWhere, selectWhere, updateWhere } from "./rows.ts";
+import { deleteWhere, newestWhere, selectWhere } from "./rows.ts";
 import type { ArtifactsTable } from "./schema.ts";
 import type { Sealed } from "./secrets.ts";
+import type { Placed } from "./targets.ts";
 
 export type Artifact = Selectable<ArtifactsTable>;
 
@@ -56,86 +57,34 @@ export async function readSealedDek(statements: Statements, artifactId: string):
   return row && { kekId: row.kek_id, sealed: row.sealed_dek };
 }
 
-export function findArtifactById(db: Queries, id: string): Promise<Artifact | undefined> {
-  return selectWhere(db, "artifacts", { id }).selectAll().executeTakeFirst();
+export async function findArtifactById(db: Queries, id: string): Promise<Placed<Artifact> | undefined> {
+  const row = await selectWhere(db, "artifacts", { id }).selectAll().executeTakeFirst();
+  return row && { ...row, state: await findState(db, row.project_id, row.version) };
 }
 
 /**
- * Makes an artifact visible and recomputes the project's latest version, under the lock of the project's row.
+ * Makes an artifact visible.
  *
  * @param lost id of an artifact whose bytes are gone: the new one takes its place
  * @returns the artifact that has this version: the new one, or an earlier one
  */
-export async function insertArtifact(transaction: Transacted, artifact: Artifact, lost?: string): Promise<Artifact> {
+export function insertArtifact(transaction: Transacted, artifact: Artifact, lost?: string): Promise<Placed<Artifact>> {
   const { project_id: projectId, version } = artifact;
-  const { latest_version: latestVersion } = await lockProject(transaction, projectId);
-  const find = (wanted: string) =>
-    selectWhere(transaction, "artifacts", { project_id: projectId, version: wanted }).selectAll().executeTakeFirst();
-  const existing = await find(version);
-  if (existing !== undefined && existing.id !== lost) return existing;
-  await requireNotDeleted(transaction, projectId, version);
-  if (lost !== undefined) await deleteWhere(transaction, "artifacts", { id: lost }).execute();
-  await requireRoom(transaction, projectId, { bytes: artifact.size_bytes, versions: 1 });
-  // A version that is published again is as yanked as it was.
-  const stored = { ...artifact, is_yanked: existing?.is_yanked ?? 0, yanked_reason: existing?.yanked_reason ?? null };
-  await transaction.insertInto("artifacts").values(stored).execute();
-  // Only a lost version takes one away, and that has come back: the best of all is the best so far, or the new one.
-  const best = latestVersion === null ? undefined : await find(latestVersion);
-  const candidates = [best, stored].filter((each) => each !== undefined).map(versionFacts);
-  await setLatest(transaction, projectId, latestOf(candidates)?.version ?? null);
-  return stored;
-}
-
-const versionFacts = ({ version, created_at, is_yanked }: Pick<Artifact, "version" | "created_at" | "is_yanked">) => ({
-  version,
-  created_at,
-  is_yanked: is_yanked !== 0,
-});
-
-async function setLatest(transaction: Transacted, projectId: string, version: string | null): Promise<void> {
-  await updateWhere(transaction, "projects", { id: projectId }).set({ latest_version: version }).execute();
-}
-
-/** Recomputes the latest version of a project, after a change that may have taken it away. */
-export async function renewLatest(transaction: Transacted, projectId: string): Promise<void> {
-  const versions = await selectWhere(transaction, "artifacts", { project_id: projectId })
-    .select(["version", "created_at", "is_yanked"])
-    .execute();
-  await setLatest(transaction, projectId, latestOf(versions.map(versionFacts))?.version ?? null);
-}
-
-/** Yanks a version or takes that back. @returns undefined when there is no such version */
-export function yankArtifact(
-  db: Queries,
-  {
-    projectId,
-    version,
-    yanked,
-    reason,
-  }: { projectId: string; version: string; yanked: boolean; reason: string | null },
-): Promise<Artifact | undefined> {
-  return inTransaction(db, async (transaction) => {
-    await lockProject(transaction, projectId);
-    const artifact = await updateWhere(transaction, "artifacts", { project_id: projectId, version })
-      .set({ is_yanked: yanked ? 1 : 0, yanked_reason: reason })
-      .returningAll()
+  const now = Date.parse(artifact.created_at);
+  return changeTarget(transaction, projectId, now, async (project, touch) => {
+    const existing = await selectWhere(transaction, "artifacts", { project_id: projectId, version })
+      .selectAll()
       .executeTakeFirst();
-    await renewLatest(transaction, projectId);
-    return artifact;
-  });
-}
-
-/**
- * Deletes a version with its deltas and its index.
- *
- * @returns the ids of the blobs that nobody needs now; undefined without one
- */
-export function deleteArtifact(db: Queries, deletion: Deletion): Promise<string[] | undefined> {
-  return inTransaction(db, async (transaction) => {
-    await lockProject(transaction, deletion.projectId);
-    const blobs = await removeArtifact(transaction, deletion);
-    if (blobs !== undefined) await renewLatest(transaction, deletion.projectId);
-    return blobs;
+    if (existing !== undefined && existing.id !== lost)
+      return { ...existing, state: await findState(transaction, projectId, version) };
+    await requireNotDeleted(transaction, projectId, version);
+    if (lost !== undefined) await deleteWhere(transaction, "artifacts", { id: lost }).execute();
+    await requireRoom(transaction, projectId, { bytes: artifact.size_bytes, versions: 1 });
+    // A version that is published again is as yanked as it was.
+    const stored = { ...artifact, is_yanked: existing?.is_yanked ?? 0, yanked_reason: existing?.yanked_reason ?? null };
+    await transaction.insertInto("artifacts").values(stored).execute();
+    touch(version);
+    return { ...stored, state: await enter(transaction, project, version, now) };
   });
 }
 
@@ -151,24 +100,6 @@ export async function* signersOf(db: Queries, projectId: string): AsyncGenerator
     if (next === undefined) return;
     yield (last = next.signer_public_key);
   }
-}
-
-/** Deletes a version that is not the latest, or whose project gets another latest one in this transaction. */
-export async function removeArtifact(transaction: Transacted, deletion: Deletion): Promise<string[] | undefined> {
-  const { projectId, version } = deletion;
-  const artifact = await selectWhere(transaction, "artifacts", { project_id: projectId, version })
-    .select(["id", "artifact_sha256"])
-    .executeTakeFirst();
-  if (artifact === undefined) return undefined;
-  const { id, artifact_sha256: sha256 } = artifact;
-  const blobs = [id];
-  for (const table of ["deltas", "indexes"] as const) {
-    const parts = await deleteWhere(transaction, table, { artifact_id: id }).returning("id").execute();
-    blobs.push(...parts.map((part) => part.id));
-  }
-  await deleteWhere(transaction, "artifacts", { id }).execute();
-  await recordDeletion(transaction, deletion, sha256);
-  return blobs;
 }
 
 /** Newest first; pages by id, which sorts by creation. */

@@ -1,14 +1,13 @@
 import { Kysely, sql } from "kysely";
 import type * as z from "zod";
 import { storageTrouble } from "../ground/storage-error.ts";
-import { renewLatest } from "./artifacts.ts";
+import { renewTarget } from "./latest/change-target.ts";
 import { SCHEMA_VERSION } from "./migrations.ts";
 import type { Database, Queries, Transacted } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
 import { allProjects } from "./projects.ts";
 import { ROWS, type Schema } from "./schema.ts";
 import { openSqliteReader } from "./sqlite.ts";
-import { renewTarget } from "./targets.ts";
 
 export type CopiedTable = keyof typeof ROWS;
 export const COPIED_TABLES = Object.keys(ROWS) as CopiedTable[];
@@ -20,6 +19,7 @@ const KEYS: Partial<Record<CopiedTable, readonly string[]>> = {
   grants: ["target_id", "grantee"],
   hosts: ["holder", "target", "host_id"],
   views: ["holder", "target"],
+  version_states: ["project_id", "version"],
   sealed_secrets: ["name"],
   quotas: ["subject"],
   signers: ["project_id", "public_key"],
@@ -181,8 +181,7 @@ export function replaceRows(
     }
     if (batch.length > 0) await store(batch);
     if (!isWhole())
-      for await (const { id, kind } of allProjects(transaction, undefined))
-        await (kind === "project" ? renewLatest : renewTarget)(transaction, id);
+      for await (const { id } of allProjects(transaction, undefined)) await renewTarget(transaction, id, Date.now());
     return count;
   });
 }

@@ -3,7 +3,6 @@ import { selectWhere } from "./rows.ts";
 
 /** A version that is to be deleted. */
 export interface Deletion {
-  projectId: string;
   version: string;
   reason: string;
   /** ISO 8601. */
@@ -28,7 +27,8 @@ export class VersionDeleted extends Error {
 /** Keeps the label of a version that this transaction deletes. @param sha256 of the bytes that it named */
 export async function recordDeletion(
   transaction: Transacted,
-  { projectId, version, reason, now }: Deletion,
+  projectId: string,
+  { version, reason, now }: Deletion,
   sha256: string,
 ): Promise<void> {
   await transaction

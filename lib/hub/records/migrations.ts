@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
-import type { Dialect } from "./port.ts";
+import { renewTarget } from "./latest/change-target.ts";
+import type { Dialect, Transacted } from "./port.ts";
 
 /** The channel of PostgreSQL on which each hub hears of the changed projects of all. */
 export const CHANGES_CHANNEL = "sealift_changes";
@@ -27,6 +28,9 @@ const SQLITE_CHANGES = [
       insert into changes (project_id) values (new.id);
     end`,
 ];
+
+const PUBLISHED = `select project_id, version, created_at from artifacts
+  union all select target_id, version, created_at from releases`;
 
 /** Migrations for both databases, in order; a released one never changes. Text, bigint and indexes only. */
 const statementsOf = (dialect: Dialect): Record<string, readonly string[]> => ({
@@ -172,7 +176,38 @@ const statementsOf = (dialect: Dialect): Record<string, readonly string[]> => ({
     "alter table releases add column published_by text",
   ],
   "0120-steps": ["alter table hosts add column steps text"],
+  "0121-version-states": [
+    `create table version_states (
+      project_id text not null references projects (id), version text not null, state text not null,
+      cause text not null, rollout_id text not null, since text not null, reason text,
+      is_taken_back integer not null, told_at text,
+      constraint version_states_key primary key (project_id, version))`,
+    "alter table hosts add column first_change bigint default 0 not null",
+    "alter table rollouts add column known_changes bigint default 0 not null",
+    "alter table rollouts add column counted_until text",
+    // The last rollout of a project said who may have its version, and kept back what was published beside it.
+    `insert into version_states
+      select r.project_id, r.version, case when r.state in ('running', 'paused') then 'rolling' else 'held' end,
+        case when r.state in ('running', 'paused') then 'started' else r.state end, r.id, r.created_at, null,
+        r.is_withdrawn, case when r.state in ('running', 'paused') then null else r.created_at end
+      from rollouts r join projects p on p.id = r.project_id join (${PUBLISHED}) v
+        on v.project_id = r.project_id and v.version = r.version
+      where p.rollout like '%"id":"' || r.id || '"%'`,
+    `insert into version_states
+      select r.project_id, v.version, 'held', 'beside', r.id, v.created_at, null, 0, v.created_at
+      from rollouts r join (${PUBLISHED}) v on v.project_id = r.project_id
+      where r.state in ('running', 'paused', 'halted') and v.version <> r.version and v.created_at > r.created_at`,
+    "alter table rollouts drop column is_withdrawn",
+  ],
 });
+
+/** Work of a migration that needs more than statements. */
+const WORK: Record<string, (db: Transacted) => Promise<void>> = {
+  async "0121-version-states"(db) {
+    const gated = await db.selectFrom("projects").select("id").where("rollout", "is not", null).execute();
+    for (const { id } of gated) await renewTarget(db, id, Date.now());
+  },
+};
 
 /** The names of all migrations: the version of the schema. */
 export const SCHEMA_VERSION: readonly string[] = Object.keys(statementsOf("sqlite")).toSorted();
@@ -180,15 +215,19 @@ export const SCHEMA_VERSION: readonly string[] = Object.keys(statementsOf("sqlit
 /** Keyset pages and host-id order need bytewise order: PostgreSQL's default collation is the locale's. */
 const inBytewiseOrder = (statement: string): string => statement.replace(/\btext\b/g, 'text collate "C"');
 
-const migrationOf = (statements: readonly string[], dialect: Dialect): Migration => ({
+const migrationOf = (name: string, statements: readonly string[], dialect: Dialect): Migration => ({
   async up(db) {
     for (const each of statements) await sql.raw(dialect === "postgres" ? inBytewiseOrder(each) : each).execute(db);
+    // The migrator runs all of them in one transaction, where the database allows it: both do.
+    await WORK[name]?.(db as Transacted);
   },
 });
 
 /** Brings the database to the newest schema. Several hubs may start at once: the migrator takes its lock. */
 export async function migrate(db: Kysely<never>, dialect: Dialect): Promise<void> {
-  const all = Object.entries(statementsOf(dialect)).map(([name, each]) => [name, migrationOf(each, dialect)] as const);
+  const all = Object.entries(statementsOf(dialect)).map(
+    ([name, each]) => [name, migrationOf(name, each, dialect)] as const,
+  );
   const provider = { getMigrations: () => Promise.resolve(Object.fromEntries(all)) };
   const { error } = await new Migrator({ db, provider }).migrateToLatest();
   if (error !== undefined) throw error instanceof Error ? error : new Error("migration failed", { cause: error });

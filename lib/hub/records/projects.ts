@@ -2,6 +2,7 @@ import { type Selectable, sql } from "kysely";
 import { usageError } from "../../contract/errors.ts";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
 import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
+import { joinPollingHost, POLLING_HOST, pollingHostOf } from "./rollout-hosts.ts";
 import { given, selectWhere, updateWhere } from "./rows.ts";
 import type { ProjectsTable } from "./schema.ts";
 
@@ -63,15 +64,15 @@ export async function findOwnership(
   return (await statements.first(OWNERSHIP, [id])) as Project | undefined;
 }
 
-const ANSWER = "SELECT id, owner, latest_version, rollout FROM projects WHERE id = ? AND kind = 'project'";
+const ANSWER = `SELECT p.id, p.owner, p.latest_version, p.rollout, ${POLLING_HOST} FROM projects p
+  ${joinPollingHost("''", "p.id")} WHERE p.id = ? AND p.kind = 'project'`;
 
-/** Reads what a project answers to "latest", and its owner: one indexed read. */
-export async function findAnswer(
-  statements: Statements,
-  id: string,
-): Promise<{ id: string; owner: string; latestVersion: string | null; rollout: string | null } | undefined> {
-  const row = (await statements.first(ANSWER, [id])) as Project | undefined;
-  return row && { id: row.id, owner: row.owner, latestVersion: row.latest_version, rollout: row.rollout };
+/** Reads what a project answers to "latest", and its owner: one indexed read. @param hostId of the polling host */
+export async function findAnswer(statements: Statements, id: string, hostId?: string) {
+  const row = await statements.first(ANSWER, [hostId ?? null, id]);
+  if (row === undefined) return undefined;
+  const { owner, latest_version: latestVersion, rollout } = row as unknown as Project;
+  return { id, owner, latestVersion, rollout, host: pollingHostOf(row) };
 }
 
 const PULSE = `SELECT p.latest_version, p.detail_etag, p.rollout,

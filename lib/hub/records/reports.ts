@@ -27,9 +27,19 @@ export interface IncomingReport {
   record: string;
   /** As the fleet view shows it. */
   hostRecord: ReportRecord | ProjectHost;
+  /** Whether the host said its name in the request's header, as in its polls. */
+  isNamed: boolean;
   /** Kept with the host's newest record only, and not in the view. */
   steps?: readonly StepOutcome[] | undefined;
   createdAt: string;
+}
+
+/** The circumstances of a report. */
+export interface ReportContext {
+  /** Milliseconds since 1970. */
+  now: number;
+  /** The host that the request's header names, if it does. */
+  named: string | undefined;
 }
 
 /** The way of reports into the database. */
@@ -78,7 +88,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     // Under the view's row lock: no other report of these hosts comes in between.
     const running = await runningVersions(transaction, added);
     const hosts = new Map<string, NewestRecord>();
-    for (const [index, { hostId, hostRecord, id, steps: taken }] of added.entries()) {
+    for (const [index, { hostId, hostRecord, id, isNamed, createdAt, steps: taken }] of added.entries()) {
       const told = runningVersion(hostRecord);
       // One that failed and does not tell has changed nothing about it, as far as anybody knows.
       if (told !== undefined) running.set(hostId, told);
@@ -93,8 +103,9 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
         report_id: id,
         record,
         steps,
-        seen_at: null,
+        seen_at: isNamed ? createdAt : null,
         labels: null,
+        first_change: hosts.get(hostId)?.first_change ?? change,
       };
       hosts.set(hostId, row);
     }
@@ -107,6 +118,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
           report_id: eb.ref("excluded.report_id"),
           record: eb.ref("excluded.record"),
           steps: eb.ref("excluded.steps"),
+          seen_at: eb.fn.coalesce("excluded.seen_at", "hosts.seen_at"),
         })),
       )
       .execute();
@@ -158,7 +170,7 @@ export async function storeTargetReport(
   reports: Reports,
   report: z.output<typeof deploymentReport>,
   deployerId: string,
-  now: number,
+  { now, named }: ReportContext,
 ): Promise<ReportRecord> {
   const record: ReportRecord = {
     id: recordId("dpl", now),
@@ -186,6 +198,7 @@ export async function storeTargetReport(
     deploymentId: null,
     record: JSON.stringify(record),
     hostRecord: record,
+    isNamed: named === report.host_id,
     steps: report.steps,
     createdAt: record.created_at,
   });
@@ -195,7 +208,11 @@ export async function storeTargetReport(
 /**
  * Stores a report of surface B in its project's view. @returns the deployment's id, made here when the report has none
  */
-export async function storeProjectReport(reports: Reports, report: ProjectReport, now: number): Promise<string> {
+export async function storeProjectReport(
+  reports: Reports,
+  report: ProjectReport,
+  { now, named }: ReportContext,
+): Promise<string> {
   const id = recordId("dpl", now);
   const deploymentId = report.deployment_id === "" ? id : report.deployment_id;
   const hostRecord: ProjectHost = {
@@ -220,6 +237,7 @@ export async function storeProjectReport(reports: Reports, report: ProjectReport
     deploymentId,
     record: JSON.stringify({ id, project_id: report.project_id, ...hostRecord, plugins: report.plugins }),
     hostRecord,
+    isNamed: named === hostRecord.host_id,
     steps: report.steps,
     createdAt: hostRecord.created_at,
   });

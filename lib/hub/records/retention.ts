@@ -1,10 +1,7 @@
 import { sql } from "kysely";
-import { removeArtifact } from "./artifacts.ts";
-import type { Deletion } from "./deleted-versions.ts";
-import type { Dialect, Queries, Transacted } from "./port.ts";
+import type { Dialect, Queries } from "./port.ts";
 import { type Project, versionTable } from "./projects.ts";
 import { loggedTarget } from "./reports.ts";
-import { changeTarget, removeVersion } from "./targets.ts";
 
 /** Versions of a host that it may go back to: the one that it runs, and the one before. */
 const VERSIONS_OF_HOST = 2;
@@ -37,25 +34,4 @@ export async function neededVersions(db: Queries, dialect: Dialect, project: Pro
     ) deployed where place <= ${VERSIONS_OF_HOST}
     union select ${running} from hosts where target = ${target}`.execute(db);
   return new Set(rows.flatMap(({ version }) => version ?? []));
-}
-
-/**
- * Deletes versions of which none is the latest. Their labels are never used again.
- *
- * @returns the ids of the blobs that nobody needs now
- */
-export async function removeVersions(
-  transaction: Transacted,
-  { id: projectId, kind }: Project,
-  versions: readonly string[],
-  { reason, now }: Pick<Deletion, "reason" | "now">,
-): Promise<string[]> {
-  const remove = kind === "project" ? removeArtifact : removeVersion;
-  const blobs: string[] = [];
-  for (const version of versions)
-    blobs.push(...((await remove(transaction, { projectId, version, reason, now })) ?? []));
-  // The detail record lists versions.
-  if (kind !== "project")
-    await changeTarget(transaction, projectId, (latest) => Promise.resolve({ result: undefined, latest }));
-  return blobs;
 }

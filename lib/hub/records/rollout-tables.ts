@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { count, json, name, projectId, text, time, yes } from "./columns.ts";
+import { count, json, name, projectId, text, time } from "./columns.ts";
 
 /** A rollout with its rules, how it stands, and the hosts of its waves, as JSON. */
 export const rollouts = z.strictObject({
   id: name,
   project_id: projectId,
   version: name,
-  /** The version for hosts that may not have the new one. */
+  /** The latest open version of the target at its end; that of the target itself counts while it is live. */
   base_version: text.nullable(),
   state: z.enum(["running", "paused", "halted", "completed", "aborted", "replaced"]),
   rules: json,
@@ -14,8 +14,10 @@ export const rollouts = z.strictObject({
   progress: json,
   /** Failures that were reported before do not count. */
   failures_since: time,
-  /** Whether hosts that took the version go back. */
-  is_withdrawn: yes,
+  /** The change number of the owner's view at the start: hosts that reported first after it are new. */
+  known_changes: count,
+  /** Hosts are counted until then although it has ended: they are going back. */
+  counted_until: time.nullable(),
   /** Incremented by each change: of two hubs that decide at once, one finds that it is late. */
   revision: count,
   created_at: time,

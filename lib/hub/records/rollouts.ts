@@ -1,47 +1,124 @@
 import { sql } from "kysely";
-import { latestOf, type VersionFacts } from "../../contract/versions.ts";
-import type { View } from "./fleet.ts";
-import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
-import { versionTable } from "./projects.ts";
+import type { RolloutRules, RolloutState, WaitingFor } from "../../contract/surfaces/rollouts.ts";
+import type { PageRange, Queries, Transacted } from "./port.ts";
+import { type Project, versionTable } from "./projects.ts";
 import type { RolloutsTable } from "./rollout-tables.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
-import type { HostsTable } from "./schema.ts";
 
-/** Rollouts that have ended, kept of each project. */
+/** Ended rollouts kept of each project, beside those of versions that are not published yet. */
 const KEPT = 100;
-/** Hosts of one page. */
-const PAGE_HOSTS = 500;
 
-const HOST = "SELECT record, steps, labels FROM hosts WHERE holder = ? AND target = ? AND host_id = ?";
-const CHANGED = `SELECT host_id, change, record, seen_at, labels FROM hosts
-  WHERE holder = ? AND target = ? AND change > ? ORDER BY change LIMIT ${PAGE_HOSTS}`;
+const LIVE: RolloutState[] = ["running", "paused", "halted"];
 
-/** A rollout with the facts of its project that its evaluation needs. */
-export interface StoredRollout extends RolloutsTable {
-  kind: "plugin" | "service" | "project";
-  slug: string;
-  owner: string;
+/** A rollout with the facts of its target that its evaluation needs. */
+export interface StoredRollout extends RolloutsTable, Pick<Project, "kind" | "slug" | "owner" | "latest_version"> {
+  /** The target's gate, as JSON (latest/gate.ts). */
+  gate: string | null;
 }
+
+/** Progress of a rollout, apart from its hosts. Times are milliseconds since 1970. */
+export interface Standing {
+  state: RolloutState;
+  reason: string | null;
+  /** Waves that are open: the first ones. */
+  open: number;
+  openedAt: number | null;
+  /** Since when enough hosts of the open waves run the version. */
+  soakingSince: number | null;
+  /** Waves that a person lets open; one more than there are lets the rollout complete. */
+  approved: number;
+  waitingFor: WaitingFor | null;
+  /** When that ends by itself. */
+  until: number | null;
+  endedAt: number | null;
+}
+
+export const FIRST_STANDING: Standing = {
+  ...{ state: "running", reason: null, open: 0, openedAt: null, soakingSince: null, approved: 0 },
+  ...{ waitingFor: null, until: null, endedAt: null },
+};
+
+export const rulesOf = ({ rules }: Pick<RolloutsTable, "rules">): RolloutRules => JSON.parse(rules) as RolloutRules;
+
+export const standingOf = ({ state, standing }: Pick<RolloutsTable, "state" | "standing">): Standing => ({
+  ...(JSON.parse(standing) as Omit<Standing, "state">),
+  state,
+});
+
+export function standingColumns({ state, ...standing }: Standing): Pick<RolloutsTable, "state" | "standing"> {
+  return { state, standing: JSON.stringify(standing) };
+}
+
+export const isLive = ({ state }: Pick<RolloutsTable, "state">): boolean => LIVE.includes(state);
 
 const withProject = (db: Queries) =>
   db
     .selectFrom("rollouts as r")
     .innerJoin("projects as p", "p.id", "r.project_id")
     .selectAll("r")
-    .select(["p.kind", "p.slug", "p.owner"]);
+    .select(["p.kind", "p.slug", "p.owner", "p.latest_version", "p.rollout as gate"]);
 
-/** Lists the rollouts of all projects that a report or the time may still change. They are few. */
-export const liveRollouts = (db: Queries): Promise<StoredRollout[]> =>
-  withProject(db).where("r.state", "in", ["running", "paused", "halted"]).execute();
+/** The facts that tell whether a rollout has to be looked at. */
+export interface RolloutPulse extends Pick<StoredRollout, "id" | "project_id" | "kind" | "slug" | "owner" | "gate"> {
+  revision: number;
+  /** Changes of the owner's view; null before its first report. */
+  changes: number | null;
+  forgotten: number | null;
+}
+
+/**
+ * Reads the pulse of every rollout that a report or the time may still change, in one query.
+ *
+ * @param now ISO 8601 @param projectId of one target only
+ */
+export function rolloutPulses(db: Queries, now: string): Promise<RolloutPulse[]> {
+  return db
+    .selectFrom("rollouts as r")
+    .innerJoin("projects as p", "p.id", "r.project_id")
+    .leftJoin("views as v", (join) =>
+      join
+        .on((eb) =>
+          eb("v.holder", "=", eb.case().when("p.kind", "=", "project").then("").else(eb.ref("p.owner")).end()),
+        )
+        .on((eb) =>
+          eb(
+            "v.target",
+            "=",
+            eb
+              .case()
+              .when("p.kind", "=", "project")
+              .then(eb.ref("p.id"))
+              .else(sql<string>`p.kind || '/' || p.slug`)
+              .end(),
+          ),
+        ),
+    )
+    .select(["r.id", "r.project_id", "r.revision", "p.kind", "p.slug", "p.owner", "p.rollout as gate"])
+    .select(["v.changes", "v.forgotten"])
+    .where((eb) => eb.or([eb("r.state", "in", LIVE), eb("r.counted_until", ">", now)]))
+    .execute();
+}
+
+/** Lists the rollouts of one target that a report or the time may still change. @param now ISO 8601 */
+export const changingRollouts = (db: Queries, projectId: string, now: string): Promise<StoredRollout[]> =>
+  withProject(db)
+    .where("r.project_id", "=", projectId)
+    .where((eb) => eb.or([eb("r.state", "in", LIVE), eb("r.counted_until", ">", now)]))
+    .execute();
 
 export const findRollout = (db: Queries, projectId: string, id: string): Promise<StoredRollout | undefined> =>
   withProject(db).where("r.id", "=", id).where("r.project_id", "=", projectId).executeTakeFirst();
 
 /** Finds the rollout of a project that has not ended. */
 export const findLiveRollout = (db: Queries, projectId: string): Promise<StoredRollout | undefined> =>
-  withProject(db)
-    .where("r.project_id", "=", projectId)
-    .where("r.state", "in", ["running", "paused", "halted"])
+  withProject(db).where("r.project_id", "=", projectId).where("r.state", "in", LIVE).executeTakeFirst();
+
+/** Finds the newest rollout of a version, live or ended. */
+export const newestRolloutOf = (db: Queries, projectId: string, version: string): Promise<RolloutsTable | undefined> =>
+  selectWhere(db, "rollouts", { project_id: projectId, version })
+    .selectAll()
+    .orderBy("id", "desc")
+    .limit(1)
     .executeTakeFirst();
 
 /** Newest first; pages by id, which sorts by creation. */
@@ -53,12 +130,23 @@ export const listRollouts = (db: Queries, projectId: string, { after, limit }: P
     .limit(limit)
     .execute();
 
-/** Stores a new rollout, and removes the oldest ones of its project that have ended. */
+/**
+ * Stores a new rollout, and removes the oldest ended ones of its project. Those of versions that are not published yet
+ * stay: they decide about the publication.
+ */
 export async function insertRollout(transaction: Transacted, rollout: RolloutsTable): Promise<void> {
   await transaction.insertInto("rollouts").values(rollout).execute();
   const old = await selectWhere(transaction, "rollouts", { project_id: rollout.project_id })
     .select("id")
-    .where("state", "not in", ["running", "paused", "halted"])
+    .where("state", "not in", LIVE)
+    .where(
+      sql<boolean>`(exists (select 1 from artifacts a where a.project_id = rollouts.project_id
+          and a.version = rollouts.version)
+        or exists (select 1 from releases l where l.target_id = rollouts.project_id
+          and l.version = rollouts.version)
+        or exists (select 1 from deleted_versions d where d.project_id = rollouts.project_id
+          and d.version = rollouts.version))`,
+    )
     .orderBy("id", "desc")
     .offset(KEPT)
     .limit(KEPT)
@@ -70,96 +158,59 @@ export async function insertRollout(transaction: Transacted, rollout: RolloutsTa
 
 /** Changes a rollout that is still as it was read. @returns false when another hub or person was faster */
 export async function changeRollout(
-  transaction: Transacted,
+  db: Queries,
   { id, revision }: Pick<RolloutsTable, "id" | "revision">,
   changes: Partial<RolloutsTable>,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await updateWhere(transaction, "rollouts", { id, revision })
+  const { numUpdatedRows } = await updateWhere(db, "rollouts", { id, revision })
     .set({ ...changes, revision: Number(revision) + 1 })
     .executeTakeFirst();
   return numUpdatedRows === 1n;
 }
 
-/** Sets what "latest" means for the hosts of a project. @param gate as JSON; null for the same to all */
-export async function writeGate(transaction: Transacted, projectId: string, gate: string | null): Promise<void> {
-  await updateWhere(transaction, "projects", { id: projectId }).set({ rollout: gate }).execute();
+/** Changes a rollout whose target's row this transaction has locked: what a hub counts meanwhile gives way. */
+export async function overrideRollout(
+  transaction: Transacted,
+  id: string,
+  changes: Partial<RolloutsTable>,
+): Promise<void> {
+  await updateWhere(transaction, "rollouts", { id })
+    .set((eb) => ({ ...changes, revision: eb("revision", "+", 1) }))
+    .execute();
 }
 
-/** Tells what has become of a version. */
+/** Ends or halts a rollout whose target's row this transaction has locked. @param now milliseconds since 1970 */
+export async function endRollout(
+  transaction: Transacted,
+  row: StoredRollout,
+  {
+    state,
+    reason,
+    now,
+  }: { state: "halted" | "completed" | "aborted" | "replaced"; reason: string | null; now: number },
+): Promise<void> {
+  const standing = { ...standingOf(row), state, reason, waitingFor: null, until: null };
+  const hasEnded = state !== "halted";
+  await overrideRollout(transaction, row.id, {
+    ...standingColumns(hasEnded ? { ...standing, endedAt: now } : { ...standing, soakingSince: null }),
+    ...(hasEnded && { base_version: row.latest_version }),
+  });
+}
+
+/** Tells what has become of a version of a target. */
 export async function versionFate(
   db: Queries,
-  { project_id: projectId, kind, version }: Pick<StoredRollout, "project_id" | "kind" | "version">,
+  { id, kind }: Pick<Project, "id" | "kind">,
+  version: string,
 ): Promise<"published" | "unpublished" | "yanked" | "deleted"> {
   const { versions, project } = versionTable(kind);
   const { rows } = await sql<{ is_yanked: number | null; is_deleted: number }>`select
-    (select is_yanked from ${versions} where ${project} = ${projectId} and version = ${version}) as is_yanked,
-    (select count(*) from deleted_versions where project_id = ${projectId} and version = ${version}) as is_deleted`.execute(
+    (select is_yanked from ${versions} where ${project} = ${id} and version = ${version}) as is_yanked,
+    (select count(*) from deleted_versions where project_id = ${id} and version = ${version}) as is_deleted`.execute(
     db,
   );
   const { is_yanked: isYanked, is_deleted: isDeleted } = rows[0]!;
   if (Number(isDeleted) > 0) return "deleted";
   if (isYanked === null) return "unpublished";
   return Number(isYanked) === 0 ? "published" : "yanked";
-}
-
-/** Finds the best version of a project beside one, among those from before a moment. */
-export async function bestBeside(
-  db: Queries,
-  { project_id: projectId, kind, version }: Pick<StoredRollout, "project_id" | "kind" | "version">,
-  before: string,
-): Promise<VersionFacts | undefined> {
-  const { versions, project } = versionTable(kind);
-  const { rows } = await sql<{ version: string; created_at: string }>`select version, created_at from ${versions}
-    where ${project} = ${projectId} and is_yanked = 0 and version <> ${version} and created_at <= ${before}`.execute(
-    db,
-  );
-  return latestOf(rows);
-}
-
-/** Reads the record of a host, its steps, and the labels that an operator gave it: one indexed read. */
-export async function findHost(
-  statements: Statements,
-  { holder, target }: View,
-  hostId: string,
-): Promise<Pick<HostsTable, "record" | "steps" | "labels"> | undefined> {
-  return (await statements.first(HOST, [holder, target, hostId])) as HostsTable | undefined;
-}
-
-type ChangedHost = Pick<HostsTable, "host_id" | "change" | "record" | "seen_at" | "labels">;
-
-/** Reads the hosts of a view that changed after a change, page by page in the order of their changes. */
-export async function* changedHosts(
-  statements: Statements,
-  { holder, target }: View,
-  since: number,
-): AsyncGenerator<ChangedHost[]> {
-  for (let after = since; ;) {
-    const page = (await statements.all(CHANGED, [holder, target, after])) as unknown as ChangedHost[];
-    if (page.length > 0) yield page;
-    if (page.length < PAGE_HOSTS) return;
-    after = Number(page.at(-1)!.change);
-  }
-}
-
-/**
- * Gives a host labels in place of those that it has of itself; null takes that back.
- *
- * @returns false when the view has no such host
- */
-export async function labelHost(
-  transaction: Transacted,
-  { holder, target }: View,
-  hostId: string,
-  labels: string | null,
-): Promise<boolean> {
-  // The view's row first, as reports do: its lock keeps changes in their order.
-  const view = await updateWhere(transaction, "views", { holder, target })
-    .set((eb) => ({ changes: eb("changes", "+", 1) }))
-    .returning("changes")
-    .executeTakeFirst();
-  if (view === undefined) return false;
-  const { numUpdatedRows } = await updateWhere(transaction, "hosts", { holder, target, host_id: hostId })
-    .set({ labels, change: Number(view.changes) })
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
 }

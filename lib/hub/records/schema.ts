@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { sha256Hex } from "../../contract/identifiers.ts";
 import { base64, blobId, count, json, name, projectId, text, time, yes } from "./columns.ts";
+import { versionStates } from "./latest/state-table.ts";
 import { rollouts } from "./rollout-tables.ts";
 import { webhookDeliveries, webhooks } from "./webhook-tables.ts";
 
@@ -19,13 +20,13 @@ const projects = z.strictObject({
   homepage: text.nullable(),
   repository: text.nullable(),
   visibility: z.enum(["public", "private"]),
-  /** The one answer to "latest" (contract/versions.ts), recomputed by every transaction that changes the versions. */
+  /** The latest open version, renewed by every transaction that changes versions or their states. */
   latest_version: text.nullable(),
   created_at: time,
   /** Surface A's detail record as JSON, made by the transaction that changed it; null for projects of surface B. */
   detail: json.nullable(),
   detail_etag: text.nullable(),
-  /** The gate of its last rollout as JSON, while that says who may have a version; null else. */
+  /** The gate as JSON (latest/gate.ts), while a version that is not open ranks above the latest one; null else. */
   rollout: json.nullable(),
 });
 export type ProjectsTable = z.output<typeof projects>;
@@ -181,6 +182,8 @@ const hosts = z.strictObject({
   seen_at: time.nullable(),
   /** Labels as JSON that an operator gave it, in place of its own. */
   labels: json.nullable(),
+  /** The view's change number of its first report since it was last forgotten. */
+  first_change: count,
 });
 export type HostsTable = z.output<typeof hosts>;
 
@@ -278,6 +281,7 @@ export const ROWS = {
   sealed_secrets: sealedSecrets,
   quotas,
   signers,
+  version_states: versionStates,
   rollouts,
   webhooks,
   webhook_deliveries: webhookDeliveries,

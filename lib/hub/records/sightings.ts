@@ -3,7 +3,8 @@ import { hostId } from "../../contract/identifiers.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { View } from "./fleet.ts";
 import { HourlyNotes } from "./hourly-notes.ts";
-import type { Queries } from "./port.ts";
+import { inTransaction, type Queries } from "./port.ts";
+import { nameHost } from "./rollout-hosts.ts";
 import { updateWhere } from "./rows.ts";
 
 /** Hosts of one statement. */
@@ -18,6 +19,8 @@ interface Seen extends View {
 /** Notes when hosts that say their name ask for the latest version, for fleet views. */
 export class Sightings extends HourlyNotes<Seen> {
   readonly #db: Queries;
+  /** Hosts whose first sighting is being stored. */
+  readonly #naming = new Set<string>();
 
   /** @param clock milliseconds since 1970 */
   constructor(db: Queries, clock: () => number) {
@@ -29,6 +32,20 @@ export class Sightings extends HourlyNotes<Seen> {
   note({ headers }: { headers: IncomingHttpHeaders }, view: View): void {
     const host = hostOf(headers);
     if (host !== undefined) this.noteOnce(JSON.stringify([view.holder, view.target, host]), { ...view, hostId: host });
+  }
+
+  /**
+   * Notes at once that a host which has reported says its name: a rollout counts it from then on. Where that fails, its
+   * next poll notes it.
+   */
+  async noteFirst(view: View, hostId: string, now: number): Promise<void> {
+    const name = JSON.stringify([view.holder, view.target, hostId]);
+    if (this.#naming.has(name)) return;
+    this.#naming.add(name);
+    const seenAt = new Date(now).toISOString();
+    await inTransaction(this.#db, (transaction) => nameHost(transaction, view, hostId, seenAt))
+      .catch(() => undefined)
+      .finally(() => this.#naming.delete(name));
   }
 
   protected override async store(seen: readonly Seen[], now: number): Promise<void> {

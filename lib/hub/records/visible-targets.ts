@@ -4,7 +4,8 @@ import type { Principal } from "../ground/principal.ts";
 import { KEY_COLUMNS, type KeyRow, principalOf } from "./access.ts";
 import type { PageRange, Row, Statements } from "./port.ts";
 import type { Project } from "./projects.ts";
-import { targetSummary } from "./targets.ts";
+import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./rollout-hosts.ts";
+import { targetSummary } from "./target-detail.ts";
 
 /**
  * The rule of visibility: a public target, or a private one for its owner's keys, granted owners and administrators. A
@@ -24,13 +25,16 @@ const CALLER = `(SELECT CAST(? AS text) AS hash, CAST(? AS text) AS moment) q
 
 const TARGET = `LEFT JOIN projects p ON p.kind = ? AND p.slug = ? AND ${VISIBLE}`;
 
+/** The host in the view of the caller's own reports. */
+const HOST = joinPollingHost("k.owner", "p.kind || '/' || p.slug");
+
 const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.detail, p.detail_etag, p.latest_version,
-    p.rollout
-  FROM ${CALLER} ${TARGET}`;
+    p.rollout, ${POLLING_HOST}
+  FROM ${CALLER} ${TARGET} ${HOST}`;
 
 const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.latest_version, p.rollout,
-    r.id AS version_id, r.version, r.size_bytes, r.sha256, r.signature, r.repo
-  FROM ${CALLER} ${TARGET}
+    r.id AS version_id, r.version, r.size_bytes, r.sha256, r.signature, r.repo, ${POLLING_HOST}
+  FROM ${CALLER} ${TARGET} ${HOST}
   LEFT JOIN releases r ON r.target_id = p.id AND r.version = COALESCE(CAST(? AS text), p.latest_version)`;
 
 /** Of an artifact, delta or index no rights but the life of its key are asked: the key has located it. */
@@ -56,6 +60,8 @@ export interface Question {
   slug: string;
   /** SHA-256 of the key, or undefined for nobody. */
   credentialHash: string | undefined;
+  /** The polling host, if it names itself. */
+  hostId?: string | undefined;
   /** ISO 8601. */
   now: string;
 }
@@ -69,8 +75,10 @@ export interface VisibleTarget {
   id: string;
   owner: string;
   latestVersion: string | null;
-  /** The gate of its rollout, as JSON. */
+  /** The gate, as JSON. */
   rollout: string | null;
+  /** The polling host, where there is a gate and the view of the caller's reports has it. */
+  host: PollingHost | undefined;
 }
 
 /** A target with its detail record, if the caller may see one. */
@@ -90,14 +98,15 @@ const targetOf = (row: Row): VisibleTarget | undefined =>
         owner: row["target_owner"] as string,
         latestVersion: row["latest_version"] as string | null,
         rollout: row["rollout"] as string | null,
+        host: pollingHostOf(row),
       };
 
 /** Finds the caller's key and the target. A hidden target and a missing one give the same row. */
 export async function findVisibleTarget(
   statements: Statements,
-  { kind, slug, credentialHash, now }: Question,
+  { kind, slug, credentialHash, hostId, now }: Question,
 ): Promise<FoundTarget> {
-  const row = (await statements.first(FIND, [credentialHash ?? null, now, kind, slug]))!;
+  const row = (await statements.first(FIND, [credentialHash ?? null, now, kind, slug, hostId ?? null]))!;
   const target = targetOf(row);
   const { detail, detail_etag: etag } = row as { detail: string; detail_etag: string };
   return { ...askedBy(row, now), target: target && { ...target, detail, etag } };
@@ -115,9 +124,10 @@ export interface VisibleVersion {
 /** The caller's key, the target, and one of its versions (`version` undefined for the latest): one statement. */
 export async function findVisibleVersion(
   statements: Statements,
-  { kind, slug, credentialHash, now, version }: Question & { version: string | undefined },
+  { kind, slug, credentialHash, hostId, now, version }: Question & { version: string | undefined },
 ): Promise<Asked & { target: VisibleTarget | undefined; version: VisibleVersion | undefined }> {
-  const row = (await statements.first(FIND_VERSION, [credentialHash ?? null, now, kind, slug, version ?? null]))!;
+  const parameters = [credentialHash ?? null, now, kind, slug, hostId ?? null, version ?? null];
+  const row = (await statements.first(FIND_VERSION, parameters))!;
   return {
     ...askedBy(row, now),
     target: targetOf(row),

@@ -38,6 +38,7 @@ const AUDITED: Record<string, Pick<Occurrence, "type"> & { state?: Facts["state"
   "version.import": { type: "version.published" },
   "version.yank": { type: "version.yanked" },
   "version.unyank": { type: "version.restored" },
+  "version.hold": { type: "version.held" },
   "rollout.start": { type: "rollout.started" },
   "rollout.open": { type: "rollout.wave_opened" },
   "rollout.halt": { type: "rollout.halted" },

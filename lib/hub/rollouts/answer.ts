@@ -1,19 +1,36 @@
-import type { RolloutState } from "../../contract/surfaces/rollouts.ts";
-import { type HostName, waveOf, type Waves } from "./waves.ts";
+import type { Labels } from "../../contract/labels.ts";
+import { waveOf, type Waves } from "./waves.ts";
 import { isOpenAt, nextOpening, type Window } from "./window.ts";
 
-/** The part of a target's rollout that its answers to "latest" need. */
+/** Rights of hosts to the versions of a target, as its row keeps them (records/latest/gate.ts). */
 export interface Gate {
+  /** Published, unyanked versions that are not open and rank above the latest open one, best first. */
+  above: readonly { version: string; isRolling: boolean; isTakenBack: boolean }[];
+  /** The rollout of the rolling version among them. */
+  rollout: GateRollout | undefined;
+}
+
+export interface GateRollout {
   id: string;
-  version: string;
-  /** The version for hosts that may not have the new one; null when no other is published. */
-  base: string | null;
-  state: Exclude<RolloutState, "completed" | "replaced">;
+  /** False while it is paused. */
+  isRunning: boolean;
   waves: Waves;
+  /** Waves that are open: the first ones. */
   open: number;
   window: Window | undefined;
-  /** Whether the hosts that took the version go back: by the rule for halts, or by an abort. */
-  isWithdrawn: boolean;
+  /** The change number of the owner's view at the start: hosts that reported first after it are new. */
+  known: number;
+}
+
+/** A host that asks for the latest version. */
+export interface AskingHost {
+  /** Undefined for one that does not say its name, and for one of another owner. */
+  id: string | undefined;
+  labels: Labels;
+  /** The change number of its first report; undefined when it has not reported yet. */
+  firstChange: number | undefined;
+  /** The version that it runs; null for none, undefined when nobody knows. */
+  running: string | null | undefined;
 }
 
 /** The answer to a host that asks for the latest version. */
@@ -25,29 +42,37 @@ export interface HostAnswer {
   withdrawn?: string;
 }
 
+/** Returns the wave of a host: a new one, and one without a name, is in the last one. */
+const waveOfHost = ({ id: rollout, waves, known }: GateRollout, { id, labels, firstChange }: AskingHost): number =>
+  id === undefined || firstChange === undefined || firstChange > known
+    ? waves.count - 1
+    : waveOf(rollout, waves, { id, labels });
+
 /**
- * Answers a host: the new version where its wave is open, else the one before. A host that runs the new version already
- * hears of no other, unless that was taken back. What a host says of itself chooses its wave, and nothing else.
+ * Answers a host (docs/contract/rollouts.md#what-latest-means): the greatest of the open versions, the rolling one
+ * where the host's wave and the window are open, and what it runs, unless that was taken back. What a host says of
+ * itself chooses its wave and keeps what it runs; it gives no right.
  *
- * @param latest the newest version, whatever the rollout
- * @param host with whether it runs the version, as far as the hub knows
+ * @param latest the greatest open version
+ * @param now milliseconds since 1970
  */
-export function answerTo(
-  gate: Gate,
-  latest: string | null,
-  host: HostName & { runsIt: boolean },
-  now: number,
-): HostAnswer {
-  const { version, base, state } = gate;
-  // An aborted rollout keeps its version back, and nothing else.
-  if (state === "aborted" && latest !== version) return { version: latest };
-  if (gate.isWithdrawn) return { version: base, withdrawn: version };
-  if (host.runsIt) return { version };
-  if (state !== "running") return { version: base };
-  const wave = waveOf(gate.id, gate.waves, host);
-  if (wave < gate.open && isOpenAt(gate.window, now)) return { version };
-  // A host of the next wave may fetch the version before that opens, once it is published.
-  const isNear = wave < gate.open || (wave === gate.open && (gate.open > 0 || latest === version));
-  if (gate.window === undefined || !isNear) return { version: base };
-  return { version: base, next: { version, notBefore: nextOpening(gate.window, now).from } };
+export function answerTo(gate: Gate, latest: string | null, host: AskingHost, now: number): HostAnswer {
+  const { above, rollout } = gate;
+  const wave = rollout === undefined ? 0 : waveOfHost(rollout, host);
+  const isItsTurn = rollout !== undefined && rollout.isRunning && wave < rollout.open && isOpenAt(rollout.window, now);
+  const isKept = ({ version, isTakenBack }: Gate["above"][number]) => version === host.running && !isTakenBack;
+  const best = above.findIndex((each) => isKept(each) || (each.isRolling && isItsTurn));
+  const answer: HostAnswer = { version: best === -1 ? latest : above[best]!.version };
+  if (answer.version === null) return answer;
+  /** True for a version of the gate that ranks above the answer. */
+  const isAbove = (index: number): boolean => index !== -1 && (best === -1 || index < best);
+  const running = above.findIndex(({ version }) => version === host.running);
+  // A host goes up rather than back.
+  if (isAbove(running) && above[running]!.isTakenBack) answer.withdrawn = above[running]!.version;
+  const rolling = above.findIndex(({ isRolling }) => isRolling);
+  if (rollout?.window === undefined || !rollout.isRunning || !isAbove(rolling)) return answer;
+  // A host of the next wave may fetch the version before that opens.
+  if (wave <= rollout.open)
+    answer.next = { version: above[rolling]!.version, notBefore: nextOpening(rollout.window, now).from };
+  return answer;
 }

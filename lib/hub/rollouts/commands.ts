@@ -1,27 +1,30 @@
 import { ROLLOUT_DEFAULTS } from "../../contract/rollout-terms.ts";
-import {
-  type RolloutAction,
-  type RolloutChange,
-  type RolloutRequest,
-  type RolloutRules,
-} from "../../contract/surfaces/rollouts.ts";
-import { latestOf } from "../../contract/versions.ts";
-import { conflict, notFound, unprocessable } from "../ground/errors.ts";
+import type { RolloutAction, RolloutChange, RolloutRequest, RolloutRules } from "../../contract/surfaces/rollouts.ts";
+import { conflict, type HubError, notFound, unprocessable } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
+import { bestOpen, changeTarget, ranksAbove } from "../records/latest/change-target.ts";
+import { hold, roll, type Target } from "../records/latest/states.ts";
 import type { Transacted } from "../records/port.ts";
-import { lockProject, type Project } from "../records/projects.ts";
+import type { Project } from "../records/projects.ts";
+import { changesOf } from "../records/rollout-hosts.ts";
 import type { RolloutsTable } from "../records/rollout-tables.ts";
 import {
-  bestBeside,
-  changeRollout,
+  endRollout,
   findLiveRollout,
   findRollout,
+  FIRST_STANDING,
   insertRollout,
+  isLive,
+  overrideRollout,
+  standingColumns,
+  standingOf,
   type StoredRollout,
   versionFate,
-  writeGate,
 } from "../records/rollouts.ts";
-import { emptyProgress, FIRST_STANDING, gateOf, gateText, rulesOf, standingColumns, standingOf } from "./stored.ts";
+import { lacksHost } from "./decide.ts";
+import { requireHostsOfLabels } from "./label-waves.ts";
+import { decisionRules, emptyProgress, viewOf } from "./stored.ts";
+import type { Tally } from "./tally.ts";
 import { parseWindow } from "./window.ts";
 
 /** The requests of persons to rollouts; each call is a part of a transaction. */
@@ -44,28 +47,56 @@ function rulesFrom(request: RolloutRequest): RolloutRules {
   };
 }
 
-/** Ends the rollout that a new one takes the place of. @throws 409 when there is one that the request does not name */
+/**
+ * Ends the rollout that a new one takes the place of.
+ *
+ * @returns the version that it brought; undefined without one
+ * @throws 409 when there is one that the request does not name
+ */
 async function replaceLive(
   transaction: Transacted,
-  projectId: string,
-  replace: string | undefined,
+  target: Target,
+  { replace, version }: RolloutRequest,
   now: number,
-): Promise<void> {
-  const live = await findLiveRollout(transaction, projectId);
-  if (live === undefined && replace === undefined) return;
+): Promise<string | undefined> {
+  const live = await findLiveRollout(transaction, target.id);
+  if (live === undefined && replace === undefined) return undefined;
   if (live === undefined) throw notFound(`The target has no rollout ${replace} that is under way.`);
   if (live.id !== replace)
-    throw conflict(`The rollout ${live.id} of ${live.version} is under way; abort it, or name it to replace it.`);
-  const standing = { ...standingOf(live), state: "replaced" as const, waitingFor: null, until: null, endedAt: now };
-  await requireChanged(changeRollout(transaction, live, standingColumns(standing)));
+    throw conflict(
+      `The rollout ${live.id} of ${live.version} is ${live.state}. Abort it, or replace it with --replace ${live.id}.`,
+    );
+  await endRollout(transaction, live, { state: "replaced", reason: null, now });
+  if (live.version !== version) {
+    const reason = `Its rollout was replaced by one of ${version}.`;
+    await hold(transaction, target, live.version, { cause: "replaced", rollout: live.id, reason, now });
+  }
+  return live.version;
 }
 
 /**
- * Starts a rollout of a version that is the latest, or will be when it is published.
+ * Requires that a version may be rolled out: it was neither yanked nor deleted, and ranks above every other open one.
  *
- * @throws 409 for a version that would not be the latest, or beside another rollout; 422
+ * @throws 409 with what to do
  */
-export async function startRollout(
+async function requireAbove(transaction: Transacted, target: Target, version: string, now: number): Promise<void> {
+  const fate = await versionFate(transaction, target, version);
+  if (fate === "yanked") throw conflict(`${version} was yanked: take that back, or roll out another version.`);
+  if (fate === "deleted") throw conflict(`${version} was deleted, and its label is never used again.`);
+  const best = await bestOpen(transaction, target, version);
+  if (best !== null && (await ranksAbove(transaction, target, best, version, now)))
+    throw conflict(
+      `${version} would not be the latest version: ${best}, which every host may have, ranks above it. ` +
+        `Yank ${best}, or roll out a higher version.`,
+    );
+}
+
+/**
+ * Starts a rollout of a version that ranks above every open one, or will when it is published.
+ *
+ * @throws 409 for another version, beside another rollout, and `wave_empty` for a label that no known host has; 422
+ */
+export function startRollout(
   transaction: Transacted,
   projectId: string,
   request: RolloutRequest,
@@ -73,39 +104,34 @@ export async function startRollout(
 ): Promise<StoredRollout> {
   const rules = rulesFrom(request);
   const { version } = request;
-  const project = await lockProject(transaction, projectId);
-  const { kind, slug } = project;
-  const before = project.rollout;
-  await replaceLive(transaction, projectId, request.replace, now);
-  const createdAt = new Date(now).toISOString();
-  const named = { project_id: projectId, kind, version };
-  const fate = await versionFate(transaction, named);
-  if (fate === "yanked" || fate === "deleted") throw conflict(`${version} was ${fate}; no host gets it by a rollout.`);
-  const best = await bestBeside(transaction, named, createdAt);
-  const candidates = [{ version, created_at: createdAt }, ...(best === undefined ? [] : [best])];
-  if (latestOf(candidates)?.version !== version)
-    throw conflict(
-      `${version} would not be the latest version: ${best?.version} is. Yank that, or publish a newer one.`,
-    );
-  const row: RolloutsTable = {
-    ...{ id: recordId("rol", now), project_id: projectId, version },
-    base_version: baseVersion(before, best?.version ?? null),
-    ...standingColumns(FIRST_STANDING),
-    rules: JSON.stringify(rules),
-    progress: emptyProgress(rules.waves.length),
-    ...{ failures_since: createdAt, is_withdrawn: 0, revision: 0, created_at: createdAt, created_by: owner },
-  };
-  await insertRollout(transaction, row);
-  await writeGate(transaction, projectId, gateText(row));
-  return { ...row, kind, slug, owner: project.owner };
+  return changeTarget(transaction, projectId, now, async (target, touch) => {
+    const replaced = await replaceLive(transaction, target, request, now);
+    await requireAbove(transaction, target, version, now);
+    const view = viewOf({ ...target, project_id: projectId });
+    if (request.allow_empty_wave !== true) await requireHostsOfLabels(transaction, view, rules.waves);
+    const row: RolloutsTable = {
+      ...{ id: recordId("rol", now), project_id: projectId, version, base_version: null },
+      ...standingColumns(FIRST_STANDING),
+      rules: JSON.stringify(rules),
+      progress: emptyProgress(rules.waves.length),
+      ...{
+        failures_since: new Date(now).toISOString(),
+        known_changes: await changesOf(transaction, view),
+        counted_until: null,
+        revision: 0,
+      },
+      ...{ created_at: new Date(now).toISOString(), created_by: owner },
+    };
+    await insertRollout(transaction, row);
+    await roll(transaction, target, version, { rollout: row.id, now });
+    touch(version);
+    if (replaced !== undefined) touch(replaced);
+    return row.id;
+  }).then(async (id) => (await findRollout(transaction, projectId, id))!);
 }
 
-/** A version that an earlier rollout keeps back is not what others fall back to. */
-function baseVersion(gate: string | null, best: string | null): string | null {
-  if (gate === null) return best;
-  const before = gateOf(gate);
-  return before.version === best ? before.base : best;
-}
+/** The time for which hosts that go back are counted after an abort. */
+const GOING_BACK_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Carries out a person's request to a rollout.
@@ -117,61 +143,60 @@ export async function actOnRollout(
   { id: projectId }: Pick<Project, "id">,
   { id, action, change, now }: { id: string; action: RolloutAction; change: RolloutChange; now: number },
 ): Promise<StoredRollout> {
-  await lockProject(transaction, projectId);
-  for (let attempt = 1; ; attempt++) {
+  await changeTarget(transaction, projectId, now, async (target, touch) => {
     const row = await findRollout(transaction, projectId, id);
     if (row === undefined) throw notFound(`The target has no rollout ${id}.`);
-    const changes = changesOf(row, action, change, now);
-    const written = changeRollout(transaction, row, changes);
-    if (attempt === ATTEMPTS) await requireChanged(written);
-    else if (!(await written)) continue;
-    const changed = { ...row, ...changes };
-    await writeGate(transaction, projectId, gateText(changed));
-    return changed;
-  }
+    if (!isLive(row)) throw refusal(row, "it has ended");
+    touch(row.version);
+    await ACTIONS[action](transaction, target, row, change, now);
+  });
+  return (await findRollout(transaction, projectId, id))!;
 }
 
-/** Looks at a rollout that the hub decides about in the same moment. */
-const ATTEMPTS = 5;
+const refusal = ({ id, state }: StoredRollout, why: string): HubError =>
+  conflict(`The rollout ${id} is ${state}: ${why}.`);
 
-const ENDED = ["completed", "aborted", "replaced"];
-
-function changesOf(
+type Act = (
+  transaction: Transacted,
+  target: Target,
   row: StoredRollout,
-  action: RolloutAction,
-  { reason = null, rollback = false }: { reason?: string | null | undefined; rollback?: boolean | undefined },
+  change: RolloutChange,
   now: number,
-): Partial<RolloutsTable> & Pick<RolloutsTable, "state"> {
-  const standing = { ...standingOf(row), waitingFor: null, until: null };
-  const { state, open } = standing;
-  const refused = (why: string) => conflict(`The rollout ${row.id} is ${state}: ${why}.`);
-  if (ENDED.includes(state)) throw refused("it has ended");
-  switch (action) {
-    case "pause":
-      if (state !== "running") throw refused("only a running one can be paused");
-      return standingColumns({ ...standing, state: "paused", reason, soakingSince: null });
-    case "resume":
-      if (state === "running") throw refused("it need not be resumed");
-      return {
-        ...standingColumns({ ...standing, state: "running", reason: null, soakingSince: null }),
-        failures_since: new Date(now).toISOString(),
-        is_withdrawn: 0,
-      };
-    case "approve": {
-      const { approve, waves } = rulesOf(row);
-      if (!approve) throw refused("its waves need no approval");
-      if (state !== "running") throw refused("resume it first");
-      if (open === 0 || open === waves.length) throw refused("no wave waits for approval");
-      return standingColumns({ ...standingOf(row), approved: open + 1 });
-    }
-    case "abort":
-      return {
-        ...standingColumns({ ...standing, state: "aborted", reason, endedAt: now }),
-        is_withdrawn: rollback ? 1 : row.is_withdrawn,
-      };
-  }
-}
+) => Promise<void>;
 
-async function requireChanged(change: Promise<boolean>): Promise<void> {
-  if (!(await change)) throw conflict("The rollout has changed meanwhile; try again.");
-}
+const ACTIONS: Record<RolloutAction, Act> = {
+  async pause(transaction, _target, row, { reason = null }) {
+    if (row.state !== "running") throw refusal(row, "only a running one can be paused");
+    const paused = { ...idle(row), state: "paused" as const, reason, soakingSince: null };
+    await overrideRollout(transaction, row.id, standingColumns(paused));
+  },
+  async resume(transaction, target, row, _change, now) {
+    if (row.state === "running") throw refusal(row, "it need not be resumed");
+    await requireAbove(transaction, target, row.version, now);
+    const running = { ...idle(row), state: "running" as const, reason: null, soakingSince: null };
+    await overrideRollout(transaction, row.id, {
+      ...standingColumns(running),
+      failures_since: new Date(now).toISOString(),
+    });
+    await roll(transaction, target, row.version, { rollout: row.id, now });
+  },
+  async approve(transaction, _target, row) {
+    const { open } = standingOf(row);
+    const rules = decisionRules(row);
+    if (row.state !== "running") throw refusal(row, "resume it first");
+    if (open === 0) throw refusal(row, "no wave waits for approval");
+    const waves = rules.labelled.length;
+    const isAsked = lacksHost(rules, open, JSON.parse(row.progress) as Tally) || (rules.approve && open < waves);
+    if (!isAsked) throw refusal(row, rules.approve ? "no wave waits for approval" : "its waves need no approval");
+    await overrideRollout(transaction, row.id, standingColumns({ ...standingOf(row), approved: open + 1 }));
+  },
+  async abort(transaction, target, row, { reason = null, rollback = false }, now) {
+    await endRollout(transaction, row, { state: "aborted", reason, now });
+    if (rollback)
+      await overrideRollout(transaction, row.id, { counted_until: new Date(now + GOING_BACK_MS).toISOString() });
+    const held = { cause: "aborted", rollout: row.id, reason, isTakenBack: rollback, now } as const;
+    await hold(transaction, target, row.version, held);
+  },
+};
+
+const idle = (row: StoredRollout) => ({ ...standingOf(row), waitingFor: null, until: null });

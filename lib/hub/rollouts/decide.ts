@@ -1,29 +1,14 @@
 import type { Amount } from "../../contract/rollout-terms.ts";
-import type { RolloutState, WaitingFor } from "../../contract/surfaces/rollouts.ts";
+import type { WaitingFor, WaveCounts } from "../../contract/surfaces/rollouts.ts";
+import type { Standing } from "../records/rollouts.ts";
 import type { Tally } from "./tally.ts";
 import { isOpenAt, nextOpening, type Window } from "./window.ts";
-
-/** A rollout as the decision takes it, and what the decision may change. Times are milliseconds since 1970. */
-export interface Standing {
-  state: RolloutState;
-  reason: string | null;
-  /** Waves that are open: the first ones. */
-  open: number;
-  openedAt: number | null;
-  /** Since when enough hosts of the open waves run the version. */
-  soakingSince: number | null;
-  /** Waves that a person lets open. */
-  approved: number;
-  waitingFor: WaitingFor | null;
-  /** When that ends by itself. */
-  until: number | null;
-  endedAt: number | null;
-}
 
 /** The rules of a rollout, as they were given. */
 export interface Rules {
   version: string;
-  waves: number;
+  /** For each wave, whether a label chooses its hosts. */
+  labelled: readonly boolean[];
   soakMs: number;
   maxFailing: Amount;
   minDone: Amount;
@@ -33,34 +18,57 @@ export interface Rules {
 
 /** The knowledge of the hub at a moment. */
 export interface Facts {
+  /** Milliseconds since 1970. */
   now: number;
-  version: "published" | "unpublished" | "yanked" | "deleted";
-  tally: Tally;
+  isPublished: boolean;
+  tally: Pick<Tally, "waves">;
 }
 
-const shareOf = ({ value, isShare }: Amount, hosts: number): number => (isShare ? (value * hosts) / 100 : value);
+/** Amounts are exact to four decimals: counted in these parts of a host, they are whole numbers. */
+const PARTS = 10_000;
+
+/** Returns an amount of some hosts, in parts of a hundredth of a host. */
+const partsOf = ({ value, isShare }: Amount, hosts: number): number =>
+  Math.round(value * PARTS) * (isShare ? hosts : 100);
+
+const wholeHosts = (parts: number): number => Math.ceil(parts / (PARTS * 100));
 
 const hostsText = (count: number): string => `${count} host${count === 1 ? "" : "s"}`;
 
-/** Returns why a rollout has to halt, or undefined. */
-function haltReason(rules: Rules, { open }: Standing, { version, tally }: Facts): string | undefined {
-  if (version === "yanked" || version === "deleted") return `${rules.version} was ${version}.`;
-  const failing = tally.waves.reduce((sum, wave) => sum + wave.failing, 0);
-  const hosts = tally.waves.slice(0, open).reduce((sum, wave) => sum + wave.hosts, 0);
-  if (failing <= shareOf(rules.maxFailing, hosts)) return undefined;
-  return `${rules.version} failed on ${hostsText(failing)}, with ${hosts} in open waves.`;
-}
+const sumOf = (waves: readonly WaveCounts[], of: keyof WaveCounts): number =>
+  waves.reduce((sum, wave) => sum + wave[of], 0);
 
-/** Tells whether enough hosts of the open waves run the version. */
-function isReached({ minDone }: Rules, { open }: Standing, { tally }: Facts): boolean {
-  const waves = tally.waves.slice(0, open);
-  const hosts = waves.reduce((sum, wave) => sum + wave.hosts, 0);
-  const done = waves.reduce((sum, wave) => sum + wave.done, 0);
-  return done >= Math.min(Math.ceil(shareOf(minDone, hosts)), hosts);
+/** Returns why a rollout has to halt, or undefined. */
+function haltReason({ version, maxFailing }: Rules, { open }: Standing, { tally }: Facts): string | undefined {
+  const failing = sumOf(tally.waves, "failing");
+  const hosts = sumOf(tally.waves.slice(0, open), "hosts");
+  if (failing * PARTS * 100 <= partsOf(maxFailing, hosts)) return undefined;
+  return `${version} failed on ${hostsText(failing)}, with ${hosts} in open waves.`;
 }
 
 /**
- * Decides how a rollout goes on: from its rules, from how it stands, from the hosts' reports, and from the time. It
+ * Tells whether a wave waits for a host that nobody knows, unless a person approves: nothing passes a wave chosen by a
+ * label before a host of it runs the version, and nothing completes before any host does.
+ */
+export function lacksHost(
+  { labelled }: Pick<Rules, "labelled">,
+  open: number,
+  { waves }: Pick<Tally, "waves">,
+): boolean {
+  if (labelled[open - 1] === true && waves[open - 1]!.done === 0) return true;
+  return open === labelled.length && sumOf(waves, "done") === 0;
+}
+
+/** Tells whether enough hosts of the open waves run the version. */
+function isReached(rules: Rules, { open, approved }: Standing, { tally }: Facts): boolean {
+  const waves = tally.waves.slice(0, open);
+  const hosts = sumOf(waves, "hosts");
+  if (sumOf(waves, "done") < Math.min(wholeHosts(partsOf(rules.minDone, hosts)), hosts)) return false;
+  return approved > open || !lacksHost(rules, open, tally);
+}
+
+/**
+ * Decides how a rollout goes on: from its rules, from its progress, from the hosts' reports, and from the time. It
  * opens one wave at most. Only a person brings a rollout on that is halted or paused; a paused one still halts.
  */
 export function decide(rules: Rules, standing: Standing, facts: Facts): Standing {
@@ -73,17 +81,16 @@ export function decide(rules: Rules, standing: Standing, facts: Facts): Standing
     until,
   });
   const halt = haltReason(rules, standing, facts);
-  if (halt !== undefined && (facts.version !== "unpublished" || standing.open > 0))
-    return { ...still, state: "halted", reason: halt, soakingSince: null };
+  if (halt !== undefined && standing.open > 0) return { ...still, state: "halted", reason: halt, soakingSince: null };
   if (standing.state === "paused") return { ...still, soakingSince: null };
-  if (facts.version === "unpublished") return waiting("publication", null);
+  if (!facts.isPublished) return waiting("publication", null);
 
   if (standing.open > 0) {
     if (!isReached(rules, standing, facts)) return waiting("hosts", null, { soakingSince: null });
     const soakingSince = standing.soakingSince ?? now;
     const soakedAt = soakingSince + rules.soakMs;
     if (now < soakedAt) return waiting("soak", soakedAt, { soakingSince });
-    if (standing.open === rules.waves)
+    if (standing.open === rules.labelled.length)
       return { ...still, state: "completed", reason: null, soakingSince, endedAt: now };
     if (rules.approve && standing.approved <= standing.open) return waiting("approval", null, { soakingSince });
     if (!isOpenAt(rules.window, now)) return waiting("window", nextOpening(rules.window!, now).from, { soakingSince });

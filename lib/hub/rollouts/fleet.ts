@@ -4,7 +4,7 @@ import { lastHeard, runningVersion } from "../../contract/surfaces/host-record.t
 import type { DeploymentStatus } from "../../contract/surfaces/reports.ts";
 import { type View, viewState } from "../records/fleet.ts";
 import type { Statements } from "../records/port.ts";
-import { changedHosts } from "../records/rollouts.ts";
+import { changedHosts } from "../records/rollout-hosts.ts";
 import { FleetTally, type ReportedHost, type Tallied, type Tally } from "./tally.ts";
 
 /** A poll says when a host was heard of, and changes no view: after this time all hosts are read anew. */
@@ -26,9 +26,10 @@ interface Row {
   record: string;
   seen_at: string | null;
   labels: string | null;
+  first_change: number;
 }
 
-function reportedHost({ host_id: id, record: text, seen_at, labels }: Row): ReportedHost {
+function reportedHost({ host_id: id, record: text, seen_at, labels, first_change }: Row): ReportedHost {
   const record = JSON.parse(text) as HostRecord;
   return {
     id,
@@ -40,6 +41,8 @@ function reportedHost({ host_id: id, record: text, seen_at, labels }: Row): Repo
     reportedAt: Date.parse(record.created_at),
     // Not by the host's own clock.
     heardAt: lastHeard({ created_at: record.created_at, seen_at }) ?? 0,
+    firstChange: Number(first_change),
+    isNamed: seen_at !== null,
   };
 }
 

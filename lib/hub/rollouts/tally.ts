@@ -16,6 +16,10 @@ export interface ReportedHost {
   reportedAt: number;
   /** When it was last heard of: a poll counts, too. */
   heardAt: number;
+  /** The change number of its first report in the owner's view. */
+  firstChange: number;
+  /** Whether it says its name in its polls, so that it is answered by its wave. */
+  isNamed: boolean;
 }
 
 /** The part of a rollout that a tally needs. */
@@ -25,6 +29,10 @@ export interface Tallied {
   waves: Waves;
   /** Failures that were reported before do not count: a person has seen them. */
   failuresSince: number;
+  /** The change number of the owner's view at the start: hosts that reported first after it are new. */
+  known: number;
+  /** Versions that hosts keep in place of this one. */
+  kept: readonly string[];
 }
 
 /** A host that was silent for so long does not count: it is switched off, or gone. One that failed does. */
@@ -33,25 +41,35 @@ export const SILENT_MS = 24 * 60 * 60 * 1000;
 /** Failing hosts that are kept with their reasons. */
 const MAX_NAMED = 20;
 
+/** The hosts of a rollout. A host that is new, or keeps a greater version, is in no wave's counts. */
 export interface Tally {
   /** By wave. */
   waves: readonly WaveCounts[];
   /** Some of those that fail. */
   failing: readonly FailingHost[];
+  /** Hosts that reported first after the start, or do not say their name: they are in the last wave. */
+  fresh: number;
+  keeping: readonly { version: string; hosts: number }[];
 }
 
 /** The state of a host in a rollout. */
 interface Counted {
   wave: number;
-  state: "done" | "failing" | "waiting";
+  state: "done" | "failing" | "waiting" | "new";
+  /** The greater version that it keeps. */
+  keeps: string | undefined;
   error: string | null;
   heardAt: number;
 }
+
+/** A count is made anew after this time, since hosts fall silent by themselves. */
+const COUNT_MS = 60_000;
 
 /** The hosts of a rollout by their last reports. Each counts once, however many reports it sent. */
 export class FleetTally {
   readonly #rollout: Tallied;
   readonly #hosts = new Map<string, Counted>();
+  #counted: { tally: Tally; at: number } | undefined;
 
   constructor(rollout: Tallied) {
     this.#rollout = rollout;
@@ -59,28 +77,43 @@ export class FleetTally {
 
   /** Takes a host's last report in place of an earlier one. */
   set(host: ReportedHost): void {
-    const { id, version, waves, failuresSince } = this.#rollout;
+    const { id, version, waves, failuresSince, known, kept } = this.#rollout;
     const isDone = host.running === version;
     const isFailing = !isDone && host.hasFailed && host.tried === version && host.reportedAt > failuresSince;
+    const isNew = !host.isNamed || host.firstChange > known;
     this.#hosts.set(host.id, {
       wave: waveOf(id, waves, host),
-      state: isDone ? "done" : isFailing ? "failing" : "waiting",
+      state: isNew ? "new" : isDone ? "done" : isFailing ? "failing" : "waiting",
+      keeps: kept.find((greater) => greater === host.running),
       error: isFailing ? host.error : null,
       heardAt: host.heardAt,
     });
+    this.#counted = undefined;
   }
 
   /** Counts the hosts. @param now milliseconds since 1970 */
   at(now: number): Tally {
+    if (this.#counted === undefined || Math.abs(now - this.#counted.at) >= COUNT_MS)
+      this.#counted = { tally: this.#count(now), at: now };
+    return this.#counted.tally;
+  }
+
+  #count(now: number): Tally {
     const waves = Array.from({ length: this.#rollout.waves.count }, () => ({ hosts: 0, done: 0, failing: 0 }));
     const failing: FailingHost[] = [];
-    for (const [id, { wave: index, state, error, heardAt }] of this.#hosts) {
+    const keeping = new Map<string, number>();
+    let fresh = 0;
+    for (const [id, { wave: index, state, keeps, error, heardAt }] of this.#hosts) {
       if (state !== "failing" && now - heardAt > SILENT_MS) continue;
-      const wave = waves[index]!;
-      wave.hosts++;
-      if (state !== "waiting") wave[state]++;
-      if (state === "failing" && failing.length < MAX_NAMED) failing.push({ host_id: id, error_message: error });
+      if (state === "new") fresh++;
+      else if (keeps !== undefined) keeping.set(keeps, (keeping.get(keeps) ?? 0) + 1);
+      else {
+        const wave = waves[index]!;
+        wave.hosts++;
+        if (state !== "waiting") wave[state]++;
+        if (state === "failing" && failing.length < MAX_NAMED) failing.push({ host_id: id, error_message: error });
+      }
     }
-    return { waves, failing };
+    return { waves, failing, fresh, keeping: [...keeping].map(([version, hosts]) => ({ version, hosts })) };
   }
 }

@@ -1,8 +1,10 @@
 import { BY_HAND, insertAudit } from "../records/audit.ts";
+import { statesOf, subjectOf } from "../records/latest/states.ts";
+import { removeVersions } from "../records/managed-versions.ts";
 import { type Database, inTransaction } from "../records/port.ts";
 import { allProjects, lockProject, type Project, projectIdCalled } from "../records/projects.ts";
 import { removeReports, type ReportRules } from "../records/report-history.ts";
-import { neededVersions, removeVersions, type StoredVersion, storedVersions } from "../records/retention.ts";
+import { neededVersions, type StoredVersion, storedVersions } from "../records/retention.ts";
 import { type HubStorage, openHubStorage } from "../storage/open.ts";
 
 /** Versions that one transaction deletes: a hub that publishes meanwhile waits for it. */
@@ -20,7 +22,7 @@ export interface RetentionFacts {
   /** Newest first. */
   versions: readonly StoredVersion[];
   latest: string | null;
-  /** Versions that a host runs, or may go back to. */
+  /** Versions that a host runs or may go back to, and the one that a rollout brings. */
   needed: ReadonlySet<string>;
   /** Milliseconds since 1970. */
   now: number;
@@ -126,6 +128,8 @@ function retainProject(
     const now = (await database.now?.()) ?? Date.now();
     const { latest_version: latest } = await lockProject(transaction, project.id);
     const needed = await neededVersions(transaction, database.dialect, project);
+    for (const { version, state } of (await statesOf(transaction, project.id)).values())
+      if (state === "rolling") needed.add(version);
     const versions = await storedVersions(transaction, project);
     const due = versionsToRemove({ versions, latest, needed, now }, { keep, minAgeMs });
     if (dryRun || due.length === 0) return { removed: due, unneeded: [] };
@@ -133,7 +137,7 @@ function retainProject(
     const reason = `retention keeps ${keep} versions`;
     const labels = removed.map(({ version }) => version);
     const unneeded = await removeVersions(transaction, project, labels, { reason, now: new Date(now).toISOString() });
-    const subject = project.kind === "project" ? project.id : `${project.kind}/${project.slug}`;
+    const subject = subjectOf(project);
     for (const version of labels)
       await insertAudit(
         transaction,

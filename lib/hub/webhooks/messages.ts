@@ -31,6 +31,7 @@ const DID: Record<WebhookMessage["type"], (data: WebhookMessage["data"]) => stri
   "version.published": ({ version, actor }) => `${version} was published by ${actor}`,
   "version.yanked": ({ version, actor }) => `${version} was yanked by ${actor}`,
   "version.restored": ({ version, actor }) => `${version} is available again, says ${actor}`,
+  "version.held": ({ version, rollout }) => `${version} is held by ${rollout}: no further host gets it`,
   "rollout.started": ({ version, actor }) => `the rollout of ${version} was started by ${actor}`,
   "rollout.wave_opened": ({ version, open }) => `wave ${open} of the rollout of ${version} is open`,
   "rollout.halted": ({ version }) => `the rollout of ${version} has halted`,

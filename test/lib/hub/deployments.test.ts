@@ -223,6 +223,7 @@ t.test("a fleet of 20,000 hosts is read from the database only as fast as the cl
     target: "plugin/tide",
     host_id: `host-${String(index).padStart(6, "0")}`,
     change: index + 1,
+    first_change: index + 1,
     report_id: `dpl_${index}`,
     record,
   }));

@@ -12,57 +12,16 @@ import {
   hubAt,
   isErrorBody,
   newSigner,
-  type ProjectAccess,
   publication,
   type RunningHub,
   startHub,
 } from "../../support/hub/harness.ts";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
-
-const DEPLOY = "/app/deploy/v1";
-const SCOPES = ["publish", "projects", "deploy", "report", "read"];
-const QUICK = { soak_seconds: 0, max_failing: "0", min_done: "100%" };
-
-/** A project with a fleet, and what its hosts and its owner ask. */
-async function fleetOf(hub: RunningHub, project: ProjectAccess) {
-  const bearer = await project.session();
-  const at = `/devkeys/projects/${project.id}/rollouts`;
-  const { key } = project;
-  let reports = 0;
-  return {
-    at,
-    start: (json: object) => hub.call("POST", at, { key, json }),
-    act: (id: string, action: string, json?: object) =>
-      hub.call("POST", `${at}/${id}/${action}`, { key, json: json ?? {} }),
-    show: async (id: string) => (await hub.call("GET", `${at}/${id}`, { key })).body,
-    latest: (host?: string, headers: Record<string, string> = {}) =>
-      hub.call("GET", `${DEPLOY}/projects/${project.id}/versions/latest`, {
-        bearer,
-        headers: { ...(host !== undefined && { "x-sealift-host": host }), ...headers },
-      }),
-    report: (host: string, version: string, more: object = {}) =>
-      hub.call("POST", `${DEPLOY}/deployments/report`, {
-        bearer,
-        json: {
-          ...{ project_id: project.id, deployment_id: `d${reports++}`, status: "success", version, plugins: [] },
-          ...{ started_at: "", completed_at: "", host_id: host, running_version: version, ...more },
-        },
-      }),
-  };
-}
-
-/** Waits for a record to become as it should. */
-async function until<T>(look: () => Promise<T>, isSo: (found: T) => boolean): Promise<T> {
-  for (const end = performance.now() + 10_000; ;) {
-    const found = await look();
-    if (isSo(found) || performance.now() > end) return found;
-    await sleep(20);
-  }
-}
+import { FLEET_SCOPES, fleetOf, QUICK, until } from "../../support/hub/project-fleet.ts";
 
 /** Waves open by reports; a failure halts, those who took it go back, and nobody else gets it. */
 async function rollsOut(t: Test, hub: RunningHub): Promise<void> {
-  const project = await createProject(hub, SCOPES);
+  const project = await createProject(hub, FLEET_SCOPES);
   const signer = newSigner();
   await project.publish(publication("1.0.0", { signer }));
   const fleet = await fleetOf(hub, project);
@@ -100,7 +59,7 @@ async function rollsOut(t: Test, hub: RunningHub): Promise<void> {
   t.equal((await fleet.latest()).body.version, "1.0.0", "no name, last wave");
   t.equal(
     (
-      await hub.call("GET", `${DEPLOY}/projects/${project.id}/versions/latest`, {
+      await hub.call("GET", `/app/deploy/v1/projects/${project.id}/versions/latest`, {
         ...{ key: null, headers: { "x-sealift-host": "a" } },
       })
     ).status,
@@ -128,7 +87,9 @@ async function rollsOut(t: Test, hub: RunningHub): Promise<void> {
   });
   const back = { version: "1.0.0", withdrawn: "2.0.0" };
   t.strictSame((await fleet.latest("a")).body, back);
-  t.strictSame((await fleet.latest("nobody")).body, back, "one whose report was lost, too");
+  t.strictSame((await fleet.latest("lost")).body, { version: "1.0.0" });
+  const says = { "x-sealift-running": "2.0.0" };
+  t.strictSame((await fleet.latest("lost", says)).body, back, "and one whose report was lost, by what it says");
   isErrorBody(t, await fleet.act(id, "approve"), 409, "conflict");
 
   t.match((await fleet.act(id, "resume")).body, { state: "running", open: 2 });
@@ -143,14 +104,12 @@ async function rollsOut(t: Test, hub: RunningHub): Promise<void> {
   isErrorBody(t, await fleet.start({ version: "2.0.1" }), 409, "conflict");
   isErrorBody(t, await fleet.start({ version: "2.0.1", replace: "rol_other" }), 409, "conflict");
   const replaced = await fleet.start({ version: "2.0.1", replace: id, waves: ["100%"], ...QUICK, min_done: "0" });
-  t.match(
-    replaced.body,
-    { state: "running", base_version: "1.0.0" },
-    "what was kept back is no version to fall back to",
-  );
+  t.match(replaced.body, { state: "running", base_version: "1.0.0" }, "what is held is no version to fall back to");
   t.match(await fleet.show(id), { state: "replaced" });
   t.equal((await fleet.latest()).body.version, "1.0.0");
   await project.publish(publication("2.0.1", { signer }));
+  t.match(await fleet.show(replaced.body.id), { open: 1, waiting_for: "hosts" }, "nothing completes before a host");
+  await fleet.report("a", "2.0.1", { labels: { env: "canary" } });
   t.match(
     await until(
       () => fleet.show(replaced.body.id),
@@ -181,7 +140,7 @@ t.test("the same on PostgreSQL, where a second hub goes on with what the first o
   const first = await startHub(t, { databaseUrl });
   await rollsOut(t, first);
 
-  const project = await createProject(first, SCOPES);
+  const project = await createProject(first, FLEET_SCOPES);
   await project.publish(publication("1.0.0"));
   await project.publish(publication("2.0.0"));
   const second = await createHub({
@@ -214,7 +173,7 @@ t.test(
   "a version that is yanked in the middle halts; an aborted one is kept back until the fix is there",
   async (t) => {
     const hub = await startHub(t);
-    const project = await createProject(hub, SCOPES);
+    const project = await createProject(hub, FLEET_SCOPES);
     const fleet = await fleetOf(hub, project);
     await project.publish(publication("1.0.0"));
     await project.publish(publication("2.0.0"));
@@ -256,6 +215,7 @@ t.test(
     const report = (host: string, given: object, as?: string) =>
       hub.call("POST", "/app/deployments/deployments/report", {
         ...(as !== undefined && { key: as }),
+        headers: { "x-sealift-host": host },
         json: {
           ...{ kind: "plugin", slug: "tide", version: "2.0.0", status: "success", host_id: host },
           ...{ started_at: "2026-01-01T00:00:00Z", completed_at: "2026-01-01T00:00:01Z", ...given },
@@ -287,8 +247,9 @@ t.test(
       (await hub.call("GET", "/app/marketplace/plugins/tide/install", { headers })).headers.get("x-plugin");
     t.strictSame([await installed({}), await installed(canary)], ["tide@1.0.0", "tide@2.0.0"]);
 
-    const key = (await hub.call("POST", "/devkeys/api-keys", { json: { name: "o", owner: "other", scopes: SCOPES } }))
-      .body.key;
+    const key = (
+      await hub.call("POST", "/devkeys/api-keys", { json: { name: "o", owner: "other", scopes: FLEET_SCOPES } })
+    ).body.key;
     for (let host = 0; host < 5; host++) t.equal((await report(`h${host}`, { status: "failed" }, key)).status, 201);
     await report("a", { labels: { env: "canary" } });
     const show = async () => (await hub.call("GET", `${at}/${id}`)).body;
@@ -322,7 +283,7 @@ t.test(
 
 t.test("rollouts with faults are refused, and say what is wrong", async (t) => {
   const hub = await startHub(t);
-  const project = await createProject(hub, SCOPES);
+  const project = await createProject(hub, FLEET_SCOPES);
   const fleet = await fleetOf(hub, project);
   await project.publish(publication("2.0.0"));
   const start = (json: object): Promise<Answer> => fleet.start({ version: "3.0.0", ...json });

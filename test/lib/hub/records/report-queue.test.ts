@@ -18,7 +18,7 @@ async function open(t: Test) {
         ...{ project_id: "prj_1", deployment_id: "", status: "success", version: "1.0.0", plugins: [], host_id },
         ...{ started_at: "", completed_at: "", ...facts },
       },
-      Date.now(),
+      { now: Date.now(), named: undefined },
     );
   const hosts = async () => {
     const rows = await database.kysely.selectFrom("hosts").selectAll().orderBy("change").execute();

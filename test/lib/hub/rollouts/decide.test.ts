@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import t from "tap";
 import type { RolloutState } from "../../../../lib/contract/surfaces/rollouts.ts";
-import { answerTo, type Gate } from "../../../../lib/hub/rollouts/answer.ts";
-import { decide, type Facts, type Rules, type Standing } from "../../../../lib/hub/rollouts/decide.ts";
+import { FIRST_STANDING, type Standing } from "../../../../lib/hub/records/rollouts.ts";
+import { decide, type Facts, type Rules } from "../../../../lib/hub/rollouts/decide.ts";
 import { FleetTally, type ReportedHost, SILENT_MS } from "../../../../lib/hub/rollouts/tally.ts";
 import { waveOf, wavesOf } from "../../../../lib/hub/rollouts/waves.ts";
 import { isOpenAt, parseWindow } from "../../../../lib/hub/rollouts/window.ts";
@@ -12,7 +12,7 @@ const NOW = Date.parse("2026-11-24T10:00:00Z");
 
 const rules = (given: Partial<Rules> = {}): Rules => ({
   version: "2.0.0",
-  waves: 3,
+  labelled: [false, false, false],
   soakMs: 1000,
   maxFailing: { value: 10, isShare: true },
   minDone: { value: 90, isShare: true },
@@ -21,22 +21,14 @@ const rules = (given: Partial<Rules> = {}): Rules => ({
   ...given,
 });
 const standing = (given: Partial<Standing> = {}): Standing => ({
-  state: "running",
-  reason: null,
-  open: 0,
-  openedAt: null,
-  soakingSince: null,
-  approved: 0,
-  waitingFor: null,
-  until: null,
-  endedAt: null,
+  ...FIRST_STANDING,
   ...given,
 });
 /** @param waves hosts, done and failing of each */
 const facts = (waves: [number, number, number][], given: Partial<Facts> = {}): Facts => ({
   now: NOW,
-  version: "published",
-  tally: { waves: waves.map(([hosts, done, failing]) => ({ hosts, done, failing })), failing: [] },
+  isPublished: true,
+  tally: { waves: waves.map(([hosts, done, failing]) => ({ hosts, done, failing })) },
   ...given,
 });
 const FRESH: [number, number, number][] = [
@@ -47,7 +39,7 @@ const FRESH: [number, number, number][] = [
 const FIRST_DONE: [number, number, number][] = [[10, 9, 1], ...FRESH.slice(1)];
 
 t.test("a wave opens when the one before has soaked, a person has approved, and the window is open", (t) => {
-  t.match(decide(rules(), standing(), facts(FRESH, { version: "unpublished" })), {
+  t.match(decide(rules(), standing(), facts(FRESH, { isPublished: false })), {
     open: 0,
     waitingFor: "publication",
   });
@@ -79,13 +71,11 @@ t.test("a wave opens when the one before has soaked, a person has approved, and 
   t.end();
 });
 
-t.test("a rollout halts for failures beyond its limit and for a version that is taken back, also while paused", (t) => {
+t.test("a rollout halts for failures beyond its limit, also while paused", (t) => {
   const open = standing({ open: 1, soakingSince: NOW });
   for (const state of ["running", "paused"] as const) {
     const before = { ...open, state };
     t.match(decide(rules(), before, facts([[10, 8, 2], ...FRESH.slice(1)])), { state: "halted", reason: /2 hosts/ });
-    for (const version of ["yanked", "deleted"] as const)
-      t.match(decide(rules(), before, facts(FRESH, { version })), { state: "halted", reason: new RegExp(version) });
   }
   t.match(decide(rules(), open, facts(FIRST_DONE)), { state: "running" }, "the limit itself is allowed");
   const three = rules({ maxFailing: { value: 3, isShare: false } });
@@ -94,6 +84,50 @@ t.test("a rollout halts for failures beyond its limit and for a version that is 
   t.match(decide(rules(), { ...open, state: "paused" }, facts(FIRST_DONE, { now: NOW + HOUR })), {
     ...{ state: "paused", open: 1, soakingSince: null },
   });
+  t.end();
+});
+
+t.test("shares are exact: 77 of 2,750 hosts are 2.8 %, and no more", (t) => {
+  const open = standing({ open: 1 });
+  const share = rules({ maxFailing: { value: 2.8, isShare: true }, labelled: [false] });
+  t.match(decide(share, open, facts([[2750, 0, 77]])), { state: "running" });
+  t.match(decide(share, open, facts([[2750, 0, 78]])), { state: "halted" });
+  const enough = rules({ minDone: { value: 7, isShare: true }, labelled: [false, false] });
+  t.match(
+    decide(
+      enough,
+      open,
+      facts([
+        [100, 7, 0],
+        [0, 0, 0],
+      ]),
+    ),
+    { waitingFor: "soak" },
+  );
+  t.end();
+});
+
+t.test("a wave that a label chooses passes only after a host of it ran the version, or a person said so", (t) => {
+  const byLabel = rules({ labelled: [true, false, false], soakMs: 0 });
+  const empty: [number, number, number][] = [
+    [0, 0, 0],
+    [5, 0, 0],
+    [5, 0, 0],
+  ];
+  const waits = decide(byLabel, standing({ open: 1 }), facts(empty));
+  t.match(waits, { open: 1, waitingFor: "hosts", soakingSince: null });
+  t.match(decide(byLabel, { ...waits, approved: 2 }, facts(empty)), { open: 2 }, "a person may let it pass");
+  t.match(decide(byLabel, waits, facts([[1, 1, 0], ...empty.slice(1)])), { open: 2 });
+  t.match(decide(rules({ soakMs: 0 }), standing({ open: 1 }), facts(empty)), { open: 2 }, "an empty share passes");
+  t.end();
+});
+
+t.test("nothing completes before a host ran the version, or a person said so", (t) => {
+  const last = standing({ open: 1 });
+  const one = rules({ labelled: [false], soakMs: 0 });
+  t.match(decide(one, last, facts([[0, 0, 0]])), { state: "running", waitingFor: "hosts" });
+  t.match(decide(one, { ...last, approved: 2 }, facts([[0, 0, 0]])), { state: "completed" });
+  t.match(decide(one, last, facts([[1, 1, 0]])), { state: "completed" });
   t.end();
 });
 
@@ -109,7 +143,7 @@ const anyRules = fc.record({
 });
 const anyCase = anyRules.chain((given) =>
   fc.record({
-    rules: fc.constant(rules(given)),
+    rules: fc.constant(rules({ ...given, labelled: Array.from({ length: given.waves }, () => false) })),
     standing: fc.record({
       state: states,
       open: fc.nat(given.waves),
@@ -118,7 +152,7 @@ const anyCase = anyRules.chain((given) =>
     }),
     waves: fc.array(fc.tuple(fc.nat(50), fc.nat(50), fc.nat(3)), { minLength: given.waves, maxLength: given.waves }),
     now: fc.integer({ min: NOW, max: NOW + 14 * 24 * HOUR }),
-    version: fc.constantFrom<Facts["version"]>("published", "unpublished", "yanked", "deleted"),
+    isPublished: fc.boolean(),
   }),
 );
 
@@ -136,7 +170,7 @@ t.test("no wave opens early, out of turn or out of its hours, and what is halted
       return (
         after.open === before.open + 1 &&
         before.state === "running" &&
-        given.version === "published" &&
+        given.isPublished &&
         (soaked || soakMs === 0) &&
         (before.open === 0 || !approve || before.approved > before.open) &&
         isOpenAt(window, given.now)
@@ -149,7 +183,7 @@ t.test("no wave opens early, out of turn or out of its hours, and what is halted
 
 const host = (id: string, given: Partial<ReportedHost> = {}): ReportedHost => ({
   ...{ id, labels: {}, running: "1.0.0", tried: "1.0.0", hasFailed: false, error: null },
-  ...{ reportedAt: NOW, heardAt: NOW, ...given },
+  ...{ reportedAt: NOW, heardAt: NOW, firstChange: 1, isNamed: true, ...given },
 });
 
 t.test("hosts are chosen by their labels, else by a place that no list is needed for", (t) => {
@@ -170,8 +204,15 @@ t.test("hosts are chosen by their labels, else by a place that no list is needed
   t.end();
 });
 
-t.test("each host counts once; what is silent for a day does not, nor a failure that a person has seen", (t) => {
-  const rollout = { id: "rol_a", version: "2.0.0", waves: wavesOf(["100%"]), failuresSince: NOW - HOUR };
+t.test("a known host counts once; one that is silent, new or ahead does not, nor a failure that was seen", (t) => {
+  const rollout = {
+    id: "rol_a",
+    version: "2.0.0",
+    waves: wavesOf(["100%"]),
+    failuresSince: NOW - HOUR,
+    known: 9,
+    kept: ["2.0.1"],
+  };
   const failed = { tried: "2.0.0", hasFailed: true, error: "port taken" };
   const fleet = new FleetTally(rollout);
   for (const each of [
@@ -183,73 +224,16 @@ t.test("each host counts once; what is silent for a day does not, nor a failure 
     host("f", { running: "2.0.0", heardAt: NOW - SILENT_MS - 1 }),
     host("g", { ...failed, heardAt: NOW - SILENT_MS - 1 }),
     host("h", { ...failed, running: "2.0.0" }),
+    host("late", { firstChange: 10, running: "2.0.0" }),
+    host("nameless", { isNamed: false, ...failed }),
+    host("ahead", { running: "2.0.1" }),
   ])
     fleet.set(each);
   t.same(fleet.at(NOW), {
     waves: [{ hosts: 7, done: 2, failing: 2 }],
     failing: ["c", "g"].map((id) => ({ host_id: id, error_message: "port taken" })),
+    fresh: 2,
+    keeping: [{ version: "2.0.1", hosts: 1 }],
   });
-  t.end();
-});
-
-const gate = (given: Partial<Gate> = {}): Gate => ({
-  ...{ id: "rol_a", version: "2.0.0", base: "1.0.0", state: "running", waves: wavesOf(["env=canary", "30%", "100%"]) },
-  ...{ open: 1, window: undefined, isWithdrawn: false, ...given },
-});
-const canary = { id: "a", labels: { env: "canary" }, runsIt: false };
-
-t.test("a host hears of the version when its wave is open, and of its hours where they are not now", (t) => {
-  t.same(answerTo(gate(), "2.0.0", canary, NOW), { version: "2.0.0" });
-  t.same(answerTo(gate({ open: 0 }), "2.0.0", canary, NOW), { version: "1.0.0" });
-  const nameless = { id: undefined, labels: {}, runsIt: false };
-  t.same(answerTo(gate({ open: 2 }), "2.0.0", nameless, NOW), { version: "1.0.0" });
-  t.same(answerTo(gate({ open: 3 }), "2.0.0", nameless, NOW), { version: "2.0.0" });
-  const window = parseWindow("Tue 12:00-13:00 UTC");
-  const next = { version: "2.0.0", notBefore: Date.parse("2026-11-24T12:00:00Z") };
-  t.same(answerTo(gate({ window }), "2.0.0", canary, NOW), { version: "1.0.0", next });
-  t.same(answerTo(gate({ window, open: 0 }), "2.0.0", canary, NOW), { version: "1.0.0", next }, "it may fetch ahead");
-  t.same(answerTo(gate({ window, open: 0 }), "1.0.0", canary, NOW), { version: "1.0.0" }, "not what is unpublished");
-  t.same(answerTo(gate({ window, open: 2 }), "2.0.0", nameless, NOW), { version: "1.0.0", next }, "the wave after it");
-  t.same(answerTo(gate({ window }), "2.0.0", nameless, NOW), { version: "1.0.0" }, "no later wave");
-  const isOpen = answerTo(gate({ window, open: 2 }), "2.0.0", nameless, next.notBefore + 1000);
-  t.same(isOpen, { version: "1.0.0", next }, "and the same in the window, until its wave opens");
-  for (const state of ["paused", "halted", "aborted"] as const) {
-    t.same(answerTo(gate({ state }), "2.0.0", canary, NOW), { version: "1.0.0" }, state);
-    t.same(answerTo(gate({ state }), "2.0.0", { ...canary, runsIt: true }, NOW), { version: "2.0.0" }, state);
-    const back = answerTo(gate({ state, isWithdrawn: true }), "2.0.0", canary, NOW);
-    t.same(back, { version: "1.0.0", withdrawn: "2.0.0" }, state);
-  }
-  t.same(answerTo(gate({ state: "aborted" }), "2.0.1", canary, NOW), { version: "2.0.1" }, "the fix goes to all");
-  t.same(answerTo(gate(), "3.0.0", nameless, NOW), { version: "1.0.0" }, "no version goes past a rollout");
-  t.end();
-});
-
-t.test("no more hosts hear of the version than open waves have, whatever they say of themselves", (t) => {
-  const hostNames = fc.record({
-    id: fc.option(fc.string({ minLength: 1, maxLength: 8 }), { nil: undefined }),
-    labels: fc.dictionary(fc.constantFrom("env", "x"), fc.constantFrom("canary", "prod")),
-  });
-  const gates = fc.record({
-    open: fc.nat(3),
-    state: fc.constantFrom<Gate["state"]>("running", "paused", "halted", "aborted"),
-    isWithdrawn: fc.boolean(),
-    window: windows.map((text) => (text === undefined ? undefined : parseWindow(text))),
-  });
-  fc.assert(
-    fc.property(
-      gates,
-      fc.array(hostNames),
-      fc.integer({ min: NOW, max: NOW + 14 * 24 * HOUR }),
-      (given, hosts, now) => {
-        const rollout = gate(given);
-        const got = hosts.filter(
-          (name) => answerTo(rollout, "2.0.0", { ...name, runsIt: false }, now).version === "2.0.0",
-        );
-        const allowed = hosts.filter((name) => waveOf(rollout.id, rollout.waves, name) < rollout.open);
-        if (given.state !== "running" || given.isWithdrawn || !isOpenAt(given.window, now)) return got.length === 0;
-        return got.length === allowed.length;
-      },
-    ),
-  );
   t.end();
 });

@@ -1,0 +1,42 @@
+import { labelOf, type Labels } from "../../contract/labels.ts";
+import { closestTo } from "../../support/suggestion.ts";
+import { HubError } from "../ground/errors.ts";
+import type { View } from "../records/fleet.ts";
+import type { Queries } from "../records/port.ts";
+import { namedHosts } from "../records/rollout-hosts.ts";
+import type { HostRecord } from "./fleet.ts";
+
+/** Labels that an error names at most. */
+const MAX_NAMED = 5;
+
+/**
+ * Requires that each wave chosen by a label has a host that is known and says its name: a typo would make a canary that
+ * no host is in.
+ *
+ * @throws HubError 409 `wave_empty` with the labels that hosts have
+ */
+export async function requireHostsOfLabels(db: Queries, view: View, waves: readonly string[]): Promise<void> {
+  const wanted = waves.filter((wave) => labelOf(wave) !== undefined);
+  if (wanted.length === 0) return;
+  const found = new Set<string>();
+  for await (const page of namedHosts(db, view))
+    for (const { record, labels } of page) {
+      const own = labels === null ? (JSON.parse(record) as HostRecord).labels : (JSON.parse(labels) as Labels);
+      for (const [name, value] of Object.entries(own ?? {})) found.add(`${name}=${value}`);
+    }
+  const missing = wanted.filter((wave) => !found.has(wave));
+  const [first] = missing;
+  if (first === undefined) return;
+  const near = [...found].toSorted().slice(0, MAX_NAMED);
+  const meant = closestTo(first, found);
+  const known =
+    found.size === 0
+      ? "No host that the hub knows has a label."
+      : `${meant === undefined ? "" : `Did you mean ${meant}? `}Hosts have ${near.join(", ")}${found.size > near.length ? ", …" : ""}.`;
+  throw new HubError(
+    409,
+    "wave_empty",
+    `No host is labelled ${missing.join(" or ")}, so that wave would wait for one. ${known} ` +
+      "Label hosts first, or allow empty waves.",
+  );
+}

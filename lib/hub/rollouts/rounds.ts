@@ -1,0 +1,166 @@
+import type { AuditAction } from "../../contract/surfaces/keys.ts";
+import type { Logger } from "../../support/logging.ts";
+import { BY_HUB, insertAudit } from "../records/audit.ts";
+import { changeTarget, haltByHub } from "../records/latest/change-target.ts";
+import { open, subjectOf } from "../records/latest/states.ts";
+import { type Database, inTransaction, type Transacted } from "../records/port.ts";
+import {
+  changeRollout,
+  changingRollouts,
+  overrideRollout,
+  type RolloutPulse,
+  type Standing,
+  standingColumns,
+  standingOf,
+  type StoredRollout,
+} from "../records/rollouts.ts";
+import { decide } from "./decide.ts";
+import { RolloutFleet } from "./fleet.ts";
+import { decisionRules, gateOf, progressText, talliedOf, viewOf } from "./stored.ts";
+import type { Tally } from "./tally.ts";
+
+/** A rollout is decided about at least this often: hosts fall silent by themselves. */
+const DECIDED_MS = 60_000;
+
+interface RoundOptions {
+  database: Database;
+  /** Milliseconds since 1970, by the clock of the database. */
+  clock: () => number;
+  logger: Logger | undefined;
+  onFailure: () => void;
+}
+
+/** The decision about one target that is under way, and the one that begins after it. */
+interface Round {
+  done: Promise<void>;
+  next: Promise<void> | undefined;
+}
+
+/** A rollout as this hub saw it last. */
+interface Known {
+  /** Differs after each change that a decision depends on, but for the time. */
+  pulse: string;
+  /** When the time alone may change it, in milliseconds since 1970. */
+  dueAt: number;
+  fleet: RolloutFleet;
+  /** Differs where the fleet has to be counted anew. */
+  fleetOf: string;
+}
+
+/** Decides about rollouts, for each target one round after the other; targets do not wait for each other. */
+export class RolloutRounds {
+  readonly #options: RoundOptions;
+  readonly #rounds = new Map<string, Round>();
+  readonly #known = new Map<string, Known>();
+
+  constructor(options: RoundOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves after the first round of this target that began after the call. Never rejects. */
+  decide(projectId: string): Promise<void> {
+    const round = this.#rounds.get(projectId);
+    if (round === undefined) return this.#begin(projectId);
+    return (round.next ??= round.done.then(() => this.#begin(projectId)));
+  }
+
+  /** Decides about those rollouts that have changed since they were last looked at, or whose time has come. */
+  async decideDue(pulses: readonly RolloutPulse[], now: number): Promise<void> {
+    const ids = new Set(pulses.map(({ id }) => id));
+    for (const id of this.#known.keys()) if (!ids.has(id)) this.#known.delete(id);
+    const due = new Set<string>();
+    for (const pulse of pulses) {
+      const known = this.#known.get(pulse.id);
+      if (known === undefined || known.pulse !== pulseText(pulse) || now >= known.dueAt) due.add(pulse.project_id);
+    }
+    for (const projectId of due) await this.decide(projectId);
+    for (const pulse of pulses) {
+      const known = this.#known.get(pulse.id);
+      if (known !== undefined && due.has(pulse.project_id)) known.pulse = pulseText(pulse);
+    }
+  }
+
+  /** Resolves when no round is under way. */
+  async settled(): Promise<void> {
+    while (this.#rounds.size > 0) await Promise.all([...this.#rounds.values()].map(({ done, next }) => next ?? done));
+  }
+
+  #begin(projectId: string): Promise<void> {
+    const round: Round = { done: Promise.resolve(), next: undefined };
+    this.#rounds.set(projectId, round);
+    round.done = this.#decideTarget(projectId).finally(() => {
+      if (round.next === undefined) this.#rounds.delete(projectId);
+    });
+    return round.done;
+  }
+
+  async #decideTarget(projectId: string): Promise<void> {
+    const { database, clock, logger, onFailure } = this.#options;
+    try {
+      const now = new Date(clock()).toISOString();
+      for (const row of await changingRollouts(database.kysely, projectId, now)) await this.#decideOne(row);
+    } catch (error) {
+      onFailure();
+      logger?.error({ err: error, project: projectId }, "could not decide about a rollout; tried again in a second");
+    }
+  }
+
+  async #decideOne(row: StoredRollout): Promise<void> {
+    const known = this.#fleetOf(row);
+    const now = this.#options.clock();
+    const tally = await known.fleet.at(now);
+    const before = standingOf(row);
+    const isPublished = row.gate !== null && gateOf(row.gate).rollout?.id === row.id;
+    const after = decide(decisionRules(row), before, { now, isPublished, tally });
+    known.dueAt = Math.min(after.until ?? Number.POSITIVE_INFINITY, now + DECIDED_MS);
+    const changes = { ...standingColumns(after), progress: progressText(tally) };
+    if (changes.standing === row.standing && changes.state === row.state && changes.progress === row.progress) return;
+    const { database } = this.#options;
+    if (after.open === before.open && after.state === before.state)
+      // Another hub or a person may have been faster: the next round sees what is true then.
+      return void (await changeRollout(database.kysely, row, changes));
+    await inTransaction(database.kysely, (transaction) => moveOn(transaction, row, { after, tally, now }));
+    // The next wave may be complete already, and the soak none.
+    known.pulse = "";
+  }
+
+  #fleetOf(row: StoredRollout): Known {
+    const known = this.#known.get(row.id);
+    const tallied = talliedOf(row);
+    const fleetOf = JSON.stringify([viewOf(row), tallied.failuresSince, tallied.kept]);
+    if (known?.fleetOf === fleetOf) return known;
+    const fleet = new RolloutFleet(this.#options.database.statements, viewOf(row), tallied);
+    const fresh = { pulse: "", dueAt: 0, fleet, fleetOf };
+    this.#known.set(row.id, fresh);
+    return fresh;
+  }
+}
+
+const pulseText = ({ revision, gate, changes, forgotten }: RolloutPulse): string =>
+  JSON.stringify([Number(revision), gate, Number(changes ?? 0), Number(forgotten ?? 0)]);
+
+/** Opens a wave, halts or completes a rollout that is as it was read, under the lock of its target. */
+async function moveOn(
+  transaction: Transacted,
+  row: StoredRollout,
+  { after, tally, now }: { after: Standing; tally: Tally; now: number },
+): Promise<void> {
+  await changeTarget(transaction, row.project_id, now, async (target, touch) => {
+    if (!(await changeRollout(transaction, row, { progress: progressText(tally) }))) return;
+    if (after.state === "halted") {
+      touch(row.version);
+      return haltByHub(transaction, target, row, after.reason, now);
+    }
+    await overrideRollout(transaction, row.id, {
+      ...standingColumns(after),
+      ...(after.state === "completed" && { base_version: row.latest_version }),
+    });
+    if (after.state === "completed") {
+      await open(transaction, target, row.version);
+      touch(row.version);
+    }
+    const action: AuditAction = after.state === "completed" ? "rollout.complete" : "rollout.open";
+    const facts = { rollout: row.id, version: row.version, open: after.open, reason: after.reason };
+    await insertAudit(transaction, { action, ...BY_HUB, subject: subjectOf(target), facts }, now);
+  });
+}
