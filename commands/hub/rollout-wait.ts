@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command, Option } from "clipanion";
+import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
 import type { RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
 import { rolloutWait } from "../../lib/options/rollouts.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { managed } from "./managed.ts";
 import { rolloutOf } from "./rollouts.ts";
+
+/** The newest versions among which held ones are named. */
+const VERSIONS = 200;
 
 export class RolloutWait extends withOptions(rolloutWait) {
   static override paths = [["rollout", "wait"]];
@@ -36,7 +40,7 @@ export class RolloutWait extends withOptions(rolloutWait) {
       if (key !== told) this.#tell(rollout, text);
       told = key;
       const { state, version, reason } = rollout;
-      if (state === "completed") return this.done({ rollout });
+      if (state === "completed") return await this.#completed(hub.client, found.projectId, rollout);
       if (state === "halted")
         throw deploymentError("rollout_halted", `The rollout of ${version} is halted: ${reason ?? "by hand"}`, {
           hint: `\`sealift rollout show ${this.target}\` names the hosts; then \`sealift rollout resume\` or \`abort\`.`,
@@ -52,6 +56,19 @@ export class RolloutWait extends withOptions(rolloutWait) {
         });
       await sleep(Math.min(intervalMs, Math.max(end - performance.now(), 0)), undefined, { signal });
     }
+  }
+
+  /** Names the versions that no rollout has freed: nothing but a person ends their hold. */
+  async #completed(client: DevkeysClient, projectId: string, rollout: RolloutRecord): Promise<number> {
+    const held: string[] = [];
+    let looked = 0;
+    for await (const { version, state, is_yanked: isYanked } of client.listVersions(projectId)) {
+      if (state?.name === "held" && !isYanked) held.push(version);
+      if (++looked === VERSIONS) break;
+    }
+    for (const version of held)
+      this.note(`${version} is still held; \`sealift version release ${this.target} ${version}\` gives it to all.`);
+    return this.done({ rollout, held });
   }
 
   #tell(rollout: RolloutRecord, text: string): void {

@@ -36,7 +36,7 @@ export class RolloutStart extends withOptions(rolloutStart) {
       The version may be one that is not published yet: then no host gets it before its wave. Waves are shares that
       rise to 100%, and labels of hosts, such as \`env=canary\`. A wave opens when enough hosts of those before it run
       the version and the soak is over. Too many failing hosts halt the rollout; with \`--on-halt rollback\` those that
-      took the version go back to what they ran.
+      took the version go back to what they ran. Hosts count that the hub knows before the start: label them first.
     `,
     examples: [
       ["A tenth first", "$0 rollout start plugin:tide-table 1.5.0 --waves 10%,100% --soak 30m"],
@@ -51,14 +51,18 @@ export class RolloutStart extends withOptions(rolloutStart) {
   version = Option.String({ required: true, name: "VERSION" });
 
   override async run(): Promise<number> {
-    const { waves, soakMs, maxFailing, minDone, window, approve, onHalt, replace } = this.options;
+    const { waves, soakMs, maxFailing, minDone, window, approve, onHalt, replace, allowEmptyWave } = this.options;
     const { client, idOf } = await managed(this.options);
     const rollout = await client.startRollout(await idOf(this.target), {
       ...{ version: this.version, waves, soak_seconds: soakMs / 1000, max_failing: maxFailing, min_done: minDone },
       ...{ window: window ?? null, approve, on_halt: onHalt },
       ...(replace !== undefined && { replace }),
+      ...(allowEmptyWave && { allow_empty_wave: true }),
     });
-    this.note(`Started ${rollout.id}: ${this.target} ${this.version} in ${waves.length} waves.`);
+    const count = waves.length === 1 ? "1 wave" : `${waves.length} waves`;
+    this.note(`Started ${rollout.id}: ${this.target} ${this.version} in ${count}.`);
+    const others = rollout.base_version === null ? "get no version" : `get ${rollout.base_version}`;
+    this.note(`Hosts that run ${this.version} keep it; others ${others} until their wave opens.`);
     return this.done({ rollout });
   }
 }
@@ -141,7 +145,8 @@ export class RolloutChange extends withOptions(rolloutChange) {
     description: "Pause or resume a rollout, or approve its next wave",
     details: `
       \`pause\` lets no further host have the version; \`resume\` goes on, also after a halt: failures so far no longer
-      count. \`approve\` lets the next wave open when its time has come, and needs a key with the scope \`projects\`.
+      count. \`approve\` lets the next wave open when its time has come, and a wave pass that waits for a host which does
+      not come; it needs a key with the scope \`projects\`.
     `,
     examples: [["After a look at the hosts", "$0 rollout resume Harbour"]],
   });
@@ -166,8 +171,8 @@ export class RolloutAbort extends withOptions(rolloutAbort) {
     category: "Hub",
     description: "End a rollout; its version goes to no further host",
     details: `
-      With \`--rollback\` hosts that took the version go back to the release that they keep. The version stays held back
-      until another one is the latest, or until it is rolled out again. \`--dry-run\` tells how many hosts would go back.
+      With \`--rollback\` hosts that took the version go back to the release that they keep. The version is held until
+      it is rolled out again, or until \`version release\`. \`--dry-run\` tells how many hosts would go back.
     `,
     examples: [["And take it back", "$0 rollout abort Harbour --rollback --reason 'loses data'"]],
   });
@@ -179,7 +184,8 @@ export class RolloutAbort extends withOptions(rolloutAbort) {
     const { reason, rollback, dryRun } = this.options;
     const { projectId, rollout } = await rolloutOf(hub, this.target, this.options.rollout);
     const took = rollout.waves.reduce((sum, { done }) => sum + done, 0);
-    const fate = rollback ? "go back" : "keep it";
+    const isStuck = rollback && rollout.base_version === null;
+    const fate = isStuck ? "keep it, since no other version is open" : rollback ? "go back" : "keep it";
     if (dryRun) {
       this.note(`would abort ${rollout.id} of ${rollout.version}; ${took} hosts run it and would ${fate}`);
       return this.done({ rollout, hosts: took, rollback, dry_run: true });

@@ -1,7 +1,8 @@
 import { Command, Option } from "clipanion";
 import type { ManagedVersion } from "../../lib/contract/surfaces/keys.ts";
+import { versionStateText } from "../../lib/contract/version-states.ts";
 import { connection } from "../../lib/options/connection.ts";
-import { versionDeletion, versionYank } from "../../lib/options/devkeys.ts";
+import { versionChange, versionDeletion } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { type Managed, managed } from "./managed.ts";
@@ -20,7 +21,8 @@ export class VersionList extends withOptions(connection) {
     category: "Hub",
     description: "List the versions of a project, plugin or service on a hub",
     details:
-      "TARGET is an id, a slug or a name. The newest version comes first; `latest` is the one that hosts follow.",
+      "TARGET is an id, a slug or a name. The newest version comes first; `latest` is the greatest one that every " +
+      "host may have. What is rolled out or held says so, with its rollout.",
     examples: [["Which versions there are", "$0 version list Harbour"]],
   });
 
@@ -44,12 +46,13 @@ export class VersionList extends withOptions(connection) {
   }
 }
 
-function stateOf({ is_latest, is_yanked, yanked_reason }: ManagedVersion): string {
-  if (!is_yanked) return is_latest ? "latest" : "";
-  return yanked_reason === null ? "yanked" : `yanked: ${yanked_reason}`;
+function stateOf({ is_latest, is_yanked, yanked_reason, state, state_reason: why = null }: ManagedVersion): string {
+  if (is_yanked) return yanked_reason === null ? "yanked" : `yanked: ${yanked_reason}`;
+  if (state === undefined) return is_latest ? "latest" : "";
+  return `${versionStateText(state)}${why === null ? "" : `: ${why}`}`;
 }
 
-export class VersionYank extends withOptions(versionYank) {
+export class VersionYank extends withOptions(versionChange) {
   static override paths = [["version", "yank"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -71,6 +74,31 @@ export class VersionYank extends withOptions(versionYank) {
     await client.yankVersion(await idOf(this.target), this.version, reason);
     this.note(`${this.target} ${this.version} is yanked.`);
     return this.done({ target: this.target, version: this.version, is_yanked: true });
+  }
+}
+
+export class VersionRelease extends withOptions(versionChange) {
+  static override paths = [["version", "release"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Open a held version to every host",
+    details: `
+      A version is held when its rollout was halted, aborted or replaced, and when it was published beside the rollout
+      of another one. Only a person ends that: by this command, or by a rollout. It needs a key with the scope
+      \`projects\`.
+    `,
+    examples: [["Give it to all", "$0 version release Harbour 1.4.1 --reason 'the fix for 1.4.0'"]],
+  });
+
+  target = Option.String(TARGET);
+  version = Option.String(VERSION);
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    const { reason } = this.options;
+    const released = await client.releaseVersion(await idOf(this.target), this.version, reason);
+    this.note(`${this.target} ${this.version} is open to every host${released ? "" : ", and was before"}.`);
+    return this.done({ target: this.target, version: this.version, released });
   }
 }
 

@@ -5,6 +5,7 @@ import { Command, Option } from "clipanion";
 import { pluginPublication } from "../../lib/options/marketplace.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
+import { whoGetsIt } from "../shell/output/version-state.ts";
 import { packingNotes } from "./plugin-pack.ts";
 
 export class PluginPublish extends withOptions(pluginPublication) {
@@ -48,6 +49,8 @@ export class PluginPublish extends withOptions(pluginPublication) {
         output,
       );
       if (!this.json) this.print.line(`published ${name} ${release.version} (${release.size_bytes} bytes)`);
+      const notice = whoGetsIt(release.state, name, release.version);
+      if (!this.json && notice !== undefined) this.print.line(notice);
       return this.done({ release });
     } finally {
       await rm(folder, { recursive: true, force: true });

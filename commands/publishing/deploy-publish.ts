@@ -8,6 +8,7 @@ import type { BuildOptions, PublishEvent } from "../../lib/publisher/publish-pro
 import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+import { whoGetsIt } from "../shell/output/version-state.ts";
 
 export class DeployPublish extends withOptions(publish) {
   static override paths = [["project", "publish"], ["deploy-publish"]];
@@ -195,6 +196,8 @@ export class DeployPublish extends withOptions(publish) {
     const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
     for (const { base_version, bytes } of made)
       this.print.line(`delta from ${base_version}: ${sizeText(bytes)} instead of ${sizeText(artifact.size)}`);
+    const notice = whoGetsIt(record?.state, project.manifest.project_id, version);
+    if (notice !== undefined) this.print.line(notice);
     return 0;
   }
 }

@@ -3,6 +3,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import { marketplacePublication, searching, yanking } from "../../lib/options/marketplace.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
+import { whoGetsIt } from "../shell/output/version-state.ts";
 
 export class MarketplacePublish extends withOptions(marketplacePublication) {
   static override paths = [["marketplace", "publish"]];
@@ -60,6 +61,8 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     this.print.line(
       `published ${this.slug} ${record.version} (${record.size_bytes} bytes, sha256 ${record.sha256.slice(0, 16)}…)`,
     );
+    const notice = whoGetsIt(record.state, this.slug, record.version);
+    if (notice !== undefined) this.print.line(notice);
     return 0;
   }
 }

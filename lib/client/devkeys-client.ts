@@ -18,6 +18,7 @@ import {
   type TransferAnswer,
   transferAnswer,
   type TransferRequest,
+  versionReleased,
 } from "../contract/surfaces/keys.ts";
 import {
   type GrantRecord,
@@ -100,6 +101,13 @@ export class DevkeysClient {
   /** Lets a version be latest again. */
   unyankVersion(id: string, version: string): Promise<void> {
     return this.#ended("DELETE", paths.versionYank(id, version));
+  }
+
+  /** Opens a held version to every host. @returns false when every host may have it already */
+  async releaseVersion(id: string, version: string, reason?: string): Promise<boolean> {
+    const body = reason === undefined ? {} : { reason };
+    const request = this.#request("POST", paths.versionRelease(id, version), body);
+    return (await call(request, versionReleased, this.#options)).released;
   }
 
   /** Deletes a version for good; its label is never used again. */

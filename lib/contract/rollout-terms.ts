@@ -8,6 +8,18 @@ export function percentOf(wave: string): number | undefined {
   return match === null ? undefined : Number(match[1]);
 }
 
+/**
+ * Tells whether the last open wave waits for a host that runs the version, unless a person approves: a wave chosen by a
+ * label passes only after a host of it, and a rollout completes only after any host.
+ *
+ * @param waves with the hosts of each that run the version @param open waves that are open
+ */
+export function lacksHost(waves: readonly { isLabelled: boolean; done: number }[], open: number): boolean {
+  const current = waves[open - 1];
+  if (current?.isLabelled === true && current.done === 0) return true;
+  return open === waves.length && waves.every(({ done }) => done === 0);
+}
+
 const MAX_WAVES = 20;
 
 /** Returns the first fault of a list of waves, or undefined. */

@@ -84,8 +84,8 @@ export const removal = {
   ...connection,
 };
 
-/** Options of `version yank`. */
-export const versionYank = { ...group("Version", { reason }), ...connection };
+/** Options of `version yank` and `version release`. */
+export const versionChange = { ...group("Version", { reason }), ...connection };
 
 /** Options of `version delete`. */
 export const versionDeletion = {

@@ -46,6 +46,7 @@ export const rolloutStart = {
     approve: flag({ help: "Each further wave waits for `rollout approve`" }),
     onHalt: choice(["stop", "rollback"], { help: "What a halt does", default: ROLLOUT_DEFAULTS.on_halt }),
     replace: text({ metavar: "ROLLOUT", help: "Take the place of this rollout" }),
+    allowEmptyWave: flag({ help: "Let a wave have a label that no host has" }),
   }),
   ...connection,
 };

@@ -1,3 +1,4 @@
+import { lacksHost, percentOf } from "../../../lib/contract/rollout-terms.ts";
 import type { RolloutRecord, WaitingFor } from "../../../lib/contract/surfaces/rollouts.ts";
 import { bar, span } from "../../../lib/tui/text.ts";
 
@@ -14,16 +15,25 @@ export function standingText(rollout: RolloutRecord, now: number): string {
   const { version, state, reason, waiting_for: waiting, until, open, waves } = rollout;
   const sum = (key: "hosts" | "done" | "failing"): number => waves.reduce((total, wave) => total + wave[key], 0);
   const left = until === null ? "" : `, ${span(Math.max(0, Date.parse(until) - now))} left`;
-  const why = waiting === null ? (reason === null ? "" : `: ${reason}`) : `: ${WAITS[waiting]}${left}`;
+  const why = waiting === null ? (reason === null ? "" : `: ${reason}`) : `: ${waitText(rollout, waiting)}${left}`;
   const hosts = `${sum("done")} of ${sum("hosts")} hosts run ${version}, ${sum("failing")} failing`;
   return `${state}${why.replace(/\.$/, "")}; ${open} of ${waves.length} waves open, ${hosts}`;
 }
+
+function waitText({ waves, open }: RolloutRecord, waiting: WaitingFor): string {
+  const counts = waves.map(({ wave, done }) => ({ isLabelled: percentOf(wave) === undefined, done }));
+  if (waiting !== "hosts" || !lacksHost(counts, open)) return WAITS[waiting];
+  const { wave } = waves[open - 1]!;
+  return `waits for a host${percentOf(wave) === undefined ? ` with ${wave}` : ""}, or for approval`;
+}
+
+const hostsText = (count: number): string => (count === 1 ? "1 host" : `${count} hosts`);
 
 const BAR_COLUMNS = 20;
 
 /** Returns a rollout as lines: how it stands, a bar for each wave, and hosts that fail with their reasons. */
 export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
-  const { id, target, version, base_version: base, waves, open, failing } = rollout;
+  const { id, target, version, base_version: base, waves, open, failing, new_hosts: fresh, keeping } = rollout;
   const width = Math.max(...waves.map(({ wave }) => wave.length));
   return [
     `${id}  ${target} ${base ?? "nothing"} → ${version}`,
@@ -33,6 +43,8 @@ export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
       const sign = index < open ? "●" : "·";
       return `${sign} ${wave.padEnd(width)} ${picture} ${done}/${hosts}${failed === 0 ? "" : `, ${failed} failing`}`;
     }),
+    ...keeping.map((kept) => `${hostsText(kept.hosts)} ${kept.hosts === 1 ? "keeps" : "keep"} ${kept.version}`),
+    ...(fresh === 0 ? [] : [`${hostsText(fresh)} in no count: new since the start, or without a name in polls`]),
     ...failing.map(({ host_id: host, error_message: error }) => `✗ ${host}${error === null ? "" : `: ${error}`}`),
   ];
 }

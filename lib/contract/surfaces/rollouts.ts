@@ -84,9 +84,9 @@ export const rolloutRecord = z.object({
   /** Some of the hosts that fail, with their reasons. */
   failing: z.array(failingHost),
   /** Hosts that reported first after the start, or do not say their name: in the last wave, and in no count. */
-  new_hosts: hosts,
+  new_hosts: hosts.default(0),
   /** Hosts in no count because they keep a greater version. */
-  keeping: z.array(z.object({ version: z.string(), hosts })),
+  keeping: z.array(z.object({ version: z.string(), hosts })).default([]),
   rules: rolloutRules,
   created_at: timestamp,
   created_by: z.string(),

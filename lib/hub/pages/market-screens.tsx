@@ -48,15 +48,16 @@ export const target =
     const latest = detail.versions.find(({ version }) => version === detail.latest_version);
     const contents =
       latest && (await (await desk.archives()).contents(request, { kind, slug: detail.slug, ...latest }));
-    const mayYank = principal !== undefined && may(principal, "publish") && controls(principal, detail);
     // The names of keys are their owner's.
     const isOwn = principal !== undefined && controls(principal, detail);
+    const mayYank = isOwn && may(principal, "publish");
+    const mayRelease = isOwn && may(principal, "projects");
     const labels = versions.map(({ version }) => version);
     const publishers = isOwn ? await publishersOf(desk.hub.database.kysely, detail, labels) : undefined;
     // Only these pages need the parser.
     const { Readme } = await import("./readme.tsx");
     const readme = contents?.readme === undefined ? undefined : <Readme text={contents.readme} />;
-    return <TargetPage {...{ detail, versions, publishers, cursor, next, contents, readme, mayYank }} />;
+    return <TargetPage {...{ detail, versions, publishers, cursor, next, contents, readme, mayYank, mayRelease }} />;
   };
 
 /** The page of what changed between two versions. */
@@ -91,6 +92,17 @@ export const yank =
     return { goTo: pagePaths.target(kind, slug) };
   };
 
+/** Opens a held version to every host. */
+export const release =
+  (kind: TargetKind): Screen =>
+  async (desk, request) => {
+    const [slug, version] = [param(request, "slug"), field(request, "version") ?? ""];
+    const id = kind === "project" ? slug : (await detailOf(desk, request, kind)).id;
+    const json = { reason: field(request, "reason") || null };
+    await desk.api.call(request, { path: paths.versionRelease(id, version), method: "POST", json });
+    return { goTo: pagePaths.target(kind, slug) };
+  };
+
 export const projects: Screen = async ({ api }, request) => {
   return <ProjectsPage {...await api.page<ProjectRecord>(request, paths.projects(), { limit: "100" })} />;
 };
@@ -118,6 +130,7 @@ export const project: Screen = async ({ hub, authentication }, request) => {
       cursor={cursor}
       next={rows.length > VERSIONS ? rows[VERSIONS - 1]!.id : null}
       mayYank={may(principal, "publish")}
+      mayRelease={may(principal, "projects")}
     />
   );
 };

@@ -75,6 +75,7 @@ const ROUTES = [
     get(`/${kind}s/:slug/rollouts`, ({ rollouts }) => rollouts(kind)),
     post(`/${kind}s/:slug/yank`, ({ yank }) => yank(kind, "yank")),
     post(`/${kind}s/:slug/unyank`, ({ yank }) => yank(kind, "unyank")),
+    post(`/${kind}s/:slug/release`, ({ release }) => release(kind)),
     post(`/${kind}s/:slug/rollouts/:rollout/:action`, ({ actOnRollout }) => actOnRollout(kind)),
   ]),
   get("/keys", ({ keys }) => keys),

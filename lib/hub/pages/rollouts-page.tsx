@@ -1,3 +1,4 @@
+import { lacksHost, percentOf } from "../../contract/rollout-terms.ts";
 import type { RolloutAction, RolloutRecord, RolloutState } from "../../contract/surfaces/rollouts.ts";
 import type { Paged } from "./api.ts";
 import { Act, Field, Opened } from "./forms.tsx";
@@ -91,18 +92,21 @@ function Current({
   allowed: readonly RolloutAction[];
 }) {
   const { id, version, base_version: base, state, reason, waiting_for: waiting, until, open, waves, failing } = rollout;
+  const { new_hosts: fresh, keeping } = rollout;
   const actions = (SENSIBLE[state] ?? []).filter((action) => allowed.includes(action));
-  const isWanted = (action: RolloutAction) => action !== "approve" || waiting === "approval";
+  const counts = waves.map(({ wave, done }) => ({ isLabelled: percentOf(wave) === undefined, done }));
+  const lacks = state === "running" && waiting === "hosts" && lacksHost(counts, open);
+  const isWanted = (action: RolloutAction) => action !== "approve" || waiting === "approval" || lacks;
   return (
     <section className="rollout" aria-labelledby={`rollout-${id}`}>
       <h2 id={`rollout-${id}`}>
         <span className="num">{version}</span> <Badge tone={TONES[state]}>{state}</Badge>
       </h2>
       <p>
-        {base === null ? "No other version is published." : `All other hosts stay on ${base}.`}
+        {base === null ? "No other version is open." : `All other hosts get ${base}.`}
         {waiting !== null && state === "running" && (
           <>
-            {` It ${WAITS[waiting]}`}
+            {lacks ? " It waits for a host of the last open wave, or for your approval" : ` It ${WAITS[waiting]}`}
             {until !== null && " until "}
             <Time at={until} none="" />.
           </>
@@ -130,6 +134,16 @@ function Current({
           </li>
         ))}
       </ol>
+      {keeping.map(({ version: kept, hosts }) => (
+        <p key={kept} className="help">
+          {hosts} {hosts === 1 ? "host keeps" : "hosts keep"} {kept}, and {hosts === 1 ? "is" : "are"} in no count.
+        </p>
+      ))}
+      {fresh > 0 && (
+        <p className="help">
+          {fresh} {fresh === 1 ? "host is" : "hosts are"} in no count: new since the start, or without a name in polls.
+        </p>
+      )}
       {failing.length > 0 && (
         <details>
           <summary>{failing.length} failing hosts</summary>

@@ -2,6 +2,7 @@ import type { ReactElement } from "react";
 import { rightsOf } from "../../contract/rights.ts";
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { TargetDetail, VersionRecord } from "../../contract/surfaces/marketplace.ts";
+import { versionStateText } from "../../contract/version-states.ts";
 import type { Contents } from "./archive.ts";
 import { Act, Field, Opened } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
@@ -20,10 +21,12 @@ export interface TargetView {
   readme: ReactElement | undefined;
   /** Whether the key may yank. */
   mayYank: boolean;
+  mayRelease: boolean;
 }
 
 /** A plugin or service: its README, its versions, and how to install it. */
-export function TargetPage({ detail, versions, publishers, cursor, next, contents, readme, mayYank }: TargetView) {
+export function TargetPage(view: TargetView) {
+  const { detail, versions, publishers, cursor, next, contents, readme, mayYank, mayRelease } = view;
   const { kind, slug, name, description, latest_version: latest } = detail;
   const { hubUrl, principal } = useView();
   const here = pagePaths.target(kind, slug);
@@ -38,7 +41,7 @@ export function TargetPage({ detail, versions, publishers, cursor, next, content
             {readme ?? <Empty title={noReadme(principal !== undefined, latest, contents)} />}
           </Section>
           <Section id="versions" title="Versions">
-            <Versions {...{ detail, versions, publishers, mayYank }} />
+            <Versions {...{ detail, versions, publishers, mayYank, mayRelease }} />
             <Pager to={here} at={cursor} next={next} />
           </Section>
         </div>
@@ -99,7 +102,8 @@ function Versions({
   versions,
   publishers,
   mayYank,
-}: Pick<TargetView, "detail" | "versions" | "publishers" | "mayYank">) {
+  mayRelease,
+}: Pick<TargetView, "detail" | "versions" | "publishers" | "mayYank" | "mayRelease">) {
   const { kind, slug, latest_version: latest } = detail;
   const publish = `sealift marketplace publish ${slug} --kind ${kind} --version 1.0.0 --archive ${slug}.zip`;
   return (
@@ -121,6 +125,9 @@ function Versions({
             </Go>
           )}
           {mayYank && <Yank at={pagePaths.target(kind, slug)} version={each.version} isYanked={each.is_yanked} />}
+          {mayRelease && each.state?.name === "held" && (
+            <Release at={pagePaths.target(kind, slug)} version={each.version} />
+          )}
         </>,
       ])}
     />
@@ -133,6 +140,12 @@ const Version = ({ of, isLatest }: { of: VersionRecord | ManagedVersion; isLates
     <span className="num">{of.version}</span> {isLatest && <Badge tone="good">latest</Badge>}{" "}
     {of.is_yanked && <Badge tone="warn">yanked</Badge>}
     {of.is_yanked && of.yanked_reason !== null && <p className="why">{of.yanked_reason}</p>}
+    {of.state !== undefined && <Badge tone={of.state.name === "held" ? "warn" : "busy"}>{of.state.name}</Badge>}
+    {of.state !== undefined && (
+      <p className="why">
+        {versionStateText(of.state)} since <Time at={of.state.since} />
+      </p>
+    )}
   </>
 );
 
@@ -142,6 +155,15 @@ const Published = ({ at, by }: { at: string; by: string | undefined }) => (
     <Time at={at} />
     {by !== undefined && <p className="slug">by the key {by}</p>}
   </>
+);
+
+/** The form that opens a held version to every host. */
+export const Release = ({ at, version }: { at: string; version: string }) => (
+  <Opened title="Release" to={`${at}/release`}>
+    <input type="hidden" name="version" value={version} />
+    <Field label="Reason" name="reason" maxLength={1024} />
+    <button>Give {version} to every host</button>
+  </Opened>
 );
 
 /** Forms that yank a version, and take that back. */
@@ -169,10 +191,11 @@ export interface ProjectView {
   cursor: string;
   next: string | null;
   mayYank: boolean;
+  mayRelease: boolean;
 }
 
 /** A project of surface B. Its artifacts are sealed: the hub knows their sizes and signers, and not their contents. */
-export function ProjectPage({ project, versions, publishers, cursor, next, mayYank }: ProjectView) {
+export function ProjectPage({ project, versions, publishers, cursor, next, mayYank, mayRelease }: ProjectView) {
   const { id, name, owner, created_at, latest_version: latest } = project;
   const { hubUrl } = useView();
   const here = pagePaths.target("project", id);
@@ -209,7 +232,10 @@ export function ProjectPage({ project, versions, publishers, cursor, next, mayYa
                 ))
               ),
               <code title={each.signer_public_key ?? ""}>{each.signer_public_key?.slice(0, 12)}</code>,
-              mayYank && <Yank at={here} version={each.version} isYanked={each.is_yanked} />,
+              <>
+                {mayYank && <Yank at={here} version={each.version} isYanked={each.is_yanked} />}
+                {mayRelease && each.state?.name === "held" && <Release at={here} version={each.version} />}
+              </>,
             ])}
           />
           <Pager to={here} at={cursor} next={next} />

@@ -21,7 +21,7 @@ import {
   type StoredRollout,
   versionFate,
 } from "../records/rollouts.ts";
-import { lacksHost } from "./decide.ts";
+import { needsHost } from "./decide.ts";
 import { requireHostsOfLabels } from "./label-waves.ts";
 import { decisionRules, emptyProgress, viewOf } from "./stored.ts";
 import type { Tally } from "./tally.ts";
@@ -186,7 +186,7 @@ const ACTIONS: Record<RolloutAction, Act> = {
     if (row.state !== "running") throw refusal(row, "resume it first");
     if (open === 0) throw refusal(row, "no wave waits for approval");
     const waves = rules.labelled.length;
-    const isAsked = lacksHost(rules, open, JSON.parse(row.progress) as Tally) || (rules.approve && open < waves);
+    const isAsked = needsHost(rules, open, JSON.parse(row.progress) as Tally) || (rules.approve && open < waves);
     if (!isAsked) throw refusal(row, rules.approve ? "no wave waits for approval" : "its waves need no approval");
     await overrideRollout(transaction, row.id, standingColumns({ ...standingOf(row), approved: open + 1 }));
   },

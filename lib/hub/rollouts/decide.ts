@@ -1,4 +1,4 @@
-import type { Amount } from "../../contract/rollout-terms.ts";
+import { type Amount, lacksHost } from "../../contract/rollout-terms.ts";
 import type { WaitingFor, WaveCounts } from "../../contract/surfaces/rollouts.ts";
 import type { Standing } from "../records/rollouts.ts";
 import type { Tally } from "./tally.ts";
@@ -46,25 +46,19 @@ function haltReason({ version, maxFailing }: Rules, { open }: Standing, { tally 
   return `${version} failed on ${hostsText(failing)}, with ${hosts} in open waves.`;
 }
 
-/**
- * Tells whether a wave waits for a host that nobody knows, unless a person approves: nothing passes a wave chosen by a
- * label before a host of it runs the version, and nothing completes before any host does.
- */
-export function lacksHost(
-  { labelled }: Pick<Rules, "labelled">,
-  open: number,
-  { waves }: Pick<Tally, "waves">,
-): boolean {
-  if (labelled[open - 1] === true && waves[open - 1]!.done === 0) return true;
-  return open === labelled.length && sumOf(waves, "done") === 0;
-}
+/** Tells whether a wave passes only after a host, or after a person's approval. */
+export const needsHost = ({ labelled }: Pick<Rules, "labelled">, open: number, { waves }: Pick<Tally, "waves">) =>
+  lacksHost(
+    waves.map(({ done }, index) => ({ isLabelled: labelled[index]!, done })),
+    open,
+  );
 
 /** Tells whether enough hosts of the open waves run the version. */
 function isReached(rules: Rules, { open, approved }: Standing, { tally }: Facts): boolean {
   const waves = tally.waves.slice(0, open);
   const hosts = sumOf(waves, "hosts");
   if (sumOf(waves, "done") < Math.min(wholeHosts(partsOf(rules.minDone, hosts)), hosts)) return false;
-  return approved > open || !lacksHost(rules, open, tally);
+  return approved > open || !needsHost(rules, open, tally);
 }
 
 /**

@@ -2,7 +2,8 @@ import type { Logger } from "../../support/logging.ts";
 import type { Blobs } from "../blobs/port.ts";
 import type { HubMetrics } from "../observability/hub-metrics.ts";
 import { removeAudit } from "../records/audit.ts";
-import type { Records } from "../records/port.ts";
+import { tellAgain, untoldHolds } from "../records/latest/states.ts";
+import { inTransaction, type Records } from "../records/port.ts";
 import { removeReports } from "../records/report-history.ts";
 import { removeSessions } from "../records/sessions.ts";
 import { removeDeliveries } from "../records/webhooks.ts";
@@ -14,6 +15,8 @@ const INTERVAL_MS = 60 * 60 * 1000;
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 /** The time that the trash keeps a blob without a record. */
 const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;
+/** Webhooks hear of a hold again after this time. */
+const HELD_AGAIN_MS = 24 * 60 * 60 * 1000;
 /** The time for which messages of webhooks are kept that never arrived. */
 const MESSAGE_AGE_MS = 30 * 24 * 60 * 60 * 1000;
 
@@ -67,6 +70,7 @@ export class Upkeep implements AsyncDisposable {
       await this.#attempt("old deployment reports", () => this.#removeReports());
       await this.#attempt("old messages of webhooks", () => this.#removeMessages());
       await this.#attempt("old entries of the audit log", () => this.#removeAudit());
+      await this.#attempt("versions that are still held", () => this.#tellOfHolds());
     });
     this.#running = next;
     return next;
@@ -142,6 +146,13 @@ export class Upkeep implements AsyncDisposable {
     if (keepAuditMs === undefined) return;
     const removed = await removeAudit(database.kysely, new Date(clock() - keepAuditMs).toISOString());
     if (removed > 0) logger?.info({ removed }, "removed old entries of the audit log");
+  }
+
+  async #tellOfHolds(): Promise<void> {
+    const { database, clock } = this.#hub;
+    const before = new Date(clock() - HELD_AGAIN_MS).toISOString();
+    for (const row of await untoldHolds(database.kysely, before))
+      await inTransaction(database.kysely, (transaction) => tellAgain(transaction, row, clock()));
   }
 
   async #removeReports(): Promise<void> {

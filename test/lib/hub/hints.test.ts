@@ -114,9 +114,16 @@ async function hintsOfAll(t: Test, first: RunningHub, second: Pick<RunningHub, "
   await hinted("what takes it back");
   t.equal((await first.call("DELETE", `${at}/versions/2.0.0?reason=bad`, { key })).status, 204);
   await hinted("a deletion");
-  const started = await first.call("POST", `${at}/rollouts`, { key, json: { version: "3.0.0", waves: ["100%"] } });
+  // No wave opens within the test, which would be one more hint.
+  const yesterday = new Date(Date.now() - 86_400_000).toLocaleDateString("en-US", {
+    weekday: "short",
+    timeZone: "UTC",
+  });
+  const json = { version: "3.0.0", waves: ["100%"], window: `${yesterday} 00:00-00:01 UTC` };
+  const started = await first.call("POST", `${at}/rollouts`, { key, json });
   t.equal(started.status, 201);
-  await hinted("a rollout that begins");
+  await publish(t, project, "3.0.0", signer);
+  await hinted("a version that is rolled out");
   const { id } = started.body as { id: string };
   t.equal((await first.call("POST", `${at}/rollouts/${id}/abort`, { key, json: {} })).status, 200);
   await hinted("and that ends");

@@ -6,6 +6,7 @@ import { type Project, versionTable } from "../projects.ts";
 import type { RolloutsTable } from "../rollout-tables.ts";
 import { findLiveRollout, newestRolloutOf, standingOf } from "../rollouts.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../rows.ts";
+import { tellOfDeed } from "../webhook-outbox.ts";
 import type { VersionStatesTable } from "./state-table.ts";
 
 /**
@@ -147,8 +148,24 @@ export function untoldHolds(
     .execute();
 }
 
+/** Tells webhooks of a hold that goes on, unless another hub did. @param now milliseconds since 1970 */
+export async function tellAgain(
+  transaction: Transacted,
+  row: VersionStatesTable & Pick<Project, "kind" | "slug">,
+  now: number,
+): Promise<void> {
+  if (!(await noteTold(transaction, row, new Date(now).toISOString()))) return;
+  const { project_id: id, kind, slug, version, rollout_id: rollout, cause, reason } = row;
+  const facts = { version, rollout, cause, reason };
+  await tellOfDeed(
+    transaction,
+    { action: "version.hold", actor: BY_HUB.actor, subject: subjectOf({ id, kind, slug }), facts },
+    now,
+  );
+}
+
 /** Notes that a hold was told of again. @returns false when another hub did, or the version is no longer held */
-export async function noteTold(transaction: Transacted, row: VersionStatesTable, now: string): Promise<boolean> {
+async function noteTold(transaction: Transacted, row: VersionStatesTable, now: string): Promise<boolean> {
   const { project_id, version, told_at } = row;
   const { numUpdatedRows } = await updateWhere(transaction, "version_states", { project_id, version, told_at })
     .set({ told_at: now })
