@@ -104,7 +104,7 @@ export async function rotateKek(options: RotateKekOptions): Promise<RotateKekRes
     all.map(({ id }) => id),
     now,
   );
-  await retireKeksExcept(database.kysely, target.id, now);
+  await retireKeksExcept(database, target.id, now);
 
   const byId = new Map(all.map((kek) => [kek.id, kek]));
   let rewrapped = 0;

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import { type Database, inTransaction, type Queries, type Transacted } from "./port.ts";
-import { updateWhere } from "./rows.ts";
+import { type Database, inTransaction, isPostgres, type Queries, type Transacted } from "./port.ts";
+import { selectWhere, updateWhere } from "./rows.ts";
 
 /** Names the KEKs that the database has ever been used with; none for a new one. */
 export async function findKeks(db: Queries): Promise<Set<string>> {
@@ -35,12 +35,20 @@ export async function registerKeks(db: Queries, ids: readonly string[], now: str
 }
 
 /** Retires every KEK but one: from now on no transaction can store a secret under them. */
-export async function retireKeksExcept(db: Queries, id: string, now: string): Promise<void> {
-  await updateWhere(db, "keks", { retired_at: null }).set({ retired_at: now }).where("id", "!=", id).execute();
+export async function retireKeksExcept({ dialect, kysely }: Database, id: string, now: string): Promise<void> {
+  await kysely.transaction().execute(async (transaction) => {
+    // Publications share the rows, and could keep them from the update for ever; locks of a table are given in turn.
+    if (dialect === "postgres") await sql`lock table keks in exclusive mode`.execute(transaction);
+    await updateWhere(transaction, "keks", { retired_at: null })
+      .set({ retired_at: now })
+      .where("id", "!=", id)
+      .execute();
+  });
 }
 
 /**
- * Runs `work` in a transaction that holds the KEK's row, so that no rotation retires a KEK that a new secret names.
+ * Runs `work` in a transaction that locks the KEK's row against changes, so that no rotation retires a KEK that a new
+ * secret names. Transactions under one KEK do not wait for each other.
  *
  * @returns undefined when the KEK is retired or not registered; nothing was written then
  */
@@ -50,10 +58,11 @@ export function underKek<T>(
   work: (transaction: Transacted) => Promise<T>,
 ): Promise<{ result: T } | undefined> {
   return inTransaction(db, async (transaction) => {
-    const { numUpdatedRows } = await updateWhere(transaction, "keks", { id: kekId, retired_at: null })
-      .set({ retired_at: null })
+    const kek = await selectWhere(transaction, "keks", { id: kekId, retired_at: null })
+      .select("id")
+      .$if(isPostgres(transaction), (query) => query.forShare())
       .executeTakeFirst();
-    return numUpdatedRows > 0n ? { result: await work(transaction) } : undefined;
+    return kek === undefined ? undefined : { result: await work(transaction) };
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Dialect as KyselyDialect, Kysely, Transaction } from "kysely";
+import { type Dialect as KyselyDialect, type Kysely, PostgresAdapter, type Transaction } from "kysely";
 import type { Schema } from "./schema.ts";
 
 export type Dialect = "sqlite" | "postgres";
@@ -13,6 +13,12 @@ export type Transacted = Transaction<Schema>;
 export function inTransaction<T>(db: Queries, work: (transaction: Transacted) => Promise<T>): Promise<T> {
   return db.isTransaction ? work(db as Transacted) : db.transaction().execute(work);
 }
+
+/**
+ * Tells whether queries go to PostgreSQL, whose transactions run beside each other and need locks. SQLite's exclude
+ * each other from their beginning, and its SQL has no words for locks.
+ */
+export const isPostgres = (db: Queries): boolean => db.getExecutor().adapter instanceof PostgresAdapter;
 
 /** An answer of a database: SQLite answers at once. */
 type Answer<T> = T | Promise<T>;
