@@ -53,8 +53,8 @@ interface DueReport {
   size: number;
 }
 
-/** Hosts that are looked at between two turns of the event loop. */
-const PAGE_HOSTS = 100;
+/** Reports that are counted between two turns of the event loop. */
+const COUNTED_REPORTS = 20_000;
 
 const sizeOf = sql<number>`octet_length(record)`;
 
@@ -98,40 +98,62 @@ export async function removeReports(db: Queries, rules: ReportRules, dryRun = fa
         .limit(REMOVAL_BATCH)
         .execute(),
     );
-  for await (const { holder, target, host_id: host } of hostsOf(db))
-    for (const { status, since } of groups)
-      await remove((found) =>
-        reports(status)
-          .where("holder", "=", holder)
-          .where("target", "=", target)
-          .where("host_id", "=", host)
-          .where("created_at", ">=", since)
-          .orderBy("id", "desc")
-          .limit(REMOVAL_BATCH)
-          .offset(rules.perHost + found)
-          .execute(),
-      );
+  for await (const { holder, target, host_id: host, isSuccess } of overfullHosts(db, rules.perHost)) {
+    const { status, since } = groups[isSuccess ? 0 : 1];
+    await remove((found) =>
+      reports(status)
+        .where("holder", "=", holder)
+        .where("target", "=", target)
+        .where("host_id", "=", host)
+        .where("created_at", ">=", since)
+        .orderBy("id", "desc")
+        .limit(REMOVAL_BATCH)
+        .offset(rules.perHost + found)
+        .execute(),
+    );
+  }
   return total;
 }
 
 type HostName = Pick<HostsTable, "holder" | "target" | "host_id">;
+/** A host with more reports of one group than are kept. */
+type OverfullHost = HostName & { isSuccess: boolean };
 
-async function* hostsOf(db: Queries): AsyncGenerator<HostName> {
+const NAME = ["holder", "target", "host_id"] as const;
+const nameColumns = sql`(holder, target, host_id)`;
+const valuesOf = ({ holder, target, host_id }: HostName) => sql`(${holder}, ${target}, ${host_id})`;
+
+/** Finds the few hosts that have too many reports. The number of statements grows with reports, not with hosts. */
+async function* overfullHosts(db: Queries, perHost: number): AsyncGenerator<OverfullHost> {
   for (let last: HostName | undefined; ;) {
-    const page = await db
-      .selectFrom("hosts")
-      .select(["holder", "target", "host_id"])
-      .$if(last !== undefined, (query) =>
-        query.where(sql<boolean>`(holder, target, host_id) > (${last?.holder}, ${last?.target}, ${last?.host_id})`),
-      )
+    const after = last;
+    const next = db
+      .selectFrom("reports")
+      .select(NAME)
+      .$if(after !== undefined, (query) => query.where(sql<boolean>`${nameColumns} > ${valuesOf(after!)}`));
+    const end = await next
       .orderBy("holder")
       .orderBy("target")
       .orderBy("host_id")
-      .limit(PAGE_HOSTS)
+      .limit(1)
+      .offset(COUNTED_REPORTS)
+      .executeTakeFirst();
+    // Names of all hosts with many reports come from an index; only the reports of these are read.
+    const many = next
+      .$if(end !== undefined, (query) => query.where(sql<boolean>`${nameColumns} <= ${valuesOf(end!)}`))
+      .groupBy(NAME)
+      .having((eb) => eb(eb.fn.countAll(), ">", perHost));
+    const found = await db
+      .selectFrom("reports")
+      .select(NAME)
+      .select(sql<number>`case when status = 'success' then 1 else 0 end`.as("success"))
+      .where(sql<boolean>`${nameColumns} in ${many}`)
+      .groupBy([...NAME, "success"])
+      .having((eb) => eb(eb.fn.countAll(), ">", perHost))
       .execute();
-    yield* page;
-    if (page.length < PAGE_HOSTS) return;
-    last = page.at(-1);
+    for (const { success, ...host } of found) yield { ...host, isSuccess: Number(success) === 1 };
+    if (end === undefined) return;
+    last = end;
     // SQLite answers at once, and would leave nobody else a turn.
     await nextTurn();
   }
