@@ -13,7 +13,7 @@ const MANY = 40;
 async function startHubAndRival(t: Test) {
   const postgres = await startPostgresServer(t);
   if (postgres === undefined) return undefined;
-  const logs: { requestId?: string }[] = [];
+  const logs: { requestId?: string; refusal?: string; refused?: number }[] = [];
   const logger = pino({ level: "info" }, { write: (line: string) => void logs.push(JSON.parse(line) as object) });
   const hub = await startHub(t, { databaseUrl: postgres.url, logger });
   const rival = new pg.Client({ connectionString: postgres.url });
@@ -99,4 +99,32 @@ t.test("a hub whose requests wait for the database refuses new ones at once, and
     "those inside are served",
   );
   while ((await latest()).status !== 200) await delay(20);
+});
+
+t.test("requests that are refused alike are one line of the log a second, with their number", async (t) => {
+  const started = await startHubAndRival(t);
+  if (started === undefined) return void t.plan(0, "PostgreSQL is not installed");
+  const { hub, rival, project, logs, latest, blocked } = started;
+  await rival.query("begin; lock table sessions in exclusive mode");
+  const json = { xdevkey: project.key, project_id: project.id };
+  const auth = () => hub.call("POST", `${DEPLOY}/auth`, { key: null, json });
+  // Most of them give up before a connection becomes free.
+  const answers = Array.from({ length: MANY }, auth);
+  await blocked(10);
+  let isRefusing = false;
+  while (!isRefusing) {
+    const asked = latest();
+    answers.push(asked);
+    isRefusing = (await Promise.race([asked, delay(100)]))?.status === 503;
+  }
+  for (let index = 0; index < 200; index++) answers.push(latest());
+  await answers[0];
+  await rival.query("rollback");
+  const refused = (await Promise.all(answers)).filter(({ status }) => status === 503).length;
+  t.ok(refused > 200, `${refused} were refused`);
+  const lines = () => logs.filter(({ refusal }) => refusal !== undefined);
+  const told = () => lines().reduce((sum, line) => sum + (line.refused ?? 1), 0);
+  while (told() < refused) await delay(20);
+  t.equal(told(), refused, "each is in one of the lines");
+  t.ok(lines().length < 20, `${lines().length} lines`);
 });

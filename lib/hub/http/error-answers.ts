@@ -91,15 +91,23 @@ function answerOf(error: FastifyError, request: FastifyRequest): HubError {
   return new HubError(500, "internal", `The hub failed to answer; its log says why under request id ${request.id}.`);
 }
 
-/** True for an error whose message tells all: the hub refuses on purpose, and no code of it is to blame. */
+/** True for an error whose message tells all: the hub refuses on purpose, or its storage is in trouble. */
 const isRefusal = (error: FastifyError | HubError): boolean =>
-  error instanceof HubError ? error.cause === undefined : error.statusCode === 503;
+  error instanceof HubError
+    ? error.cause === undefined
+    : error.statusCode === 503 || storageTrouble(error) !== undefined;
 
-/** Why the hub refused a request on purpose, with a status of 5xx. */
-const refusals = new WeakMap<FastifyRequest, string>();
+/** The reason for a 5xx that is no defect of the hub. */
+export interface Refusal {
+  refusal: string;
+  /** The error of the storage behind it. */
+  err?: Error;
+}
 
-/** Returns why a request got a 5xx on purpose, for the one line that the log has of it. */
-export const refusalOf = (request: FastifyRequest): string | undefined => refusals.get(request);
+const refusals = new WeakMap<FastifyRequest, Refusal>();
+
+/** Returns why a request got a 5xx that is no defect, for the line that the log has of it. */
+export const refusalOf = (request: FastifyRequest): Refusal | undefined => refusals.get(request);
 
 /** The places that hear of errors. */
 export interface Witnesses {
@@ -122,7 +130,8 @@ export function answerTo(
   }
   const answer = error instanceof HubError ? error : answerOf(error, request);
   metrics?.failed(answer.code);
-  if (answer.statusCode >= 500 && isRefusal(error)) refusals.set(request, answer.message);
+  if (answer.statusCode >= 500 && isRefusal(error))
+    refusals.set(request, { refusal: answer.message, ...(error === answer ? {} : { err: error }) });
   else if (answer.statusCode >= 500) {
     const facts = { requestId: request.id, traceId: traceIdOf(request.raw), method: request.method };
     logger?.error({ ...facts, path: pathOf(request.url), err: error }, "failed");

@@ -4,6 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { nameRequest, traceIdOf } from "../../support/tracing/http-server.ts";
 import { pathOf, refusalOf, type Witnesses } from "./error-answers.ts";
+import { RefusalLog } from "./refusal-log.ts";
 
 const ID_HEADER = HEADERS.requestId.toLowerCase();
 
@@ -37,8 +38,13 @@ export function markAnswers(app: FastifyInstance): void {
 const levelOf = (method: string, status: number): "debug" | "info" | "error" =>
   method === "GET" && status < 400 ? "debug" : status < 500 ? "info" : "error";
 
-/** Writes one line for each request, and counts it. */
+/** Writes one line for each request, or for many that are refused alike, and counts it. */
 export function tellRequests(app: FastifyInstance, { logger, metrics }: Witnesses): void {
+  const refused = logger && new RefusalLog(logger);
+  app.addHook("onClose", (_app, done) => {
+    refused?.[Symbol.dispose]();
+    done();
+  });
   app.addHook("onResponse", (request, reply, done) => {
     const { id, method, url, ip, raw, routeOptions } = request;
     const { statusCode: status, elapsedTime: durationMs } = reply;
@@ -49,7 +55,9 @@ export function tellRequests(app: FastifyInstance, { logger, metrics }: Witnesse
     if (logger?.isLevelEnabled(level)) {
       const facts = { requestId: id, traceId: traceIdOf(raw), method, path: pathOf(url), status, address: ip };
       const duration_ms = Math.round(durationMs * 10) / 10;
-      logger[level]({ ...facts, refusal: refusalOf(request), duration_ms }, "request");
+      const refusal = refusalOf(request);
+      if (refusal === undefined) logger[level]({ ...facts, duration_ms }, "request");
+      else refused!.tell({ ...facts, ...refusal, duration_ms });
     }
     const length = Number(reply.getHeader("content-length"));
     const isWhole = reply.raw.writableFinished && method !== "HEAD" && Number.isFinite(length);
