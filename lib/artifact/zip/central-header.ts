@@ -71,7 +71,7 @@ export function readCentralHeader(file: FileWindow, position: number, end: numbe
   if (method !== STORED && method !== DEFLATED)
     throw badEntry(name, `uses the compression method ${method}, which is neither stored nor deflated`);
   const attributes = header.readUInt32LE(38);
-  const mode = header.readUInt8(5) === UNIX ? attributes >>> 16 : 0;
+  const mode = modeOf(header.readUInt8(5), attributes);
   return {
     name,
     rawName,
@@ -83,6 +83,26 @@ export function readCentralHeader(file: FileWindow, position: number, end: numbe
     ...sizes,
     bytes,
   };
+}
+
+/** Returns the Unix mode of an entry; 0 when the system that made it has none. */
+const modeOf = (system: number, attributes: number): number => (system === UNIX ? attributes >>> 16 : 0);
+
+/**
+ * Returns the type of an entry that another reader has found.
+ *
+ * @param attributes its external ones
+ * @throws ArtifactError `member_type`, or `zip_invalid` for an entry that says two things
+ */
+export const typeOfEntry = (
+  name: string,
+  { versionMadeBy, externalFileAttributes: attributes, uncompressedSize }: EntryFacts,
+): CentralHeader["type"] => typeOf(name, modeOf(versionMadeBy >>> 8, attributes), attributes, uncompressedSize);
+
+interface EntryFacts {
+  versionMadeBy: number;
+  externalFileAttributes: number;
+  uncompressedSize: number;
 }
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -8,6 +8,7 @@ import { malformed, readEndRecord } from "./end-record.ts";
 import { FileWindow } from "./file-window.ts";
 import { checkLocalHeader, type Extent, localName } from "./local-header.ts";
 import { MemberTable, type ZipMember } from "./member-table.ts";
+import { TopFolder } from "./top-folder.ts";
 
 /** Bytes of the central directory that are read at a time. */
 const DIRECTORY_WINDOW_BYTES = 256 * 1024;
@@ -156,25 +157,5 @@ class OverlapCheck {
       const name = localName(window, start);
       throw badEntry(name, `overlaps the entry ${quoted(localName(window, this.#starts[before]!))}`);
     }
-  }
-}
-
-/** Finds the folder that holds every entry, when there is exactly one and no file beside it. */
-class TopFolder {
-  #name: string | undefined;
-  #isOne = true;
-
-  add(path: string, type: "file" | "folder"): void {
-    // The root itself says nothing.
-    if (path === "") return;
-    const slash = path.indexOf("/");
-    const first = slash === -1 ? path : path.slice(0, slash);
-    this.#name ??= first;
-    this.#isOne &&= first === this.#name && (type === "folder" || slash !== -1);
-  }
-
-  /** Undefined without one. */
-  get name(): string | undefined {
-    return this.#isOne ? this.#name : undefined;
   }
 }

@@ -6,6 +6,8 @@ declare module "yauzl-promise" {
     compressionMethod: number;
     compressedSize: number;
     uncompressedSize: number;
+    versionMadeBy: number;
+    externalFileAttributes: number;
     crc32: number;
     /** Null until its stream was opened. */
     fileDataOffset: number | null;

@@ -3,17 +3,21 @@ import { createInflateRaw } from "node:zlib";
 import type { FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import { type Entry, fromReader, Reader } from "yauzl-promise";
+import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
+import { safePath } from "../../artifact/tree/safe-path.ts";
+import { typeOfEntry } from "../../artifact/zip/central-header.ts";
+import { TopFolder } from "../../artifact/zip/top-folder.ts";
 import { artifactError, SealiftError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { type MarketplaceKind, paths } from "../../contract/surfaces/paths.ts";
+import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { parseForeignYaml } from "../../support/yaml-file.ts";
 import { type Api, requireDone } from "./api.ts";
 
-/** Most bytes of a README that are shown, and of a descriptor that are read. */
+/** Most bytes of a README that are shown. */
 const MAX_README_BYTES = 64 * 1024;
-const MAX_DESCRIPTOR_BYTES = 64 * 1024;
-/** Entries of an archive that are listed. */
+/** Entries of an archive that are looked at. */
 const MAX_ENTRIES = 5000;
 /** Bytes of the archive that are read at a time. */
 const PIECE_BYTES = 64 * 1024;
@@ -29,10 +33,11 @@ interface ListedFile {
 /** The contents of a published archive, as far as pages show them. */
 export interface Contents {
   readme: string | undefined;
+  /** A plugin's rights; undefined when they cannot be shown, and for a service. */
   descriptor: Descriptor | undefined;
   /** By path, without the one folder that holds everything. */
   files: ReadonlyMap<string, ListedFile>;
-  /** Whether there are more files than are listed. */
+  /** Whether there are more entries than were looked at: the agent may find another descriptor. */
   isCut: boolean;
 }
 
@@ -75,17 +80,17 @@ class RangeReader extends Reader {
   }
 }
 
-/** Reads the beginning of a file, up to a bound that its entry cannot move. */
-async function textOf(entry: Entry<Buffer>, most: number): Promise<string> {
+/** Reads a file up to a bound that its entry cannot move. @returns with `isCut`, its beginning */
+async function textOf(entry: Entry<Buffer>, most: number): Promise<{ text: string; isCut: boolean }> {
   const packed = await entry.openReadStream({ decompress: false, validateCrc32: false });
   const content = entry.compressionMethod === 0 ? packed : packed.compose(createInflateRaw());
   const pieces: Buffer[] = [];
   let length = 0;
   for await (const piece of content as AsyncIterable<Buffer>) {
     pieces.push(piece);
-    if ((length += piece.length) >= most) break;
+    if ((length += piece.length) > most) break;
   }
-  return Buffer.concat(pieces).subarray(0, most).toString("utf8");
+  return { text: Buffer.concat(pieces).subarray(0, most).toString("utf8"), isCut: length > most };
 }
 
 function charactersOf({ readme = "", files }: Contents): number {
@@ -110,7 +115,9 @@ export class Archives {
     // The route decides each time; the bytes of a digest never change.
     const { status } = await this.#api.send(request, { method: "HEAD", path, query });
     if (status !== 200) return undefined;
-    const known = this.#kept.get(version.sha256);
+    // A plugin's page shows more of the same bytes than a service's.
+    const key = `${version.kind} ${version.sha256}`;
+    const known = this.#kept.get(key);
     if (known !== undefined) return known;
     const reader = new RangeReader(version.size_bytes, async (start, end) => {
       const range = { range: `bytes=${start}-${end - 1}` };
@@ -119,7 +126,7 @@ export class Archives {
       return answer.bytes;
     });
     const read = await readContents(reader, version);
-    this.#kept.set(version.sha256, read);
+    this.#kept.set(key, read);
     return read;
   }
 }
@@ -127,42 +134,44 @@ export class Archives {
 async function readContents(reader: Reader, { kind, size_bytes: size }: NamedVersion): Promise<Contents> {
   const zip = await fromReader(reader, size, { decodeStrings: false, validateFilenames: false });
   const entries: { path: string; entry: Entry<Buffer> }[] = [];
-  let isCut = false;
+  const top = new TopFolder();
+  let count = 0;
   for await (const entry of zip) {
-    const path = entry.filename.toString("utf8");
-    if (path.endsWith("/")) continue;
-    isCut = entries.length === MAX_ENTRIES;
-    if (isCut) break;
-    entries.push({ path, entry });
+    if (++count > MAX_ENTRIES) break;
+    const name = entry.filename.toString("utf8");
+    const type = typeOfEntry(name, entry);
+    // Agents leave links out.
+    if (type === "link") continue;
+    const path = safePath(name, DEFAULT_LIMITS);
+    top.add(path, type);
+    if (type === "file") entries.push({ path, entry });
   }
-  const top = topFolder(entries.map(({ path }) => path));
+  const isCut = count > MAX_ENTRIES;
+  const strip = top.name === undefined ? 0 : top.name.length + 1;
   const files = new Map<string, ListedFile>();
   let readme: Entry<Buffer> | undefined;
   let described: Entry<Buffer> | undefined;
   for (const { path, entry } of entries) {
-    const name = path.slice(top.length);
+    const name = path.slice(strip);
     files.set(name, { size: entry.uncompressedSize, crc: entry.crc32 });
     if (/^readme\.(md|markdown)$/i.test(name)) readme = entry;
     if (name === DESCRIPTOR_FILE) described = entry;
   }
+  const isDescribed = kind === "plugin" && described !== undefined && !isCut;
   return {
     files,
     isCut,
-    readme: readme && (await textOf(readme, MAX_README_BYTES)),
-    descriptor: kind === "plugin" && described !== undefined ? await descriptorOf(described) : undefined,
+    readme: readme && (await textOf(readme, MAX_README_BYTES)).text,
+    descriptor: isDescribed ? await descriptorOf(described!) : undefined,
   };
 }
 
-/** The one folder that holds all files, with its slash; empty where they have none in common. */
-function topFolder([one = "", ...others]: string[]): string {
-  const top = one.slice(0, one.indexOf("/") + 1);
-  return others.every((path) => path.startsWith(top)) ? top : "";
-}
-
+/** Reads a descriptor as agents do. @returns undefined for one that they refuse */
 async function descriptorOf(entry: Entry<Buffer>): Promise<Descriptor | undefined> {
   const invalid = (message: string, faults: string[]) => artifactError("descriptor_invalid", message, { faults });
   try {
-    return await parseForeignYaml(await textOf(entry, MAX_DESCRIPTOR_BYTES), descriptor, DESCRIPTOR_FILE, invalid);
+    const { text, isCut } = await textOf(entry, YAML_LIMITS.maxBytes);
+    return isCut ? undefined : await parseForeignYaml(text, descriptor, DESCRIPTOR_FILE, invalid);
   } catch (error) {
     if (error instanceof SealiftError) return undefined;
     throw error;

@@ -2,7 +2,7 @@ import { moreRights } from "../../contract/rights.ts";
 import type { TargetDetail } from "../../contract/surfaces/marketplace.ts";
 import type { Contents } from "./archive.ts";
 import { Layout } from "./layout.tsx";
-import { Badge, Empty, Go, Section, Size, Table } from "./parts.tsx";
+import { Badge, Empty, Go, RightsUnknown, Section, Size, Table } from "./parts.tsx";
 import { pagePaths } from "./view.ts";
 
 /** Files that the page names. */
@@ -45,6 +45,7 @@ export function ComparePage({ detail: { kind, slug, name }, from, to, contents }
   const { before, after } = { before: contents?.before.descriptor, after: contents?.after.descriptor };
   const more = before === undefined || after === undefined ? [] : moreRights(before, after);
   const isCut = contents !== undefined && (contents.before.isCut || contents.after.isCut);
+  const hidden = kind === "plugin" && contents !== undefined && (before === undefined || after === undefined);
   return (
     <Layout title={`${name}: ${from} to ${to}`}>
       <p className="kind">
@@ -62,6 +63,7 @@ export function ComparePage({ detail: { kind, slug, name }, from, to, contents }
           </ul>
         </Section>
       )}
+      {hidden && <RightsUnknown isCut={isCut} />}
       <Section id="files" title="Files">
         {contents === undefined && <Empty title="This key may not read these versions." />}
         {contents !== undefined && changes.length === 0 && <Empty title="Every file is the same." />}

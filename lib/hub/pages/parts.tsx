@@ -69,6 +69,14 @@ export const Command = ({ text }: { text: string }) => (
   </div>
 );
 
+/** Says that nobody sees the rights of a plugin here. @param isCut whether its archive was not read to its end */
+export const RightsUnknown = ({ isCut }: { isCut: boolean }) => (
+  <p className="notice warn">
+    The rights cannot be shown: {isCut ? "the archive holds too many files" : "plugin.yaml is too large or not valid"}.
+    Look into the archive before you install it.
+  </p>
+);
+
 /** A part of a page with its heading. */
 export const Section = ({
   id,

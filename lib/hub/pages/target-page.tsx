@@ -6,7 +6,21 @@ import { versionStateText } from "../../contract/version-states.ts";
 import type { Contents } from "./archive.ts";
 import { Act, Field, Opened } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
-import { Away, Badge, Command, Empty, Facts, Go, Pager, Section, Size, Table, TargetHead, Time } from "./parts.tsx";
+import {
+  Away,
+  Badge,
+  Command,
+  Empty,
+  Facts,
+  Go,
+  Pager,
+  RightsUnknown,
+  Section,
+  Size,
+  Table,
+  TargetHead,
+  Time,
+} from "./parts.tsx";
 import { pagePaths, useView, withQuery } from "./view.ts";
 
 export interface TargetView {
@@ -66,22 +80,29 @@ export function TargetPage(view: TargetView) {
               }}
             />
           </Section>
-          {contents?.descriptor !== undefined && (
-            <Section id="rights" title="Rights it asks for">
-              <ul className="rights">
-                {rightsOf(contents.descriptor).map((right) => (
-                  <li key={right} className={right.startsWith("trusted:") ? "bad-text" : undefined}>
-                    {right}
-                  </li>
-                ))}
-              </ul>
-            </Section>
-          )}
+          {kind === "plugin" && contents !== undefined && <Rights of={contents} />}
         </aside>
       </div>
     </Layout>
   );
 }
+
+/** The rights that a plugin asks for, or the reason why nobody sees them here. @param of its latest version */
+const Rights = ({ of: { descriptor, isCut } }: { of: Contents }) => (
+  <Section id="rights" title="Rights it asks for">
+    {descriptor === undefined ? (
+      <RightsUnknown isCut={isCut} />
+    ) : (
+      <ul className="rights">
+        {rightsOf(descriptor).map((right) => (
+          <li key={right} className={right.startsWith("trusted:") ? "bad-text" : undefined}>
+            {right}
+          </li>
+        ))}
+      </ul>
+    )}
+  </Section>
+);
 
 const installCommand = ({ kind, slug }: TargetDetail, hubUrl: string): string =>
   [
