@@ -1,6 +1,7 @@
 import fastify, { type FastifyError, type FastifyInstance, type FastifyServerFactory } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { type MarketplaceKind, MOUNTS } from "../contract/surfaces/paths.ts";
+import { hostFault } from "../support/network/host-field.ts";
 import { traceRequests } from "../support/tracing/http-server.ts";
 import {
   type AuthenticationParts,
@@ -14,7 +15,7 @@ import type { SignOn } from "./access/sign-on.ts";
 import type { TargetAccessParts } from "./access/target-access.ts";
 import { WebCalls } from "./access/web-calls.ts";
 import type { WebSessions } from "./access/web-sessions.ts";
-import { HubError } from "./ground/errors.ts";
+import { badRequest, HubError } from "./ground/errors.ts";
 import type { Changes } from "./hints/changes.ts";
 import type { HintStreams } from "./hints/streams.ts";
 import type { Arrivals } from "./http/arrivals.ts";
@@ -129,9 +130,11 @@ export async function createApp(
   markAnswers(app);
   connections.attach(app);
   tellRequests(app, hub);
-  app.addHook("onRequest", ({ headers }, _reply, done) => {
+  app.addHook("onRequest", ({ headers, raw }, _reply, done) => {
     const encoding = headers["content-encoding"] ?? "identity";
-    if (encoding === "identity") done();
+    const fault = hostFault(raw);
+    if (fault !== undefined) done(badRequest(fault));
+    else if (encoding === "identity") done();
     else done(new HubError(415, "unsupported_media_type", `The hub reads no body with Content-Encoding: ${encoding}.`));
   });
   shedLoad(app, hub.database);

@@ -25,6 +25,11 @@ export interface Refusal {
   body: Buffer;
 }
 
+/** The bytes that a caller may have, or the answer of the hub why not. */
+export type Verdict = Artifact | Refusal;
+
+export const isRefusal = (verdict: Verdict): verdict is Refusal => "status" in verdict;
+
 /** The hub's side of a mirror: it shows a caller's download URL, which is the only right that a mirror ever has. */
 export class HubArtifacts {
   readonly #base: string;
@@ -57,7 +62,7 @@ export class HubArtifacts {
    * @param path the path and query of the URL
    * @throws SealiftError when the hub cannot be reached
    */
-  async ask(path: string): Promise<Artifact | Refusal> {
+  async ask(path: string): Promise<Verdict> {
     const timeoutMs = Math.min(this.#transport.timeoutMs, ASK_TIMEOUT_MS);
     const answer = await this.#get(path, { start: 0, end: 0 }, { timeoutMs });
     const { status } = answer;

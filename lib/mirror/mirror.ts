@@ -5,11 +5,12 @@ import type { Transport } from "../client/http.ts";
 import type { Logger } from "../support/logging.ts";
 import { serveMetrics } from "../support/metrics/listener.ts";
 import { askedRange, type ByteRange } from "../support/network/byte-ranges.ts";
+import { hostFault } from "../support/network/host-field.ts";
 import { readChunks } from "../support/read-chunks.ts";
 import { passOn, refuse, sendJson, written } from "./answers.ts";
 import { ArtifactCache } from "./artifact-cache.ts";
 import { CacheFault, Fill } from "./fill.ts";
-import { type Artifact, HubArtifacts, type Refusal } from "./hub-artifacts.ts";
+import { type Artifact, HubArtifacts, isRefusal, type Verdict } from "./hub-artifacts.ts";
 import { MirrorMetrics, type Outcome } from "./metrics.ts";
 import { DOWNLOAD, ShownUrls } from "./shown-urls.ts";
 
@@ -103,11 +104,6 @@ export async function createMirror(options: MirrorOptions): Promise<Mirror> {
   };
 }
 
-/** The bytes that a caller may have, or the answer of the hub why not. */
-type Verdict = Artifact | Refusal;
-
-const isRefusal = (verdict: Verdict): verdict is Refusal => "status" in verdict;
-
 class CachedArtifacts {
   readonly #cache: ArtifactCache;
   readonly #hub: HubArtifacts;
@@ -134,6 +130,8 @@ class CachedArtifacts {
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method, url: path = "" } = request;
+    const fault = hostFault(request);
+    if (fault !== undefined) return refuse(response, 400, "bad_request", fault);
     if (path === "/healthz") return sendJson(response, 200, { status: "ok" });
     const [, id, expires] = DOWNLOAD.exec(path) ?? [];
     if (id === undefined) return refuse(response, 404, "not_found", "A mirror has downloads only; ask the hub.");

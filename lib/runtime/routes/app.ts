@@ -9,6 +9,7 @@ import {
 } from "fastify";
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
+import { hostFault } from "../../support/network/host-field.ts";
 import { traceRequests } from "../../support/tracing/http-server.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
@@ -56,6 +57,10 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     },
   });
   answerErrors(app);
+  app.addHook("onRequest", ({ raw }, _reply, done) => {
+    const fault = hostFault(raw);
+    done(fault === undefined ? undefined : new RuntimeFault("bad_request", fault));
+  });
 
   app.get("/healthz", (_request, reply) =>
     reply.code(isClosing() ? 503 : 200).send({ status: isClosing() ? "closing" : "ok" }),

@@ -1,0 +1,28 @@
+import type { IncomingMessage } from "node:http";
+import { isIPv6 } from "node:net";
+
+/** RFC 3986, 3.2.2: a name or an IPv4 address, or an address in brackets; then perhaps a port. */
+const HOST = /^(?:\[([^\]]*)\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::([0-9]{0,5}))?$/;
+const MAX_PORT = 65_535;
+
+function isHost(value: string): boolean {
+  const [whole, literal, port = ""] = HOST.exec(value) ?? [];
+  return whole !== undefined && (literal === undefined || isIPv6(literal)) && Number(port) <= MAX_PORT;
+}
+
+/**
+ * Finds what is wrong with the Host of a request, which Node.js lets pass: a proxy could take it for another host.
+ * Every server of the product answers 400 then (RFC 9112, 3.2).
+ *
+ * @returns the fault as a sentence; undefined for a request that is right, or has no Host
+ */
+export function hostFault({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): string | undefined {
+  let host: string | undefined;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.length !== 4 || name.toLowerCase() !== "host") continue;
+    if (host !== undefined) return "The request has two Host fields.";
+    host = rawHeaders[index + 1]!;
+  }
+  return host === undefined || isHost(host) ? undefined : "The request's Host is not a host with an optional port.";
+}
