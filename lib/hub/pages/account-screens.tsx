@@ -2,7 +2,7 @@ import { SCOPES } from "../../contract/scopes.ts";
 import type { ApiKeyRecord, AuditRecord, CreatedKey, ProjectRecord, Scope } from "../../contract/surfaces/keys.ts";
 import { DEFAULT_SCOPES } from "../../contract/surfaces/keys.ts";
 import { paths } from "../../contract/surfaces/paths.ts";
-import { notFound } from "../ground/errors.ts";
+import { notFound, unprocessable } from "../ground/errors.ts";
 import { isAdministrator, may, requireScope } from "../ground/principal.ts";
 import { listQuotas, type QuotaSubject, usageOf } from "../records/quotas.ts";
 import type { Listed } from "./api.ts";
@@ -12,6 +12,17 @@ import { AuditPage, HealthPage, QuotasPage, type Readiness, type UsedQuota } fro
 import { pagePaths } from "./view.ts";
 
 const DAY_MS = 86_400_000;
+/** A century: a key that lasts longer may as well have no end. */
+const MOST_DAYS = 36_500;
+
+/** Returns when a key of so many days ends; undefined for one that never does. @throws HubError 422 for another text */
+function expiryOf(days: string | undefined, now: number): string | undefined {
+  if (days === undefined) return undefined;
+  const count = /^[0-9]{1,5}$/.test(days) ? Number(days) : 0;
+  if (count < 1 || count > MOST_DAYS)
+    throw unprocessable(`days: must be a whole number from 1 to ${MOST_DAYS}, or empty for a key that never expires.`);
+  return new Date(now + count * DAY_MS).toISOString();
+}
 
 export const keys: Screen = async ({ api }, request) => {
   const principal = principalOf(request);
@@ -24,7 +35,7 @@ export const keys: Screen = async ({ api }, request) => {
 
 export const createKey: Screen = async ({ api, hub }, request) => {
   const form = request.body as URLSearchParams;
-  const days = Number(field(request, "days") ?? 0);
+  const expiresAt = expiryOf(field(request, "days"), hub.clock());
   const scopes = form.getAll("scope") as Scope[];
   const created = await api.call<CreatedKey>(request, {
     method: "POST",
@@ -33,7 +44,7 @@ export const createKey: Screen = async ({ api, hub }, request) => {
       name: field(request, "name") ?? "",
       scopes: scopes.length > 0 ? scopes : DEFAULT_SCOPES,
       ...(field(request, "project_id") !== undefined && { project_id: field(request, "project_id") }),
-      ...(days > 0 && { expires_at: new Date(hub.clock() + days * DAY_MS).toISOString() }),
+      ...(expiresAt !== undefined && { expires_at: expiresAt }),
     },
   });
   return <NewKeyPage created={created} />;

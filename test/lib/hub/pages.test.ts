@@ -96,6 +96,28 @@ t.test("the pages of a hub", async (t) => {
     t.equal(byPage[0]!.address, "127.0.0.1");
   });
 
+  t.test("a key gets the end that its form says, or none is made", async (t) => {
+    const keys = async () =>
+      (
+        (await hub.call("GET", "/devkeys/api-keys?limit=200")).body as {
+          items: { name: string; expires_at: string | null }[];
+        }
+      ).items;
+    const before = (await keys()).length;
+    for (const days of ["1e300", "-1", "NaN", "0", "0.5", "36501", "30 days", "Infinity", "0x10"]) {
+      const { status, html } = await admin.submit("/keys", "/keys", { name: "odd", scope: "read", days });
+      t.equal(status, 422, days);
+      t.match(html, /days: must be a whole number/, days);
+    }
+    t.equal((await keys()).length, before);
+    for (const days of ["365", ""]) {
+      const { html } = await admin.submit("/keys", "/keys", { name: `for ${days} days`, scope: "read", days });
+      t.match(html, "slk_", days);
+      const made = (await keys()).find(({ name }) => name === `for ${days} days`);
+      t.match(made!.expires_at, days === "" ? null : /^20\d\d-/);
+    }
+  });
+
   t.test("a key that may only read sees no forms but the one that signs it out", async (t) => {
     const visitor = await new Visitor(hub.url).signIn(reader);
     for (const path of ["/plugins/tide-table", "/plugins/tide-table/fleet/quay-05", "/plugins/tide-table/rollouts"]) {
