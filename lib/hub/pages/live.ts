@@ -1,6 +1,8 @@
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { HubError } from "../ground/errors.ts";
+import { findKey } from "../records/access.ts";
 import { type View, viewState } from "../records/fleet.ts";
 import type { Statements } from "../records/port.ts";
 import { readPulse } from "../records/projects.ts";
@@ -9,10 +11,14 @@ import { readPulse } from "../records/projects.ts";
 const LOOK_MS = 1000;
 /** Comments keep proxies from closing a stream. */
 const BEAT_MS = 25_000;
-/** A stream ends after so long, and the browser opens another one: its key is looked at again. */
+/** Keys of open streams are looked at this often: those of a revoked one end. */
+const RECHECK_MS = 2000;
+/** A stream ends after so long, and the browser opens another one: what its key may see is looked at again. */
 const LONGEST_MS = 5 * 60_000;
 /** Streams of one hub; each is a connection that agents cannot have. */
 const MAX_STREAMS = 500;
+/** Streams of one key; a page that nobody looks at has none. */
+const MAX_STREAMS_OF_KEY = 50;
 
 /** Fleets that a page shows, and the plugin, service or project that it is about, where the key may see that. */
 export interface Watched {
@@ -28,26 +34,40 @@ interface Watch {
 /** Tells open pages of changes: of reports, of versions, and of rollouts, whichever hub they came to. */
 export class Live implements Disposable {
   readonly #statements: Statements;
+  readonly #now: () => string;
   readonly #watches = new Map<string, Watch>();
-  readonly #streams = new Set<FastifyReply>();
+  /** By the hash of the key that they were opened with. */
+  readonly #streams = new Map<string, Set<ServerResponse>>();
+  #open = 0;
+  #recheck: NodeJS.Timeout | undefined;
+  #isChecking = false;
 
-  constructor(statements: Statements) {
+  /** @param now ISO 8601 */
+  constructor(statements: Statements, now: () => string) {
     this.#statements = statements;
+    this.#now = now;
   }
 
   [Symbol.dispose](): void {
-    for (const { raw } of this.#streams) raw.end();
+    clearInterval(this.#recheck);
+    for (const streams of this.#streams.values()) for (const raw of streams) raw.end();
     for (const { timer } of this.#watches.values()) clearInterval(timer);
     this.#watches.clear();
   }
 
-  /** Answers with a stream of server-sent events until the reader leaves. @throws HubError 503 beyond the bound */
-  async stream(reply: FastifyReply, watched: Watched): Promise<void> {
-    if (this.#streams.size >= MAX_STREAMS)
-      throw new HubError(503, "hub_unavailable", "Too many pages are open.", { headers: { "retry-after": "60" } });
+  /**
+   * Answers with a stream of server-sent events until the reader leaves or the key ends.
+   *
+   * @throws HubError 429 beyond the bound of a key, 503 beyond that of the hub
+   */
+  async stream(reply: FastifyReply, keyHash: string, watched: Watched): Promise<void> {
+    const headers = { "retry-after": "60" };
+    if ((this.#streams.get(keyHash)?.size ?? 0) >= MAX_STREAMS_OF_KEY)
+      throw new HubError(429, "rate_limited", "Too many pages are open with this key.", { headers });
+    if (this.#open >= MAX_STREAMS) throw new HubError(503, "hub_unavailable", "Too many pages are open.", { headers });
     reply.hijack();
     const { raw } = reply;
-    this.#streams.add(reply);
+    using _stream = this.#add(keyHash, raw);
     raw.on("error", () => {});
     raw.writeHead(200, {
       ...(reply.getHeaders() as Record<string, string>),
@@ -65,7 +85,36 @@ export class Live implements Disposable {
     } finally {
       clearTimeout(ending);
       clearInterval(beat);
-      this.#streams.delete(reply);
+    }
+  }
+
+  #add(keyHash: string, raw: ServerResponse): Disposable {
+    const streams = this.#streams.get(keyHash) ?? new Set();
+    this.#streams.set(keyHash, streams.add(raw));
+    this.#open += 1;
+    this.#recheck ??= setInterval(() => void this.#endRevoked(), RECHECK_MS).unref();
+    return {
+      [Symbol.dispose]: () => {
+        this.#open -= 1;
+        streams.delete(raw);
+        if (streams.size === 0) this.#streams.delete(keyHash);
+        if (this.#open > 0) return;
+        clearInterval(this.#recheck);
+        this.#recheck = undefined;
+      },
+    };
+  }
+
+  async #endRevoked(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    try {
+      for (const [keyHash, streams] of [...this.#streams])
+        if ((await findKey(this.#statements, keyHash, this.#now())) === undefined) for (const raw of streams) raw.end();
+    } catch {
+      // Nobody knows while the database is away.
+    } finally {
+      this.#isChecking = false;
     }
   }
 

@@ -108,7 +108,7 @@ export const pages: FastifyPluginAsync<
     archives: () => (archives ??= import("./archive.ts").then(({ Archives }) => new Archives(api))),
     fleets: new Fleets(statements),
   };
-  const live = new Live(statements);
+  const live = new Live(statements, hub.now);
   // A hub whose pages nobody opens does without React.
   const screens = async () => (await import("./screens.tsx")).screens;
   await root.register(assets);
@@ -217,12 +217,12 @@ export const pages: FastifyPluginAsync<
     for (const kind of KINDS) {
       app.get(`/live/${kind}s/:slug`, { schema: { hide: true } }, async (request, reply) => {
         const { watchedTarget } = await screens();
-        await live.stream(reply, await watchedTarget(desk, request, kind));
+        await live.stream(reply, request.visitor!.keyHash!, await watchedTarget(desk, request, kind));
       });
     }
     app.get("/live/fleets", { schema: { hide: true } }, async (request, reply) => {
       const { watchedFleets } = await screens();
-      await live.stream(reply, await watchedFleets(desk, request));
+      await live.stream(reply, request.visitor!.keyHash!, await watchedFleets(desk, request));
     });
   });
 };

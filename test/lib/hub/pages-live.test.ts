@@ -1,0 +1,50 @@
+import t, { type Test } from "tap";
+import { type RunningHub, startHub } from "../../support/hub/harness.ts";
+import { fillShownHub } from "../../support/hub/shown-hub.ts";
+import { Visitor } from "../../support/hub/web.ts";
+
+/** Streams that one key may have. */
+const MOST = 50;
+
+async function withKey(t: Test, hub: RunningHub) {
+  const { body } = await hub.call("POST", "/devkeys/api-keys", { json: { name: "page", scopes: ["read"] } });
+  const { key, id } = body as { key: string; id: string };
+  const { cookies: cookie } = await new Visitor(hub.url).signIn(key);
+  const leaving = new AbortController();
+  t.teardown(() => leaving.abort());
+  // The connection of an answer that nobody holds is closed.
+  const held: Response[] = [];
+  const open = async (): Promise<Response> => {
+    const answer = await fetch(`${hub.url}/live/fleets`, { headers: { cookie }, signal: leaving.signal });
+    held.push(answer);
+    return answer;
+  };
+  return { id, open };
+}
+
+t.test("an open page's stream ends with its key", async (t) => {
+  const hub = await startHub(t);
+  await fillShownHub(hub, { hosts: 1 });
+  const [reader, other] = [await withKey(t, hub), await withKey(t, hub)];
+  const [stream, staying] = [await reader.open(), await other.open()];
+  t.equal(stream.status, 200);
+  const ended = stream.text();
+  await hub.call("DELETE", `/devkeys/api-keys/${reader.id}`);
+  const before = performance.now();
+  t.match(await ended, /^retry: /);
+  t.ok(performance.now() - before < 20_000);
+  const { value } = await staying.body!.getReader().read();
+  t.match(Buffer.from(value).toString(), /^retry: /, "that of another key stays");
+});
+
+t.test("one key cannot take the streams of all pages", async (t) => {
+  const hub = await startHub(t);
+  await fillShownHub(hub, { hosts: 1 });
+  const [greedy, other] = [await withKey(t, hub), await withKey(t, hub)];
+  for (let count = 0; count < MOST; count++) t.equal((await greedy.open()).status, 200);
+  const refused = await greedy.open();
+  t.equal(refused.status, 429);
+  t.equal(refused.headers.get("retry-after"), "60");
+  t.match(await refused.text(), "Too many pages are open with this key.");
+  t.equal((await other.open()).status, 200);
+});
