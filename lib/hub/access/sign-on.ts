@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Configuration, CustomFetch, IDToken } from "openid-client";
 import type { Scope } from "../../contract/surfaces/keys.ts";
-import { forbidden, HubError } from "../ground/errors.ts";
+import { HubError } from "../ground/errors.ts";
 
 /** A value of the claim, and the rights of those who have it. */
 export interface Grant {
@@ -32,10 +32,20 @@ export interface Person {
   issuer: string;
 }
 
+/** The end of an attempt that the identity provider has answered. */
+export interface SignedOn {
+  person: Person;
+  grant: Grant | undefined;
+  /** A path of the hub. */
+  next: string;
+}
+
 /** The time for which a person may be at the identity provider. */
 export const ATTEMPT_MS = 10 * 60 * 1000;
 /** The identity provider's addresses and keys are asked for again after this time. */
 const CONFIGURATION_MS = 60 * 60 * 1000;
+/** The clock of the identity provider may be ahead by so much. */
+const CLOCK_AHEAD_SECONDS = 5 * 60;
 const ANSWER_SECONDS = 10;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 /** OpenID Connect Core, 2. */
@@ -129,10 +139,10 @@ export class SignOn {
    *
    * @param attempt the cookie of the browser
    * @param answer the redirect URI with what the identity provider has added to it
-   * @returns who it is, what they may do, and the path to go on with
-   * @throws HubError 401 for an answer that is not to this attempt, 403 for somebody without a grant
+   * @returns who it is, what they may do, and the path to go on with; no grant for somebody who may do nothing
+   * @throws HubError 401 for an answer that is not to this attempt
    */
-  async finish(attempt: string | undefined, answer: URL): Promise<{ person: Person; grant: Grant; next: string }> {
+  async finish(attempt: string | undefined, answer: URL): Promise<SignedOn> {
     const body = attempt === undefined ? undefined : this.#open(attempt);
     if (body === undefined) throw refused("This sign-in is too old, or began in another browser.");
     const { state: expectedState, nonce: expectedNonce, verifier: pkceCodeVerifier } = this.#secrets(body);
@@ -147,20 +157,20 @@ export class SignOn {
     } catch (error) {
       throw refused(`The identity provider did not sign you in${reasonOf(error)}.`, error);
     }
+    if (claims.iat > this.#clock() / 1000 + CLOCK_AHEAD_SECONDS)
+      throw refused("The identity provider's answer is from the future: its clock or the hub's is wrong.");
     if (claims.sub === "" || claims.sub.length > MAX_SUBJECT_CHARACTERS)
       throw refused("The identity provider gave no usable name of you.");
     const next = body.toString("utf8", SEED_BYTES + EXPIRY_BYTES);
     return { person: { subject: claims.sub, issuer: this.issuer }, grant: this.#grantOf(claims), next };
   }
 
-  #grantOf(claims: IDToken): Grant {
+  #grantOf(claims: IDToken): Grant | undefined {
     const { claim, grants } = this.#options;
     // An address that nobody has confirmed may be anybody's.
     const value = claim === "email" && claims.email_verified !== true ? undefined : claims[claim];
     const values: unknown[] = Array.isArray(value) ? value : [value];
-    const grant = grants.find((each) => values.includes(each.value));
-    if (grant !== undefined) return grant;
-    throw forbidden("You are signed in, but the hub grants you nothing. Ask its operator.");
+    return grants.find((each) => values.includes(each.value));
   }
 
   async #configuration(): Promise<Configuration> {

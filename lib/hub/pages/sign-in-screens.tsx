@@ -6,8 +6,8 @@ import { forbidden, HubError, keyRejected, notFound } from "../ground/errors.ts"
 import { hashOf } from "../ground/identity.ts";
 import type { Principal } from "../ground/principal.ts";
 import { findKey } from "../records/access.ts";
-import { keyOfPerson } from "../records/keys.ts";
-import { inTransaction } from "../records/port.ts";
+import { keyOfPerson, revokeKeysOfPerson } from "../records/keys.ts";
+import { inTransaction, type Transacted } from "../records/port.ts";
 import { findProject } from "../records/projects.ts";
 import { type Desk, field, queryOf, type Screen } from "./desk.ts";
 import { SignedOnPage, SignInPage } from "./sign-in-page.tsx";
@@ -66,6 +66,12 @@ export const finishSignOn: Screen = async (desk, request) => {
     throw told.statusCode === 401 ? new SignInFailed(told, "/") : told;
   });
   const { person, grant, next } = await finished;
+  if (grant === undefined) {
+    const revoke = (transaction: Transacted) => revokeKeysOfPerson(transaction, nameOf(person), hub.clock());
+    const revoked = await inTransaction(hub.database.kysely, revoke);
+    if (revoked.length > 0) hub.logger?.info({ revoked }, "ended the sessions of a person who has no grant any more");
+    throw forbidden("You are signed in, but the hub grants you nothing. Ask its operator.");
+  }
   const { principal, keyHash } = await keyFor(desk, request, { person, grant });
   authentication.accepted(request, principal);
   const token = hub.webSessions.issue(keyHash, { subject: person.subject, grant: signOn.nameOf(grant) });
@@ -78,6 +84,9 @@ export const finishSignOn: Screen = async (desk, request) => {
 /** The cause, for the operator; never what a token says. */
 const reasonOf = ({ message, cause }: HubError): string => (cause instanceof Error ? cause.message : message);
 
+/** Names the keys of a person. */
+const nameOf = ({ subject, issuer }: Person): string => `${subject} by ${issuer}`;
+
 /** Gives a person the key that their session stands for, and writes the sign-in down. */
 async function keyFor(
   { hub }: Desk,
@@ -89,12 +98,14 @@ async function keyFor(
     throw forbidden("The hub grants you a project that is not there. Ask its operator.");
   const now = hub.clock();
   const expiresAt = new Date(now + SESSION_MS).toISOString();
-  const name = `${person.subject} by ${person.issuer}`;
+  const name = nameOf(person);
   return inTransaction(db, async (transaction) => {
-    const { id, hash } = await keyOfPerson(transaction, { name, owner, scopes, projectId, expiresAt }, now);
+    const wanted = { name, owner, scopes, projectId, expiresAt };
+    const { id, hash, replaced } = await keyOfPerson(transaction, wanted, now);
     const principal = { keyId: id, owner, scopes: new Set(scopes), projectId, expiresAt };
     actAs(request, hash, person);
-    const facts = { owner, scopes: scopes.join(" "), project_id: projectId };
+    const ended = replaced.length > 0 && { revoked: replaced.join(" ") };
+    const facts = { owner, scopes: scopes.join(" "), project_id: projectId, ...ended };
     await witnessOf(hub, request, principal)(transaction, { action: "web.sign-in", subject: id, facts });
     return { principal, keyHash: hash };
   });

@@ -103,8 +103,17 @@ export async function endKey(db: Queries, id: string, at: string): Promise<void>
 /** Marks the key of a person whom an identity provider has named. Its secret is known to nobody. */
 const PERSON_PREFIX = "web";
 
+/** The key that a person's sessions stand for. */
+export interface PersonKey {
+  id: string;
+  hash: string;
+  /** Ids of the keys of other rights that the person had, which were revoked. */
+  replaced: string[];
+}
+
 /**
- * Gives a person a key of these rights, or their own one a later end. It is listed and revoked as every key is.
+ * Gives a person a key of these rights, or their own one a later end. It is listed and revoked as every key is. A key
+ * of other rights is revoked: the identity provider has said anew what the person may do.
  *
  * @param wanted its name tells the person from all others
  */
@@ -112,7 +121,7 @@ export async function keyOfPerson(
   transaction: Transacted,
   wanted: Omit<NewKey, "withCredential">,
   now: number,
-): Promise<{ id: string; hash: string }> {
+): Promise<PersonKey> {
   const { name, owner, projectId: project_id, expiresAt: expires_at } = wanted;
   const scopes = wanted.scopes.join(" ");
   const facts = { name, owner, scopes, project_id, prefix: PERSON_PREFIX, revoked_at: null };
@@ -120,11 +129,32 @@ export async function keyOfPerson(
     .set({ expires_at })
     .returning(["id", "hash"])
     .executeTakeFirst();
-  if (known !== undefined) return known;
-  const key = { id: recordId("key", now), hash: hashOf(issue("key")) };
+  const key = known ?? { id: recordId("key", now), hash: hashOf(issue("key")) };
+  const replaced = await revokeKeysOfPerson(transaction, name, now, key.id);
+  if (known !== undefined) return { ...known, replaced };
   const values = { ...key, ...facts, expires_at, created_at: new Date(now).toISOString(), last_used_at: null };
   await transaction.insertInto("api_keys").values(values).execute();
-  return key;
+  return { ...key, replaced };
+}
+
+/**
+ * Revokes the keys of a person whom an identity provider has named, and with them their sessions.
+ *
+ * @param kept the id of the one that stays
+ * @returns the ids of those that were revoked
+ */
+export async function revokeKeysOfPerson(
+  transaction: Transacted,
+  name: string,
+  now: number,
+  kept = "",
+): Promise<string[]> {
+  const keys = await selectWhere(transaction, "api_keys", { name, prefix: PERSON_PREFIX, revoked_at: null })
+    .select("id")
+    .where("id", "!=", kept)
+    .execute();
+  for (const { id } of keys) await revokeKey(transaction, id, new Date(now).toISOString());
+  return keys.map(({ id }) => id);
 }
 
 /** The first start's key has a fixed id: two hubs of one database make only one. */

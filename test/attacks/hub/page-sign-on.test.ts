@@ -77,6 +77,7 @@ t.test("no token counts that is not for this hub, this question and this moment"
     "another party": (claims) => ({ ...claims, aud: ["hub", "another"], azp: "another" }),
     "another issuer": (claims) => ({ ...claims, iss: "https://evil.example" }),
     expired: (claims) => ({ ...claims, iat: now - 7200, exp: now - 3600 }),
+    "from the future": (claims) => ({ ...claims, iat: now + 3600, exp: now + 7200 }),
     "no end": ({ exp: _exp, ...claims }) => claims,
     "no subject": ({ sub: _sub, ...claims }) => claims,
     "an empty subject": (claims) => ({ ...claims, sub: "" }),

@@ -91,6 +91,37 @@ t.test("a session ends with its hours, and when its grant is changed or gone", a
   }
 });
 
+t.test("a person who signs in with other rights, or with none, has no session with those of before", async (t) => {
+  const { issuer, hub, visitor, signOn } = await world(t);
+  const other = new Visitor(hub.url);
+  const signInAt = async (where: Visitor) => {
+    const { headers } = await where.request("/sign-in/oidc");
+    return (await where.request(issuer.answer(headers.get("location")!))).status;
+  };
+  const statusOf = async (where: Visitor) => (await where.request("/hub")).status;
+  issuer.claims = { sub: "alice", groups: ["all"] };
+  await signOn();
+  t.equal(await statusOf(visitor), 200, "an administrator");
+  issuer.claims = { sub: "bob", groups: ["all"] };
+  const bob = new Visitor(hub.url);
+  await signInAt(bob);
+
+  issuer.claims = { sub: "alice", groups: ["ops"] };
+  t.equal(await signInAt(other), 200);
+  t.equal(await statusOf(visitor), 303, "the older session has ended");
+  t.equal((await other.request("/keys")).status, 200);
+  const [deed] = await deedsOf(hub);
+  t.match(deed, { action: "web.sign-in", facts: { revoked: /^key_/ } });
+  const same = new Visitor(hub.url);
+  await signInAt(same);
+  t.equal((await other.request("/keys")).status, 200, "a session with the same rights goes on");
+
+  issuer.claims = { sub: "alice", groups: [] };
+  t.equal(await signInAt(visitor), 403);
+  t.equal((await other.request("/keys")).status, 303, "nothing is left of a person without a grant");
+  t.equal(await statusOf(bob), 200, "others keep theirs");
+});
+
 t.test("a hub without an identity provider, and one whose does not answer, say so", async (t) => {
   const plain = await startHub(t, { dataDir: `${t.testdir()}/plain` });
   t.notMatch((await new Visitor(plain.url).request("/sign-in")).html, "oidc");
