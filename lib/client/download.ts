@@ -103,7 +103,7 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
       }
       renewed = false;
       try {
-        for await (const chunk of bodyOf(answer, request, transport)) {
+        for await (const chunk of bodyOf(answer, request)) {
           const useful = skip === 0 ? chunk : chunk.subarray(Math.min(skip, chunk.length));
           skip -= chunk.length - useful.length;
           if (useful.length === 0) continue;

@@ -156,6 +156,8 @@ export function connectionFault(
       why: `${origin} does not speak TLS as expected (${code})`,
       hint: `If it serves plain HTTP, give ${server.option} with http://.`,
     };
+  if (code === "HPE_HEADER_OVERFLOW")
+    return { why: `${origin} sent more headers than an answer may have (${code})`, hint: check };
   if (code.startsWith("HPE_"))
     return {
       why: `${origin} does not speak HTTP (${code})`,

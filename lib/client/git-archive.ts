@@ -70,7 +70,7 @@ export async function fetchGitArchive<T>(
       const length = header(response, "content-length");
       return await consume(
         length === undefined ? undefined : Number(length),
-        Readable.from(bodyOf(response, request, options), { objectMode: false }),
+        Readable.from(bodyOf(response, request), { objectMode: false }),
       );
     } catch (error) {
       throw transportError(error, request, response.url, options);

@@ -1,9 +1,9 @@
 import type { Readable } from "node:stream";
 import type { Code } from "../contract/codes.ts";
 import { type ErrorFacts, type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
+import { exchange, ImproperAnswerError, OutgoingError, SilenceError } from "../support/network/exchange.ts";
 import { followRedirects, type RedirectFault } from "../support/redirects.ts";
 import { traced, tracer } from "../support/tracing/tracing.ts";
-import { exchangeBytes, OutgoingError, SilenceError } from "./byte-exchange.ts";
 import { connectionFault, type Operation, OPERATIONS, serverOf } from "./error-wording.ts";
 import type { FormBody } from "./file-form.ts";
 import { atLeastRate, LEAST_RATE, type LeastRate } from "./least-rate.ts";
@@ -48,6 +48,8 @@ export interface HttpResponse {
   headers: Record<string, string | string[] | undefined>;
   /** As it came over the wire for artifacts, decoded otherwise. */
   body: Readable;
+  /** The transport's, for {@link bodyOf}. */
+  leastRate?: LeastRate | undefined;
   /** Gives up a body that nobody reads to its end, and the connection with it, if there is more to come on that. */
   discard(): void;
 }
@@ -95,7 +97,7 @@ const BYTES: ReadonlySet<Operation> = new Set(["download", "install"]);
 const STREAMED: ReadonlySet<Operation> = new Set([...BYTES, "hints"]);
 
 /** One exchange without redirects. Resolves when the headers are there. */
-async function exchange(
+async function ask(
   request: HttpRequest,
   url: URL,
   credentials: Record<string, string>,
@@ -103,19 +105,20 @@ async function exchange(
   transport: Transport,
 ): Promise<HttpResponse> {
   const headers = { "user-agent": "sealift", ...request.headers, ...credentials };
-  if (STREAMED.has(request.operation)) return discardable(await exchangeBytes(url, headers, transport));
-  if (form !== undefined) {
-    const outgoing = { method: request.method, bytes: form.bytes };
-    return discardable(await exchangeBytes(url, { ...formHeaders(form), ...headers }, transport, outgoing));
+  const { timeoutMs, signal } = transport;
+  if (form !== undefined || STREAMED.has(request.operation)) {
+    const { method } = request;
+    const all = form === undefined ? headers : { ...formHeaders(form), ...headers };
+    return discardable(await exchange(url, { method, headers: all, timeoutMs, signal }, form?.bytes));
   }
   // A program that only uploads or downloads does without it.
   const { exchangeJson } = await import("./json-exchange.ts");
   return exchangeJson(url, headers, request, transport);
 }
 
-/** A time-out of got, whose classes are not loaded by programs that do without it. */
-const isTimeout = (error: unknown): error is Error & { event: string } =>
-  error instanceof Error && error.name === "TimeoutError" && "event" in error;
+/** An error without the one that got puts around it. */
+const causeOf = (error: unknown): unknown =>
+  error instanceof Error && error.cause instanceof Error && "timings" in error ? error.cause : error;
 
 /**
  * A transport failure as data: what cannot be reached or is silent may be there again later. A failure of the bytes to
@@ -133,10 +136,16 @@ export function transportError(
   const { operation } = request;
   const address = new URL(url);
   const server = serverOf(operation);
-  if (error instanceof SilenceError || isTimeout(error)) {
-    const why = `${address.origin} was silent for ${timeoutMs / 1000} s (${error.event}).`;
-    return operationError(operation, "timed_out", why, { cause: error, hint: "Try again later, or raise --timeout." });
+  const cause = causeOf(error);
+  if (cause instanceof SilenceError) {
+    const why = `${address.origin} was silent for ${timeoutMs / 1000} s (${cause.event}).`;
+    return operationError(operation, "timed_out", why, { cause, hint: "Try again later, or raise --timeout." });
   }
+  if (cause instanceof ImproperAnswerError)
+    return operationError(operation, "bad_answer", `${address.origin} ${cause.message}.`, {
+      cause,
+      hint: `Check that ${server.option} is the root of a Sealift ${server.name}, and what stands between.`,
+    });
   const { code } = error as NodeJS.ErrnoException;
   if (code !== undefined) {
     const { why, hint } = connectionFault(code, address, server);
@@ -192,7 +201,7 @@ async function follow(
         const form = bodied ? await request.form?.() : undefined;
         const headers = address.origin === first.origin ? { ...current.headers, ...trace } : current.headers;
         const traceable = headers === undefined ? current : { ...current, headers };
-        const response = await exchange(traceable, address, credentials, form, transport);
+        const response = await ask(traceable, address, credentials, form, transport);
         const { status } = response;
         return { status, response, location: header(response, "location"), discard: () => response.discard() };
       } catch (error) {
@@ -218,7 +227,7 @@ async function follow(
     mark: (address) => `${method} ${address.href}`,
     refused: (fault, from, status) => redirectError(operation, fault, from, status),
   });
-  return { ...answer.response, url: url.href };
+  return { ...answer.response, url: url.href, leastRate: transport.leastRate };
 }
 
 const withoutBody = ({ json: _json, form: _form, ...rest }: HttpRequest): HttpRequest => rest;
@@ -239,18 +248,14 @@ function redirectError(operation: Operation, fault: RedirectFault, { origin }: U
   return errors[fault]();
 }
 
-/**
- * The bytes of an answer, given up with `too_slow` below the least rate. @throws `too_slow`, of the operation's
- * kind
- */
+/** The bytes of an answer, given up below the least rate. @throws `too_slow`, of the operation's kind */
 export function bodyOf(
-  response: HttpResponse,
+  { body, leastRate = LEAST_RATE }: HttpResponse,
   { operation }: Pick<HttpRequest, "operation">,
-  { leastRate = LEAST_RATE }: Pick<Transport, "leastRate"> = {},
 ): AsyncGenerator<Buffer> {
   const tooSlow = ({ bytesPerSecond, overMs }: LeastRate): SealiftError =>
     operationError(operation, "too_slow", `fewer than ${bytesPerSecond} bytes a second came for ${overMs / 1000} s.`, {
       hint: "Try again later, or ask the hub's operator why it is so slow.",
     });
-  return atLeastRate(response.body as AsyncIterable<Buffer>, tooSlow, leastRate);
+  return atLeastRate(body as AsyncIterable<Buffer>, tooSlow, leastRate);
 }

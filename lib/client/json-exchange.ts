@@ -1,7 +1,7 @@
 import type { ClientRequest } from "node:http";
-import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import got, { type Request } from "got";
+import { openRequest } from "../support/network/exchange.ts";
 
 /** Statuses whose answers never have a body (RFC 9110, 6.4.1). */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
@@ -21,6 +21,8 @@ export function exchangeJson(
   request: { method: string; json?: unknown },
   { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal },
 ): Promise<Answer> {
+  let sent: ClientRequest | undefined;
+  let isOver = false;
   const stream: Request = got.stream(url, {
     method: request.method,
     headers,
@@ -28,27 +30,12 @@ export function exchangeJson(
     followRedirect: false,
     throwHttpErrors: false,
     retry: { limit: 0 },
-    timeout: {
-      lookup: timeoutMs,
-      connect: timeoutMs,
-      secureConnect: timeoutMs,
-      socket: timeoutMs,
-      response: timeoutMs,
+    request(address, options) {
+      sent = openRequest(address, { ...options, timeoutMs, signal });
+      // From here on its connection may serve another request.
+      sent.once("close", () => (isOver = true));
+      return sent;
     },
-    ...(signal && { signal }),
-  });
-  let sent: ClientRequest | undefined;
-  let isOver = false;
-  stream.once("request", (outgoing: ClientRequest) => {
-    sent = outgoing;
-    // From here on its connection may serve another request.
-    sent.once("close", () => (isOver = true));
-    // A socket that connects has the five seconds of Node's global agent, which got would take for its own limit.
-    const grant = (socket: Socket): void => {
-      if (socket.connecting) socket.setTimeout(timeoutMs);
-    };
-    if (sent.socket === null) sent.once("socket", grant);
-    else grant(sent.socket);
   });
   // Without a body got leaves the request open for writing.
   if (request.method !== "GET" && request.json === undefined) stream.end();

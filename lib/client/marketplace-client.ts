@@ -112,7 +112,7 @@ export class MarketplaceClient {
       if (response.status !== 200) throw await statusError(response, request);
       try {
         const headers = this.#installHeaders(response, header(response, "content-length"));
-        return await consume(headers, readable(bodyOf(response, request, this.#options)));
+        return await consume(headers, readable(bodyOf(response, request)));
       } catch (error) {
         throw transportError(error, request, response.url, this.#options);
       } finally {

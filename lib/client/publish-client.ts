@@ -248,7 +248,7 @@ async function downloadNamed(transport: Transport, url: string, { size, sha256 }
   const hash = createHash("sha256");
   async function* checked(): AsyncGenerator<Buffer> {
     let left = size;
-    for await (const chunk of bodyOf(response, request, transport)) {
+    for await (const chunk of bodyOf(response, request)) {
       left -= chunk.length;
       if (left < 0) break;
       hash.update(chunk);

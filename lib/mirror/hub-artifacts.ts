@@ -84,7 +84,7 @@ export class HubArtifacts {
     const chunks: Buffer[] = [];
     let bytes = 0;
     try {
-      for await (const chunk of bodyOf(answer, { operation: "download" }, this.#transport)) {
+      for await (const chunk of bodyOf(answer, { operation: "download" })) {
         bytes += chunk.length;
         if (bytes > MAX_REFUSAL_BYTES) break;
         chunks.push(chunk);
@@ -121,7 +121,7 @@ export class HubArtifacts {
       if (!isWhole && (answer.status !== 206 || start !== String(range.start)))
         throw new Error(`the hub answered ${answer.status} to a range of an artifact`);
       let left = range.end - range.start + 1;
-      for await (const chunk of bodyOf(answer, { operation: "download" }, this.#transport)) {
+      for await (const chunk of bodyOf(answer, { operation: "download" })) {
         left -= chunk.length;
         if (left < 0) throw new Error("the hub sent more bytes than it named");
         yield chunk;

@@ -1,15 +1,15 @@
 import { once } from "node:events";
-import { type IncomingMessage, request as http } from "node:http";
-import { request as https } from "node:https";
+import { exchange, ImproperAnswerError, SilenceError } from "../../support/network/exchange.ts";
 import { followRedirects } from "../../support/redirects.ts";
 import { settledWithin } from "../../support/within.ts";
 import { BadDestination, type Destinations } from "./destinations.ts";
 
 const MAX_REDIRECTS = 3;
+/** Milliseconds for connecting, for the answer's head, and for each silence. */
+const SILENCE_MS = 15_000;
 /** Bytes of an answer that are read, and for how long; nothing in it counts. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 const ANSWER_MS = 1000;
-const MAX_HEADER_BYTES = 16 * 1024;
 
 /** The end of an attempt to send a message. */
 export type Outcome =
@@ -34,29 +34,30 @@ interface Answered {
 /** One request on a connection of its own, to an address that was checked. */
 async function ask(destinations: Destinations, url: URL, { headers, body, signal }: Post): Promise<Answered> {
   destinations.check(url);
-  const request = (url.protocol === "https:" ? https : http)(url, {
-    method: "POST",
-    headers: { ...headers, "content-length": Buffer.byteLength(body) },
-    // A connection of a pool might lead to where nobody has checked.
-    agent: false,
-    lookup: destinations.lookup(url),
-    maxHeaderSize: MAX_HEADER_BYTES,
-    signal,
-  });
+  const answer = await exchange(
+    url,
+    {
+      method: "POST",
+      headers: { ...headers, "content-length": Buffer.byteLength(body) },
+      // A connection of a pool might lead to where nobody has checked.
+      agent: false,
+      lookup: destinations.lookup(url),
+      timeoutMs: SILENCE_MS,
+      signal,
+    },
+    body,
+  );
+  const { status, headers: answered, body: unread } = answer;
+  unread.on("error", () => {});
   try {
-    request.end(body);
-    const [response] = (await once(request, "response")) as [IncomingMessage];
-    request.on("error", () => {});
     let received = 0;
-    response.on("data", (chunk: Buffer) => {
-      if ((received += chunk.length) > MAX_ANSWER_BYTES) request.destroy();
+    unread.on("data", (chunk: Buffer) => {
+      if ((received += chunk.length) > MAX_ANSWER_BYTES) unread.destroy();
     });
-    await settledWithin(once(response, "close"), ANSWER_MS);
-    const { statusCode: status = 0, headers: answered } = response;
+    await settledWithin(once(unread, "close"), ANSWER_MS);
     return { status, location: answered.location, retryAfter: answered["retry-after"], discard: () => {} };
   } finally {
-    request.on("error", () => {});
-    request.destroy();
+    unread.destroy();
   }
 }
 
@@ -86,7 +87,8 @@ export async function post(destinations: Destinations, url: URL, message: Post):
 /** Says why an attempt has failed, in words that hold nothing of the URL. */
 function wordsFor(error: unknown): string {
   if (error instanceof BadDestination) return `the address ${error.message}`;
+  if (error instanceof ImproperAnswerError) return `the receiver ${error.message}`;
   const { name, code, message } = error as NodeJS.ErrnoException;
-  if (name === "AbortError" || name === "TimeoutError") return "the receiver took too long";
+  if (name === "AbortError" || error instanceof SilenceError) return "the receiver took too long";
   return code === undefined ? message : `no connection, or it broke off: ${code}`;
 }

@@ -1,5 +1,5 @@
-import { request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
+import { isAbort } from "../../contract/errors.ts";
+import { exchange, ImproperAnswerError, SilenceError } from "../network/exchange.ts";
 import { settledWithin } from "../within.ts";
 import type { TracingSettings } from "./settings.ts";
 import type { Attributes, EndedSpan } from "./tracer.ts";
@@ -86,25 +86,24 @@ export class Exporter {
   }
 
   /** @returns the status of the answer, or why there was none */
-  #post(body: string): Promise<number | string> {
+  async #post(body: string): Promise<number | string> {
     const { url, headers, timeoutMs } = this.#settings;
-    return new Promise((resolve) => {
-      const request = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, {
-        method: "POST",
-        headers: {
-          ...{ "user-agent": "sealift", ...headers },
-          ...{ "content-type": "application/json", "content-length": Buffer.byteLength(body) },
-        },
-        signal: AbortSignal.timeout(timeoutMs),
-      });
-      request.once("response", (answer) => {
-        // Redirects are not followed: the headers are for this address.
-        resolve(answer.statusCode ?? 0);
-        answer.destroy();
-      });
-      request.on("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.name));
-      request.end(body);
-    });
+    const all = {
+      ...{ "user-agent": "sealift", ...headers },
+      ...{ "content-type": "application/json", "content-length": Buffer.byteLength(body) },
+    };
+    const signal = AbortSignal.timeout(timeoutMs);
+    try {
+      // Redirects are not followed: the headers are for this address.
+      const answer = await exchange(url, { method: "POST", headers: all, timeoutMs, signal }, body);
+      answer.body.on("error", () => {}).destroy();
+      return answer.status;
+    } catch (error) {
+      if (error instanceof ImproperAnswerError) return `it ${error.message}`;
+      if (error instanceof SilenceError || isAbort(error)) return "it did not answer in time";
+      const { code, name } = error as NodeJS.ErrnoException;
+      return code ?? name;
+    }
   }
 }
 

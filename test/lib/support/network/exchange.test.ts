@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
-import { exchangeBytes } from "../../../lib/client/byte-exchange.ts";
+import { exchange } from "../../../../lib/support/network/exchange.ts";
 
 async function serve(t: Test, server: Server): Promise<URL> {
   server.listen(0, "127.0.0.1");
@@ -26,19 +26,19 @@ t.test("headers that drip are given up after the time limit, although the connec
     socket.once("close", () => clearInterval(timer));
   });
   const url = await serve(t, server);
-  await t.rejects(exchangeBytes(url, {}, { timeoutMs: 400 }), { message: "no byte came (response)" });
+  await t.rejects(exchange(url, { timeoutMs: 400 }), { message: "no byte came (response)" });
 });
 
 t.test("a body that falls silent is given up", async (t) => {
   const url = await answering(t, (_request, response) => response.writeHead(200).write("a"));
-  const { body } = await exchangeBytes(url, {}, { timeoutMs: 300 });
+  const { body } = await exchange(url, { timeoutMs: 300 });
   await t.rejects(body.toArray(), { message: "no byte came (socket)" });
 });
 
 t.test("a reader that is silent for longer than the time limit still gets the whole body", async (t) => {
   const bytes = 30 * 1024 * 1024;
   const url = await answering(t, (_request, response) => response.end(Buffer.alloc(bytes)));
-  const { body } = await exchangeBytes(url, {}, { timeoutMs: 200 });
+  const { body } = await exchange(url, { timeoutMs: 200 });
   let received = 0;
   for await (const chunk of body) {
     // Far more than all buffers of both ends hold is still to come.
@@ -51,7 +51,7 @@ t.test("a reader that is silent for longer than the time limit still gets the wh
 t.test("an abort ends the body", async (t) => {
   const url = await answering(t, (_request, response) => response.writeHead(200).write("a"));
   const abort = new AbortController();
-  const { body } = await exchangeBytes(url, {}, { timeoutMs: 60_000, signal: abort.signal });
+  const { body } = await exchange(url, { timeoutMs: 60_000, signal: abort.signal });
   abort.abort();
   await t.rejects(body.toArray());
 });
@@ -65,8 +65,8 @@ const pausing = (pauseMs: number): AsyncIterable<Uint8Array> =>
 
 t.test("a sender that pauses for longer than the time limit still sends all", async (t) => {
   const url = await answering(t, (request, response) => request.pipe(response.writeHead(200)));
-  const outgoing = { method: "POST", bytes: pausing(700) };
-  const { body } = await exchangeBytes(url, { "transfer-encoding": "chunked" }, { timeoutMs: 200 }, outgoing);
+  const headers = { "transfer-encoding": "chunked" };
+  const { body } = await exchange(url, { method: "POST", headers, timeoutMs: 200 }, pausing(700));
   t.equal(Buffer.concat(await body.toArray()).toString(), "ab");
 });
 
@@ -85,7 +85,7 @@ t.test("an early answer ends the sending, and a source that fails ends the reque
   }
   const headers = { "transfer-encoding": "chunked" };
   const sending = endless();
-  const { status, body } = await exchangeBytes(url, headers, { timeoutMs: 5000 }, { method: "POST", bytes: sending });
+  const { status, body } = await exchange(url, { method: "POST", headers, timeoutMs: 5000 }, sending);
   t.equal(status, 401);
   t.equal(Buffer.concat(await body.toArray()).toString(), "no");
   while (!closed) await sleep(5);
@@ -94,6 +94,6 @@ t.test("an early answer ends the sending, and a source that fails ends the reque
     throw new Error("the file changed");
   }
   const silent = await answering(t, () => {});
-  const failed = exchangeBytes(silent, headers, { timeoutMs: 60_000 }, { method: "POST", bytes: failing() });
+  const failed = exchange(silent, { method: "POST", headers, timeoutMs: 60_000 }, failing());
   await t.rejects(failed, { cause: { message: "the file changed" } });
 });
