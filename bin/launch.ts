@@ -6,6 +6,7 @@ import { basename, dirname, join } from "node:path";
 
 const REQUIRED_MAJOR = 24;
 const USAGE = 2;
+const UNSETTLED = 70;
 const TRY_AGAIN = 75;
 const FORWARDED: NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
 /** Tells a program the pid of the one that runs it with the pinned Node. */
@@ -88,6 +89,7 @@ export function launch(
   // Stacks speak of the sources. The maps are read when a stack is.
   module.setSourceMapsSupport(true, { nodeModules: true });
   outliveLostOutput();
+  expectResult();
   main().then(
     (code) => {
       process.exitCode = code;
@@ -99,6 +101,23 @@ export function launch(
       process.exitCode = 1;
     },
   );
+}
+
+/** Node ends a program with 0 when nothing is left to wait for, also in the middle of work that waits for ever. */
+function expectResult(): void {
+  process.exitCode = UNSETTLED;
+  process.once("exit", (code) => {
+    if (code !== UNSETTLED) return;
+    try {
+      writeSync(
+        2,
+        "error (unsettled): the program ended before its work had, and nothing is known of the outcome.\n" +
+          "  This is a defect: please report it, with the command line and what answered it.\n",
+      );
+    } catch {
+      // Standard error is closed or full.
+    }
+  });
 }
 
 /** Output that cannot be written ends no deployment in the middle; what was lost is told at the end. */

@@ -12,6 +12,7 @@ export const EXIT = {
   verification: 4,
   refused: 5,
   rolledBack: 6,
+  unsettled: 70,
   tryAgain: 75,
   interrupted: 130,
 } as const;
@@ -28,6 +29,7 @@ const BY_SEVERITY: readonly ExitCode[] = [
   EXIT.rejected,
   EXIT.rolledBack,
   EXIT.verification,
+  EXIT.unsettled,
   EXIT.interrupted,
 ];
 
@@ -60,6 +62,10 @@ export const CODES = {
   needs_supervisor: usage("The plan starts, stops, restarts or checks a plugin, and no supervisor was chosen."),
   interrupted: { exit: EXIT.interrupted, meaning: "A signal ended the program; what it was doing was undone." },
   output_lost: tryAgain("Standard output could not take all that was written; the work itself is done."),
+  unsettled: {
+    exit: EXIT.unsettled,
+    meaning: "The program ended before its work had, a defect: please report it. Nothing is known of the outcome.",
+  },
   internal: failed("A defect in this program: please report it."),
 
   // Answers of a hub
