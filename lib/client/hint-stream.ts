@@ -55,7 +55,7 @@ export async function followHints(
   const response = await send(request, transport);
   if (response.status !== 200) throw await statusError(response, request);
   try {
-    if (!/^text\/event-stream\b/.test(header(response, "content-type") ?? ""))
+    if (!/^text\/event-stream\b/i.test(header(response, "content-type") ?? ""))
       throw operationError("hints", "bad_answer", "the hub answered 200, but with no stream of events.", {
         status: 200,
       });

@@ -5,7 +5,11 @@ import type { Transport } from "../client/http.ts";
 import type { Logger } from "../support/logging.ts";
 import { serveMetrics } from "../support/metrics/listener.ts";
 import { askedRange, type ByteRange } from "../support/network/byte-ranges.ts";
+<<<<<<< HEAD
 import { hostFault } from "../support/network/host-field.ts";
+=======
+import { matchesEtag } from "../support/network/entity-tags.ts";
+>>>>>>> 8ac7fe0 (Compare If-None-Match at the mirror as the hub does)
 import { readChunks } from "../support/read-chunks.ts";
 import { passOn, refuse, sendJson, written } from "./answers.ts";
 import { ArtifactCache } from "./artifact-cache.ts";
@@ -136,7 +140,7 @@ class CachedArtifacts {
     const [, id, expires] = DOWNLOAD.exec(path) ?? [];
     if (id === undefined) return refuse(response, 404, "not_found", "A mirror has downloads only; ask the hub.");
     if (method !== "GET" && method !== "HEAD")
-      return refuse(response, 405, "bad_request", "A mirror answers GET and HEAD only.");
+      return refuse(response, 405, "bad_request", "A mirror answers GET and HEAD only.", { allow: "GET, HEAD" });
     const verdict = await this.#verdict(path, Number(expires) * 1000);
     if (verdict === undefined) {
       this.#metrics.request("unavailable");
@@ -167,10 +171,7 @@ class CachedArtifacts {
     const { size, etag } = artifact;
     const range = askedRange(request.headers, size, etag);
     const shared = { "accept-ranges": "bytes", "cache-control": "private", ...(etag !== undefined && { etag }) };
-    if (etag !== undefined && request.headers["if-none-match"] === etag) {
-      response.writeHead(304, shared).end();
-      return;
-    }
+    if (matchesEtag(request.headers["if-none-match"], etag)) return void response.writeHead(304, shared).end();
     if (range === "outside") {
       const headers = { ...shared, "content-range": `bytes */${size}` };
       return refuse(response, 416, "bad_request", `The range lies outside the ${size} bytes.`, headers);

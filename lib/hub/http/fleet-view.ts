@@ -2,11 +2,11 @@ import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
+import { matchesEtag } from "../../support/network/entity-tags.ts";
 import { countRows } from "../ground/buffer-collection.ts";
 import { notFound, unprocessable } from "../ground/errors.ts";
 import { hostPages, type HostRow, type View, viewState } from "../records/fleet.ts";
 import type { Statements } from "../records/port.ts";
-import { matchesEtag } from "./ranges.ts";
 
 /** The header that carries the cursor for the next `?since=`. */
 export const CURSOR_HEADER = "X-Cursor";

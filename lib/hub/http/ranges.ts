@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { missing } from "../../support/files.ts";
 import { askedRange } from "../../support/network/byte-ranges.ts";
+import { matchesEtag } from "../../support/network/entity-tags.ts";
 import type { Blobs, ByteRange } from "../blobs/port.ts";
 import { HubError } from "../ground/errors.ts";
 
@@ -43,14 +44,6 @@ export function textBytes(text: string, sha256: string): Representation {
     sha256,
     read: (range) => (range ? Buffer.from(text).subarray(range.start, range.end + 1) : text),
   };
-}
-
-/** True when `If-None-Match` names the tag (RFC 9110, 13.1.2: weak comparison, `*` matches everything). */
-export function matchesEtag(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false;
-  if (header === etag || header.trim() === "*") return true;
-  const strong = (tag: string) => tag.trim().replace(/^W\//, "");
-  return header.split(",").some((tag) => strong(tag) === strong(etag));
 }
 
 /** Finds the bytes that a request asks for. @throws 416 when the range lies outside */

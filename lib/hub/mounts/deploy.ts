@@ -13,6 +13,7 @@ import {
 } from "../../contract/surfaces/deploy.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { seenAtField } from "../../contract/surfaces/reports.ts";
+import { matchesEtag } from "../../support/network/entity-tags.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { authorizeDek } from "../access/authorize-dek.ts";
@@ -24,7 +25,6 @@ import { notFound, noVersion } from "../ground/errors.ts";
 import { errors, noContent, notModified, security } from "../http/documentation.ts";
 import { fleetQuery, noSuchHost, sendFleetView } from "../http/fleet-view.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
-import { matchesEtag } from "../http/ranges.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { findArtifact } from "../records/artifacts.ts";
 import { deltasOf } from "../records/deltas.ts";
