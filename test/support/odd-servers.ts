@@ -7,6 +7,7 @@ import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
 import type { Test } from "tap";
 import { within } from "../../lib/support/within.ts";
+import type { Answer } from "./hub/scripted-server.ts";
 
 /** The address of odd servers, and that of a server which nobody may be sent to. */
 const HERE = "127.0.0.1";
@@ -91,6 +92,12 @@ const PLAIN = {
 /** Oddities of a server that speaks TLS. */
 const SECURE = { "a redirect down to http": redirect(({ elsewhere }) => elsewhere) } satisfies Record<string, Oddity>;
 
+/** Answers the requests of one route of a scripted server by an oddity. */
+export const oddAnswer =
+  (name: keyof typeof PLAIN): Answer =>
+  ({ socket }, { method, path }) =>
+    PLAIN[name](socket!, { line: `${method} ${path}`, count: 0, elsewhere: `http://${ELSEWHERE}/` });
+
 export type OddName = keyof typeof PLAIN | keyof typeof SECURE;
 export const ODD_NAMES = [...Object.keys(PLAIN), ...Object.keys(SECURE)] as OddName[];
 
@@ -98,6 +105,8 @@ export interface OddServer {
   url: string;
   /** Requests whose heads have come. */
   requests: number;
+  /** Resolves when a connection has come. */
+  connected: Promise<void>;
   /** Resolves when a request has come. */
   asked: Promise<void>;
   /** Connections to the server at another address. */
@@ -131,7 +140,7 @@ async function listen(t: Test, server: Server, host: string): Promise<{ port: nu
 /** Starts a server with one oddity; it ends with the test. @param tls for those that need it */
 export async function startOdd(t: Test, name: OddName, tls: { key: string; cert: string }): Promise<OddServer> {
   const oddity: Oddity = { ...PLAIN, ...SECURE }[name];
-  const heard = Promise.withResolvers<void>();
+  const [reached, heard] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const other = await listen(
     t,
     createServer((socket) => {
@@ -142,6 +151,7 @@ export async function startOdd(t: Test, name: OddName, tls: { key: string; cert:
   );
   const elsewhere = `http://${ELSEWHERE}:${other.port}/`;
   const serve = (socket: Socket): void => {
+    reached.resolve();
     let text = "";
     let count = 0;
     socket.on("error", () => {});
@@ -159,6 +169,7 @@ export async function startOdd(t: Test, name: OddName, tls: { key: string; cert:
   const odd: OddServer = {
     url: `${isSecure ? "https" : "http"}://${HERE}:${port}`,
     requests: 0,
+    connected: reached.promise,
     asked: heard.promise,
     strays: 0,
     closed() {

@@ -1,5 +1,5 @@
 import { isTransient } from "../../client/retry.ts";
-import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
+import { asSealiftError, deploymentError, isAbort, type SealiftError } from "../../contract/errors.ts";
 import { type LocalReport, localReport } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
@@ -9,8 +9,8 @@ import { markSent, reportPath, unsentNames } from "./report.ts";
 
 /** Reports that wait for the hub at the most; the oldest beyond it are kept as files only. */
 const MAX_UNSENT = 100;
-/** Milliseconds that the hub's reports may take when the run itself was interrupted. */
-const LATE_REPORT_LIMIT_MS = 10_000;
+/** Milliseconds that the hub's reports may take when the run itself was interrupted; the next run sends the rest. */
+const LATE_REPORT_LIMIT_MS = 1000;
 
 /**
  * Sends the hub the reports of a target that it has yet to get, oldest first: also those of runs that were killed, or
@@ -35,7 +35,7 @@ export async function sendReports(
         try {
           await source.report(report, within);
         } catch (thrown) {
-          const error = asSealiftError(thrown);
+          const error = within.aborted && !isAbort(thrown) ? outOfTime(thrown) : asSealiftError(thrown);
           if (!isRefusal(error)) return warn(error, " The next run tries again.");
           warn(error, "");
           await markSent(layout, target, name);
@@ -49,6 +49,8 @@ export async function sendReports(
     warn(asSealiftError(error), "");
   }
 }
+
+const outOfTime = (cause: unknown): SealiftError => deploymentError("timed_out", "The run's time was over.", { cause });
 
 /** True when the hub will never take this report. */
 const isRefusal = (error: SealiftError): boolean =>

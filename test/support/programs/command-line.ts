@@ -59,9 +59,17 @@ export function commandLine(
   return result;
 }
 
-/** Runs the built program `sealift` with these words: for what changes a whole process, as proxies and certificates. */
-export function builtProgram(args: readonly string[], { cwd, env }: Omit<Asked, "args">): Promise<Ended> {
-  const file = fileURLToPath(new URL("../../../dist/bin/sealift.js", import.meta.url));
+/** The file of a built program. */
+export const builtFile = (program: string): string =>
+  fileURLToPath(new URL(`../../../dist/bin/${program}.js`, import.meta.url));
+
+/** Runs a built program with these words: for what changes a whole process, as proxies and certificates. */
+export function builtProgram(
+  args: readonly string[],
+  { cwd, env }: Omit<Asked, "args">,
+  program = "sealift",
+): Promise<Ended> {
+  const file = builtFile(program);
   return new Promise((resolve) => {
     execFile(process.execPath, [file, ...args], { cwd, env }, (error, stdout, stderr) =>
       resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
