@@ -69,5 +69,5 @@ async function processesOf(folder: string): Promise<string[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
   // The terminal itself was started with the folder in its command.
-  return lines.filter((line) => line.includes(folder) && !/^tmux|^(?:\/bin\/)?(?:ba|da)?sh\0-c/.test(line));
+  return lines.filter((line) => line.includes(folder) && !/^tmux|^\/bin\/sh\0-c/.test(line));
 }

@@ -70,7 +70,7 @@ export type OptionalProgram = keyof typeof OPTIONAL;
 /** Folders in which distributions keep programs that are on no ordinary user's path. */
 const FURTHER = ["/usr/sbin", "/sbin", ...globSync("/usr/lib/postgresql/*/bin").toSorted().reverse()];
 
-/** Every file of a program, on the path and where distributions keep it. @public `.ci/without-programs` asks */
+/** Every file of a program, on the path and where distributions keep it. @public `.ci/as-user` asks */
 export function programFiles(name: string): string[] {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), ...FURTHER];
   return folders.map((folder) => join(folder, name)).filter(existsSync);

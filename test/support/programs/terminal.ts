@@ -29,7 +29,7 @@ export class Terminal implements AsyncDisposable {
     return Terminal.run([process.execPath, file, ...args], options);
   }
 
-  /** The same for any command. */
+  /** Starts any command. */
   static async run(
     command: readonly string[],
     { columns = 80, rows = 24, env = {}, cwd = "/" }: TerminalOptions = {},
@@ -40,7 +40,8 @@ export class Terminal implements AsyncDisposable {
     const line = ["env", ...clean, ...settings, ...command.map(quoted)].join(" ");
     await terminal.#tmux(
       ...["-f", "/dev/null", "new-session", "-d", "-x", String(columns), "-y", String(rows), "-c", cwd],
-      `${line}; echo "exit $?"; exec sleep 600`,
+      // By words, tmux starts it itself, and not by the user's shell. The shell stays when Ctrl-C ends the program.
+      ...["/bin/sh", "-c", `trap : INT; ${line}; echo "exit $?"; exec sleep 600`],
     );
     await terminal.#tmux("set", "-g", "status", "off");
     return terminal;
