@@ -4,18 +4,21 @@
  * names; interrupted, it leaves nothing. On a terminal it ends with the dashboard, until `q`; elsewhere by itself.
  */
 import { randomBytes } from "node:crypto";
-import { chmod, cp, mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdtemp, readdir, readFile, readlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sizeText } from "../lib/agent/ground/sentences.ts";
 import { onTerminal, showDashboard } from "./quickstart/dashboard.ts";
+import { removeWhenInterrupted } from "./quickstart/interruption.ts";
 import { Programs, type ResultEvent } from "./quickstart/programs.ts";
 import { heading, next, say, summary } from "./quickstart/words.ts";
 import { zipFolder } from "./quickstart/zip-folder.ts";
 
 const CHART_BYTES = 1024 * 1024;
 const EXAMPLE = fileURLToPath(new URL("../examples/harbour", import.meta.url));
+
+let isInterrupted = (): boolean => false;
 
 async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "sealift-quickstart-"));
@@ -24,7 +27,7 @@ async function main(): Promise<void> {
   await chmod(folder, 0o755);
   const path = (...parts: string[]): string => join(folder, ...parts);
   await using programs = new Programs(folder);
-  removeWhenInterrupted(folder, programs);
+  isInterrupted = removeWhenInterrupted(folder, programs);
 
   heading("A hub", "on embedded storage, with its administrator's key in a file of mode 0600");
   const hubUrl = await programs.serve("hub-serve", ["--data-dir", path("hub"), "--listen", "127.0.0.1:0"]);
@@ -248,25 +251,6 @@ async function lastReport(reports: string): Promise<{ version: string; file: str
   return { version, file };
 }
 
-const SIGNAL_EXITS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
-
-/** Half a tour is nothing to look at: its programs end and its folder goes. */
-function removeWhenInterrupted(folder: string, programs: Programs): void {
-  let ending = false;
-  for (const [signal, code] of Object.entries(SIGNAL_EXITS)) {
-    process.on(signal, () => {
-      if (ending || (signal === "SIGINT" && programs.shown)) return;
-      ending = true;
-      void programs[Symbol.asyncDispose]()
-        .then(() => rm(folder, { recursive: true, force: true }))
-        .finally(() => {
-          process.stderr.write(`\nInterrupted. ${folder} is removed.\n`);
-          process.exit(code);
-        });
-    });
-  }
-}
-
 /** The example is made the user's own: its plan gets the project's id, its plugins the version. */
 async function prepareSource(source: string, projectId: string, version: string): Promise<void> {
   const edit = async (file: string, change: (text: string) => string): Promise<void> => {
@@ -282,6 +266,7 @@ async function prepareSource(source: string, projectId: string, version: string)
 }
 
 main().catch((error: unknown) => {
+  if (isInterrupted()) return;
   process.stderr.write(`\n${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 });

@@ -20,6 +20,7 @@ export class Programs implements AsyncDisposable {
   /** Those that have not ended yet, the oldest first. */
   readonly #running = new Set<ChildProcess>();
   #shown = false;
+  #ended = false;
 
   /**
    * @param folder working directory of every program
@@ -36,6 +37,7 @@ export class Programs implements AsyncDisposable {
     secrets: Record<string, string>,
     stdio: StdioOptions = ["ignore", "pipe", "inherit"],
   ): ChildProcess {
+    if (this.#ended) throw new Error(`${program} is not started: the programs have been ended`);
     const file = join(this.#built, `${program}.js`);
     const inherited = Object.entries(process.env).filter(
       ([name]) => !name.startsWith("SEALIFT_") && name !== "NODE_OPTIONS",
@@ -98,8 +100,9 @@ export class Programs implements AsyncDisposable {
     return result as T;
   }
 
-  /** Ends every program that is still running, the youngest first. */
+  /** Ends every program that is still running, the youngest first, and starts no other. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended = true;
     for (const child of [...this.#running].toReversed()) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       const exited = once(child, "exit");

@@ -5,6 +5,7 @@ import { blocksOf } from "../support/docs/blocks.ts";
 import { readPage } from "../support/docs/pages.ts";
 import { needs } from "../support/programs/optional.ts";
 import { Terminal } from "../support/programs/terminal.ts";
+import { until } from "../support/runtime/host.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const QUICKSTART = fileURLToPath(new URL("../../scripts/quickstart.ts", import.meta.url));
@@ -48,6 +49,20 @@ t.test(
     t.match(screen, /Interrupted\./);
     t.strictSame(await processesOf(folder), []);
     t.strictSame(await readdir(folder), []);
+  },
+);
+
+t.test(
+  "npm start in a terminal that is closed leaves no process and no folder",
+  { timeout: 300_000, skip: needs("tmux") },
+  async (t) => {
+    const folder = temporaryFolder(t);
+    await chmod(folder, 0o755);
+    await using terminal = await Terminal.run([process.execPath, QUICKSTART], { env: { TMPDIR: folder } });
+    await terminal.shows(/› plugin:tide-table +1\.1\.1 +1\.1\.1 +current/, 180_000);
+    t.not((await processesOf(folder)).length, 0, "hub, runtime and watch run");
+    await terminal.close();
+    await until(async () => (await processesOf(folder)).length + (await readdir(folder)).length === 0, 60_000);
   },
 );
 
