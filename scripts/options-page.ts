@@ -30,14 +30,15 @@ marked with ● can also stand in \`watch.yaml\`, for all targets or for one (se
 ## Trusted folders
 
 A folder's \`sealift.yaml\` may come from somebody else, in a pull request for one. Keys marked with ▲, and all \`*_file\` keys of secrets, say where
-secrets go or come from, or what is trusted or run. They count only
+secrets go or come from, which of your hubs is asked, or what is trusted or run. They count only
 
 - after \`sealift trust-folder\` in that folder, which remembers the path and digest of the file for you alone; a changed file is trusted no longer;
 - where \`SEALIFT_TRUST_FOLDER\` is the digest of the file (\`sha256:…\`, as \`sealift trust-folder --list\` shows it), or \`yes\`. In CI that runs pull
   requests of others, use the digest;
 - in a file that you name with \`--config\` or \`SEALIFT_CONFIG\`.
 
-Otherwise the command names the keys that it ignores and goes on without them, or ends with 2 where it needs one of them. Other keys always count.
+Otherwise the command names the keys that it ignores and goes on without them, or ends with 2 where it needs one of them.
+So it ends where nothing but a \`context\` that does not count says which hub to ask. Other keys always count.
 
 \`SEALIFT_API_KEY_HUB\` binds the API key of the environment (or of a systemd credential) to one hub: no command sends it to another one.
 

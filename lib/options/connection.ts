@@ -15,7 +15,7 @@ export const connection = group("Hub", {
 
 /** The way to the hub. These options are the process's, not one target's. */
 export const network = group("Hub", {
-  context: text({ metavar: "NAME", help: "Hub of `sealift login` to use", defaultText: "the one in use" }),
+  context: guarded(text({ metavar: "NAME", help: "Hub of `sealift login` to use", defaultText: "the one in use" })),
   caFile: guarded(path({ help: "Certificates to trust, beside the system's (PEM)" })),
 });
 

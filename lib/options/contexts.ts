@@ -81,15 +81,27 @@ export function contextLayer(stored: Contexts, given: string | undefined, name: 
   };
 }
 
-/** The context that counts below other layers; undefined before the first login. @throws as {@link contextLayer} */
+/**
+ * The context that counts below other layers; undefined before the first login.
+ *
+ * @throws UsageError `usage` as {@link contextLayer}, and where only the file of a folder that is not trusted says
+ *   which hub to ask: the context in use may be the one that its author did not mean
+ */
 export function contextBelow(layers: readonly Layer[]): ContextLayer | undefined {
   const first = (name: string): string | undefined => {
-    const given = layers.map((layer) => layer.get(name)).find((value) => value !== undefined);
-    return typeof given === "string" ? given : undefined;
+    for (const layer of layers) {
+      const given = layer.get(name);
+      if (given !== undefined) return typeof given === "string" ? given : undefined;
+    }
+    return undefined;
   };
-  const name = first("context");
+  const [name, hubUrl] = [first("context"), first("hub-url")];
+  if (name === undefined && hubUrl === undefined && layers.some(({ withheld }) => withheld?.has("context")))
+    throw usageError("usage", "The sealift.yaml of this folder names a context, and this folder is not trusted.", {
+      hint: "Say which hub you mean with --context or --hub-url, or read the file and run `sealift trust-folder`.",
+    });
   if (name === undefined && !existsSync(contextsFile())) return undefined;
-  return contextLayer(readContexts(), first("hub-url"), name);
+  return contextLayer(readContexts(), hubUrl, name);
 }
 
 export interface ContextLayer extends Layer {

@@ -10,6 +10,8 @@ export interface Layer {
   label(name: string): string;
   /** The only hub that an API key of this layer may be sent to; any hub where it is undefined. */
   readonly keyHub?: string | undefined;
+  /** Keys that were asked for and are not given, because the folder of the file is not trusted. */
+  readonly withheld?: ReadonlySet<string>;
 }
 
 /** Whether two URLs name one hub. */

@@ -70,8 +70,8 @@ export interface Option<T = unknown> {
    */
   readonly located: "always" | "when-it-exists" | undefined;
   /**
-   * Whether it says where secrets go or come from, or what is trusted or run: the `sealift.yaml` of a folder gives it
-   * only where that folder is trusted.
+   * Whether it says where secrets go or come from, which hub is asked, or what is trusted or run: the `sealift.yaml` of
+   * a folder gives it only where that folder is trusted.
    */
   readonly guarded: boolean;
   /** The JSON Schema of its value in a YAML file. */

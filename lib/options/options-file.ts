@@ -14,7 +14,6 @@ export interface OptionsFile extends Layer {
   text: string;
   /** The guarded keys that it gives, with their values. */
   guarded: ReadonlyMap<string, Given>;
-  /** The guarded keys that a command asked for and did not get, because the folder is not trusted. */
   withheld: ReadonlySet<string>;
 }
 

@@ -106,6 +106,30 @@ t.test("a key goes to the hub that it was stored for, and to no other one", asyn
   t.match(await run(`key list --hub-url ${hub.url}/`), { code: 0, stderr: "" }, "the same hub, named by hand");
 });
 
+t.test("a folder's sealift.yaml chooses no context before the folder is trusted", async (t) => {
+  const [one, two] = [
+    await startHub(t, { dataDir: temporaryFolder(t) }),
+    await startHub(t, { dataDir: temporaryFolder(t) }),
+  ];
+  const { home, run, loggedIn } = person(t);
+  await loggedIn(two, "prod");
+  await loggedIn(one, "play");
+  await writeFile(join(home, "sealift.yaml"), "context: prod\n");
+  const refused = /usage.*names a context.*not trusted.*\n.*--context or --hub-url.*`sealift trust-folder`/;
+  t.match(await run("project create Stray --kind project"), { code: 2, stderr: refused });
+  t.match(await run("project list --context play"), {
+    code: 0,
+    stdout: "",
+    stderr: `hub: ${one.url} (context play)\n`,
+  });
+  t.match(await run("project list", { SEALIFT_CONTEXT: "prod" }), { code: 0, stdout: "" });
+  const named = await run(`project list --hub-url ${one.url}`);
+  t.match(named, { code: 0, stdout: "", stderr: /^warning: .* gives context: prod\. That does not count/ });
+  t.match(await run("project list --config sealift.yaml"), { code: 0, stderr: `hub: ${two.url} (context prod)\n` });
+  t.equal((await run("trust-folder")).code, 0);
+  t.match(await run("project list"), { code: 0, stdout: "", stderr: `hub: ${two.url} (context prod)\n` });
+});
+
 t.test("a file of keys that others may read is refused", async (t) => {
   const hub = await startHub(t);
   const { file, run, loggedIn } = person(t);
