@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { Target } from "../../lib/contract/target.ts";
@@ -29,7 +29,9 @@ export class WatchInit extends withOptions(watchStart) {
   targets = Option.Rest({ name: "TARGET", required: 1 });
 
   override async run(): Promise<number> {
-    const { out, projectRoot, hubUrl } = this.options;
+    const { out, hubUrl } = this.options;
+    // Paths in the file start at its own folder, and the file is to be copied.
+    const projectRoot = resolve(this.options.projectRoot);
     const [{ targetCalled }, { HOST_KEYS, starterWatch }, { readWatchFile }] = await Promise.all([
       import("../../lib/client/lookup.ts"),
       import("../../lib/agent/starters.ts"),

@@ -2,7 +2,7 @@ import { execFile, spawnSync } from "node:child_process";
 import { createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { appendFile, mkdir, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { hmacOf } from "../support/hub/archives.ts";
@@ -169,7 +169,8 @@ t.test("a host's files are written ready to run: its key, its watch and its plan
   t.match(await sealift(hub, ...create), { code: 2, stderr: /\(usage\)/ });
   t.equal(await keys(), before, "no key is made that would be lost");
 
-  const here = ["--project-root", join(out, "root"), "--host-id", "pier-7"];
+  const root = join(out, "root");
+  const here = ["--project-root", relative(process.cwd(), root), "--host-id", "pier-7"];
   const init = ["watch", "init", project.id, "plugin:tide-table", "--out", out, ...here];
   const made = await sealift(hub, ...init, "--json");
   t.equal(made.code, 0, made.stdout);
@@ -177,6 +178,7 @@ t.test("a host's files are written ready to run: its key, its watch and its plan
   t.equal((await sealift(hub, ...init)).code, 2, "files are never replaced");
   const text = readFileSync(join(out, "watch.yaml"), "utf8");
   t.match(text, "host_id: pier-7");
+  t.match(text, `project_root: ${root}\n`, "a path of the command line starts where the command runs");
   t.notMatch(text, "supervisor", "what nobody has given stays at its default");
   const other = join(out, "other");
   const runtime = [...create.slice(0, -1), other, "--json"];
