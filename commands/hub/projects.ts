@@ -1,7 +1,7 @@
 import { Command, Option } from "clipanion";
 import type { ProjectRecord } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
-import { projectCreation, projectTransfer } from "../../lib/options/devkeys.ts";
+import { projectCreation, projectRenaming, projectTransfer } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
 import { showList } from "../shell/output/listing.ts";
 import { type Managed, managed } from "./managed.ts";
@@ -14,7 +14,10 @@ export class ProjectsCreate extends withOptions(projectCreation) {
   static override usage = Command.Usage({
     category: "Hub",
     description: "Create a project, plugin or service on a hub",
-    details: "The hub gives a project its id. A plugin or service is known by its slug.",
+    details: `
+      The hub gives a project its id. A plugin or service is known by its slug. A name that another one of the kind has
+      is refused, since commands would not know which one it means; \`--same-name\` takes it all the same.
+    `,
     examples: [
       ["Create a project", "$0 project create 'Cold store' --kind project"],
       ["Create a plugin", "$0 project create 'Tide table' --kind plugin --slug tide-table"],
@@ -24,8 +27,9 @@ export class ProjectsCreate extends withOptions(projectCreation) {
   name = Option.String({ required: true, name: "NAME" });
 
   override async run(): Promise<number> {
-    const { client } = await managed(this.options);
-    const { kind, slug } = this.options;
+    const { client, checkName } = await managed(this.options);
+    const { kind, slug, sameName } = this.options;
+    if (!sameName) await checkName(kind, this.name);
     const project = await client.createProject({
       name: this.name,
       kind,
@@ -64,7 +68,7 @@ export class ProjectsList extends withOptions(connection) {
   }
 }
 
-export class ProjectsRename extends withOptions(connection) {
+export class ProjectsRename extends withOptions(projectRenaming) {
   static override paths = [["project", "rename"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -77,8 +81,10 @@ export class ProjectsRename extends withOptions(connection) {
   name = Option.String({ required: true, name: "NAME" });
 
   override async run(): Promise<number> {
-    const { client, idOf } = await managed(this.options);
-    const project = await client.renameProject(await idOf(this.target), this.name);
+    const { client, called, checkName } = await managed(this.options);
+    const { id, kind } = await called(this.target);
+    if (!this.options.sameName) await checkName(kind, this.name, id);
+    const project = await client.renameProject(id, this.name);
     this.note(`${this.target} is called ${project.name} now.`);
     return this.done({ project });
   }

@@ -58,14 +58,20 @@ export const keyRotation = {
   ...connection,
 };
 
+const sameName = flag({ help: "Also where another one has the name" });
+
 /** Options of `project create`. */
 export const projectCreation = {
   ...group("Project", {
     kind: choice(["project", "plugin", "service"], { help: "What is created", default: "project" }),
     slug: text({ metavar: "SLUG", help: "Slug of a plugin or service", form: forms.slug }),
+    sameName,
   }),
   ...connection,
 };
+
+/** Options of `project rename`. */
+export const projectRenaming = { ...group("Project", { sameName }), ...connection };
 
 /** Options of `project transfer`. */
 export const projectTransfer = {

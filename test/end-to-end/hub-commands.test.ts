@@ -193,6 +193,21 @@ t.test("a host's files are written ready to run: its key, its watch and its plan
   t.match(watched.stdout, '"exit_code"');
 });
 
+t.test("a name that another project has is refused, unless it is asked for all the same", async (t) => {
+  const hub = await startHub(t, { rateLimits: false });
+  const create = ["project", "create", "Fleet", "--kind", "project"];
+  const [id] = (await sealift(hub, ...create)).stdout.split("\n");
+  const taken = { code: 1, stderr: new RegExp(`\\(conflict\\).*${id} is named "Fleet"[^]*--same-name`) };
+  t.match(await sealift(hub, ...create), taken);
+  t.match(await sealift(hub, "project", "create", "FLEET", "--kind", "project"), taken, "in other letters");
+  t.equal((await sealift(hub, "project", "create", "Fleet", "--kind", "plugin", "--slug", "fleet")).code, 0);
+  t.equal((await sealift(hub, "project", "create", "Other", "--kind", "project")).code, 0);
+  t.match(await sealift(hub, "project", "rename", "Other", "Fleet"), taken);
+  t.equal((await sealift(hub, "project", "rename", "project:Fleet", "fleet")).code, 0, "it may keep its letters");
+  t.equal((await sealift(hub, ...create, "--same-name")).code, 0);
+  t.equal((await sealift(hub, "project", "list", "--fields", "kind")).stdout.match(/project/g)?.length, 3);
+});
+
 /** The signer whose files a command has written. */
 function signerIn(folder: string): Signer {
   const key = createPrivateKey(readFileSync(join(folder, "signer.key")));
