@@ -5,11 +5,8 @@ import type { Transport } from "../client/http.ts";
 import type { Logger } from "../support/logging.ts";
 import { serveMetrics } from "../support/metrics/listener.ts";
 import { askedRange, type ByteRange } from "../support/network/byte-ranges.ts";
-<<<<<<< HEAD
-import { hostFault } from "../support/network/host-field.ts";
-=======
 import { matchesEtag } from "../support/network/entity-tags.ts";
->>>>>>> 8ac7fe0 (Compare If-None-Match at the mirror as the hub does)
+import { hostFault } from "../support/network/host-field.ts";
 import { readChunks } from "../support/read-chunks.ts";
 import { passOn, refuse, sendJson, written } from "./answers.ts";
 import { ArtifactCache } from "./artifact-cache.ts";

@@ -5,9 +5,10 @@ import type { InstallStep, Provisioners } from "../../contract/files/install-pla
 import type { Item, Layout } from "../../releases/layout.ts";
 import { makeFolder, statsOf } from "../../support/files.ts";
 import { childEnvironment, describeFailure, runProgram } from "../ground/child-program.ts";
+import type { OrderedPlan } from "../ground/plan.ts";
 import type { Fetched } from "../sources/source.ts";
 import { prepareEnvFile } from "./env-file.ts";
-import { runStep, type StepContext } from "./steps.ts";
+import { pluginOf, runStep, type StepContext } from "./steps.ts";
 
 /** The context of steps that fill a release of a verified tree. */
 export interface Filling extends StepContext {
@@ -71,7 +72,7 @@ async function install(item: Item, source: string, { fetched, release, items, so
 }
 
 /** Returns the operator's program for a plugin. @throws DeploymentError `provisioner_missing` */
-export function provisionerOf(plugin: string, provisioners: Provisioners): Provisioners[string] {
+function provisionerOf(plugin: string, provisioners: Provisioners): Provisioners[string] {
   const entry = provisioners[plugin];
   if (entry !== undefined) return entry;
   throw deploymentError(
@@ -126,4 +127,33 @@ async function writeEnv(plugin: string, from: string, context: Filling): Promise
 async function templateInTree(plugin: string, from: string, fetched: Fetched): Promise<string> {
   const own = join(fetched.tree, fetched.plugins.get(plugin)!.folder, from);
   return (await statsOf(own)) === undefined ? join(fetched.tree, from) : own;
+}
+
+/**
+ * The first steps of a plan without the operator's programs, which only have to be there, and without steps that need
+ * what a program would have made.
+ *
+ * @throws DeploymentError `provisioner_missing`
+ */
+export async function withoutPrograms(
+  plan: OrderedPlan,
+  provisioners: Provisioners,
+  tree: string,
+): Promise<OrderedPlan> {
+  const provisioned = new Set<string | null>();
+  const fill: InstallStep[] = [];
+  for (const step of plan.fill) {
+    if (step.action === "notify") continue;
+    if (step.action === "provision") {
+      provisionerOf(step.plugin, provisioners);
+      provisioned.add(step.plugin);
+    } else if (!provisioned.has(pluginOf(step)) || (await isThere(step, tree))) fill.push(step);
+  }
+  return { ...plan, fill };
+}
+
+/** Whether a step can do its work with what was fetched, before a provisioner has run. */
+async function isThere(step: InstallStep, tree: string): Promise<boolean> {
+  if (step.action === "write_env") return false;
+  return !("source" in step) || step.source === undefined || (await statsOf(join(tree, step.source))) !== undefined;
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { INTEGRATION_FILE } from "../../contract/files/manifest.ts";
 import { type ContentsOptions, writeContents } from "../../releases/contents.ts";
 import { reserveData } from "../../releases/data-folders.ts";
-import type { Attempt, Journal } from "../../releases/journal.ts";
+import type { Attempt } from "../../releases/journal.ts";
 import { ATTEMPT_FILE } from "../../releases/layout.ts";
 import { nextMoment, type Release, writeRelease } from "../../releases/release.ts";
 import { REST_FOLDER, SourceFolders } from "../../releases/source-folders.ts";
@@ -13,7 +13,7 @@ import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedStep
 import type { Fetched } from "../sources/source.ts";
 import { noSupervisor } from "../supervisors/supervisor.ts";
 import type { Arriving } from "./compare-rights.ts";
-import { type Filling, runFillStep } from "./fill-steps.ts";
+import { type Filling, runFillStep, withoutPrograms } from "./fill-steps.ts";
 import type { Ready } from "./pipeline.ts";
 import { checkRights, descriptorDigests } from "./rights.ts";
 import type { Run } from "./run.ts";
@@ -21,7 +21,7 @@ import type { Staged } from "./stage.ts";
 import { runSteps } from "./steps.ts";
 
 /** Checks the plan of a verified tree against the project root, before anything of it is carried out. */
-export async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promise<OrderedPlan> {
+async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promise<OrderedPlan> {
   const scope = {
     projectId: run.source.slug,
     plugins: new Set(fetched.plugins.keys()),
@@ -37,15 +37,25 @@ export async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promi
   return plan;
 }
 
-/** Makes a release of a verified tree, as far as its plan goes before the switch. */
+/** A release that is made, with its whole plan. */
+export interface Installed extends Ready {
+  plan: OrderedPlan;
+}
+
+/**
+ * Makes a release of a verified tree, as far as its plan goes before the switch. Where it is only tried, the operator's
+ * programs do not run.
+ */
 export async function install(
   run: Run,
   staged: Staged,
-  journal: Journal,
+  journal: Filling["journal"],
   previous: Release | undefined,
-): Promise<Ready> {
+): Promise<Installed> {
   const plan = await checkedPlan(run, staged);
-  const { items, envFiles } = await fillRelease(run, staged, plan, { journal, previous });
+  const carried =
+    run.isTrial === true ? await withoutPrograms(plan, run.options.provisioners, staged.fetched.tree) : plan;
+  const { items, envFiles } = await fillRelease(run, staged, carried, { journal, previous });
   return { items, envFiles, plan };
 }
 
@@ -55,7 +65,7 @@ export async function install(
  *
  * @throws DeploymentError `rights_held`, and what the steps throw
  */
-export async function fillRelease(
+async function fillRelease(
   run: Run,
   staged: Staged,
   plan: OrderedPlan,

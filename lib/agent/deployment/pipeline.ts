@@ -36,6 +36,14 @@ export interface Ready extends NewRelease {
   plan: Pick<OrderedPlan, "stop" | "after">;
 }
 
+/** The end of the steps before a switch: a real run switches there, a dry run tells what it has found. */
+export interface WalkEnd<T, Found> {
+  /** Ends the walk to a version that runs already. */
+  unchanged(running: Release): Promise<T>;
+  /** Goes on to replace what runs. */
+  replace(found: Found): Promise<T>;
+}
+
 /** The parts of a run that differ between a deployment and a rollback. */
 export interface Course<S extends Deployed> {
   name: "deploy" | "rollback";
@@ -85,10 +93,15 @@ async function inRoot<S extends Deployed>(begun: Run<S>, course: Course<S>): Pro
   return ending;
 }
 
-/** @throws what goes wrong before it is known what runs */
-async function carryOut<S extends Deployed>(run: Run<S>, course: Course<S>): Promise<Ending> {
+/** Refuses what can be refused before anything is locked or changed. A dry run begins with it, too. */
+export async function refuseEarly<S extends Deployed>(run: Run<S>, course: Course<S>): Promise<void> {
   await course.precheck(run);
   await checkSupervisor(run);
+}
+
+/** @throws what goes wrong before it is known what runs */
+async function carryOut<S extends Deployed>(run: Run<S>, course: Course<S>): Promise<Ending> {
+  await refuseEarly(run, course);
   await using _turn = await lockTarget(run);
   await recover(run);
   const previous = await currentRelease(run.layout, run.source.target);

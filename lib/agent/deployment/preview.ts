@@ -6,23 +6,21 @@ import type { SealiftError } from "../../contract/errors.ts";
 import type { InstallStep } from "../../contract/files/install-plan.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { readJournal } from "../../releases/journal.ts";
-import { type Layout, sameItem } from "../../releases/layout.ts";
+import { type Item, type Layout, sameItem } from "../../releases/layout.ts";
 import { standing } from "../../releases/links.ts";
 import { isForeignRoot } from "../../releases/project-root.ts";
 import { currentRelease, listReleases, outdatedReleases, readRelease, type Release } from "../../releases/release.ts";
 import { statsOf } from "../../support/files.ts";
 import type { AgentEvent, Emit } from "../ground/events.ts";
-import type { OrderedPlan } from "../ground/plan.ts";
 import type { Source } from "../sources/source.ts";
-import { admit, alreadyRuns } from "./admit.ts";
-import { provisionerOf } from "./fill-steps.ts";
-import { checkedPlan, fillRelease } from "./install.ts";
+import { DEPLOYMENT } from "./deploy.ts";
+import type { Installed } from "./install.ts";
+import { refuseEarly } from "./pipeline.ts";
 import { type Difference, releaseDifferences } from "./release-diff.ts";
-import { chooseRelease, keptSource, type KeptTarget, readyToGoBack } from "./rollback.ts";
+import { keptSource, type KeptTarget, ROLLBACK, walkBack } from "./rollback.ts";
 import { beginRun, type Deployed, type DeployOptions, errorOf, type Run } from "./run.ts";
-import { stage, type Staged } from "./stage.ts";
 import { pluginOf } from "./steps.ts";
-import { checkSupervisor } from "./supervision.ts";
+import { walk } from "./walk.ts";
 
 /** The bytes that were fetched, and so would be. */
 export interface PreviewedFetch {
@@ -91,8 +89,7 @@ export async function preview(source: Source, options: DeployOptions, listener: 
   let folder = tmpdir();
   let previous: Release | undefined;
   try {
-    await source.precheck?.(options.supervisor.name);
-    await checkSupervisor(begun);
+    await refuseEarly(begun, DEPLOYMENT);
     await isForeignRoot(begun.layout, begun.options);
     await checkWritable(begun.layout.root);
     await warnOfJournal(begun);
@@ -100,9 +97,17 @@ export async function preview(source: Source, options: DeployOptions, listener: 
     const kept = await listReleases(begun.layout, source.target);
     folder = await mkdtemp(join(tmpdir(), "sealift-dry-run-"));
     const layout = releasesElsewhere(begun.layout, folder, new Set(kept.map(({ name }) => name)));
-    const changes = await carryOut({ ...begun, layout, isTrial: true }, previous, kept, heard.fetched);
-    const outcome = changes === undefined ? "unchanged" : "would_deploy";
-    return { outcome, ...versions(begun, previous), ...(changes !== undefined && { changes }) };
+    const run = { ...begun, layout, isTrial: true };
+    const changes = await walk(run, previous, {
+      unchanged: async () => undefined,
+      replace: async ({ staged, install }) => {
+        const ready = await install({ touch: () => Promise.resolve() });
+        run.signal.throwIfAborted();
+        const release = (await readRelease(layout, source.target, staged.attempt.release))!;
+        return changesOf(run, ready, { previous, release, kept, fetched: heard.fetched });
+      },
+    });
+    return { ...outcomeOf(changes), ...versions(begun, previous) };
   } catch (thrown) {
     // A full disk is that of the temporary folder.
     const error = errorOf({ ...begun, layout: { ...begun.layout, root: folder } }, thrown);
@@ -119,44 +124,31 @@ export async function warnOfJournal({ layout, emit }: Run<Deployed>): Promise<vo
   emit({ event: "warning", message });
 }
 
-const versions = ({ draft }: Run, previous: Release | undefined) => ({
+const versions = ({ draft }: Run<Deployed>, previous: Release | undefined) => ({
   version: draft.version,
   previous_version: previous?.version ?? null,
 });
 
-/** @returns undefined when this very artifact runs already */
-async function carryOut(
-  run: Run,
-  previous: Release | undefined,
-  kept: readonly Release[],
-  fetched: PreviewedFetch,
-): Promise<PreviewedChanges | undefined> {
-  const { source, layout, options, emit, signal } = run;
-  const { target } = source;
-  const running = previous?.version ?? null;
-  const resolved = await source.resolve({ emit, signal, running });
-  emit({ event: "resolve.ok", version: resolved.version, running_version: running });
-  if ((await alreadyRuns(run, previous, resolved)) !== undefined) return undefined;
-  const admitted = await admit(run, resolved, previous);
-  await using staged = await stage(run, admitted);
-  const { identity } = staged.fetched;
-  if ((await alreadyRuns(run, previous, { version: resolved.version, identity })) !== undefined) return undefined;
-  const plan = await checkedPlan(run, staged);
-  const { items, envFiles } = await fillRelease(run, staged, await withoutPrograms(run, plan, staged), {
-    journal: { touch: () => Promise.resolve() },
+/** Compares a release that is ready with what runs. */
+async function changesOf(
+  { source, layout, options }: Run,
+  { items, envFiles, plan }: Installed,
+  {
     previous,
-  });
-  signal.throwIfAborted();
-  const release = (await readRelease(layout, target, staged.attempt.release))!;
+    release,
+    kept,
+    fetched,
+  }: { previous: Release | undefined; release: Release; kept: readonly Release[]; fetched: PreviewedFetch },
+): Promise<PreviewedChanges> {
+  const { target } = source;
   const adopted: string[] = [];
   for (const item of items)
     if ((await standing(layout, target, item)) === "folder") adopted.push(`${item.section}/${item.id}`);
-  const dropped = (previous?.items ?? []).filter((old) => !items.some((item) => sameItem(item, old)));
   return {
     fetched,
-    installed: items.map(({ section, id }) => `${section}/${id}`),
+    installed: items.map(pathOf),
     adopted,
-    removed: dropped.map(({ section, id }) => `${section}/${id}`),
+    removed: dropped(previous, items),
     env_files: [...envFiles.keys()].map((id) => `plugins/${id}.env`),
     differences: (await releaseDifferences(layout, target, [previous, release], { onlySent: true })) ?? null,
     steps: [...steps([...plan.fill, ...plan.stop], false), ...steps(plan.after, true)],
@@ -167,31 +159,6 @@ async function carryOut(
 /** The steps of a plan as a preview tells them. */
 export const steps = (of: readonly InstallStep[], afterSwitch: boolean): PreviewedChanges["steps"] =>
   of.map((step) => ({ id: step.id, action: step.action, plugin: pluginOf(step), after_switch: afterSwitch }));
-
-/**
- * The first steps of a plan without the operator's programs, which only have to be there, and without steps that need
- * what a program would have made.
- *
- * @throws DeploymentError `provisioner_missing`
- */
-async function withoutPrograms(run: Run, plan: OrderedPlan, { fetched }: Staged): Promise<OrderedPlan> {
-  const provisioned = new Set<string | null>();
-  const fill: InstallStep[] = [];
-  for (const step of plan.fill) {
-    if (step.action === "notify") continue;
-    if (step.action === "provision") {
-      provisionerOf(step.plugin, run.options.provisioners);
-      provisioned.add(step.plugin);
-    } else if (!provisioned.has(pluginOf(step)) || (await isThere(step, fetched.tree))) fill.push(step);
-  }
-  return { ...plan, fill };
-}
-
-/** Whether a step can do its work with what was fetched, before a provisioner has run. */
-async function isThere(step: InstallStep, tree: string): Promise<boolean> {
-  if (step.action === "write_env") return false;
-  return !("source" in step) || step.source === undefined || (await statsOf(join(tree, step.source))) !== undefined;
-}
 
 /** A project root whose new releases are made in `folder`; the links and kept releases are those of the root. */
 function releasesElsewhere(layout: Layout, folder: string, kept: ReadonlySet<string>): Layout {
@@ -241,34 +208,36 @@ export async function previewRollback(kept: KeptTarget, options: DeployOptions, 
   const run = beginRun(keptSource(kept), options, (event) => {
     if (event.event === "resolve.ok" || event.event === "warning") listener(event);
   });
-  const { layout, source, emit } = run;
-  let previous: string | null = null;
+  const { layout, source } = run;
+  let running: Release | undefined;
   try {
-    await checkSupervisor(run);
+    await refuseEarly(run, ROLLBACK);
     await warnOfJournal(run);
-    const running = await currentRelease(layout, source.target);
-    previous = running?.version ?? null;
-    const release = await chooseRelease(run, running);
-    emit({ event: "resolve.ok", version: release.version, running_version: previous });
-    const versions = { version: release.version, previous_version: previous };
-    if (release.name === running?.name) return { outcome: "unchanged", ...versions };
-    const { plan } = await readyToGoBack(run, running, release);
-    const gone = (running?.items ?? []).filter((old) => !release.items.some((item) => sameItem(item, old)));
-    return {
-      outcome: "would_deploy",
-      ...versions,
-      changes: {
+    running = await currentRelease(layout, source.target);
+    const changes = await walkBack(run, running, {
+      unchanged: async () => undefined,
+      replace: async ({ release, ready: { items, plan } }) => ({
         fetched: null,
-        installed: release.items.map(({ section, id }) => `${section}/${id}`),
+        installed: items.map(pathOf),
         adopted: [],
-        removed: gone.map(({ section, id }) => `${section}/${id}`),
+        removed: dropped(running, items),
         env_files: [],
         differences: (await releaseDifferences(layout, source.target, [running, release])) ?? null,
         steps: [...steps(plan.stop, false), ...steps(plan.after, true)],
         collected: [],
-      },
-    };
+      }),
+    });
+    return { ...outcomeOf(changes), ...versions(run, running) };
   } catch (thrown) {
-    return { outcome: "failed", version: run.draft.version, previous_version: previous, error: errorOf(run, thrown) };
+    return { outcome: "failed", ...versions(run, running), error: errorOf(run, thrown) };
   }
 }
+
+const outcomeOf = (changes: PreviewedChanges | undefined): Pick<Preview, "outcome" | "changes"> =>
+  changes === undefined ? { outcome: "unchanged" } : { outcome: "would_deploy", changes };
+
+const pathOf = ({ section, id }: Item): string => `${section}/${id}`;
+
+/** Links of a release that the next one does not have. */
+const dropped = (release: Release | undefined, next: readonly Item[]): string[] =>
+  (release?.items ?? []).filter((old) => !next.some((item) => sameItem(item, old))).map(pathOf);

@@ -9,7 +9,7 @@ import { planSwitch } from "../../releases/switch.ts";
 import type { Emit } from "../ground/events.ts";
 import { checkSupervised, plannedSteps } from "../ground/plan.ts";
 import { endInterrupted } from "./interrupted.ts";
-import { type Ending, perform, type Ready, switchOver, unchanged } from "./pipeline.ts";
+import { type Course, type Ending, perform, type Ready, switchOver, unchanged, type WalkEnd } from "./pipeline.ts";
 import { rollbackSteps, stepsOf } from "./rollback-steps.ts";
 import { type Deployed, type DeployOptions, type DeployResult, lockRoot, type Run } from "./run.ts";
 
@@ -44,36 +44,51 @@ export const keptSource = ({ kind, slug, to, isWithdrawn = false }: KeptTarget):
  */
 export function rollback(kept: KeptTarget, options: DeployOptions, listener: Emit): Promise<DeployResult> {
   // Nothing new comes, so nothing old has to go.
-  return perform(keptSource(kept), { ...options, keepReleases: Infinity }, listener, {
-    name: "rollback",
-    // A mistyped release is refused at once, whatever else is going on.
-    precheck: async (run) => void (await chooseRelease(run, undefined)),
-    follow,
+  return perform(keptSource(kept), { ...options, keepReleases: Infinity }, listener, ROLLBACK);
+}
+
+export const ROLLBACK: Course<KeptRun["source"]> = {
+  name: "rollback",
+  // A mistyped release is refused at once, whatever else is going on.
+  precheck: async (run) => void (await chooseRelease(run, undefined)),
+  follow,
+};
+
+function follow(run: KeptRun, previous: Release | undefined): Promise<Ending> {
+  const { source, layout, options, emit } = run;
+  return walkBack(run, previous, {
+    unchanged: (running) => unchanged(run, running),
+    replace: async ({ release, ready }) => {
+      await using _root = await lockRoot(run);
+      await endInterrupted(layout, options.supervisor, emit);
+      const attempt = {
+        v: 1 as const,
+        ...{ deployment_id: run.id, target: source.target, kind: source.kind, slug: source.slug },
+        ...{ host_id: options.hostId, requested_version: source.requestedVersion, resolved_version: release.version },
+        ...{ started_at: run.startedAt, release: release.name },
+      };
+      const journal = await Journal.begin(layout, attempt, previous?.name ?? null, { keepsRelease: true });
+      const ending = await switchOver(run, journal, previous, { prepare: async () => ready });
+      if (!source.isWithdrawn) await holdBack(run, release, previous);
+      return ending;
+    },
   });
 }
 
-async function follow(run: KeptRun, previous: Release | undefined): Promise<Ending> {
-  const { source, layout, options, emit } = run;
+/** Walks the steps of a rollback before its switch: choose → check. A dry run walks them, too. */
+export async function walkBack<T>(
+  run: KeptRun,
+  previous: Release | undefined,
+  end: WalkEnd<T, { release: Release; ready: Ready }>,
+): Promise<T> {
   const release = await chooseRelease(run, previous);
-  emit({ event: "resolve.ok", version: release.version, running_version: previous?.version ?? null });
-  if (release.name === previous?.name) return await unchanged(run, release);
-  const ready = await readyToGoBack(run, previous, release);
-  await using _root = await lockRoot(run);
-  await endInterrupted(layout, options.supervisor, emit);
-  const attempt = {
-    v: 1 as const,
-    ...{ deployment_id: run.id, target: source.target, kind: source.kind, slug: source.slug },
-    ...{ host_id: options.hostId, requested_version: source.requestedVersion, resolved_version: release.version },
-    ...{ started_at: run.startedAt, release: release.name },
-  };
-  const journal = await Journal.begin(layout, attempt, previous?.name ?? null, { keepsRelease: true });
-  const ending = await switchOver(run, journal, previous, { prepare: async () => ready });
-  if (!source.isWithdrawn) await holdBack(run, release, previous);
-  return ending;
+  run.emit({ event: "resolve.ok", version: release.version, running_version: previous?.version ?? null });
+  if (release.name === previous?.name) return await end.unchanged(release);
+  return await end.replace({ release, ready: await readyToGoBack(run, previous, release) });
 }
 
 /** The release to go to. @throws DeploymentError `no_release` */
-export async function chooseRelease({ layout, source }: KeptRun, running: Release | undefined): Promise<Release> {
+async function chooseRelease({ layout, source }: KeptRun, running: Release | undefined): Promise<Release> {
   const { target, to } = source;
   const releases = await listReleases(layout, target);
   if (to !== undefined) return keptRelease(releases, running, to);
@@ -118,7 +133,7 @@ export const earlierRelease = (
  *
  * @throws DeploymentError `release_damaged`, `needs_supervisor`, `id_taken`
  */
-export async function readyToGoBack(
+async function readyToGoBack(
   { source, layout, options, emit, signal }: KeptRun,
   previous: Release | undefined,
   release: Release,

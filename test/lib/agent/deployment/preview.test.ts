@@ -11,6 +11,8 @@ import { artifactError } from "../../../../lib/contract/errors.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { acquireLock } from "../../../../lib/releases/lock.ts";
 import { quarantine, readQuarantine } from "../../../../lib/releases/quarantine.ts";
+import { startTracing } from "../../../../lib/support/tracing/start.ts";
+import { startCollector } from "../../../support/collector.ts";
 import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../../support/host/given-source.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
@@ -91,6 +93,27 @@ t.test("a preview says what a deployment would change, and changes nothing", asy
   t.same(await h.left(), []);
   t.notOk((await calls()).some((call) => /stop|restart/.test(call)));
   t.match(await h.preview(sourceOf("1.0.0", INSTALL)), { outcome: "unchanged", previous_version: "1.0.0" });
+});
+
+t.test("a preview walks the steps of a deployment, up to its switch", async (t) => {
+  const h = host(t);
+  await using collector = await startCollector();
+  const walked = async (run: (source: Source) => Promise<{ outcome: string }>): Promise<[string, string[]]> => {
+    collector.spans.length = 0;
+    const warn = (message: string): void => void t.fail(message);
+    const tracing = startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }, { service: "s", version: "1", warn });
+    const { outcome } = await run(sourceOf("1.0.0", INSTALL));
+    await tracing[Symbol.asyncDispose]();
+    const inOrder = collector.spans.toSorted((a, b) =>
+      BigInt(a.startTimeUnixNano) < BigInt(b.startTimeUnixNano) ? -1 : 1,
+    );
+    return [outcome, inOrder.map(({ name }) => name)];
+  };
+  const [found, tried] = await walked(h.preview);
+  const [outcome, done] = await walked(h.deploy);
+  t.same([found, outcome], ["would_deploy", "deployed"]);
+  t.same(tried, done.slice(done.indexOf("deploy") + 1, done.indexOf("switch")));
+  t.ok(tried.length >= 4, tried.join(", "));
 });
 
 t.test("a preview of a first deployment makes no project root, and needs no lock", async (t) => {

@@ -1,0 +1,56 @@
+import type { SealiftError } from "../../contract/errors.ts";
+import { condemns, quarantine } from "../../releases/quarantine.ts";
+import type { Release } from "../../releases/release.ts";
+import { traced } from "../../support/tracing/tracing.ts";
+import type { Resolved } from "../sources/source.ts";
+import { admit, alreadyRuns } from "./admit.ts";
+import type { Filling } from "./fill-steps.ts";
+import { install, type Installed } from "./install.ts";
+import type { WalkEnd } from "./pipeline.ts";
+import { errorOf, type Run } from "./run.ts";
+import { stage, type Staged } from "./stage.ts";
+
+/** A verified tree that may replace what runs. */
+export interface Arrived {
+  staged: Staged;
+  resolved: Resolved;
+  /** Makes a release of the tree, as far as its plan goes before the switch. */
+  install: (journal: Filling["journal"]) => Promise<Installed>;
+}
+
+/** Walks the steps of a deployment before its switch: resolve → admit → stage → install. A dry run walks them, too. */
+export async function walk<T>(run: Run, previous: Release | undefined, end: WalkEnd<T, Arrived>): Promise<T> {
+  const { source, emit, signal } = run;
+  const runs = previous?.version ?? null;
+  const resolved = await traced("resolve", {}, () => source.resolve({ emit, signal, running: runs }));
+  emit({ event: "resolve.ok", version: resolved.version, running_version: runs });
+  const running = await alreadyRuns(run, previous, resolved);
+  if (running !== undefined) return end.unchanged(running);
+  const admitted = await traced("admit", {}, () => admit(run, resolved, previous));
+  await using staged = await traced("stage", {}, () => stage(run, admitted)).catch(async (thrown: unknown) => {
+    await condemn(run, resolved, errorOf(run, thrown), false);
+    throw thrown;
+  });
+  if (run.isTrial !== true) await staged.fetched.remember?.();
+  // Some hubs name no identity before the download.
+  const same = await alreadyRuns(run, previous, { version: resolved.version, identity: staged.fetched.identity });
+  if (same !== undefined) return await end.unchanged(same);
+  return await end.replace({
+    staged,
+    resolved,
+    install: (journal) => traced("install", {}, () => install(run, staged, journal, previous)),
+  });
+}
+
+/** Puts a version into quarantine for what it has done wrong itself. */
+export async function condemn(
+  run: Run,
+  { version, identity }: Resolved,
+  error: SealiftError,
+  switched: boolean,
+): Promise<void> {
+  if (run.isTrial === true || error.ofTheHost === true || !condemns(error, switched)) return;
+  const { code, message: reason } = error;
+  const at = new Date().toISOString();
+  await quarantine(run.layout, run.source.target, { version, identity, code, reason, at });
+}
