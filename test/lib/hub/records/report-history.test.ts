@@ -26,7 +26,14 @@ async function store(database: Database, reports: readonly (readonly [host: stri
           hostId,
           status,
         },
-        ...{ version: "1.0.0", deploymentId: null, record: "{}", hostRecord: {} as never, createdAt: AT },
+        ...{
+          version: "1.0.0",
+          deploymentId: null,
+          record: "{}",
+          isNamed: false,
+          hostRecord: {} as never,
+          createdAt: AT,
+        },
       })),
     );
 }
