@@ -39,6 +39,13 @@ export const BUDGETS = {
     unit: "× requests/s",
     isLeast: true,
   },
+  hub_rollout_polls: {
+    what: "hub: latest while a version is rolled out",
+    against: "latest without a rollout",
+    limit: 0.6,
+    unit: "× requests/s",
+    isLeast: true,
+  },
   mirror: { what: "mirror: a cached artifact", against: "nginx", limit: 0.8, unit: "× bytes/s", isLeast: true },
   agent_memory: { what: "peak memory of agent and publisher", against: "artifacts of 4 GiB", limit: 140, unit: "MB" },
   hub_memory: { what: "peak memory of a hub", against: "artifacts of 4 GiB", limit: 130, unit: "MB" },

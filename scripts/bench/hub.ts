@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { projectTree } from "./material.ts";
 import { numbersByTurns, openServer } from "./measure.ts";
 import { judged, type Row } from "./row.ts";
-import { openStage, publish } from "./stage.ts";
+import { openStage, publish, type Stage } from "./stage.ts";
 import { median, spread } from "./statistics.ts";
 
 const SECONDS = 3;
@@ -77,5 +77,49 @@ export async function hubRows(folder: string, runs: number): Promise<Row[]> {
     const detail = `${rate(rates.hub)} against ${rate(rates.bare)}`;
     rows.push(judged("hub_polls", median(rates.hub) / median(rates.bare), detail, name));
   }
+  rows.push(await rolloutRow(stage, { source, token, runs }));
   return rows;
+}
+
+/** Compares polls of a host that says its name, with a live rollout of another wave and without one. */
+async function rolloutRow(
+  stage: Stage,
+  { source, token, runs }: { source: string; token: string; runs: number },
+): Promise<Row> {
+  const { projectId, publisher } = stage;
+  const [hubUrl, apiKey] = [publisher["SEALIFT_HUB_URL"]!, publisher["SEALIFT_API_KEY"]!];
+  const post = async (path: string, body: object, headers: Record<string, string>): Promise<{ id: string }> => {
+    const json = { "content-type": "application/json", ...headers };
+    const answer = await fetch(hubUrl + path, { method: "POST", headers: json, body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as { id: string };
+  };
+  const owner = { "x-api-key": apiKey };
+  const host = { authorization: `Bearer ${token}`, "x-sealift-host": "bench-1" };
+  await post(
+    "/app/deploy/v1/deployments/report",
+    {
+      ...{ project_id: projectId, deployment_id: "bench", host_id: "bench-1", status: "success", version: "1.0.0" },
+      ...{ started_at: "", completed_at: "", plugins: [], running_version: "1.0.0" },
+    },
+    host,
+  );
+  await publish(stage, source, "2.0.0");
+  const polls = `/app/deploy/v1/projects/${projectId}/versions/latest`;
+  const rate = (): number => requestsPerSecond(hubUrl + polls, host);
+  const rollouts = `/devkeys/projects/${projectId}/rollouts`;
+  const rates = await numbersByTurns(runs, {
+    without: rate,
+    async with() {
+      const rules = { version: "2.0.0", waves: ["env=none", "100%"], allow_empty_wave: true };
+      const { id } = await post(rollouts, rules, owner);
+      const measured = rate();
+      await post(`${rollouts}/${id}/abort`, {}, owner);
+      await post(`/devkeys/projects/${projectId}/versions/2.0.0/release`, {}, owner);
+      return measured;
+    },
+  });
+  const text = (of: number[]): string => `${Math.round(median(of))}/s (${spread(of)})`;
+  const detail = `${text(rates.with)} against ${text(rates.without)}`;
+  return judged("hub_rollout_polls", median(rates.with) / median(rates.without), detail);
 }

@@ -1,4 +1,5 @@
 /** A project with a fleet: its owner's commands, its hosts' polls and reports, as they go over the wire. */
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LatestAnswer } from "../../../lib/contract/surfaces/deploy.ts";
 import type { RolloutRecord } from "../../../lib/contract/surfaces/rollouts.ts";
@@ -26,7 +27,6 @@ export async function fleetOf(hub: Pick<RunningHub, "call">, project: ProjectAcc
   const { key } = project;
   const named = (host: string | undefined): Record<string, string> =>
     host === undefined ? {} : { "x-sealift-host": host };
-  let reports = 0;
   return {
     at,
     start: (json: object) => hub.call("POST", at, { key, json }),
@@ -43,7 +43,7 @@ export async function fleetOf(hub: Pick<RunningHub, "call">, project: ProjectAcc
         bearer,
         headers: named(host),
         json: {
-          ...{ project_id: project.id, deployment_id: `d${reports++}`, status: "success", version, plugins: [] },
+          ...{ project_id: project.id, deployment_id: randomUUID(), status: "success", version, plugins: [] },
           ...{ started_at: "", completed_at: "", host_id: host, running_version: version, ...more },
         },
       }),
