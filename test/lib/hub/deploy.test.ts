@@ -1,6 +1,7 @@
 /* eslint-disable @typescript-eslint/no-unsafe-argument -- answers are JSON of any shape */
 import t from "tap";
 import { createProject, isErrorBody, publication, sha256, startHub } from "../../support/hub/harness.ts";
+import { operatedFleet } from "../../support/hub/project-fleet.ts";
 
 const DEPLOY = "/app/deploy/v1";
 
@@ -131,6 +132,19 @@ t.test("latest, with its session and key, is one statement", async (t) => {
   statements.length = 0;
   t.equal((await hub.call("GET", `${DEPLOY}/projects/${project.id}/versions/latest`, { bearer })).status, 200);
   t.equal(statements.length, 1, statements.join("\n"));
+});
+
+t.test("latest while a version is rolled out, for a host that says its name, is one statement, too", async (t) => {
+  const statements: string[] = [];
+  const ofRollouts = /"rollouts"|"version_states"|"views"|"audit"|"hosts"/;
+  const hub = await startHub(t, { onStatement: (text) => !ofRollouts.test(text) && statements.push(text) });
+  const fleet = await operatedFleet(hub);
+  await fleet.publish("1.0.0", "2.0.0");
+  await fleet.report("a", "1.0.0");
+  await fleet.start({ version: "2.0.0", waves: ["1%", "100%"] });
+  statements.length = 0;
+  for (const told of [await fleet.latest("a"), await fleet.latest("b")]) t.equal(told.status, 200);
+  t.equal(statements.length, 2, statements.join("\n"));
 });
 
 t.test("authorize refuses at once what was revoked or has expired, also with a live session", async (t) => {

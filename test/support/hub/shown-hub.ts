@@ -82,6 +82,7 @@ export async function report(hub: Hub, { kind = "plugin", slug, host, version, .
   const at = new Date().toISOString();
   const answer = await hub.call("POST", "/app/deployments/deployments/report", {
     ...(key !== undefined && { key }),
+    headers: { "x-sealift-host": encodeURIComponent(host) },
     json: {
       ...{ kind, slug, version, status, started_at: at, completed_at: at, host_id: host, error_message: error },
       ...(running !== undefined && { running_version: running }),
@@ -122,23 +123,27 @@ export async function fillShownHub(hub: Hub, { hosts = 24 } = {}): Promise<Shown
   await publishFiles(hub, { ...plugin, version: "1.1.0" }, filesOf("1.1.0"));
   const yank = { json: { reason: "Low water of Cuxhaven is an hour late." } };
   await hub.call("POST", "/app/marketplace/plugins/tide-table/versions/1.1.0/yank", yank);
+  const names = Array.from({ length: hosts }, (_, index) => `quay-${String(index + 1).padStart(2, "0")}`);
+  const isCanary = (index: number): boolean => index % 8 === 0;
+  const labelsOf = (index: number) => ({
+    ...{ stage: isCanary(index) ? "canary" : "prod", site: index % 2 === 1 ? "hull" : "hamburg" },
+  });
+  for (const [index, host] of names.entries())
+    await report(hub, { ...plugin, host, labels: labelsOf(index), version: "1.0.0" });
   const rules = { version: "1.2.0", waves: ["stage=canary", "50%", "100%"], approve: true, soak_seconds: 0 };
   await hub.call("POST", `/devkeys/projects/${pluginId}/rollouts`, { json: { ...rules, min_done: "1" } });
   await publishFiles(hub, { ...plugin, version: "1.2.0" }, filesOf("1.2.0", "[api.tides.example:443]"));
   await publishFiles(hub, { kind: "service", slug: "chart-store", version: "0.4.0" }, { "README.md": "# Charts\n" });
-  for (let index = 1; index <= hosts; index++) {
-    const canary = index % 8 === 1;
-    const labels = { stage: canary ? "canary" : "prod", site: index % 2 === 0 ? "hull" : "hamburg" };
-    const host = `quay-${String(index).padStart(2, "0")}`;
-    const of = { ...plugin, host, labels };
-    if (index === 5) {
+  for (const [index, host] of names.entries()) {
+    const of = { ...plugin, host, labels: labelsOf(index) };
+    if (index === 4) {
       const error = "healthcheck: GET /healthz answered 503 five times in 30 s";
       const steps = [
         { id: "tables", action: "run", status: "done", duration_ms: 840, error_message: null },
         { id: "alive", action: "healthcheck", status: "failed", duration_ms: 30_120, error_message: error },
       ];
       await report(hub, { ...of, version: "1.1.0", status: "rolled_back", running: "1.0.0", error, steps });
-    } else await report(hub, { ...of, version: canary ? "1.2.0" : "1.0.0" });
+    } else if (isCanary(index)) await report(hub, { ...of, version: "1.2.0" });
   }
   const project = await createProject(hub);
   for (const version of ["1.0.0", "1.1.0"]) await project.publish(publication(version, { size: 180_000 }));

@@ -21,6 +21,7 @@ import { givenTarget, watching } from "../../../support/host/watching.ts";
 import { startDoor } from "../../../support/hub/door.ts";
 import { startHub } from "../../../support/hub/harness.ts";
 import { DEVELOPER_SECRET } from "../../../support/hub/marketplace-hub.ts";
+import { fleetOf } from "../../../support/hub/project-fleet.ts";
 import { publishedArchive } from "../../../support/hub/published.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
@@ -359,6 +360,8 @@ t.test("a hub tells a host of a rollout which version it waits for", async (t) =
   const day = new Date(Date.now() + 3 * 24 * HOUR_MS).toLocaleDateString("en", { weekday: "short", timeZone: "UTC" });
   const window = `${day} 10:00-11:00 UTC`;
   const rollouts = `/devkeys/projects/${fleet.project.id}/rollouts`;
+  const known = await fleetOf(fleet.hub, fleet.project);
+  await known.report("host", "1.0.0", { labels: { env: "canary" } });
   const started = await fleet.hub.call("POST", rollouts, {
     key: fleet.project.key,
     json: { version: "2.0.0", waves: ["env=canary", "100%"], window },
