@@ -1,6 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Configuration, CustomFetch, IDToken } from "openid-client";
 import type { Scope } from "../../contract/surfaces/keys.ts";
+import { exchange } from "../../support/network/exchange.ts";
 import { HubError } from "../ground/errors.ts";
 
 /** A value of the claim, and the rights of those who have it. */
@@ -206,16 +207,22 @@ export class SignOn {
 }
 
 /** Reads an answer as a whole, up to its limit. The library's signal bounds the time. */
-const boundedFetch: CustomFetch = async (url, options) => {
-  const { status, headers, body: answer } = await fetch(url, options as RequestInit);
-  const chunks: Uint8Array[] = [];
+const boundedFetch: CustomFetch = async (url, { method, headers, body, signal }) => {
+  if (typeof body === "object" && body !== null && !(body instanceof URLSearchParams))
+    throw new TypeError("only forms are sent to an identity provider");
+  const options = { method, headers, timeoutMs: ANSWER_SECONDS * 1000, signal };
+  const answer = await exchange(new URL(url), options, body?.toString());
+  const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of (answer ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length > MAX_ANSWER_BYTES) throw new Error("the identity provider's answer is too long");
     chunks.push(chunk);
   }
-  return new Response(length === 0 ? null : Buffer.concat(chunks), { status, headers });
+  const fields = Object.entries(answer.body.headersDistinct).flatMap(([name, values = []]) =>
+    values.map((value): [string, string] => [name, value]),
+  );
+  return new Response(length === 0 ? null : Buffer.concat(chunks), { status: answer.status, headers: fields });
 };
 
 const refused = (message: string, cause?: unknown) => new HubError(401, "key_rejected", message, { cause });
