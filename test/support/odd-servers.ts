@@ -107,8 +107,8 @@ export interface OddServer {
   requests: number;
   /** Resolves when a connection has come. */
   connected: Promise<void>;
-  /** Resolves when a request has come. */
-  asked: Promise<void>;
+  /** Resolves when so many requests have come. */
+  until(count: number): Promise<void>;
   /** Connections to the server at another address. */
   strays: number;
   /** Resolves when no client has a connection open but for later requests. @throws Error after two seconds */
@@ -140,7 +140,8 @@ async function listen(t: Test, server: Server, host: string): Promise<{ port: nu
 /** Starts a server with one oddity; it ends with the test. @param tls for those that need it */
 export async function startOdd(t: Test, name: OddName, tls: { key: string; cert: string }): Promise<OddServer> {
   const oddity: Oddity = { ...PLAIN, ...SECURE }[name];
-  const [reached, heard] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const reached = Promise.withResolvers<void>();
+  let heard = (): void => {};
   const other = await listen(
     t,
     createServer((socket) => {
@@ -159,7 +160,7 @@ export async function startOdd(t: Test, name: OddName, tls: { key: string; cert:
       text += chunk.toString("latin1");
       if (!/^[A-Z]+ [^\r]*\r\n(?:[^\r]+\r\n)*\r\n/.test(text)) return;
       odd.requests++;
-      heard.resolve();
+      heard();
       oddity(socket, { line: text.split("\r\n")[0]!, count: count++, elsewhere });
       text = "";
     });
@@ -170,7 +171,9 @@ export async function startOdd(t: Test, name: OddName, tls: { key: string; cert:
     url: `${isSecure ? "https" : "http"}://${HERE}:${port}`,
     requests: 0,
     connected: reached.promise,
-    asked: heard.promise,
+    async until(count) {
+      while (odd.requests < count) await new Promise<void>((resolve) => (heard = resolve));
+    },
     strays: 0,
     closed() {
       closeIdle();

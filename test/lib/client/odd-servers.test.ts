@@ -215,7 +215,7 @@ t.test("an abort ends an exchange at any point", async (t) => {
         const odd = await startOdd(t, name, tls);
         const abort = new AbortController();
         const running = CLIENTS[client](odd.url, abort.signal, t).catch(wordsFor);
-        await odd.asked;
+        await odd.until(1);
         abort.abort();
         const outcome = await Promise.race([running, never()]);
         t.not(outcome, "it never settled", `${client}: ${name}`);
