@@ -1,7 +1,7 @@
-import { statSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { fileLayer, type Layer } from "../../lib/options/layers.ts";
-import { keyOf } from "../../lib/options/option.ts";
+import { fileLayer, isSameHub, type Layer } from "../../lib/options/layers.ts";
+import { type Given, keyOf } from "../../lib/options/option.ts";
 import type { Settings } from "../../lib/releases/deployed.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { targetsAt } from "../host/targets.ts";
@@ -16,6 +16,7 @@ interface RunValues {
   k8sContext?: string | undefined;
   runtimeUrl: string;
   notifiersConfig?: string | undefined;
+  hubUrl?: string | undefined;
 }
 
 const HOW_UNITS_RUN = [
@@ -37,7 +38,7 @@ const HOW_UNITS_RUN = [
  */
 export function settingsOf(options: RunValues, layers: readonly Layer[]): Settings {
   const { hostId, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl } = options;
-  const { notifiersConfig } = options;
+  const { notifiersConfig, hubUrl } = options;
   const own: Record<string, Record<string, string | undefined>> = {
     runtime: { runtime_url: runtimeUrl, plugin_key_file: secretFile("plugin-key", layers) },
     systemd: { systemd_scope: systemdScope },
@@ -49,6 +50,9 @@ export function settingsOf(options: RunValues, layers: readonly Layer[]): Settin
     supervisor_name: supervisorName,
     ...own[supervisor],
     notifiers_config: notifiersConfig && resolve(notifiersConfig),
+    // A URL may hold a password.
+    ...(hubUrl !== undefined &&
+      new URL(hubUrl).password === "" && { hub_url: hubUrl, api_key_file: secretFile("api-key", layers) }),
   };
   return Object.fromEntries(Object.entries(settings).filter((entry) => entry[1] !== undefined)) as Settings;
 }
@@ -83,5 +87,22 @@ export async function lastDeployment(text: string, layers: readonly Layer[]): Pr
   const layer = fileLayer(settings, deployedFile(layout, target));
   const chosen = given("supervisor");
   const isOther = chosen !== undefined && chosen !== settings[keyOf("supervisor")];
-  return [{ ...layer, get: (name) => (isOther && HOW_UNITS_RUN.includes(name) ? undefined : layer.get(name)) }];
+  const hub = given("hub-url") ?? settings["hub_url"];
+  const isOtherHub = hub !== undefined && !isSameHub(hub, settings["hub_url"] ?? "");
+  const get = (name: string): Given | undefined => {
+    if (isOther && HOW_UNITS_RUN.includes(name)) return undefined;
+    const value = layer.get(name);
+    // Going back needs no hub, and so no key to it.
+    return name === "api-key-file" && (isOtherHub || !isReadable(String(value))) ? undefined : value;
+  };
+  return [{ ...layer, get }];
+}
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

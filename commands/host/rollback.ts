@@ -1,10 +1,13 @@
 import { Command, Option } from "clipanion";
 import type { DeployResult } from "../../lib/agent/deployment/run.ts";
-import { targetOfName } from "../../lib/contract/target.ts";
+import type { Reporter } from "../../lib/agent/ground/reporter.ts";
+import { type Target, targetOfName } from "../../lib/contract/target.ts";
 import { rollback } from "../../lib/options/inspection.ts";
+import type { Values } from "../../lib/options/option.ts";
 import { operatorCommands, supervisorFrom } from "../deploying/deploy-options.ts";
 import { lastDeployment, settingsOf } from "../deploying/last-deployment.ts";
 import { withOptions } from "../shell/base.ts";
+import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { showRun } from "../shell/output/deployment.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
@@ -18,7 +21,8 @@ export class Rollback extends withOptions(rollback) {
       differs is restarted, and health checks end it. If it does not work, what ran before is brought back.
 
       The supervisor and the host's name are those of the target's last deployment; \`sealift status\` shows them, and
-      flags override them. A watch leaves the version alone that was left, until there is a newer one, or until
+      flags override them. So is the hub that is told, with the file of its key; without them a warning says that it is
+      not told, and the next deployment does it. A watch leaves the version alone that was left, until there is a newer one, or until
       \`sealift watch resume\` or \`retry\`. \`sealift releases\` lists what is kept.
     `,
     examples: [
@@ -36,7 +40,8 @@ export class Rollback extends withOptions(rollback) {
   override async run(): Promise<number> {
     const { projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot, to } = this.options;
     const [target] = await targetsAt(projectRootAt(projectRoot), [this.target]);
-    const kept = { ...targetOfName(target!), to };
+    const of = targetOfName(target!);
+    const kept = { ...of, to, reporter: await reporterOf(of, this.options) };
     const options = {
       ...{ projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot },
       supervisor: await supervisorFrom(this.options),
@@ -56,6 +61,21 @@ export class Rollback extends withOptions(rollback) {
     const { rollback } = await import("../../lib/agent/deployment/rollback.ts");
     return showRun((signal, emit) => rollback(kept, { ...options, signal }, emit), sentence, this.surroundings());
   }
+}
+
+/** The way to tell the hub, where it is known with a key. */
+async function reporterOf(
+  { kind, slug }: Target,
+  { hubUrl, apiKey, timeoutMs, hostId }: Values<typeof rollback>,
+): Promise<Reporter | undefined> {
+  if (hubUrl === undefined || apiKey === undefined) return undefined;
+  const given = { hubUrl, apiKey, timeoutMs };
+  if (kind === "project") {
+    const { projectReporter } = await import("../../lib/agent/sources/project.ts");
+    return projectReporter({ ...hubConnection(given, DEPLOY_TIMEOUT_MS), hostId, projectId: slug });
+  }
+  const { marketplaceReporter } = await import("../../lib/agent/sources/marketplace.ts");
+  return marketplaceReporter({ ...hubConnection(given, MARKETPLACE_TIMEOUT_MS), hostId, kind, slug });
 }
 
 const sentence = ({ outcome, version, previous_version: left }: DeployResult): string =>

@@ -177,8 +177,8 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
       credentialsLayer(process.env),
       ...(file === undefined ? [] : [file]),
     ];
-    if ("hubUrl" in this.#own.table) await this.#addContext();
     this.layers = [...this.layers, ...(await this.keptLayers())];
+    if ("hubUrl" in this.#own.table) await this.#addContext();
     try {
       this.options = (await resolveOptions(this.#own.table, this.layers, this.hubArgument)) as Values<
         T & typeof common
@@ -204,8 +204,10 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
     return Promise.resolve([]);
   }
 
-  /** Adds the hub that a person has logged in to, below everything that was given. */
+  /** Adds the hub of a login, below everything that was given; to a command that needs none, only a named one. */
   async #addContext(): Promise<void> {
+    const isNamed = this.layers.some((layer) => layer.get("context") !== undefined);
+    if (!isNamed && !this.#own.table["hubUrl"]!.required) return;
     const { contextBelow } = await import("../../lib/options/contexts.ts");
     const context = contextBelow(this.layers);
     if (context === undefined) return;

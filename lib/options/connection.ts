@@ -1,5 +1,5 @@
 import { duration, list, path, text, token, url } from "./kinds.ts";
-import { group, guarded, required } from "./option.ts";
+import { group, guarded, optional, required } from "./option.ts";
 
 /** Options of commands that talk to a hub. */
 export const connection = group("Hub", {
@@ -12,6 +12,9 @@ export const connection = group("Hub", {
     minMs: 1,
   }),
 });
+
+/** The hub that is told of work which needs none. */
+export const reporting = { hubUrl: optional(connection.hubUrl), apiKey: optional(connection.apiKey) };
 
 /** The way to the hub. These options are the process's, not one target's. */
 export const network = group("Hub", {

@@ -1,4 +1,5 @@
 import { agent, host, hostChange, supervision } from "./agent.ts";
+import { reporting } from "./connection.ts";
 import { flag, text, whole } from "./kinds.ts";
 import { group } from "./option.ts";
 
@@ -13,7 +14,7 @@ export const history = {
 const { hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig } = agent;
 const { runtimeUrl: _runtimeUrl, pluginKey: _pluginKey, ...units } = supervision;
 
-/** Options of `rollback`: it asks no hub. */
+/** Options of `rollback`: it asks no hub, and tells the one that it is given or the target was deployed from. */
 export const rollback = {
   ...group("Rollback", {
     to: text({ metavar: "RELEASE", help: "A kept release or its version", defaultText: "an earlier version" }),
@@ -22,6 +23,7 @@ export const rollback = {
   ...hostChange,
   ...{ hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig },
   ...supervision,
+  ...reporting,
 };
 
 /** Options of `pin`. */

@@ -6,8 +6,11 @@ import { Journal } from "../../releases/journal.ts";
 import { heldBack, OPERATOR, quarantine, type QuarantineEntry, readQuarantine } from "../../releases/quarantine.ts";
 import { listReleases, type Release } from "../../releases/release.ts";
 import { planSwitch } from "../../releases/switch.ts";
+import { traced } from "../../support/tracing/tracing.ts";
 import type { Emit } from "../ground/events.ts";
 import { checkSupervised, plannedSteps } from "../ground/plan.ts";
+import type { Reporter } from "../ground/reporter.ts";
+import { sendReports, tellUnsent } from "../reports/outbox.ts";
 import { endInterrupted } from "./interrupted.ts";
 import { type Course, type Ending, perform, type Ready, switchOver, unchanged, type WalkEnd } from "./pipeline.ts";
 import { rollbackSteps, stepsOf } from "./rollback-steps.ts";
@@ -21,12 +24,14 @@ export interface KeptTarget {
   to?: string | undefined;
   /** Whether the hub took the running version back. Then it is not held back: the hub may offer it again. */
   isWithdrawn?: boolean;
+  /** Tells the hub, where one is known with a key. */
+  reporter?: Reporter | undefined;
 }
 
-type KeptRun = Run<Deployed & { to: string | undefined; isWithdrawn: boolean }>;
+type KeptRun = Run<Deployed & { to: string | undefined; isWithdrawn: boolean; reporter: Reporter | undefined }>;
 
 /** The subject of a rollback as a run takes it. */
-export const keptSource = ({ kind, slug, to, isWithdrawn = false }: KeptTarget): KeptRun["source"] => ({
+export const keptSource = ({ kind, slug, to, isWithdrawn = false, reporter }: KeptTarget): KeptRun["source"] => ({
   kind,
   slug,
   target: targetName({ kind, slug }),
@@ -34,13 +39,14 @@ export const keptSource = ({ kind, slug, to, isWithdrawn = false }: KeptTarget):
   isRollback: true,
   isWithdrawn,
   to,
+  reporter,
 });
 
 /**
  * A deployment backwards: goes to a release that is kept on this host, with the steps of that release, completed for
- * all that the two differ in, and with health checks. When it does not work, what ran before is brought back. The hub
- * gets the report from the next run. It never throws. The version that was left is held back, so that a watch waits for
- * a newer one, for `retry` or for `resume`.
+ * all that the two differ in, and with health checks. When it does not work, what ran before is brought back. Without a
+ * reporter, the hub gets the report from the next run. It never throws. The version that was left is held back, so that
+ * a watch waits for a newer one, for `retry` or for `resume`.
  */
 export function rollback(kept: KeptTarget, options: DeployOptions, listener: Emit): Promise<DeployResult> {
   // Nothing new comes, so nothing old has to go.
@@ -52,6 +58,12 @@ export const ROLLBACK: Course<KeptRun["source"]> = {
   // A mistyped release is refused at once, whatever else is going on.
   precheck: async (run) => void (await chooseRelease(run, undefined)),
   follow,
+  afterwards: (run) => {
+    const { layout, emit } = run;
+    const { target, reporter } = run.source;
+    if (reporter === undefined) return tellUnsent(layout, target, emit);
+    return traced("report", {}, () => sendReports(layout, { target, report: reporter.report }, run));
+  },
 };
 
 function follow(run: KeptRun, previous: Release | undefined): Promise<Ending> {

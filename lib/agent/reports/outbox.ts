@@ -5,6 +5,7 @@ import type { TargetName } from "../../contract/target.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import type { Emit } from "../ground/events.ts";
+import type { Reporter } from "../ground/reporter.ts";
 import { markSent, reportPath, unsentNames } from "./report.ts";
 
 /** Reports that wait for the hub at the most; the oldest beyond it are kept as files only. */
@@ -19,7 +20,7 @@ const LATE_REPORT_LIMIT_MS = 1000;
  */
 export async function sendReports(
   layout: Layout,
-  source: { target: TargetName; report(report: LocalReport, signal: AbortSignal): Promise<void> },
+  source: Reporter & { target: TargetName },
   { emit, signal }: { emit: Emit; signal: AbortSignal },
 ): Promise<void> {
   const { target } = source;
@@ -51,6 +52,13 @@ export async function sendReports(
 }
 
 const outOfTime = (cause: unknown): SealiftError => deploymentError("timed_out", "The run's time was over.", { cause });
+/** Warns that the hub has yet to hear of this host, where nothing says how to reach it. */
+export async function tellUnsent(layout: Layout, target: TargetName, emit: Emit): Promise<void> {
+  if ((await unsentNames(layout, target)).length === 0) return;
+  const message =
+    "The hub is not told: no hub with a key is known here. The next deployment tells it, or the same command with --hub-url and --api-key-file.";
+  emit({ event: "warning", message });
+}
 
 /** True when the hub will never take this report. */
 const isRefusal = (error: SealiftError): boolean =>

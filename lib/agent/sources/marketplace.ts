@@ -17,6 +17,7 @@ import { type FetchedAhead, readAhead, sealedAhead, writeAhead } from "../../rel
 import { printableJson } from "../../support/printable.ts";
 import { parsePlan, readDescriptor } from "../ground/documents.ts";
 import { checkSupervised, orderPlan } from "../ground/plan.ts";
+import type { Reporter } from "../ground/reporter.ts";
 import { RunMirrors } from "./mirrors.ts";
 import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
@@ -108,8 +109,18 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
       );
     },
 
+    ...marketplaceReporter(options),
+  };
+}
+
+/** Tells the hub of a plugin's or service's deployments on this host. */
+export function marketplaceReporter(
+  options: HubConnection & Pick<MarketplaceSourceOptions, "kind" | "slug">,
+): Reporter {
+  const { kind, slug } = options;
+  return {
     async report(report: LocalReport, signal: AbortSignal): Promise<void> {
-      await clientFor(signal).report({
+      await new MarketplaceClient(kind, slug, { ...options, signal }).report({
         kind,
         slug,
         version: report.resolved_version ?? report.requested_version,

@@ -11,6 +11,7 @@ import { targetName } from "../../contract/target.ts";
 import { type FetchedAhead, readAhead, writeAhead } from "../../releases/ahead.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
+import type { Reporter } from "../ground/reporter.ts";
 import { RunMirrors } from "./mirrors.ts";
 import type { PinnedPluginOptions } from "./pinned-plugins.ts";
 import { deltaOf, fetchTree, loadPlanParser, type Located, MAX_SEALED_BYTES } from "./project-fetch.ts";
@@ -77,6 +78,14 @@ export function projectSource(options: ProjectSourceOptions): Source {
       });
     },
 
+    ...projectReporter(options),
+  };
+}
+
+/** Tells the hub of a project's deployments on this host. */
+export function projectReporter(options: HubConnection & { projectId: string }): Reporter {
+  const { projectId } = options;
+  return {
     async report(report: LocalReport, signal: AbortSignal): Promise<void> {
       const body: ProjectReport = {
         project_id: projectId,
@@ -94,7 +103,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
         steps: stepsToReport(report.steps),
         ...(options.labels !== undefined && { labels: options.labels }),
       };
-      await clientFor(signal).report(body);
+      await new DeployClient(projectId, { ...options, signal }).report(body);
     },
   };
 }

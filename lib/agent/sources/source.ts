@@ -7,6 +7,7 @@ import type { FetchedAhead } from "../../releases/ahead.ts";
 import type { Layout } from "../../releases/layout.ts";
 import type { Emit } from "../ground/events.ts";
 import type { PlanOrigin } from "../ground/plan.ts";
+import type { Reporter } from "../ground/reporter.ts";
 
 /** A version that a source has found, before any of its bytes. */
 export interface Resolved {
@@ -58,7 +59,7 @@ export interface FetchContext {
 }
 
 /** The origin of a deployment: surface A or surface B. The pipeline behind it is one. */
-export interface Source {
+export interface Source extends Reporter {
   kind: LocalReport["kind"];
   slug: string;
   target: TargetName;
@@ -73,6 +74,4 @@ export interface Source {
   resolve(context: { emit: Emit; signal: AbortSignal; running?: string | null }): Promise<Resolved>;
   /** Fetches the requested version's bytes, and verifies their signature, before it may be deployed. */
   fetchAhead?(context: Omit<FetchContext, "staging" | "limits">): Promise<FetchedAhead>;
-  /** Sends a report to the hub: of this run, or of an earlier one of the same target. */
-  report(report: LocalReport, signal: AbortSignal): Promise<void>;
 }

@@ -64,11 +64,12 @@ export async function goBack(
   signal: AbortSignal,
   isWithdrawn = false,
 ): Promise<DeployResult> {
-  const { kind, slug } = source("latest");
+  const reporter = source("latest");
+  const { kind, slug } = reporter;
   return deployments.alone(resolve(options.projectRoot), async () => {
     signal.throwIfAborted();
     const started = performance.now();
-    const kept = { kind, slug, isWithdrawn };
+    const kept = { kind, slug, isWithdrawn, reporter };
     const result = await rollback(kept, { ...options, signal }, (event) => emit({ ...event, target: name }));
     emit(doneEvent(name, result, started, true));
     return result;

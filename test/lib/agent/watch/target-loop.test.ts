@@ -240,6 +240,7 @@ t.test(
     }
     target.publish("1.0.0", { withdrawn: "2.0.0" });
     t.match(await w.until("deploy.done", { version: "1.0.0" }), { outcome: "deployed", previous_version: "2.0.0" });
+    t.equal(w.all("report.sent").length, 3, "the hub hears of it with the switch, and not from the next check");
     t.equal(await running(root), "1.0.0");
     t.same(await readQuarantine(layout, "project-prj_0123456789"), []);
     target.publish("2.0.0");
