@@ -132,6 +132,7 @@ t.test("a key file of auth.jwt that cannot be used is a configuration error, bef
   const jwt = (extra: object) => ({
     app: { secret_key: "k" },
     auth: { jwt: { issuer: "i", audience: "a", ...extra } },
+    observability: { logging: { level: "fatal" } },
   });
   const root = t.testdir({ "no.pem": "not a key", "short.secret": "short" });
   for (const extra of [

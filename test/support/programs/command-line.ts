@@ -35,14 +35,19 @@ function started(): ChildProcess {
 async function ask(asked: Asked): Promise<Ended> {
   const child = started();
   child.channel!.ref();
-  const answered = once(child, "message");
+  const done = new AbortController();
+  const answered = once(child, "message", { signal: done.signal });
   child.send(asked);
-  const ended = once(child, "exit").then(([code, signal]) => {
+  const ended = once(child, "exit", { signal: done.signal }).then(([code, signal]) => {
     throw new Error(`the process of the command lines ended (${code ?? signal}): ${asked.args.join(" ")}`);
   });
-  const [answer] = (await Promise.race([answered, ended])) as [Ended];
-  child.channel?.unref();
-  return answer;
+  try {
+    const [answer] = (await Promise.race([answered, ended])) as [Ended];
+    return answer;
+  } finally {
+    done.abort();
+    child.channel?.unref();
+  }
 }
 
 /**
