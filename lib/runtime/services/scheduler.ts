@@ -20,8 +20,19 @@ interface Job {
   runs: number;
 }
 
-/** Five fields, in local time; days of the month and of the week that are both restricted mean either, as in POSIX. */
-const CRON_RULES = { mode: "5-part", domAndDow: false, sloppyRanges: true, paused: true, unref: true } as const;
+/**
+ * Five fields, in local time; days of the month and of the week that are both restricted mean either, as in POSIX. When
+ * clocks change, a job of named minutes and hours runs once at each of its times, as those of Vixie cron do: not again
+ * in the hour that repeats, and after the gap for those in it.
+ */
+const CRON_RULES = {
+  mode: "5-part",
+  domAndDow: false,
+  sloppyRanges: true,
+  fixedTimeRule: "no-wildcard",
+  paused: true,
+  unref: true,
+} as const;
 
 /**
  * Makes a cron job that does not run yet.
@@ -32,7 +43,9 @@ export function cronJob(expression: string, run: () => void): Cron {
   if (expression.trim().split(/\s+/).length !== 5) {
     throw new TypeError(`the cron expression ${expression} has not five fields`);
   }
-  return new Cron(expression.trim(), CRON_RULES, run);
+  const cron = new Cron(expression.trim(), CRON_RULES, run);
+  if (cron.nextRun() === null) throw new RangeError(`the cron expression ${expression} names a day that never comes`);
+  return cron;
 }
 
 /** Calls actions at their times. A job that still runs when its time comes again is left out that once. */

@@ -15,5 +15,7 @@ t.test("a cron expression is due when all of its fields are", (t) => {
   t.ok(due("5/20 * * * *", "2026-03-01T10:45:00"));
   for (const bad of ["", "* * * *", "60 * * * *", "a * * * *", "*/0 * * * *", "5-1 * * * *", "* * 0 * *"])
     t.throws(() => cronJob(bad, () => undefined), bad);
+  t.throws(() => cronJob("0 0 30 2 *", () => undefined), { message: /30 2 \* names a day that never comes/ });
+  t.ok(due("0 0 29 2 *", "2028-02-29T00:00:00"));
   t.end();
 });
