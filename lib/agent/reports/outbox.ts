@@ -1,6 +1,6 @@
 import { isTransient } from "../../client/retry.ts";
 import { asSealiftError, deploymentError, isAbort, type SealiftError } from "../../contract/errors.ts";
-import { type LocalReport, localReport } from "../../contract/surfaces/reports.ts";
+import { localReport } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
