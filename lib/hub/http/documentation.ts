@@ -1,22 +1,28 @@
+import type { SwaggerTransform } from "@fastify/swagger";
+import type { FastifySchema } from "fastify";
+import { jsonSchemaTransform } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { errorBody } from "../../contract/surfaces/keys.ts";
 import type { PageRange } from "../records/port.ts";
 
 const MEANINGS: Record<number, string> = {
   304: "Not changed since the representation that If-None-Match names.",
-  400: "A malformed field, or a signature that does not verify.",
+  400: "A malformed URL, Host, body or field, or a signature that does not verify.",
   401: "The key or token is missing, unknown, revoked or has expired.",
   403: "The key is valid but may not do this.",
   404: "There is no such thing, or none that the caller may know of.",
   409: "It contradicts what the hub already holds.",
+  408: "The body has stopped.",
   413: "Larger than the hub accepts.",
-  415: "Not the content type that the route takes.",
+  414: "A parameter of the path is too long.",
+  415: "Not the content type that the route takes, or a body with a Content-Encoding.",
   416: "The range lies outside the bytes.",
   422: "A field is missing or has the wrong form; the message names it.",
   429: "Too many requests; Retry-After says when to come back.",
   500: "A defect of the hub; its log says more under the request id.",
   502: "The source host cannot be reached, or its answer is not an archive.",
   503: "Overloaded or not ready; try again later.",
+  507: "The hub has no room left.",
 };
 
 const documentedErrors = new Map<number, z.ZodType>();
@@ -30,10 +36,30 @@ function errorSchema(status: number): z.ZodType {
   return schema;
 }
 
-/** The error answers of a route, for the documentation; every route can also answer 429, 500 and 503. */
+/** The error answers that a route adds to those of all routes ({@link describeRoute}), for the documentation. */
 export function errors(...statuses: (keyof typeof MEANINGS)[]): Record<number, z.ZodType> {
   return Object.fromEntries([...statuses, 429, 500, 503].map((status) => [status, errorSchema(Number(status))]));
 }
+
+/** The statuses with which the hub refuses a request before any route sees it, by what the request has. */
+function sharedStatuses({ method, url, schema }: Parameters<SwaggerTransform<FastifySchema>>[0]["route"]): number[] {
+  const hasBody = !["GET", "HEAD"].includes(String(method));
+  const hasParameters = url.includes(":");
+  const isChecked = hasParameters || schema?.querystring !== undefined || schema?.body !== undefined;
+  return [
+    ...[400, 415],
+    ...(hasBody ? [408, 413, 507] : []),
+    ...(hasParameters ? [414] : []),
+    ...(isChecked ? [422] : []),
+  ];
+}
+
+/** Documents a route with the answers that all routes share. One that names no credential is open to everybody. */
+export const describeRoute: SwaggerTransform<FastifySchema> = ({ schema, route, ...rest }) => {
+  if (schema === undefined || schema.hide === true) return jsonSchemaTransform({ schema, route, ...rest });
+  const response = { ...errors(...sharedStatuses(route)), ...(schema.response as object) };
+  return jsonSchemaTransform({ schema: { security: [], ...schema, response }, route, ...rest });
+};
 
 /** A body of bytes, as documentation. */
 export const bytes = (description: string, contentType = "application/octet-stream") => ({

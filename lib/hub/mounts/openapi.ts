@@ -1,7 +1,7 @@
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
-import { jsonSchemaTransform } from "fastify-type-provider-zod";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { describeRoute } from "../http/documentation.ts";
 
 /** Collects the documentation of every route that is registered after it. */
 export async function documentRoutes(app: FastifyInstance, publicUrl: string | undefined): Promise<void> {
@@ -23,7 +23,7 @@ export async function documentRoutes(app: FastifyInstance, publicUrl: string | u
         },
       },
     },
-    transform: jsonSchemaTransform,
+    transform: describeRoute,
   });
 }
 
