@@ -1,8 +1,9 @@
+import { sql } from "kysely";
 import type { TargetSummary } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../ground/principal.ts";
 import { KEY_COLUMNS, type KeyRow, principalOf } from "./access.ts";
-import type { PageRange, Row, Statements } from "./port.ts";
+import type { PageRange, Queries, Row, Statements } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./rollout-hosts.ts";
 import { targetSummary } from "./target-detail.ts";
@@ -110,6 +111,17 @@ export async function findVisibleTarget(
   const target = targetOf(row);
   const { detail, detail_etag: etag } = row as { detail: string; detail_etag: string };
   return { ...askedBy(row, now), target: target && { ...target, detail, etag } };
+}
+
+/** Finds the name of a target that every key of an owner sees; undefined for a hidden and a missing one. */
+export async function visibleName(
+  db: Queries,
+  { kind, slug, owner }: Pick<Question, "kind" | "slug"> & { owner: string },
+): Promise<string | undefined> {
+  const { rows } = await sql<{ name: string }>`SELECT p.name
+    FROM (SELECT 'any' AS id, CAST(${owner} AS text) AS owner, CAST(NULL AS text) AS project_id, '' AS scopes) k
+    JOIN projects p ON p.kind = ${kind} AND p.slug = ${slug} AND ${sql.raw(VISIBLE)}`.execute(db);
+  return rows[0]?.name;
 }
 
 export interface VisibleVersion {

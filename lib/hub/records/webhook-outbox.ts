@@ -3,6 +3,7 @@ import type { WebhookEvent, WebhookMessage } from "../../contract/surfaces/webho
 import { recordId } from "../ground/identity.ts";
 import type { Queries } from "./port.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
+import { visibleName } from "./visible-targets.ts";
 import type { WebhooksTable } from "./webhook-tables.ts";
 
 /** Messages of one webhook that wait at most: a fleet that fails at once is told by the first ones. */
@@ -47,7 +48,10 @@ const AUDITED: Record<string, Pick<Occurrence, "type"> & { state?: Facts["state"
   "rollout.replace": { type: "rollout.finished", state: "replaced" },
 };
 
-const cut = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
+/** Returns at most {@link MAX_TEXT} characters of a text; one that is cut ends with an ellipsis. */
+const cut = (text: string): string =>
+  // Half a character is none.
+  text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1).replace(/[\uD800-\uDBFF]$/, "")}…` : text;
 
 /** Names a target as people write it, from its name in the audit log and in reports. */
 export const targetOfSubject = (subject: string): string =>
@@ -73,11 +77,15 @@ function subscribersOf(db: Queries, subject: string): Promise<Subscriber[]> {
     .execute();
 }
 
-async function subscribersOfOwner(db: Queries, owner: string, name: string): Promise<Subscriber[]> {
+/** Finds those who hear of an owner's reports. A target that the owner may not see is called by its slug. */
+async function subscribersOfOwner(db: Queries, owner: string, subject: string, slug: string): Promise<Subscriber[]> {
   const rows = await selectWhere(db, "webhooks", { owner, disabled_at: null })
     .select(["id", "events", "target"])
     .orderBy("id")
     .execute();
+  if (rows.length === 0) return [];
+  const kind = subject.startsWith("plugin/") ? "plugin" : "service";
+  const name = (await visibleName(db, { kind, slug, owner })) ?? slug;
   return rows.map((row) => ({ ...row, name }));
 }
 
@@ -148,7 +156,8 @@ export async function tellOfFailures(db: Queries, reports: readonly ToldReport[]
   const { holder, target, createdAt } = failed[0]!;
   const slug = target.split("/")[1];
   // A report about a plugin or service belongs to the owner of the key that sent it, not to the owner of the target.
-  const subscribers = slug === undefined ? await subscribersOf(db, target) : await subscribersOfOwner(db, holder, slug);
+  const subscribers =
+    slug === undefined ? await subscribersOf(db, target) : await subscribersOfOwner(db, holder, target, slug);
   if (subscribers.length === 0) return;
   const occurrences = failed.map(({ version, hostId, status, hostRecord }): Occurrence => {
     const { error_message: message } = hostRecord;

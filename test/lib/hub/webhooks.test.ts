@@ -145,6 +145,36 @@ t.test("reports of a foreign plugin are those of the fleet's owner", async (t) =
   t.equal((await hub.call("POST", "/devkeys/webhooks", { key, json: { url, target: "plugin:none" } })).status, 404);
 });
 
+t.test(
+  "a failing host's message names its plugin where the owner may see it, and texts have 500 characters",
+  async (t) => {
+    const hub = await startHub(t, LOCAL);
+    const receiver = await startReceiver(t);
+    await hub.call("POST", "/devkeys/projects", { json: { name: "Tide table", kind: "plugin", slug: "tide" } });
+    const json = { name: "bob", owner: "bob", scopes: ["projects", "report", "read"] };
+    const key = (await hub.call("POST", "/devkeys/api-keys", { json })).body.key;
+    await hub.call("POST", "/devkeys/webhooks", { key, json: { url: `${receiver.url}/bob` } });
+    const report = {
+      ...{ kind: "plugin", slug: "tide", version: "1.0.0", status: "failed", host_id: "alpha" },
+      ...{ started_at: "2026-01-01T00:00:00Z", completed_at: "2026-01-01T00:00:00Z" },
+    };
+    const fails = (error_message: string) =>
+      hub.call("POST", "/app/deployments/deployments/report", { key, json: { ...report, error_message } });
+    const heard = async (count: number) => {
+      await receiver.until(count);
+      return (receiver.received.at(-1)!.body as { data: { name: string; error_message: string } }).data;
+    };
+    await fails("x".repeat(500));
+    t.match(await heard(1), { name: "Tide table", error_message: /^x{500}$/ });
+    await hub.call("PATCH", "/app/marketplace/plugins/tide", { json: { visibility: "private" } });
+    await fails(`${"x".repeat(498)}\u{1F6A2}${"x".repeat(100)}`);
+    t.match(await heard(2), { name: "tide", error_message: /^x{498}…$/ }, "no half character");
+    await hub.call("POST", "/app/marketplace/plugins/tide/grants", { json: { owner: "bob" } });
+    await fails("y".repeat(501));
+    t.match(await heard(3), { name: "Tide table", error_message: /^y{499}…$/ });
+  },
+);
+
 t.test("what fails is sent again after minutes to a day, is dead then, and is sent anew when asked for", async (t) => {
   let now = Date.now();
   const hub = await startHub(t, { ...LOCAL, clock: () => now });
