@@ -1,5 +1,13 @@
 import { labelsText } from "../../contract/labels.ts";
-import { facetsOf, type FleetFilter, type FleetHost, type HostState, stateOf } from "./fleets.ts";
+import {
+  countsOf,
+  type FleetFilter,
+  type FleetHost,
+  type HostState,
+  labelsOf,
+  stateOf,
+  type VersionCount,
+} from "./fleets.ts";
 import { Field, Select } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import {
@@ -29,27 +37,46 @@ export const STATES: Record<HostState, [text: string, tone: Tone]> = {
 /** Versions that a bar tells apart; the others are one share. */
 const BAR_VERSIONS = 8;
 
-function sharesOf(hosts: readonly FleetHost[], latest: string): Share[] {
-  const { versions: counts } = facetsOf(hosts);
-  const rest = counts.slice(BAR_VERSIONS).reduce((sum, [, count]) => sum + count, 0);
-  const tone = (version: string): Tone =>
-    version === latest ? "good" : version.endsWith("(failed)") ? "bad" : version === "none" ? "calm" : "busy";
-  const shares = counts.slice(0, BAR_VERSIONS).map(([label, count]) => ({ label, count, tone: tone(label) }));
+/** A share of a fleet; an address leads to its hosts. */
+interface VersionShare extends Share {
+  query?: { version: string; state?: HostState };
+}
+
+const FAILED = "(failed)";
+
+/** Returns the shares of a bar: of each version those hosts that fail apart from the others. */
+function sharesOf(counts: readonly VersionCount[], latest: string): VersionShare[] {
+  const tone = (version: string): Tone => (version === latest ? "good" : version === "none" ? "calm" : "busy");
+  const shares = counts.slice(0, BAR_VERSIONS).flatMap(({ version, hosts, failing }): VersionShare[] => {
+    const label = version.endsWith(FAILED) ? version : `${version} ${FAILED}`;
+    const others = { label: version, count: hosts - failing, tone: tone(version), query: { version } };
+    const failed = { label, count: failing, tone: "bad" as const, query: { version, state: "failed" as const } };
+    return [others, failed].filter(({ count }) => count > 0);
+  });
+  const rest = counts.slice(BAR_VERSIONS).reduce((sum, { hosts }) => sum + hosts, 0);
   return rest === 0 ? shares : [...shares, { label: "others", count: rest, tone: "calm" }];
 }
 
 /** The versions of a fleet as a bar with its legend, each a way to its hosts. */
-function Versions({ shares, total, wayTo }: { shares: Share[]; total: number; wayTo?: (version: string) => string }) {
+function Versions({
+  shares,
+  total,
+  wayTo,
+}: {
+  shares: readonly VersionShare[];
+  total: number;
+  wayTo?: (query: VersionShare["query"]) => string;
+}) {
   const { base } = useView();
   const label = shares.map(({ label: version, count }) => `${count} on ${version}`).join(", ");
   return (
     <>
       <Bar shares={shares} label={`Hosts by version: ${label}`} />
       <ul className="legend">
-        {shares.map(({ label: version, count, tone }, index) => (
+        {shares.map(({ label: version, count, tone, query }, index) => (
           <li key={version}>
             <span className={`dot ${tone} step-${index % 4}`} aria-hidden="true" />
-            {wayTo === undefined || version === "others" ? version : <a href={base + wayTo(version)}>{version}</a>}
+            {wayTo === undefined || query === undefined ? version : <a href={base + wayTo(query)}>{version}</a>}
             <span className="num">
               {count} <span className="faint">({Math.round((count / total) * 100)}%)</span>
             </span>
@@ -60,6 +87,15 @@ function Versions({ shares, total, wayTo }: { shares: Share[]; total: number; wa
   );
 }
 
+/** The number of a fleet's hosts, and of those that need somebody. */
+const Figure = ({ total, states }: { total: number; states: Record<HostState, number> | undefined }) => (
+  <>
+    <span className="num">{total}</span> {total === 1 ? "host" : "hosts"}{" "}
+    {(states?.failed ?? 0) > 0 && <Badge tone="bad">{states!.failed} failing</Badge>}{" "}
+    {(states?.held ?? 0) > 0 && <Badge tone="warn">{states!.held} waiting for consent</Badge>}
+  </>
+);
+
 export interface FleetView {
   kind: TargetKind;
   slug: string;
@@ -67,7 +103,7 @@ export interface FleetView {
   latest: string;
   /** Every host of the fleet. */
   hosts: readonly FleetHost[];
-  /** Those that the filter lets through, on this page. */
+  /** Those that the filter lets through, on this page: failing ones first. */
   shown: readonly FleetHost[];
   found: number;
   filter: FleetFilter;
@@ -80,6 +116,7 @@ export function FleetPage({ kind, slug, name, latest, hosts, shown, found, filte
   const { now } = useView();
   const here = pagePaths.fleet(kind, slug);
   const query = { version: filter.version, label: filter.label, state: filter.state, q: filter.text };
+  const { states, versions } = countsOf(hosts, now);
   return (
     <Layout title={`${name}: fleet`}>
       <TargetHead kind={kind} slug={slug} name={name} at="fleet" />
@@ -94,15 +131,15 @@ export function FleetPage({ kind, slug, name, latest, hosts, shown, found, filte
         <>
           <Live id="fleet-shares" of={pagePaths.target(kind, slug)}>
             <p className="figure">
-              <span className="num">{hosts.length}</span> {hosts.length === 1 ? "host" : "hosts"}
+              <Figure total={hosts.length} states={states} />
             </p>
             <Versions
-              shares={sharesOf(hosts, latest)}
+              shares={sharesOf(versions, latest)}
               total={hosts.length}
-              wayTo={(version) => withQuery(here, { ...query, version })}
+              wayTo={(which) => withQuery(here, { ...query, ...which })}
             />
           </Live>
-          <Filter here={here} filter={filter} hosts={hosts} />
+          <Filter here={here} filter={filter} versions={versions} labels={labelsOf(hosts)} />
           <Live id="fleet-hosts" of={pagePaths.target(kind, slug)}>
             <Table
               label={`${found} hosts`}
@@ -140,14 +177,20 @@ function rowOf(host: FleetHost, to: string, now: number): Row {
 /** Versions that a filter offers. */
 const OFFERED_VERSIONS = 100;
 
-function Filter({ here, filter, hosts }: { here: string; filter: FleetFilter; hosts: readonly FleetHost[] }) {
+interface Offered {
+  here: string;
+  filter: FleetFilter;
+  versions: readonly VersionCount[];
+  labels: readonly string[];
+}
+
+function Filter({ here, filter, versions, labels }: Offered) {
   const { base } = useView();
-  const { versions, labels } = facetsOf(hosts);
   const isFiltered = Object.values(filter).some((value) => value !== "");
   const all = ["", "all"] as const;
   const states = Object.entries(STATES).map(([state, [text]]) => [state, text] as const);
   const pairs = (values: readonly string[]) => [all, ...values.map((each) => [each, each] as const)];
-  const offered = versions.slice(0, OFFERED_VERSIONS).map(([version]) => version);
+  const offered = versions.slice(0, OFFERED_VERSIONS).map(({ version }) => version);
   return (
     <form className="filter" action={base + here} role="search" aria-label="Hosts">
       <Field label="Host" name="q" type="search" defaultValue={filter.text} maxLength={255} />
@@ -173,6 +216,8 @@ export interface ListedFleet {
 
 /** The fleets that the key may see. */
 export function FleetsPage({ fleets, cursor, next }: { fleets: ListedFleet[]; cursor: string; next: string | null }) {
+  const { now } = useView();
+  const counted = fleets.map((fleet) => ({ ...fleet, counts: fleet.hosts && countsOf(fleet.hosts, now) }));
   return (
     <Layout title="Fleets">
       <h1>Fleets</h1>
@@ -183,16 +228,16 @@ export function FleetsPage({ fleets, cursor, next }: { fleets: ListedFleet[]; cu
       )}
       <Live id="fleets" of={pagePaths.fleets()}>
         <ul className="fleets">
-          {fleets.map(({ kind, slug, name, count, latest, hosts }) => (
+          {counted.map(({ kind, slug, name, count, latest, counts }) => (
             <li key={`${kind}:${slug}`}>
               <h2>
                 <Go to={pagePaths.fleet(kind, slug)}>{name}</Go> <span className="kind">{KIND_NAMES[kind]}</span>
                 <span className="figure">
-                  <span className="num">{count}</span> {count === 1 ? "host" : "hosts"}
+                  <Figure total={count} states={counts?.states} />
                 </span>
               </h2>
-              {hosts !== undefined && hosts.length > 0 && (
-                <Versions shares={sharesOf(hosts, latest)} total={hosts.length} />
+              {counts !== undefined && counts.versions.length > 0 && (
+                <Versions shares={sharesOf(counts.versions, latest)} total={count} />
               )}
             </li>
           ))}

@@ -12,7 +12,7 @@ import { findHost } from "../records/rollout-hosts.ts";
 import { unlessHidden } from "./api.ts";
 import { type Desk, field, param, principalOf, queryOf, type Screen } from "./desk.ts";
 import { FleetPage, FleetsPage, type ListedFleet } from "./fleet-page.tsx";
-import { filtered } from "./fleets.ts";
+import { filtered, pageOfHosts } from "./fleets.ts";
 import { HostPage } from "./host-page.tsx";
 import type { Watched } from "./live.ts";
 import { RolloutsPage } from "./rollouts-page.tsx";
@@ -91,11 +91,10 @@ export const fleet =
     const hosts = await desk.fleets.hosts(view);
     const [version, label] = [queryOf(request, "version"), queryOf(request, "label")];
     const filter = { version, label, state: queryOf(request, "state"), text: queryOf(request, "q") };
-    const found = filtered(hosts, filter, desk.hub.clock());
+    const now = desk.hub.clock();
+    const found = filtered(hosts, filter, now);
     const after = queryOf(request, "after");
-    const rest = after === "" ? found : found.filter(({ id }) => id > after);
-    const shown = rest.slice(0, HOSTS);
-    const next = rest.length > HOSTS ? shown.at(-1)!.id : undefined;
+    const { shown, next } = pageOfHosts(found, { after, limit: HOSTS, now });
     return <FleetPage {...{ kind, slug, name, latest, hosts, shown, found: found.length, filter, after, next }} />;
   };
 

@@ -1,14 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import type { Labels } from "../../contract/labels.ts";
-import {
-  isHeld,
-  isStale,
-  lastHeard,
-  shownVersion,
-  STALE_MS,
-  triedVersion,
-} from "../../contract/surfaces/host-record.ts";
+import { isHeld, lastHeard, shownVersion, STALE_MS, triedVersion } from "../../contract/surfaces/host-record.ts";
 import type { DeploymentStatus } from "../../contract/surfaces/reports.ts";
 import { hostPages, type HostRow, type View, viewState } from "../records/fleet.ts";
 import type { Statements } from "../records/port.ts";
@@ -21,7 +14,9 @@ const READ_ANEW_MS = 15 * 60 * 1000;
 /** Characters of an error that lists show. */
 const ERROR_CHARACTERS = 200;
 
-export type HostState = "ok" | "failed" | "held" | "silent";
+/** States of hosts, in the order of lists: those first that need somebody. */
+const HOST_STATES = ["failed", "held", "ok", "silent"] as const;
+export type HostState = (typeof HOST_STATES)[number];
 
 /** A host as lists show it. */
 export interface FleetHost {
@@ -47,9 +42,9 @@ interface Fleet {
   sorted: readonly FleetHost[];
 }
 
+/** @param now milliseconds since 1970 */
 export function stateOf(host: FleetHost, now: number): HostState {
-  if (isStale({ seen_at: host.heardAt === undefined ? null : new Date(host.heardAt).toISOString() }, STALE_MS, now))
-    return "silent";
+  if (now - (host.heardAt ?? now) > STALE_MS) return "silent";
   if (host.held) return "held";
   return host.status === "success" ? "ok" : "failed";
 }
@@ -142,30 +137,81 @@ export function filtered(hosts: readonly FleetHost[], filter: FleetFilter, now: 
   );
 }
 
+/** A page of a fleet's hosts, those first that fail. */
+interface HostPage {
+  shown: readonly FleetHost[];
+  /** The cursor of the next page. */
+  next: string | undefined;
+}
+
+/** Returns the hosts behind a cursor: by state, then by id. A cursor names both, and holds when hosts come and go. */
+export function pageOfHosts(
+  hosts: readonly FleetHost[],
+  { after, limit, now }: { after: string; limit: number; now: number },
+): HostPage {
+  const byState = Map.groupBy(hosts, (host) => stateOf(host, now));
+  const [last, id = ""] = after.split(/:(.*)/s, 2);
+  const at = HOST_STATES.indexOf(last as HostState);
+  const shown: FleetHost[] = [];
+  for (const [rank, state] of HOST_STATES.entries()) {
+    if (rank < at) continue;
+    for (const host of byState.get(state) ?? []) {
+      if (rank === at && host.id <= id) continue;
+      if (shown.length === limit) {
+        const end = shown.at(-1)!;
+        return { shown, next: `${stateOf(end, now)}:${end.id}` };
+      }
+      shown.push(host);
+    }
+  }
+  return { shown, next: undefined };
+}
+
+/** The hosts of a version, and how many of them fail. */
+export interface VersionCount {
+  version: string;
+  hosts: number;
+  failing: number;
+}
+
+interface FleetCounts {
+  states: Record<HostState, number>;
+  /** The most frequent one first. */
+  versions: readonly VersionCount[];
+}
+
+/** Counts the hosts of a fleet by state and by version. */
+export function countsOf(hosts: readonly FleetHost[], now: number): FleetCounts {
+  const states = { failed: 0, held: 0, ok: 0, silent: 0 };
+  const counts = new Map<string, VersionCount>();
+  for (const host of hosts) {
+    const state = stateOf(host, now);
+    states[state] += 1;
+    const { version } = host;
+    let count = counts.get(version);
+    if (count === undefined) counts.set(version, (count = { version, hosts: 0, failing: 0 }));
+    count.hosts += 1;
+    if (state === "failed") count.failing += 1;
+  }
+  const versions = [...counts.values()].sort((a, b) => b.hosts - a.hosts || (a.version < b.version ? -1 : 1));
+  return { states, versions };
+}
+
 /** Labels that a filter offers. */
 const OFFERED_LABELS = 100;
 
-interface Facets {
-  /** Versions with the number of their hosts, the most frequent one first. */
-  versions: readonly [string, number][];
-  /** `name=value`, in order. */
-  labels: readonly string[];
-}
+const labels = new WeakMap<readonly FleetHost[], readonly string[]>();
 
-const facets = new WeakMap<readonly FleetHost[], Facets>();
-
-/** Counts the versions and lists the labels of a fleet's hosts: once for all readers, until a host changes. */
-export function facetsOf(hosts: readonly FleetHost[]): Facets {
-  const known = facets.get(hosts);
+/** Lists the labels of a fleet's hosts as `name=value`, in order: once for all readers, until a host changes. */
+export function labelsOf(hosts: readonly FleetHost[]): readonly string[] {
+  const known = labels.get(hosts);
   if (known !== undefined) return known;
-  const counts = new Map<string, number>();
-  const labels = new Set<string>();
-  for (const { version, labels: own } of hosts) {
-    counts.set(version, (counts.get(version) ?? 0) + 1);
-    if (labels.size < OFFERED_LABELS) for (const name in own) labels.add(`${name}=${own[name]!}`);
+  const found = new Set<string>();
+  for (const { labels: own } of hosts) {
+    if (found.size >= OFFERED_LABELS) break;
+    for (const name in own) found.add(`${name}=${own[name]!}`);
   }
-  const versions = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
-  const found = { versions, labels: [...labels].sort() };
-  facets.set(hosts, found);
-  return found;
+  const sorted = [...found].sort();
+  labels.set(hosts, sorted);
+  return sorted;
 }
