@@ -1,19 +1,18 @@
 import type { InputHTMLAttributes, ReactNode } from "react";
 import { useView } from "./view.ts";
 
-/** The target of a form, and the question that the script asks before it is sent. */
+/** The address that a form is sent to, and what is in it. */
 interface Sent {
   to: string;
   className?: string | undefined;
-  confirm?: string | undefined;
   children: ReactNode;
 }
 
 /** A form of this hub. */
-export function Form({ to, children, className, confirm }: Sent) {
+export function Form({ to, children, className }: Sent) {
   const { base, formToken } = useView();
   return (
-    <form method="post" action={base + to} className={className} data-confirm={confirm} autoComplete="off">
+    <form method="post" action={base + to} className={className} autoComplete="off">
       <input type="hidden" name="form_token" value={formToken} />
       {children}
     </form>
@@ -24,12 +23,11 @@ export function Form({ to, children, className, confirm }: Sent) {
 export const Act = ({
   to,
   className = "plain",
-  confirm,
   sends = {},
   title,
   children,
 }: Sent & { sends?: Record<string, string>; title?: string }) => (
-  <Form to={to} className="inline" confirm={confirm}>
+  <Form to={to} className="inline">
     {Object.entries(sends).map(([name, value]) => (
       <input key={name} type="hidden" name={name} value={value} />
     ))}
@@ -44,6 +42,30 @@ export const Opened = ({ to, className = "act", title, children }: Sent & { titl
   <details className={className}>
     <summary>{title}</summary>
     <Form to={to}>{children}</Form>
+  </details>
+);
+
+interface Removal {
+  to: string;
+  /** The verb: it opens the question. */
+  verb: string;
+  /** The thing that goes. */
+  thing: string;
+  question: string;
+}
+
+/** A form that takes something away: it opens with a question, and only the button below that sends it. */
+export const Remove = ({ to, verb, thing, question }: Removal) => (
+  <details className="act">
+    <summary className="bad-text" aria-label={`${verb} ${thing}`}>
+      {verb}
+    </summary>
+    <Form to={to}>
+      <p>{question}</p>
+      <button className="bad">
+        {verb} {thing}
+      </button>
+    </Form>
   </details>
 );
 

@@ -4,7 +4,7 @@ import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Paged } from "./api.ts";
 import { STATES } from "./fleet-page.tsx";
 import { type FleetHost, stateOf } from "./fleets.ts";
-import { Form } from "./forms.tsx";
+import { Remove } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import { Badge, Facts, Go, Live, Pager, Section, Table, Time, type Tone } from "./parts.tsx";
 import { pagePaths, type TargetKind, useView } from "./view.ts";
@@ -109,10 +109,12 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
       </Live>
       {mayForget && (
         <Section id="forget" title="Forget this host">
-          <p className="help">It leaves the fleet until it reports again.</p>
-          <Form to={`${here}/forget`} confirm={`Forget ${host.id}?`}>
-            <button className="bad">Forget {host.id}</button>
-          </Form>
+          <Remove
+            to={`${here}/forget`}
+            verb="Forget"
+            thing={host.id}
+            question={`Forget ${host.id}? It leaves the fleet until it reports again.`}
+          />
         </Section>
       )}
     </Layout>

@@ -1,6 +1,6 @@
 import type { ApiKeyRecord, CreatedKey, ProjectRecord, Scope } from "../../contract/surfaces/keys.ts";
 import type { Paged } from "./api.ts";
-import { Act, Field, Opened, Select } from "./forms.tsx";
+import { Field, Opened, Remove, Select } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import { Badge, Empty, Go, Pager, Secrets, Table, Time, type Tone } from "./parts.tsx";
 import { pagePaths, useView } from "./view.ts";
@@ -99,14 +99,12 @@ export function KeysPage({ items, cursor, next, scopes, ownKeyId, projects }: Ke
             <Time at={key.expires_at} none="never" />,
             <Time at={key.last_used_at} none="never" />,
             text === "live" && (
-              <Act
+              <Remove
                 to={`${pagePaths.keys()}/${encodeURIComponent(key.id)}/revoke`}
-                className="plain bad-text"
-                confirm={`Revoke the key ${key.name}? Whatever uses it stops working at once.`}
-                title={`Revoke ${key.name}`}
-              >
-                Revoke
-              </Act>
+                verb="Revoke"
+                thing={key.name}
+                question={`Revoke the key ${key.name}? Whatever uses it stops working at once.`}
+              />
             ),
           ];
         })}

@@ -1,5 +1,5 @@
 // The pages' one script. Each of them reads and works without it: it shows times in the reader's zone, copies commands,
-// asks before what cannot be undone, and brings a page up to date when the hub tells of a change.
+// and brings a page up to date when the hub tells of a change.
 
 /** Readers of one page come again over this time, not all at once. */
 const REFRESH_MS = [500, 2000];
@@ -40,11 +40,6 @@ function prepare(root) {
   showTimes(root);
   offerCopies(root);
 }
-
-document.addEventListener("submit", (event) => {
-  const question = event.target.dataset.confirm;
-  if (question !== undefined && !confirm(question)) event.preventDefault();
-});
 
 /** Puts the newly read parts in the place of the old ones, but for those that the reader is in. */
 function replaceParts(text) {

@@ -1,6 +1,6 @@
 import type { DeliveryRecord, WebhookRecord, WebhookSecret, WebhookTest } from "../../contract/surfaces/webhooks.ts";
 import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../../contract/webhook-terms.ts";
-import { Act, Field, Opened, Select } from "./forms.tsx";
+import { Act, Field, Opened, Remove, Select } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import { Badge, Empty, Facts, Go, Pager, Secrets, Table, Time } from "./parts.tsx";
 import { pagePaths } from "./view.ts";
@@ -133,9 +133,7 @@ export function WebhookPage({ webhook, deliveries, cursor, next, tested }: Webho
           <Select label="The old one signs, too, for" name="hours" value="24" of={GRACES} />
           <button>Make a new secret</button>
         </Opened>
-        <Act to={`${here}/remove`} className="plain bad-text" confirm={`Remove ${title} with its messages?`}>
-          Remove
-        </Act>
+        <Remove to={`${here}/remove`} verb="Remove" thing={title} question={`Remove ${title} with its messages?`} />
       </div>
       <h2>Messages</h2>
       <Table
