@@ -183,16 +183,17 @@ export class RolloutAbort extends withOptions(rolloutAbort) {
     const hub = await managed(this.options);
     const { reason, rollback, dryRun } = this.options;
     const { projectId, rollout } = await rolloutOf(hub, this.target, this.options.rollout);
+    const { hostsText } = await import("../shell/output/rollout-lines.ts");
     const took = rollout.waves.reduce((sum, { done }) => sum + done, 0);
     const isStuck = rollback && rollout.base_version === null;
     const fate = isStuck ? "keep it, since no other version is open" : rollback ? "go back" : "keep it";
     if (dryRun) {
-      this.note(`would abort ${rollout.id} of ${rollout.version}; ${took} hosts run it and would ${fate}`);
+      this.note(`would abort ${rollout.id} of ${rollout.version}; ${hostsText(took)} run it and would ${fate}`);
       return this.done({ rollout, hosts: took, rollback, dry_run: true });
     }
     const change = { rollback, ...(reason !== undefined && { reason }) };
     const changed = await hub.client.actOnRollout(projectId, rollout.id, "abort", change);
-    this.note(`${changed.id} of ${changed.version} ${DONE.abort}; ${took} hosts run it and ${fate}.`);
+    this.note(`${changed.id} of ${changed.version} ${DONE.abort}; ${hostsText(took)} run it and ${fate}.`);
     return this.done({ rollout: changed, hosts: took, rollback, dry_run: false });
   }
 }

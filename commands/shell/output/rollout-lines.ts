@@ -27,7 +27,8 @@ function waitText({ waves, open }: RolloutRecord, waiting: WaitingFor): string {
   return `waits for a host${percentOf(wave) === undefined ? ` with ${wave}` : ""}, or for approval`;
 }
 
-const hostsText = (count: number): string => (count === 1 ? "1 host" : `${count} hosts`);
+/** Writes a number of hosts: `1 host`, `3 hosts`. */
+export const hostsText = (count: number): string => (count === 1 ? "1 host" : `${count} hosts`);
 
 const BAR_COLUMNS = 20;
 

@@ -36,7 +36,6 @@ export async function requireHostsOfLabels(db: Queries, view: View, waves: reado
   throw new HubError(
     409,
     "wave_empty",
-    `No host is labelled ${missing.join(" or ")}, so that wave would wait for one. ${known} ` +
-      "Label hosts first, or allow empty waves.",
+    `No host is labelled ${missing.join(" or ")}, so that wave would wait for one. ${known}`,
   );
 }
