@@ -11,7 +11,7 @@ import { findKeks } from "../records/keks.ts";
 import { SCHEMA_VERSION } from "../records/migrations.ts";
 import { type HubStorage, openHubDatabase, openHubStorage } from "../storage/open.ts";
 import { type BlobFault, type CopiedBlobs, copyBlobs, type ExpectedBlob } from "./copy-blobs.ts";
-import { type BackupTrust, type FirstManifest, type Manifest, readManifest, writeManifest } from "./manifest.ts";
+import { type BackupTrust, type Manifest, readManifest, writeManifest } from "./manifest.ts";
 import { type Omission, Omissions } from "./omissions.ts";
 import { readRecords, type RecordsFacts, writeRecords } from "./records-file.ts";
 
@@ -160,6 +160,11 @@ export async function restoreHub(
   const manifest = await readManifest(folder, trust);
   if (!manifest.schema.every((name) => SCHEMA_VERSION.includes(name)))
     throw usageError("usage", `The backup in ${folder} was made by a newer version of Sealift.`);
+  // Its versions have no states, from which the answers to hosts are made.
+  if (manifest.schema.length < SCHEMA_VERSION.length)
+    throw usageError("usage", `The backup in ${folder} was made by an earlier version of Sealift.`, {
+      hint: "Restore it with that version, and start this one on the hub's data folder and database.",
+    });
   const omissions = new Omissions(options.skipDamaged ?? false, options.onOmission);
   for (const omission of manifest.left_out) omissions.add(omission);
   return copyInto(storage, options, {
@@ -173,19 +178,12 @@ export async function restoreHub(
 /** The records of a backup that are whole, compared with its manifest when they end. */
 export async function* recordsOf(
   folder: string,
-  { manifest, omissions, isSigned }: { manifest: Manifest | FirstManifest; omissions: Omissions; isSigned: boolean },
+  { manifest, omissions, isSigned }: { manifest: Manifest; omissions: Omissions; isSigned: boolean },
 ): AsyncGenerator<CopiedRow> {
   let facts: RecordsFacts | undefined;
-  const hasChecks = manifest.format !== 1;
-  const rows = readRecords(join(folder, RECORDS_FILE), omissions, { hasChecks, onEnd: (read) => (facts = read) });
+  const rows = readRecords(join(folder, RECORDS_FILE), omissions, { onEnd: (read) => (facts = read) });
   yield* omissions.leave(rows, manifest.schema);
   if (facts === undefined) return;
-  if (manifest.format === 1) {
-    const found = sumOf(facts.counts);
-    if (found !== manifest.records)
-      omissions.damaged({ table: "records", id: RECORDS_FILE }, `it holds ${found} of ${manifest.records} records`);
-    return;
-  }
   if (facts.sha256 === manifest.records.sha256) return;
   const { counts } = facts;
   const expected = manifest.records.counts;

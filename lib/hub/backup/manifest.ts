@@ -29,13 +29,6 @@ const manifest = z.strictObject({
 });
 export type Manifest = z.output<typeof manifest>;
 
-/** The first format has no digests and no signature. */
-const firstManifest = z.strictObject({ format: z.literal(1), created_at: z.iso.datetime(), records: count });
-export interface FirstManifest extends Pick<Manifest, "schema" | "artifacts" | "left_out"> {
-  format: 1;
-  records: number;
-}
-
 const signature = z.strictObject({ public_key: sha256Hex, signature: z.base64() });
 
 /** The bytes that are signed: no artifact begins so. */
@@ -72,7 +65,7 @@ export type BackupTrust = Uint8Array | "unsigned";
  * @throws UsageError `usage` when the folder holds no backup
  * @throws ArtifactError `signature_missing`, `signer_untrusted` or `signature_invalid`
  */
-export async function readManifest(folder: string, trust: BackupTrust): Promise<Manifest | FirstManifest> {
+export async function readManifest(folder: string, trust: BackupTrust): Promise<Manifest> {
   const none = (hint: string) =>
     usageError("usage", `The folder ${folder} holds no complete backup of a hub.`, { hint });
   const text = await ifThere(readFile(join(folder, MANIFEST_FILE), "utf8"));
@@ -85,8 +78,6 @@ export async function readManifest(folder: string, trust: BackupTrust): Promise<
   }
   const { signed, ...facts } = z.looseObject({ signed: z.unknown().optional() }).catch({}).parse(read);
   if (trust !== "unsigned") verify(folder, facts, signed, trust);
-  const { data: first } = firstManifest.safeParse(facts);
-  if (first !== undefined) return { ...first, schema: [], artifacts: { count: 0, bytes: 0 }, left_out: [] };
   const parsed = manifest.safeParse(facts);
   if (parsed.success) return parsed.data;
   throw none(`Its ${MANIFEST_FILE} is damaged or of another version of Sealift: ${z.prettifyError(parsed.error)}`);

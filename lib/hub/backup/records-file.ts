@@ -24,8 +24,6 @@ export interface RecordsFacts {
 
 /** A line of the file: table, row, and the CRC-32 of both, which finds the record that a fault of a disk has hit. */
 const line = z.tuple([z.enum(COPIED_TABLES), z.record(z.string(), z.json()), z.number()]);
-/** A line of the first format. */
-const firstLine = z.tuple([z.enum(COPIED_TABLES), z.record(z.string(), z.json())]);
 const checkOf = (table: string, row: unknown): number => crc32(JSON.stringify([table, row]));
 
 class Facts {
@@ -78,14 +76,13 @@ class Unreadable {}
 /**
  * Reads the records of a file. A line that is damaged is given to `omissions`.
  *
- * @param options.hasChecks false for the first format
  * @param options.onEnd hears the facts of the file as it was read
  * @throws ArtifactError `record_damaged`
  */
 export async function* readRecords(
   path: string,
   omissions: Omissions,
-  { hasChecks = true, onEnd }: { hasChecks?: boolean; onEnd?: (facts: RecordsFacts) => void } = {},
+  { onEnd }: { onEnd?: (facts: RecordsFacts) => void } = {},
 ): AsyncGenerator<CopiedRow, void> {
   const facts = new Facts();
   const items = streams(
@@ -101,7 +98,7 @@ export async function* readRecords(
     omissions.damaged({ table: "records", id: last === "" ? "first" : `after ${last}` }, fault);
   try {
     for await (const { value } of items) {
-      const parsed = (hasChecks ? line : firstLine).safeParse(value);
+      const parsed = line.safeParse(value);
       if (!parsed.success) {
         damaged("its line is no record");
         continue;
@@ -111,7 +108,7 @@ export async function* readRecords(
       const name = nameOf(row);
       last = `${name.id} of ${table}`;
       facts.add(table);
-      if (!hasChecks || checkOf(table, fields) === check) yield row;
+      if (checkOf(table, fields) === check) yield row;
       else omissions.damaged(name, "its check sum is another");
     }
   } catch (error) {
