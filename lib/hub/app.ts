@@ -38,6 +38,7 @@ import { marketplacePublish } from "./mounts/marketplace-publish.ts";
 import { documentRoutes, openapi } from "./mounts/openapi.ts";
 import { projectManage } from "./mounts/project-manage.ts";
 import { publish } from "./mounts/publish.ts";
+import { quotas } from "./mounts/quotas.ts";
 import { rollouts } from "./mounts/rollouts.ts";
 import { signers } from "./mounts/signers.ts";
 import { signingKey } from "./mounts/signing-key.ts";
@@ -144,7 +145,7 @@ export async function createApp(
   refuseAnonymous(app);
   const options: MountOptions<HubParts> = { hub, authentication: createAuthentication(hub, connections) };
   await app.register(health, { connections, upkeep, readiness });
-  const keyService: Mount[] = [devkeys, projectManage, rollouts, signers, signingKey, webhooks, auditLog];
+  const keyService: Mount[] = [devkeys, projectManage, rollouts, signers, signingKey, webhooks, quotas, auditLog];
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp])
     for (const mount of keyService) await app.register(mount, { ...options, prefix });
   const deployHub: Mount[] = [deploy, publish, downloads];

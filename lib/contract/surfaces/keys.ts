@@ -180,6 +180,17 @@ export const auditRecord = z.object({
 });
 export type AuditRecord = z.infer<typeof auditRecord>;
 
+/** A quota of an owner or project, with what is used of it. */
+export const quotaRecord = z.object({
+  /** `owner/NAME` or `project/ID`. */
+  subject: z.string(),
+  /** Null is no limit. */
+  max_bytes: z.number().nullable(),
+  max_versions: z.number().nullable(),
+  usage: z.object({ bytes: z.number(), versions: z.number() }),
+});
+export type QuotaRecord = z.infer<typeof quotaRecord>;
+
 /**
  * Every error body of ours (docs/contract/marketplace.md): `detail` for readers of surface A, `error` for those of
  * surface B.

@@ -66,4 +66,5 @@ export const paths = {
   versionRelease: (id: string, version: string) => `${paths.version(id, version)}/release`,
   signingKey: () => `${MOUNTS.devkeys}/signing-key`,
   audit: () => `${MOUNTS.devkeys}/audit`,
+  quotas: () => `${MOUNTS.devkeys}/quotas`,
 } as const;

@@ -1,14 +1,20 @@
 import { SCOPES } from "../../contract/scopes.ts";
-import type { ApiKeyRecord, AuditRecord, CreatedKey, ProjectRecord, Scope } from "../../contract/surfaces/keys.ts";
+import type {
+  ApiKeyRecord,
+  AuditRecord,
+  CreatedKey,
+  ProjectRecord,
+  QuotaRecord,
+  Scope,
+} from "../../contract/surfaces/keys.ts";
 import { DEFAULT_SCOPES } from "../../contract/surfaces/keys.ts";
 import { paths } from "../../contract/surfaces/paths.ts";
 import { notFound, unprocessable } from "../ground/errors.ts";
 import { isAdministrator, may, requireScope } from "../ground/principal.ts";
-import { listQuotas, type QuotaSubject, usageOf } from "../records/quotas.ts";
 import type { Listed } from "./api.ts";
 import { field, param, principalOf, queryOf, type Screen } from "./desk.ts";
 import { KeysPage, NewKeyPage } from "./keys-page.tsx";
-import { AuditPage, HealthPage, QuotasPage, type Readiness, type UsedQuota } from "./operator-pages.tsx";
+import { AuditPage, HealthPage, QuotasPage, type Readiness } from "./operator-pages.tsx";
 import { pagePaths } from "./view.ts";
 
 const DAY_MS = 86_400_000;
@@ -55,21 +61,8 @@ export const revokeKey: Screen = async ({ api }, request) => {
   return { goTo: pagePaths.keys() };
 };
 
-export const quotas: Screen = async ({ hub }, request) => {
-  const principal = principalOf(request);
-  const db = hub.database.kysely;
-  const all = await listQuotas(db);
-  const own: QuotaSubject =
-    principal.projectId === null ? `owner/${principal.owner}` : `project/${principal.projectId}`;
-  const subjects = isAdministrator(principal)
-    ? new Set([own, ...all.map(({ subject }) => subject)])
-    : new Set<QuotaSubject>([own]);
-  const used: UsedQuota[] = [];
-  for (const subject of subjects) {
-    const quota = all.find((each) => each.subject === subject);
-    used.push({ title: subject.replace("/", " "), usage: await usageOf(db, subject), quota });
-  }
-  return <QuotasPage quotas={used} />;
+export const quotas: Screen = async ({ api }, request) => {
+  return <QuotasPage {...await api.page<QuotaRecord>(request, paths.quotas(), { limit: "100" })} />;
 };
 
 export const audit: Screen = async ({ api }, request) => {

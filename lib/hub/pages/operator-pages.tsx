@@ -1,5 +1,4 @@
-import type { AuditRecord, ProjectRecord } from "../../contract/surfaces/keys.ts";
-import type { Quota, Usage } from "../records/quotas.ts";
+import type { AuditRecord, ProjectRecord, QuotaRecord } from "../../contract/surfaces/keys.ts";
 import type { Paged } from "./api.ts";
 import { Field } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
@@ -83,27 +82,21 @@ const factsText = (facts: AuditRecord["facts"]): string =>
     .map(([name, value]) => `${name}: ${String(value)}`)
     .join(", ");
 
-export interface UsedQuota {
-  title: string;
-  usage: Usage;
-  /** Undefined without a quota. */
-  quota: Quota | undefined;
-}
-
 /** The part of each quota that is used. */
-export function QuotasPage({ quotas }: { quotas: UsedQuota[] }) {
+export function QuotasPage({ items, cursor, next }: Paged<QuotaRecord>) {
   return (
     <Layout title="Quotas">
       <h1>Quotas</h1>
       <p className="lead">Artifacts, archives, deltas, indexes and reports count.</p>
       <ul className="fleets">
-        {quotas.map(({ title, usage, quota }) => (
-          <li key={title}>
-            <h2>{title}</h2>
-            <Used title={title} usage={usage} quota={quota} />
+        {items.map((quota) => (
+          <li key={quota.subject}>
+            <h2>{titleOf(quota)}</h2>
+            <Used quota={quota} />
           </li>
         ))}
       </ul>
+      <Pager to={pagePaths.quotas()} at={cursor} next={next} />
       <p className="help">
         An operator sets quotas on the hub&rsquo;s machine with <code>sealift hub quota set</code>.
       </p>
@@ -111,9 +104,11 @@ export function QuotasPage({ quotas }: { quotas: UsedQuota[] }) {
   );
 }
 
-function Used({ title, usage, quota }: UsedQuota) {
-  const most = quota?.max_bytes ?? null;
-  const mostVersions = quota?.max_versions ?? null;
+const titleOf = ({ subject }: QuotaRecord): string => subject.replace("/", " ");
+
+function Used({ quota }: { quota: QuotaRecord }) {
+  const { usage, max_bytes: most, max_versions: mostVersions } = quota;
+  const title = titleOf(quota);
   const part = most === null ? 0 : usage.bytes / Math.max(most, 1);
   return (
     <>
