@@ -10,7 +10,7 @@ import { fillShownHub, pagesOf, publishFiles, report, type ShownHub } from "../s
 import { openBrowser, signIn } from "../support/programs/browser.ts";
 import { needs } from "../support/programs/optional.ts";
 
-const WIDTHS = [360, 768, 1280, 2560];
+const WIDTHS = [360, 768, 1280, 1440, 2560];
 /** Up to this width, the rows of tables are cards. */
 const CARDS_UP_TO = 768;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -65,6 +65,16 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
         t.equal(await page.evaluate<number>(excess), 0, `${name} fits ${width} pixels`);
         const hidden = `[...document.querySelectorAll(".table")].filter((each) => each.scrollWidth > each.clientWidth).length`;
         if (width <= CARDS_UP_TO) t.equal(await page.evaluate<number>(hidden), 0, `${name} hides nothing at its side`);
+        const printedOver = `[...document.querySelectorAll("td, dd")].filter((each) => each.scrollWidth > each.clientWidth + 1)
+          .map((each) => each.textContent)`;
+        t.strictSame(
+          await page.evaluate(printedOver),
+          [],
+          `${name} prints nothing over its neighbour at ${width} pixels`,
+        );
+        const outside = `[...document.querySelectorAll(".table details[open] form")].filter((form) =>
+          form.getBoundingClientRect().right > form.closest(".table").getBoundingClientRect().right).length`;
+        t.equal(await page.evaluate<number>(outside), 0, `${name} keeps its forms in their cards at ${width} pixels`);
       }
     }
     await page.context().close();

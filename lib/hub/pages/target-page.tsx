@@ -131,14 +131,18 @@ function Versions({
     <Table
       label="Versions"
       empty={<Empty title="Nothing is published yet." command={publish} />}
-      columns={["Version", "Published", "Size", "Source", "Digest", ["", "acts"]]}
+      columns={["Version", "Published", "Size", "Source", ["", "acts"]]}
       rows={versions.map((each, index) => [
         each.version,
-        <Version of={each} isLatest={each.version === latest} />,
+        <>
+          <Version of={each} isLatest={each.version === latest} />
+          <p className="slug">
+            <code title={`SHA-256: ${each.sha256}`}>{each.sha256.slice(0, 12)}</code>
+          </p>
+        </>,
         <Published at={each.created_at} by={publishers?.get(each.version)} />,
         <Size bytes={each.size_bytes} />,
         each.repo ?? <span className="faint">uploaded</span>,
-        <code title={each.sha256}>{each.sha256.slice(0, 12)}</code>,
         <>
           {versions[index + 1] !== undefined && (
             <Go to={withQuery(pagePaths.compare(kind, slug), { from: versions[index + 1]!.version, to: each.version })}>
