@@ -14,6 +14,7 @@ import {
 import { baseUrl, type MarketplaceKind, paths } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { rolloutAnswer } from "../contract/surfaces/rollouts.ts";
+import { segment } from "../contract/surfaces/segment.ts";
 import { printableJson } from "../support/printable.ts";
 import { readJson, statusError } from "./answers.ts";
 import { download, type MirrorUse } from "./download.ts";
@@ -207,7 +208,7 @@ export class MarketplaceClient {
 
   /** Takes a version out of `latest`, or back in. @throws AuthenticationError, PublishError */
   async yank(version: string, yanked: boolean, reason?: string): Promise<void> {
-    const path = `${this.#path()}/versions/${encodeURIComponent(version)}/yank`;
+    const path = `${this.#path()}/versions/${segment(version)}/yank`;
     const request = yanked
       ? { ...this.#request("marketplace", "POST", path), json: reason === undefined ? {} : { reason } }
       : this.#request("marketplace", "DELETE", path);

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
+import { segment } from "../contract/surfaces/segment.ts";
 import { type Transport } from "./http.ts";
 import { call } from "./json-request.ts";
 
@@ -34,15 +35,15 @@ export class RuntimeClient {
   }
 
   async load(plugin: string): Promise<void> {
-    await this.#send("POST", `/${encodeURIComponent(plugin)}/load`, acknowledged);
+    await this.#send("POST", `/${segment(plugin)}/load`, acknowledged);
   }
 
   async reload(plugin: string): Promise<void> {
-    await this.#send("POST", `/${encodeURIComponent(plugin)}/reload`, acknowledged);
+    await this.#send("POST", `/${segment(plugin)}/reload`, acknowledged);
   }
 
   async unload(plugin: string): Promise<void> {
-    await this.#send("DELETE", `/${encodeURIComponent(plugin)}/unload`, acknowledged);
+    await this.#send("DELETE", `/${segment(plugin)}/unload`, acknowledged);
   }
 
   status(): Promise<z.output<typeof statusAnswer>> {

@@ -35,12 +35,12 @@ export const versionLabel = z
 
 export const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits");
 
-/** Names a host in reports and the fleet view: printable, at most 255 characters. */
+/** Names a host in reports and the fleet view: printable, at most 255 characters, and no step of a path. */
 export const hostId = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]+$/u, "must be printable and without spaces");
+  .regex(/^(?!\.{1,2}$)[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]+$/u, "must be printable, without spaces, and not . or ..");
 
 /** An environment variable's name. */
 export const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable name");

@@ -1,6 +1,8 @@
+import { segment } from "./segment.ts";
+
 /**
- * Every path of the hub (docs/contract/README.md#addressing), built in one place. Segments are percent-encoded here and
- * nowhere else.
+ * Every path of the hub (docs/contract/README.md#addressing), built in one place. Names become segments by
+ * {@link segment}.
  */
 
 export const MOUNTS = {
@@ -14,8 +16,6 @@ export const MOUNTS = {
 } as const;
 
 export type MarketplaceKind = "plugin" | "service";
-
-const segment = encodeURIComponent;
 
 /** The hub's root without trailing slashes ("A trailing slash is ignored"). */
 export function baseUrl(url: string): string {

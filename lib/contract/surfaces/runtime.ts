@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { segment } from "./segment.ts";
 
 /** Surface C on the wire (docs/contract/runtime.md). */
 
@@ -71,8 +72,6 @@ export type RuntimeCode = keyof typeof RUNTIME_CODES;
 export const LIFECYCLE_WORDS = ["load", "reload", "unload"] as const;
 /** The segment under the prefix that holds the system's routes; no plugin can have this name. */
 export const IPC_SEGMENT = "ipc";
-
-const segment = encodeURIComponent;
 
 /** Paths of surface C under the configured prefix (`/plugin` by default). */
 export const runtimePaths = (prefix = "/plugin") => ({

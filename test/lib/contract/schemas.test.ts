@@ -27,14 +27,15 @@ t.test("paths are the contract's, each segment percent-encoded", async (t) => {
 
 t.test("no id or version can leave its segment of a path", async (t) => {
   fc.assert(
-    fc.property(fc.string({ unit: "grapheme" }), (text) => {
-      const url = new URL(`http://hub${paths.artifact("prj_1", `x${text}`)}`);
-      return (
-        url.pathname.startsWith("/app/deploy/v1/projects/prj_1/artifacts/x") && url.search === "" && url.hash === ""
-      );
+    fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (text) => {
+      fc.pre(!/^\.{1,2}$/.test(text));
+      const { pathname, search, hash } = new URL(`http://hub${paths.projectHost("prj_1", text)}`);
+      const [before, after] = pathname.split("/hosts/");
+      return before === "/app/deploy/v1/projects/prj_1" && decodeURIComponent(after!) === text && search + hash === "";
     }),
   );
-  t.pass();
+  for (const step of [".", ".."]) t.throws(() => paths.projectHost("prj_1", step), { code: "usage" }, step);
+  t.equal(new URL(`http://hub${paths.apiKey("...")}`).pathname, "/devkeys/api-keys/...");
 });
 
 t.test("identifiers are checked at both ends", async (t) => {

@@ -74,6 +74,8 @@ t.test("reports with unknown kinds, statuses or dates are refused", async (t) =>
     { version: "x".repeat(500) },
     { host_id: "a b" },
     { host_id: "" },
+    { host_id: "." },
+    { host_id: ".." },
     { error_message: "x".repeat(5000) },
     { version: "1.0.0\0" },
     { running_version: "1.0.0\0" },

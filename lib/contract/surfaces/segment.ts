@@ -1,0 +1,13 @@
+import { usageError } from "../errors.ts";
+
+/**
+ * Encodes a name as one segment of a path. No encoding saves `.` and `..`, which every reader of URLs takes as steps:
+ * a request would move to another route.
+ *
+ * @throws UsageError `usage` for these two
+ */
+export function segment(name: string): string {
+  if (name === "." || name === "..")
+    throw usageError("usage", `${JSON.stringify(name)} is no name that a hub or runtime can be asked for.`);
+  return encodeURIComponent(name);
+}
