@@ -47,8 +47,12 @@ export class Doctor extends withOptions(examination) {
     for await (const finding of withWall(withNetwork(examine(options), this.options.caFile), projectRoot)) {
       findings.push(finding);
       const { check, status, message, hint } = finding;
-      if (this.json) this.print.event({ event: "finding", ...finding });
-      else this.print.line(`${SIGNS[status]}  ${check}: ${message}${hint === undefined ? "" : `\n         ${hint}`}`);
+      if (this.json) {
+        this.print.event({ event: "finding", ...finding });
+        continue;
+      }
+      this.print.line(`${SIGNS[status]}  ${check}: ${message}`);
+      if (hint !== undefined) this.print.line(`         ${hint}`);
     }
     const failed = findings.filter(({ status }) => status === "failed").length;
     const warnings = findings.filter(({ status }) => status === "warning").length;

@@ -49,7 +49,7 @@ export class SystemdInstall extends withOptions(systemd) {
     const warnings = units.hiddenPaths(options);
     for (const warning of warnings) this.note(`warning: ${warning}`);
     if (dryRun) {
-      if (!this.json) for (const { target, content } of files) this.print.line(`# ${target}\n${content}`);
+      if (!this.json) for (const { target, content } of files) this.print.text(`# ${target}\n${content}`);
       return this.done({
         dry_run: true,
         files: files.map(({ target, ...file }) => ({ ...file, path: target })),

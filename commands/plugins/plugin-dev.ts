@@ -62,7 +62,7 @@ export class PluginDev extends withOptions(development) {
     try {
       const { body } = await session.call(action, payload);
       if (this.json) this.print.event({ event: "answer", action, answer: body });
-      else this.print.line(JSON.stringify((body as { result?: unknown }).result ?? body, null, 2));
+      else this.print.text(JSON.stringify((body as { result?: unknown }).result ?? body, null, 2));
     } catch (error) {
       this.note(`The call failed: ${(error as Error).message}`);
     }

@@ -46,7 +46,7 @@ export class PluginTest extends withOptions(trial) {
         ...report,
       });
     } else if (call !== undefined) {
-      this.print.line(JSON.stringify(report.outcomes[0]?.answer, null, 2));
+      this.print.text(JSON.stringify(report.outcomes[0]?.answer, null, 2));
     } else {
       this.print.line(`${report.plugin} ${report.version} (${report.mode}): ${report.health.status}`);
       for (const outcome of report.outcomes) this.print.line(lineOf(outcome));

@@ -49,7 +49,7 @@ export class OpenArtifact extends withOptions(opening) {
     });
     if (this.json) return this.done({ verified: true, ...found });
     this.note(sentence(found, base !== undefined));
-    if (found.manifest !== null) this.print.line(JSON.stringify(found.manifest, null, 2));
+    if (found.manifest !== null) this.print.text(JSON.stringify(found.manifest, null, 2));
     return 0;
   }
 }

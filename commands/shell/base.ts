@@ -6,21 +6,14 @@ import { network } from "../../lib/options/connection.ts";
 import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../../lib/options/layers.ts";
 import { type Given, type Table, type Values, variableOf } from "../../lib/options/option.ts";
 import type { OptionsFile } from "../../lib/options/options-file.ts";
-import { printableJson, printableLines } from "../../lib/support/printable.ts";
+import { printableJson, printableLine, printableLines } from "../../lib/support/printable.ts";
 import { traced, wantsTraces } from "../../lib/support/tracing/tracing.ts";
 import { declareFlags, meansYes } from "./flags.ts";
 import { describeError, failedResult, withHint, withoutPassword } from "./output/failure.ts";
 import type { JqWriter } from "./output/jq.ts";
+import type { Print } from "./output/print.ts";
 import { RecordWriter } from "./output/records.ts";
 import { version } from "./version.ts";
-
-/** The ways to print on stdout; everything else goes to stderr (docs/options.md). */
-export interface Print {
-  /** One line of data, without what a terminal would obey: it may hold words of hubs, hosts and plugins. */
-  line: (text: string) => void;
-  /** One NDJSON event of version 1. */
-  event: (event: Record<string, unknown> & { event: string }) => void;
-}
 
 /**
  * The base of every command: options from flags, environment and file, and one way to end: the error's code gives the
@@ -58,7 +51,8 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
   protected abstract run(): Promise<number>;
 
   protected readonly print: Print = {
-    line: (text) => void this.context.stdout.write(`${printableLines(text)}\n`),
+    line: (text) => void this.context.stdout.write(`${printableLine(text)}\n`),
+    text: (text) => void this.context.stdout.write(`${printableLines(text)}\n`),
     event: (event) => {
       if (this.#records !== undefined) this.#records.add(event);
       else this.context.stdout.write(`${printableJson({ v: 1, ...event })}\n`);

@@ -7,12 +7,11 @@ export function printable(text: string): string {
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
 }
 
-/** Returns the same for a text of several lines, which stay lines; tabs stay tabs. */
-export const printableLines = (text: string): string =>
-  text
-    .split("\n")
-    .map((line) => line.split("\t").map(printable).join("\t"))
-    .join("\n");
+/** Returns such a line whose tabs stay tabs. */
+export const printableLine = (text: string): string => text.split("\t").map(printable).join("\t");
+
+/** Returns a text of several lines without it; lines stay lines and tabs stay tabs. */
+export const printableLines = (text: string): string => text.split("\n").map(printableLine).join("\n");
 
 /** The characters that JSON leaves as they are, though a terminal or a reader of lines obeys them. */
 const OBEYED = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;

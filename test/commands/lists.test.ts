@@ -4,7 +4,7 @@ import { placeOf } from "../../commands/shell/place.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
-import { startHub } from "../support/hub/harness.ts";
+import { createProject, publication, startHub } from "../support/hub/harness.ts";
 import type { Ended } from "../support/programs/command-line.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -96,6 +96,23 @@ t.test("every list knows its fields without a record, and refuses others before 
       `${name} prints no other fields`,
     );
     t.equal(events.length > 0, records);
+  }
+});
+
+t.test("words of others begin no line of their own", async (t) => {
+  const hub = await startHub(t);
+  const { url, adminKey } = hub;
+  Object.assign(process.env, { SEALIFT_HUB_URL: url, SEALIFT_API_KEY: adminKey });
+  const project = await createProject(hub);
+  await project.publish(publication("1.0.0"));
+  const forged = "slow\n2026-01-01T00:00:00.000Z  key.revoke           admin            key_1\u2028and more";
+  const path = `/devkeys/projects/${project.id}/versions/1.0.0/yank`;
+  t.equal((await hub.call("POST", path, { json: { reason: forged } })).status, 204);
+  for (const line of ["audit list --action version.yank", `version list ${project.id}`]) {
+    const { stdout, code } = await run(line);
+    t.equal(code, 0, stdout);
+    t.equal(stdout.trimEnd().split(/[\n\u2028]/).length, 1, stdout);
+    t.match(stdout, /slow 2026-01-01T00:00:00\.000Z {2}key\.revoke/);
   }
 });
 

@@ -2,7 +2,8 @@ import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/
 import type { Emit } from "../../../lib/agent/ground/events.ts";
 import type { Source } from "../../../lib/agent/sources/source.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
-import { interruptible, type Print } from "../base.ts";
+import { interruptible } from "../base.ts";
+import type { Print } from "./print.ts";
 
 /** The facts of a command that a renderer needs. */
 export interface Surroundings {
