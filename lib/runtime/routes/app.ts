@@ -31,7 +31,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const requestLogger: FastifyBaseLogger = options.logger;
   const { plugin_prefix: prefix, server } = appSettings;
   const requestTimeout = server.request_seconds * 1000;
-  const checkKey = pluginKeyCheck(appSettings.secret_key);
+  const isKey = keyComparison(appSettings.secret_key);
+  const checkKey = (request: FastifyRequest) => keyFault(request.headers["x-plugin-key"], isKey);
   const app = fastify({
     loggerInstance: requestLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -66,7 +67,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     reply.code(isClosing() ? 503 : 200).send({ status: isClosing() ? "closing" : "ok" }),
   );
   app.get("/metrics", async (request, reply) => {
-    const fault = observability.metrics.open ? undefined : checkKey(request);
+    const fault = observability.metrics.open ? undefined : keyFault(metricsKey(request), isKey);
     if (fault) return sendFault(reply, fault);
     const { contentType, text } = await options.prometheus();
     return reply.header("content-type", contentType).send(text);
@@ -84,23 +85,30 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   return app;
 }
 
+/** The check of X-Plugin-Key (docs/contract/README.md#authentication). */
+function keyFault(given: unknown, isKey: (given: string) => boolean): RuntimeFault | undefined {
+  if (typeof given !== "string" || given === "")
+    return new RuntimeFault("key_missing", "The request carries no X-Plugin-Key.");
+  return isKey(given) ? undefined : new RuntimeFault("key_rejected", "The X-Plugin-Key is wrong.");
+}
+
+/** The key of a request for metrics. Before its version 2.55, Prometheus sends no headers but `Authorization`. */
+function metricsKey({ headers }: FastifyRequest): unknown {
+  return headers["x-plugin-key"] ?? /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];
+}
+
 /**
- * The check of X-Plugin-Key (docs/contract/README.md#authentication). As many bytes as the key has are compared, in
- * constant time, whatever was sent: a refusal takes as long for a near miss as for any other key.
+ * Compares as many bytes as the key has, in constant time, whatever was sent: a refusal takes as long for a near miss
+ * as for any other key.
  */
-function pluginKeyCheck(key: string): (request: FastifyRequest) => RuntimeFault | undefined {
+function keyComparison(key: string): (header: string) => boolean {
   const expected = Buffer.from(key);
   const given = Buffer.alloc(expected.length);
-  return (request) => {
-    const header = request.headers["x-plugin-key"];
-    if (typeof header !== "string" || header === "") {
-      return new RuntimeFault("key_missing", "The request carries no X-Plugin-Key.");
-    }
+  return (header) => {
     // Headers are bytes that Node shows as Latin-1: written so, a key in UTF-8 is what was sent. What a shorter one
     // leaves in the buffer does not count, because its length does.
     given.write(header, 0, "latin1");
-    if (timingSafeEqual(given, expected) && header.length === expected.length) return undefined;
-    return new RuntimeFault("key_rejected", "The X-Plugin-Key is wrong.");
+    return timingSafeEqual(given, expected) && header.length === expected.length;
   };
 }
 

@@ -241,6 +241,16 @@ t.test("metrics are one set of numbers, as a JSON snapshot and as Prometheus tex
   t.match(text.text, 'sealift_call_duration_seconds_bucket{le="+Inf",plugin="echo"} 3');
 });
 
+t.test("/metrics takes the key as a bearer token, too, and no other route does", async (t) => {
+  const host = await startHost(t);
+  const bearing = (path: string, key: string) =>
+    host.request("GET", path, { headers: { authorization: `Bearer ${key}` } });
+  t.equal((await bearing("/metrics", KEY)).status, 200);
+  t.match(await bearing("/metrics", "wrong"), { status: 401, body: { code: "key_rejected" } });
+  t.match(await bearing("/metrics", ""), { status: 401, body: { code: "key_missing" } });
+  t.match(await bearing("/plugin/ipc/metrics", KEY), { status: 401, body: { code: "key_missing" } });
+});
+
 t.test("/metrics is open only where the configuration says so, and /healthz needs no key", async (t) => {
   const host = await startHost(t, { configuration: { observability: { metrics: { open: true } } } });
   t.equal((await host.request("GET", "/metrics")).status, 200);
