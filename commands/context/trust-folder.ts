@@ -26,7 +26,7 @@ export class TrustFolder extends withOptions(folderTrust) {
   folder = Option.String({ name: "FOLDER", required: false });
 
   override async run(): Promise<number> {
-    const [{ realpath }, { join, resolve }, files, { DEFAULT_FILE, optionsFile }] = await Promise.all([
+    const [{ realpath }, { join, resolve }, files, { DEFAULT_FILE, optionsFile, regularFile }] = await Promise.all([
       import("node:fs/promises"),
       import("node:path"),
       import("../../lib/options/trusted-folders.ts"),
@@ -49,7 +49,7 @@ export class TrustFolder extends withOptions(folderTrust) {
       this.note(dryRun ? `would no longer trust ${file}` : `${file} is no longer trusted.`);
       return this.done({ path: file, dry_run: dryRun });
     }
-    const { text, guarded } = (await optionsFile(file))!;
+    const { text, guarded } = (await optionsFile(regularFile(file) ?? file))!;
     const { path, digest } = await files.trustFile(file, text);
     for (const [key, value] of guarded) this.note(`  ${key}: ${withoutPassword(String(value))}`);
     this.note(`${path} is trusted as it is now (${digest}).`);

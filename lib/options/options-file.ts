@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { usageError } from "../contract/errors.ts";
 import { optionsByName } from "./all.ts";
 import { fileLayer, type Layer } from "./layers.ts";
@@ -48,7 +48,7 @@ export async function optionsFile(
   given: string | undefined,
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<OptionsFile | undefined> {
-  const path = given ?? (existsSync(DEFAULT_FILE) ? DEFAULT_FILE : undefined);
+  const path = given ?? regularFile(DEFAULT_FILE);
   if (path === undefined) return undefined;
   const { values, text } = await readOptions(path);
   const known = knownKeys();
@@ -63,6 +63,16 @@ export async function optionsFile(
     return undefined;
   };
   return { ...layer, get, text, guarded, withheld };
+}
+
+/** Returns the path of a folder's file, if it is there. @throws UsageError `config_invalid` for a pipe or device */
+export function regularFile(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined || stats.isFile()) return stats && path;
+  // Nobody has named it: a pipe that somebody left there would be waited for in silence.
+  throw usageError("config_invalid", `${path} is no regular file.`, {
+    hint: "Remove it, or name the file of options with --config.",
+  });
 }
 
 /** Reads a file of options, whatever may count of it. @throws UsageError `config_invalid` */

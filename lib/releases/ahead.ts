@@ -1,9 +1,9 @@
-import { createReadStream, createWriteStream } from "node:fs";
-import { rm, statfs } from "node:fs/promises";
+import { constants, createWriteStream } from "node:fs";
+import { open, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod";
-import { deploymentError } from "../contract/errors.ts";
+import { artifactError, deploymentError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
 import { paced } from "../support/buffer-pacing.ts";
 import { makeFolder, statsOf } from "../support/files.ts";
@@ -40,10 +40,17 @@ export const readAhead = (layout: Layout, target: TargetName): Promise<FetchedAh
 export const hasAhead = async (layout: Layout, target: TargetName): Promise<boolean> =>
   (await statsOf(layout.ahead(target))) !== undefined;
 
-/** Reads the sealed bytes. Nobody vouches for them: others may have changed them since they were verified. */
+/**
+ * Reads the sealed bytes. Nobody vouches for them: others may have changed them since they were verified.
+ *
+ * @throws ArtifactError `signature_invalid` for what is no regular file: a device or pipe may have no end
+ */
 export async function* sealedAhead(layout: Layout, target: TargetName): AsyncGenerator<Buffer> {
-  // Not before somebody reads: a file that is gone would end the process.
-  yield* createReadStream(sealedFile(layout, target), { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>;
+  // Not before somebody reads: a file that is gone would end the process. Without waiting for the writer of a pipe.
+  await using file = await open(sealedFile(layout, target), constants.O_RDONLY | constants.O_NONBLOCK);
+  if (!(await file.stat()).isFile())
+    throw artifactError("signature_invalid", "What was fetched ahead is no regular file, and nobody has signed it.");
+  yield* file.createReadStream({ highWaterMark: 256 * 1024, autoClose: false }) as AsyncIterable<Buffer>;
 }
 
 /** Removes what was fetched ahead for a target, or was begun. Its record goes first. */

@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import { rmSync, symlinkSync } from "node:fs";
 import { appendFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,6 +11,7 @@ import t, { type Test } from "tap";
 import { Login } from "../../../commands/context/login.ts";
 import { TrustFolder } from "../../../commands/context/trust-folder.ts";
 import { KeysList } from "../../../commands/hub/keys.ts";
+import { commandLine } from "../../support/programs/command-line.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 /** A pull request adds a sealift.yaml that sends the key of the environment, or a file of the host, elsewhere. */
@@ -114,4 +117,18 @@ t.test("a key of the environment that is bound to a hub goes to no other one", a
   t.same(seen, []);
   t.equal((await run("key list", { ...bound, SEALIFT_API_KEY_HUB: `${url}/` })).result.exit_code, 0);
   t.same(seen, [KEY]);
+});
+
+t.test("a sealift.yaml that is a pipe or a device is refused, and nobody waits for it", async (t) => {
+  const folder = temporaryFolder(t);
+  const file = join(folder, "sealift.yaml");
+  for (const make of [() => execFileSync("mkfifo", [file]), () => symlinkSync("/dev/zero", file)]) {
+    make();
+    for (const words of [["key", "list"], ["trust-folder"]]) {
+      const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: folder };
+      const ended = await commandLine(words, { cwd: folder, env });
+      t.match(ended, { code: 2, stderr: /config_invalid.*sealift\.yaml is no regular file/ }, words.join(" "));
+    }
+    rmSync(file);
+  }
 });

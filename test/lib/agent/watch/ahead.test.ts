@@ -1,7 +1,16 @@
 /** The version that a window keeps back is on the host before it opens, and runs nowhere until then. */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
@@ -139,6 +148,14 @@ const harm: Record<string, (sealed: string) => void> = {
   },
   "lost its end": (sealed) => truncateSync(sealed, 1000),
   "is gone": (sealed) => rmSync(sealed),
+  "is a link to a device without an end": (sealed) => {
+    rmSync(sealed);
+    symlinkSync("/dev/zero", sealed);
+  },
+  "is a pipe that nobody writes": (sealed) => {
+    rmSync(sealed);
+    execFileSync("mkfifo", [sealed]);
+  },
 };
 t.test("bytes that were changed after they were fetched ahead come from the hub again", async (t) => {
   for (const delta of [false, true]) {
