@@ -39,13 +39,25 @@ t.test("files that ask for nothing that is known stay where they are", async (t)
 
 t.test("a request is noticed at once, until nobody listens any more", async (t) => {
   const layout = layoutOf(temporaryFolder(t));
-  let called = () => {};
-  const noticed = new Promise<void>((resolve) => (called = resolve));
+  const heard: string[] = [];
+  let noticed = Promise.withResolvers<void>();
   using _alive = setInterval(() => {}, 1_000);
-  const listening = await onRequests({ layout }, "plugin-a", () => called());
+  const listener = (name: string) => () => {
+    heard.push(name);
+    noticed.resolve();
+  };
+  const listening = await onRequests({ layout }, "plugin-a", listener("first"));
   await requestAction(layout, "plugin-a", "check");
-  await noticed;
+  await noticed.promise;
   listening[Symbol.dispose]();
+  await takeRequests(layout, "plugin-a");
+  // Another listener tells when the first one would have heard it.
+  using _other = await onRequests({ layout }, "plugin-a", listener("second"));
+  heard.length = 0;
+  noticed = Promise.withResolvers<void>();
+  await requestAction(layout, "plugin-a", "pause");
+  await noticed.promise;
+  t.same([...new Set(heard)], ["second"]);
 });
 
 t.test("a root that cannot be watched is no error: each check looks anyway", async (t) => {
