@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { constants, copyFile, link, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { chmod, constants, copyFile, link, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
 import { statsOf, syncFolder } from "../../support/files.ts";
@@ -73,6 +73,10 @@ export class ProgramFile implements Disposable {
     // After an upgrade that was killed here, both are one file, and the rename has done nothing.
     await rm(present, { force: true });
     await rename(next, this.path);
+    // Nobody gave the former program the right to run as another user.
+    const former = await stat(this.former);
+    if ((former.mode & SET_ID) !== 0 && former.ino !== (await stat(this.path)).ino)
+      await chmod(this.former, former.mode & 0o777);
     await syncFolder(dirname(this.path));
   }
 
@@ -118,4 +122,6 @@ export class ProgramFile implements Disposable {
   }
 }
 
+/** The bits of a mode by which a program runs as its owner or group. */
+const SET_ID = 0o6000;
 const CHUNK_BYTES = 1024 * 1024;

@@ -53,6 +53,14 @@ t.test(
   },
 );
 
+t.test("a program that runs as its owner leaves no former one that does", async (t) => {
+  const { path, next } = place(t);
+  chmodSync(path, 0o6755);
+  using file = await ProgramFile.open(path);
+  await file.switchTo(await file.copyBeside(next));
+  for (const each of [path, file.former]) t.equal(statSync(each).mode & 0o7777, 0o755, each);
+});
+
 t.test("two upgrades at once: the second one is told so", async (t) => {
   const { path } = place(t);
   {
