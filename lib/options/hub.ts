@@ -62,7 +62,7 @@ function sourceHostOf(text: string): { shape: (typeof SHAPES)[number]; origin: s
 export const hubStorage = group("Storage", {
   dataDir: path({ help: "Folder for everything that the hub keeps", default: "./sealift-hub" }),
   databaseUrl: guarded(
-    text({ metavar: "URL", help: "postgres://… or sqlite:PATH", defaultText: "hub.sqlite in the data folder" }),
+    secret({ metavar: "URL", help: "postgres://… or sqlite:PATH", defaultText: "hub.sqlite in the data folder" }),
   ),
   kekFile: guarded(
     path({

@@ -30,7 +30,8 @@ const COMPLETIONS: Readonly<Record<string, string>> = {
   fish: "fish/vendor_completions.d/sealift.fish",
 };
 const CONFIGURATION: Readonly<Record<string, string>> = {
-  "/etc/sealift/hub/sealift.yaml": "# Options of the hub: sealift hub serve --help\n# listen: 0.0.0.0:8787\n",
+  "/etc/sealift/hub/sealift.yaml":
+    "# Options of the hub: sealift hub serve --help\n# listen: 0.0.0.0:8787\n# Everyone may read this file: a database_url with a password belongs in /etc/credstore/sealift-hub.database-url.\n",
   "/etc/sealift/mirror/sealift.yaml":
     "# Options of the mirror: sealift mirror serve --help\n# hub_url: https://hub.example.org\n# listen: 0.0.0.0:8788\n",
 };

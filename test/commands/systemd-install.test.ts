@@ -116,7 +116,7 @@ t.test("secrets are credentials that the programs look for, and never arguments 
   const text = ALL.filter((path) => path.startsWith(UNITS)).map((path) => readFileSync(join(root, path), "utf8"));
   const credentials = text.join("\n").match(/(?<=^LoadCredential=)[^:\n]+/gm);
   t.same(credentials, [
-    "kek",
+    ...["kek", "database-url"],
     ...["PLUGIN_KEY", "SIGNING_KEY", "DATABASE_URL", "REDIS_URL"],
     ...["api-key", "deployment-credential", "signing-secret", "plugin-key", "plugin-secret-key"],
   ]);
