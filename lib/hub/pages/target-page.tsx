@@ -2,7 +2,7 @@ import type { ReactElement } from "react";
 import { rightsOf } from "../../contract/rights.ts";
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { TargetDetail, VersionRecord } from "../../contract/surfaces/marketplace.ts";
-import { versionStateText } from "../../contract/version-states.ts";
+import type { StateCause } from "../../contract/version-states.ts";
 import type { Contents } from "./archive.ts";
 import { Act, Field, Opened } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
@@ -159,6 +159,15 @@ function Versions({
   );
 }
 
+/** Causes of a version's state, as a line below it goes on with the time. */
+const STATE_CAUSES: Record<StateCause, string> = {
+  started: "Its rollout began",
+  halted: "Its rollout was halted",
+  aborted: "Its rollout was aborted",
+  replaced: "Its rollout was replaced",
+  beside: "Published beside a rollout",
+};
+
 /** A version with its badges. @param of its record */
 const Version = ({ of, isLatest }: { of: VersionRecord | ManagedVersion; isLatest: boolean }) => (
   <>
@@ -168,7 +177,7 @@ const Version = ({ of, isLatest }: { of: VersionRecord | ManagedVersion; isLates
     {of.state !== undefined && <Badge tone={of.state.name === "held" ? "warn" : "busy"}>{of.state.name}</Badge>}
     {of.state !== undefined && (
       <p className="why">
-        {versionStateText(of.state)} since <Time at={of.state.since} />
+        {STATE_CAUSES[of.state.cause]} <Time at={of.state.since} />
       </p>
     )}
   </>
