@@ -7,7 +7,7 @@ import { requireRoom } from "./quotas.ts";
 import { deleteWhere, newestWhere, selectWhere } from "./rows.ts";
 import type { ArtifactsTable } from "./schema.ts";
 import type { Sealed } from "./secrets.ts";
-import type { Placed } from "./targets.ts";
+import { lastingFacts, type Placed } from "./targets.ts";
 
 export type Artifact = Selectable<ArtifactsTable>;
 
@@ -80,11 +80,12 @@ export function insertArtifact(transaction: Transacted, artifact: Artifact, lost
     await requireNotDeleted(transaction, projectId, version);
     if (lost !== undefined) await deleteWhere(transaction, "artifacts", { id: lost }).execute();
     await requireRoom(transaction, projectId, { bytes: artifact.size_bytes, versions: 1 });
-    // A version that is published again is as yanked as it was.
-    const stored = { ...artifact, is_yanked: existing?.is_yanked ?? 0, yanked_reason: existing?.yanked_reason ?? null };
+    // A version that is published again is what it was: in its rank, and in its state.
+    const stored = { ...artifact, ...(existing && lastingFacts(existing)) };
     await transaction.insertInto("artifacts").values(stored).execute();
     touch(version);
-    return { ...stored, state: await enter(transaction, project, version, now) };
+    if (existing === undefined) return { ...stored, state: await enter(transaction, project, version, now) };
+    return { ...stored, state: await findState(transaction, projectId, version) };
   });
 }
 

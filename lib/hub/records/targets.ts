@@ -12,6 +12,13 @@ import { type Version, versionRecord } from "./target-detail.ts";
 /** A version with the state that its transaction has left it in; undefined for an open one. */
 export type Placed<Row> = Row & { state: VersionStatesTable | undefined };
 
+/** Returns the facts of a version that stay when its lost bytes are published again: labels rank by their time. */
+export const lastingFacts = ({
+  created_at,
+  is_yanked,
+  yanked_reason,
+}: Pick<Version, "created_at" | "is_yanked" | "yanked_reason">) => ({ created_at, is_yanked, yanked_reason });
+
 /** Changes what an owner says of a target; what `changes` leaves out stays. @param now milliseconds since 1970 */
 export async function describeTarget(
   db: Queries,
@@ -58,17 +65,14 @@ export function insertVersion(
       await requireNotDeleted(transaction, targetId, version);
       if (lost !== undefined) await deleteWhere(transaction, "releases", { id: lost }).execute();
       await requireRoom(transaction, targetId, { bytes: added.size_bytes, versions: 1 });
-      // A version that is published again is as yanked as it was.
-      const stored = {
-        ...added,
-        is_yanked: existing?.is_yanked ?? 0,
-        yanked_reason: existing?.yanked_reason ?? null,
-      };
+      // A version that is published again is what it was: in its rank, and in its state.
+      const stored = { ...added, ...(existing && lastingFacts(existing)) };
       await transaction.insertInto("releases").values(stored).execute();
       if (visibility !== undefined)
         await updateWhere(transaction, "projects", { id: targetId }).set({ visibility }).execute();
       touch(version);
-      return { ...stored, state: await enter(transaction, target, version, now) };
+      if (existing === undefined) return { ...stored, state: await enter(transaction, target, version, now) };
+      return { ...stored, state: await findState(transaction, targetId, version) };
     }),
   );
 }

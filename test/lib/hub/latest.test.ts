@@ -1,3 +1,5 @@
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import t, { type Test } from "tap";
 import { isErrorBody, startHub } from "../../support/hub/harness.ts";
 import { operatedFleet, QUICK, until } from "../../support/hub/project-fleet.ts";
@@ -95,6 +97,24 @@ t.test("what is published beside a rollout is held until a person releases it", 
   t.match((await fleet.release("1.1.1")).body, { released: false }, "again changes nothing");
   t.match(await fleet.list(), { "1.1.1": "open" });
   t.equal(await fleet.told("b", "1.2.0"), "1.2.0");
+});
+
+t.test("a version whose lost bytes are published again is what it was, in its state and in its rank", async (t) => {
+  const fleet = await canaryFleet(t, "1.0.0", "1.1.0+a", "1.1.0+b");
+  await fleet.start("2.0.0");
+  await fleet.publish("2.0.0", "1.0.1");
+  const before = await fleet.list();
+  t.match(before, { "1.1.0+a": "open", "1.1.0+b": "latest", "2.0.0": "rolling started", "1.0.1": "held beside" });
+  const blobs = join(fleet.hub.dataDir, "blobs");
+  const lost = (await readdir(blobs, { recursive: true })).filter((name) => /art_[^/]*$/.test(name));
+  t.equal(lost.length, 5);
+  for (const name of lost) await rm(join(blobs, name));
+  for (const version of ["1.1.0+a", "1.0.1", "2.0.0"]) t.equal((await fleet.publish(version)).status, 201);
+  t.strictSame(
+    await fleet.list(),
+    before,
+    "of two versions of one rank, the one that was published last is the latest",
+  );
 });
 
 t.test("an open version that comes to rank above a rollout ends it, and its version stays held", async (t) => {

@@ -105,8 +105,8 @@ export async function open(transaction: Transacted, { id }: Target, version: str
 }
 
 /**
- * Gives a version the state that it has from its publication. One whose lost bytes are published again is what it was;
- * else its rollout decides, the live rollout of another version, or the end of its newest rollout.
+ * Gives a new version the state that it has from its publication: its rollout decides, the live rollout of another
+ * version, or the end of its newest rollout.
  *
  * @returns the state; undefined for an open version
  */
@@ -116,18 +116,16 @@ export async function enter(
   version: string,
   now: number,
 ): Promise<VersionStatesTable | undefined> {
-  if ((await findState(transaction, target.id, version)) === undefined) {
-    const live = await findLiveRollout(transaction, target.id);
-    const newest = live ?? (await newestRolloutOf(transaction, target.id, version));
-    if (newest === undefined) return undefined;
-    const { id: rollout, state } = newest;
-    if (newest.version !== version) {
-      const reason = `Published beside the rollout of ${newest.version}.`;
-      await hold(transaction, target, version, { cause: "beside", rollout, reason, now });
-    } else if (state === "running" || state === "paused") await roll(transaction, target, version, { rollout, now });
-    else if (state !== "completed")
-      await hold(transaction, target, version, { cause: state, rollout, reason: reasonOf(newest), now });
-  }
+  const live = await findLiveRollout(transaction, target.id);
+  const newest = live ?? (await newestRolloutOf(transaction, target.id, version));
+  if (newest === undefined) return undefined;
+  const { id: rollout, state } = newest;
+  if (newest.version !== version) {
+    const reason = `Published beside the rollout of ${newest.version}.`;
+    await hold(transaction, target, version, { cause: "beside", rollout, reason, now });
+  } else if (state === "running" || state === "paused") await roll(transaction, target, version, { rollout, now });
+  else if (state !== "completed")
+    await hold(transaction, target, version, { cause: state, rollout, reason: reasonOf(newest), now });
   return findState(transaction, target.id, version);
 }
 
