@@ -94,13 +94,14 @@ async function requireAbove(transaction: Transacted, target: Target, version: st
 /**
  * Starts a rollout of a version that ranks above every open one, or will when it is published.
  *
+ * @param id of the new rollout, by which hosts are placed
  * @throws 409 for another version, beside another rollout, and `wave_empty` for a label that no known host has; 422
  */
 export function startRollout(
   transaction: Transacted,
   projectId: string,
   request: RolloutRequest,
-  { owner, now }: { owner: string; now: number },
+  { owner, now, id = recordId("rol", now) }: { owner: string; now: number; id?: string },
 ): Promise<StoredRollout> {
   const rules = rulesFrom(request);
   const { version } = request;
@@ -110,7 +111,7 @@ export function startRollout(
     const view = viewOf({ ...target, project_id: projectId });
     if (request.allow_empty_wave !== true) await requireHostsOfLabels(transaction, view, rules.waves);
     const row: RolloutsTable = {
-      ...{ id: recordId("rol", now), project_id: projectId, version, base_version: null },
+      ...{ id, project_id: projectId, version, base_version: null },
       ...standingColumns(FIRST_STANDING),
       rules: JSON.stringify(rules),
       progress: emptyProgress(rules.waves.length),

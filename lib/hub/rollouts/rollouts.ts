@@ -22,6 +22,25 @@ const REPORTS_MS = 100;
 const MAX_LABELS_CHARACTERS = 4096;
 const MAX_VERSION_CHARACTERS = 128;
 
+/** Timers of a hub, which tests replace by those of a virtual time. */
+export interface RolloutTimers {
+  /** Calls again and again. @returns a function that ends it */
+  every(ms: number, work: () => Promise<void>): () => void;
+  /** Calls once, later. @returns a function that prevents it */
+  after(ms: number, work: () => Promise<void>): () => void;
+}
+
+const TIMERS: RolloutTimers = {
+  every(ms, work) {
+    const timer = setInterval(() => void work(), ms).unref();
+    return () => clearInterval(timer);
+  },
+  after(ms, work) {
+    const timer = setTimeout(() => void work(), ms).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
 interface RolloutsOptions {
   database: Database;
   /** Milliseconds since 1970, by the clock of the database. */
@@ -29,6 +48,8 @@ interface RolloutsOptions {
   sightings: Pick<Sightings, "noteFirst">;
   logger: Logger | undefined;
   onFailure: () => void;
+  /** Default: those of this process. */
+  timers?: RolloutTimers;
 }
 
 /** The facts of a target that its answer to a host needs, as the poll's statement has read them. */
@@ -64,21 +85,23 @@ function labelsOf(headers: IncomingHttpHeaders): Labels | undefined {
 /** The rollouts of a hub: answers for each host, and decisions each second. Several hubs may decide at once. */
 export class Rollouts implements AsyncDisposable {
   readonly #options: RolloutsOptions;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: RolloutTimers;
+  readonly #stopLooking: () => void;
   readonly #rounds: RolloutRounds;
   /** Targets with a rollout that reports or the time may change, by their owner's view. */
   #targets = new Map<string, string>();
   #projects = new Set<string>();
   /** Targets whose reports wait for the next decision. */
   readonly #due = new Set<string>();
-  #dueTimer: NodeJS.Timeout | undefined;
+  #forgetDue: (() => void) | undefined;
   #looking: Promise<void> = Promise.resolve();
   #isLooking = false;
 
   constructor(options: RolloutsOptions) {
     this.#options = options;
     this.#rounds = new RolloutRounds(options);
-    this.#timer = setInterval(() => void this.#look(), TICK_MS).unref();
+    this.#timers = options.timers ?? TIMERS;
+    this.#stopLooking = this.#timers.every(TICK_MS, () => this.#look());
   }
 
   /** Answers a host that asks for the latest version. The one home of that answer, for every route. */
@@ -108,12 +131,12 @@ export class Rollouts implements AsyncDisposable {
     const projectId = this.#targets.get(viewKey(view));
     if (projectId === undefined) return;
     this.#due.add(projectId);
-    this.#dueTimer ??= setTimeout(() => {
-      this.#dueTimer = undefined;
+    this.#forgetDue ??= this.#timers.after(REPORTS_MS, async () => {
+      this.#forgetDue = undefined;
       const due = [...this.#due];
       this.#due.clear();
-      for (const each of due) void this.#rounds.decide(each);
-    }, REPORTS_MS).unref();
+      await Promise.all(due.map((each) => this.#rounds.decide(each)));
+    });
   }
 
   /** Decides about a target's rollout, if it has one, before the answer that its versions have changed. */
@@ -149,8 +172,8 @@ export class Rollouts implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#timer);
-    clearTimeout(this.#dueTimer);
+    this.#stopLooking();
+    this.#forgetDue?.();
     await this.#looking;
     await this.#rounds.settled();
   }
