@@ -1,0 +1,96 @@
+/** A host of the simulation: what it runs, and what its agent decides, with the product's own decision. */
+import { decide, type Decision } from "../../lib/agent/watch/decide.ts";
+import type { QuarantineEntry } from "../../lib/releases/quarantine.ts";
+import type { HostReport, HostRequest, HubAnswer } from "./hubs.ts";
+import { isStepDown } from "./oracle/order.ts";
+import type { Asking } from "./oracle/terms.ts";
+import type { HostPlan } from "./plan.ts";
+
+export class SimulatedHost {
+  readonly plan: HostPlan;
+  /** The owner of its key; undefined without one. */
+  readonly owner: string | undefined;
+  running: string | null = null;
+  /** The release that it keeps beside the running one. */
+  kept: string | null = null;
+  ran = new Set<string>();
+  isDead: boolean;
+  deploying: { version: string; isBack: boolean } | undefined;
+  /** Versions that it ran since somebody last did something. */
+  trail: string[] = [];
+  /** Polls in a row at which it did not run what it was told. */
+  misses = 0;
+  #quarantine: QuarantineEntry[] = [];
+
+  constructor(plan: HostPlan, owner: string | undefined, first: string) {
+    this.plan = plan;
+    this.owner = owner;
+    this.isDead = plan.isDead;
+    if (!plan.isInstalled) return;
+    this.running = first;
+    this.ran.add(first);
+  }
+
+  get id(): string {
+    return this.plan.id;
+  }
+
+  get request(): HostRequest {
+    const { saysName, saysRunning, labels } = this.plan;
+    const hostId = saysName ? this.id : undefined;
+    return { owner: this.owner, hostId, labels, running: saysRunning ? this.running : undefined };
+  }
+
+  /** The same request as the oracle takes it. */
+  get asking(): Asking {
+    const { hostId: id, labels, running } = this.request;
+    return { id, labels, running, holder: this.owner, hostId: this.id };
+  }
+
+  /** Decides about an answer as its agent does. @param gone versions that it hears were yanked or deleted */
+  decide({ version, withdrawn }: HubAnswer, gone: readonly string[]): Decision {
+    return decide({
+      ...{ running: this.running, quarantine: this.#quarantine, ran: this.ran },
+      latest: { version, identity: null, yanked: gone, withdrawn: withdrawn ?? null },
+      ...{ paused: false, damaged: false, allowDowngrade: false },
+    });
+  }
+
+  /** Whether the agent may stay below or above what it is told: it never goes down by itself, nor to what failed. */
+  mayStay(version: string, gone: readonly string[]): boolean {
+    if (this.#quarantine.some((entry) => entry.version === version)) return true;
+    const { running } = this;
+    if (running === null || !isStepDown(running, version)) return false;
+    return !gone.includes(running) || !this.ran.has(version);
+  }
+
+  /** Ends a deployment. @returns the report of it */
+  finish(isBad: boolean, now: number): Omit<HostReport, "owner"> {
+    const { version, isBack } = this.deploying!;
+    this.deploying = undefined;
+    const { saysName: isNamed, labels } = this.plan;
+    const facts = { hostId: this.id, isNamed, labels, version };
+    if (isBad) {
+      const at = new Date(now).toISOString();
+      this.#quarantine.push({ version, identity: null, code: "unhealthy", reason: "it is not healthy", at });
+      return { ...facts, status: this.running === null ? "failed" : "rolled_back", running: this.running };
+    }
+    this.kept = isBack ? null : this.running;
+    this.running = version;
+    this.ran.add(version);
+    this.misses = 0;
+    return { ...facts, status: "success", running: version };
+  }
+
+  /** Installs it anew: it remembers nothing. */
+  reinstall(): void {
+    this.running = null;
+    this.kept = null;
+    this.ran = new Set();
+    this.#quarantine = [];
+    this.deploying = undefined;
+    this.trail = [];
+    this.misses = 0;
+    this.isDead = false;
+  }
+}

@@ -1,0 +1,296 @@
+/** Two hubs on one database and virtual time, with the product's own transactions, decisions and answers. */
+import { HubError } from "../../lib/hub/ground/errors.ts";
+import { findSession } from "../../lib/hub/records/access.ts";
+import { insertArtifact } from "../../lib/hub/records/artifacts.ts";
+import { VersionDeleted } from "../../lib/hub/records/deleted-versions.ts";
+import { forgetHost, type View } from "../../lib/hub/records/fleet.ts";
+import { deleteVersion, releaseVersion, yankVersion } from "../../lib/hub/records/managed-versions.ts";
+import { type Database, inTransaction, type Transacted } from "../../lib/hub/records/port.ts";
+import { findProject, type Project, readPulse } from "../../lib/hub/records/projects.ts";
+import { storeProjectReport, storeReports, storeTargetReport } from "../../lib/hub/records/reports.ts";
+import { labelHost } from "../../lib/hub/records/rollout-hosts.ts";
+import { standingOf } from "../../lib/hub/records/rollouts.ts";
+import { insertVersion } from "../../lib/hub/records/targets.ts";
+import { transferProject } from "../../lib/hub/records/transfer.ts";
+import { findVisibleTarget } from "../../lib/hub/records/visible-targets.ts";
+import type { HostAnswer } from "../../lib/hub/rollouts/answer.ts";
+import { actOnRollout, startRollout } from "../../lib/hub/rollouts/commands.ts";
+import { answerEtag, detailFor } from "../../lib/hub/rollouts/latest.ts";
+import { viewOf } from "../../lib/hub/rollouts/stored.ts";
+import { furnish, SESSION, SLUG } from "./furnish.ts";
+import { HubProcess } from "./hub-process.ts";
+import type { Verdict } from "./oracle/terms.ts";
+import type { Plan, Rules } from "./plan.ts";
+
+/** A request of a host for the latest version. */
+export interface HostRequest {
+  /** The owner of its key; undefined without a key. */
+  owner: string | undefined;
+  hostId: string | undefined;
+  labels: Record<string, string>;
+  /** Undefined where it does not say. */
+  running: string | null | undefined;
+}
+
+export interface HostReport {
+  owner: string;
+  hostId: string;
+  isNamed: boolean;
+  labels: Record<string, string>;
+  version: string;
+  status: "success" | "failed" | "rolled_back";
+  running: string | null;
+  /** Milliseconds by which the hub got it earlier. */
+  agoMs?: number;
+}
+
+export interface HubAnswer extends HostAnswer {
+  etag: string;
+  /** The detail record, on surface A. */
+  detail: string | undefined;
+}
+
+export class Hubs {
+  readonly #database: Database;
+  readonly #plan: Plan;
+  readonly #hubs: HubProcess[] = [];
+  #target: Project;
+  #ids = 0;
+  /** Milliseconds since 1970. */
+  now: number;
+
+  private constructor(database: Database, plan: Plan, target: Project) {
+    this.#database = database;
+    this.#plan = plan;
+    this.#target = target;
+    this.now = plan.start;
+    for (const ahead of plan.clocks) this.#hubs.push(this.#newHub(ahead));
+  }
+
+  /** Makes the target and the keys of its owners, in an empty database. */
+  static async begin(database: Database, plan: Plan, owners: readonly string[]): Promise<Hubs> {
+    return new Hubs(database, plan, await furnish(database, plan, owners));
+  }
+
+  get count(): number {
+    return this.#hubs.length;
+  }
+
+  clock(hub: number): number {
+    return this.#hubs[hub]!.clock();
+  }
+
+  /** Ends a hub's process, and begins one that remembers nothing. */
+  async restart(hub: number): Promise<void> {
+    await this.#hubs[hub]!.end();
+    this.#hubs[hub] = this.#newHub(this.#plan.clocks[hub]!);
+  }
+
+  async end(): Promise<void> {
+    for (const hub of this.#hubs) await hub.end();
+  }
+
+  #newHub(ahead: number): HubProcess {
+    return new HubProcess(this.#database, () => this.now + ahead);
+  }
+
+  /** Lets every hub look at its rollouts, one after the other or at once. */
+  async decide(isAtOnce: boolean): Promise<void> {
+    if (isAtOnce) await Promise.all(this.#hubs.map((hub) => hub.turn()));
+    else for (const hub of this.#hubs) await hub.turn();
+  }
+
+  /** Decides at once, as a hub does before it answers a command. */
+  async heard(hub: number): Promise<void> {
+    await this.#hubs[hub]!.rollouts.decide(this.#target.id);
+  }
+
+  #run(hub: number, work: (transaction: Transacted, now: number) => Promise<unknown>): Promise<Verdict> {
+    const now = this.clock(hub);
+    return inTransaction(this.#database.kysely, (transaction) => work(transaction, now)).then(
+      (answer) => (answer === false ? "not_found" : undefined),
+      (error: unknown) => {
+        if (error instanceof VersionDeleted) return "deleted";
+        if (error instanceof HubError) return error.code as Verdict;
+        throw error;
+      },
+    );
+  }
+
+  /** @param lost whether its bytes were lost, and come again */
+  async publish(hub: number, version: string, lost = false): Promise<Verdict> {
+    const { id, kind } = this.#target;
+    const suffix = (++this.#ids).toString(16).padStart(32, "0");
+    const facts = { version, size_bytes: 1, is_yanked: 0, yanked_reason: null, published_by: null, signature: "c2ln" };
+    const before = lost ? await this.#idOf(version) : undefined;
+    return this.#run(hub, (transaction, now) => {
+      const created_at = new Date(now).toISOString();
+      const sha256 = "0".repeat(64);
+      if (kind === "project") {
+        const row = { ...facts, id: `art_${suffix}`, project_id: id, project_name: SLUG, content_sha256: sha256 };
+        const sealed = { artifact_sha256: sha256, signer_public_key: "c2ln", kek_id: "kek", sealed_dek: "c2ln" };
+        return insertArtifact(transaction, { ...row, ...sealed, created_at }, before);
+      }
+      const row = { ...facts, id: `ver_${suffix}`, target_id: id, sha256, repo: null, created_at };
+      return insertVersion(transaction, row, { visibility: undefined, lost: before });
+    });
+  }
+
+  async #idOf(version: string): Promise<string | undefined> {
+    const { kysely } = this.#database;
+    const row =
+      this.#target.kind === "project"
+        ? await kysely.selectFrom("artifacts").select("id").where("version", "=", version).executeTakeFirst()
+        : await kysely.selectFrom("releases").select("id").where("version", "=", version).executeTakeFirst();
+    return row?.id;
+  }
+
+  /** Starts a rollout with an id that follows from the seed: hosts are placed by it. */
+  async start(
+    hub: number,
+    asked: { version: string; rules: Rules; replace: string | undefined; allow: boolean },
+  ): Promise<{ verdict: Verdict; id: string }> {
+    const { version, rules, replace, allow } = asked;
+    const { seed } = this.#plan;
+    const place = `${seed.toString(16)}${(++this.#ids).toString(16).padStart(6, "0")}`.padStart(20, "0");
+    const id = `rol_${this.clock(hub).toString(16).padStart(12, "0")}${place}`;
+    const request = { version, ...rules, allow_empty_wave: allow, ...(replace !== undefined && { replace }) };
+    const { id: projectId, owner } = this.#target;
+    const verdict = await this.#run(hub, (transaction, now) =>
+      startRollout(transaction, projectId, request, { owner, now, id }),
+    );
+    return { verdict, id };
+  }
+
+  act(hub: number, id: string, action: "pause" | "resume" | "approve" | "abort", rollback = false): Promise<Verdict> {
+    const change = action === "abort" ? { rollback } : {};
+    return this.#run(hub, (transaction, now) => actOnRollout(transaction, this.#target, { id, action, change, now }));
+  }
+
+  release(hub: number, version: string): Promise<Verdict> {
+    return this.#run(hub, async (transaction, now) =>
+      (await releaseVersion(transaction, this.#target, version, now)) === undefined ? false : undefined,
+    );
+  }
+
+  yank(hub: number, version: string, yanked: boolean): Promise<Verdict> {
+    const change = { version, yanked, reason: null };
+    return this.#run(hub, (transaction, now) => yankVersion(transaction, this.#target, change, now));
+  }
+
+  delete(hub: number, version: string): Promise<Verdict> {
+    return this.#run(hub, async (transaction, now) => {
+      const deletion = { version, reason: "simulated", now: new Date(now).toISOString() };
+      return (await deleteVersion(transaction, this.#target, deletion)) !== undefined;
+    });
+  }
+
+  async transfer(hub: number, owner: string): Promise<void> {
+    await this.#run(hub, async (transaction, now) => {
+      const transfer = { owner, keepKeys: false, now: new Date(now).toISOString() };
+      await transferProject(transaction, this.#target, transfer);
+    });
+    this.#target = { ...this.#target, owner };
+  }
+
+  get #view(): View {
+    return viewOf({ ...this.#target, project_id: this.#target.id });
+  }
+
+  label(hub: number, hostId: string, labels: Record<string, string> | null): Promise<Verdict> {
+    const text = labels && JSON.stringify(labels);
+    return this.#run(hub, (transaction) => labelHost(transaction, this.#view, hostId, text));
+  }
+
+  forget(hub: number, hostId: string): Promise<Verdict> {
+    return this.#run(hub, async (transaction) => void (await forgetHost(transaction, this.#view, hostId)));
+  }
+
+  async report(hub: number, given: HostReport): Promise<void> {
+    const { owner, hostId, isNamed, labels, version, status, running, agoMs = 0 } = given;
+    const { kind, id, slug } = this.#target;
+    const now = this.clock(hub) - agoMs;
+    const completed = new Date(now).toISOString();
+    const facts = {
+      ...{ version, host_id: hostId, running_version: running, labels, started_at: completed, completed_at: completed },
+      ...{ error_message: status === "success" ? null : "it is not healthy", steps: undefined },
+    };
+    const about = { now, named: isNamed ? hostId : undefined };
+    const store = {
+      store: (report: Parameters<typeof storeReports>[1][number]) => storeReports(this.#database.kysely, [report]),
+    };
+    if (kind === "project") {
+      const own = { ...facts, project_id: id, deployment_id: "", plugins: [] };
+      const outcome = {
+        status: status === "success" ? status : "failed",
+        rolled_back: status === "rolled_back",
+      } as const;
+      await storeProjectReport(store, { ...own, ...outcome }, about);
+    } else await storeTargetReport(store, { ...facts, kind, slug, status, repo: null }, owner, about);
+    this.#hubs[hub]!.rollouts.reported(this.#viewOf(owner));
+  }
+
+  #viewOf(owner: string): View {
+    const { kind, id, slug } = this.#target;
+    return kind === "project" ? { holder: "", target: id } : { holder: owner, target: `${kind}/${slug}` };
+  }
+
+  /** Answers a host as the routes do, with the statement that a poll runs. */
+  async answer(hub: number, { owner, hostId, labels, running }: HostRequest, isPoll: boolean): Promise<HubAnswer> {
+    const { rollouts, sightings, clock } = this.#hubs[hub]!;
+    const { statements } = this.#database;
+    const now = new Date(clock()).toISOString();
+    const headers: Record<string, string> = {};
+    if (hostId !== undefined) headers["x-sealift-host"] = hostId;
+    const labelled = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+    if (labelled.length > 0) headers["x-sealift-labels"] = labelled.join(",");
+    if (running !== undefined) headers["x-sealift-running"] = running ?? "none";
+    if (this.#target.kind === "project") {
+      const session = (await findSession(statements, SESSION, now, hostId))!;
+      const view = { holder: "", target: session.projectId };
+      if (isPoll) sightings.note({ headers }, view);
+      const answer = rollouts.answer(session, { headers }, { view: isPoll ? view : undefined, isOwners: true });
+      return { ...answer, etag: answerEtag(answer), detail: undefined };
+    }
+    const question = { kind: this.#target.kind, slug: SLUG, credentialHash: owner, hostId, now };
+    const { target } = await findVisibleTarget(statements, question);
+    const view = owner === undefined ? undefined : this.#viewOf(owner);
+    if (isPoll && view !== undefined) sightings.note({ headers }, view);
+    const by = { view: isPoll ? view : undefined, isOwners: owner === target!.owner };
+    const answer: HostAnswer =
+      target!.rollout === null ? { version: target!.latestVersion } : rollouts.answer(target!, { headers }, by);
+    const { detail, etag } = target!.rollout === null ? target! : detailFor(target!, answer);
+    return { ...answer, etag, detail };
+  }
+
+  /** Tells whether an agent hears that a version was yanked or deleted when it asks for it by its name. */
+  async isGone(version: string): Promise<boolean> {
+    const { kysely } = this.#database;
+    const row = await kysely
+      .selectFrom("artifacts")
+      .select("is_yanked")
+      .where("version", "=", version)
+      .executeTakeFirst();
+    return row === undefined || row.is_yanked !== 0;
+  }
+
+  /** Returns another text after each change of the target. */
+  async pulse(): Promise<string> {
+    return readPulse(this.#database.statements, this.#target.id);
+  }
+
+  /** Reads what is stored of the target, its rollouts and its versions' states. */
+  async stored() {
+    const { kysely } = this.#database;
+    const target = (await findProject(kysely, this.#target.id))!;
+    const rollouts = await kysely.selectFrom("rollouts").selectAll().orderBy("id").execute();
+    const states = await kysely.selectFrom("version_states").selectAll().execute();
+    return {
+      target,
+      rollouts: rollouts.map((row) => ({ id: row.id, version: row.version, ...standingOf(row) })),
+      states: new Map(states.map((row) => [row.version, row])),
+    };
+  }
+}
+
+export type Stored = Awaited<ReturnType<Hubs["stored"]>>;

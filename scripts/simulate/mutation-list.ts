@@ -1,0 +1,127 @@
+/** Clauses of the rule, each with what the product's code is without it. */
+
+export interface Mutation {
+  clause: string;
+  /** Of `lib/hub`. */
+  file: string;
+  /** Texts that stand there once, or in another file, with what they become. */
+  edits: readonly (readonly [find: string, replace: string, file?: string])[];
+}
+
+const mutation = (clause: string, file: string, ...edits: Mutation["edits"]): Mutation => ({ clause, file, edits });
+
+const CHANGE = "records/latest/change-target.ts";
+const STATES = "records/latest/states.ts";
+const MANAGED = "records/managed-versions.ts";
+const ANSWER = "rollouts/answer.ts";
+const COMMANDS = "rollouts/commands.ts";
+const DECIDE = "rollouts/decide.ts";
+const TALLY = "rollouts/tally.ts";
+
+export const MUTATIONS: readonly Mutation[] = [
+  mutation("the latest is unyanked", CHANGE, ["v.is_yanked = 0 and s.version is null", "s.version is null"]),
+  mutation("open excludes held and rolling", CHANGE, ["v.is_yanked = 0 and s.version is null", "v.is_yanked = 0"]),
+  mutation("a gate has unyanked versions only", CHANGE, ["${id} and v.is_yanked = 0`.execute", "${id}`.execute"]),
+  mutation("what was taken back is not kept", ANSWER, ["=== host.running && !isTakenBack", "=== host.running"]),
+  mutation("a host keeps what it runs", ANSWER, ["=> isKept(each) || (", "=> ("]),
+  mutation("withdrawn is left out below the answer", ANSWER, ["if (isAbove(running) && ", "if (running !== -1 && "]),
+  mutation("a host waits for its wave", ANSWER, ["wave < rollout.open", "rollout.open > 0"]),
+  mutation("hosts switch in the window", ANSWER, ["&& isOpenAt(rollout.window, now)", ""]),
+  mutation("nobody new while paused", ANSWER, ["rollout.isRunning && wave", "wave"]),
+  mutation("no next while paused", ANSWER, ["|| !rollout.isRunning || ", "|| "]),
+  mutation("next is for the next wave at most", ANSWER, ["if (wave <= rollout.open)", "if (wave >= 0)"]),
+  mutation("a new host is in the last wave", ANSWER, ["firstChange === undefined || firstChange > known", "false"]),
+  mutation("hosts are counted that were known before", TALLY, ["|| host.firstChange > known", ""]),
+  mutation("hosts are counted that say their name", TALLY, ["!host.isNamed || ", ""]),
+  mutation("kept versions leave the count", TALLY, ["kept.find((greater) => greater === host.running)", "undefined"]),
+  mutation("failures that a person saw do not count", TALLY, [" && host.reportedAt > failuresSince", ""]),
+  mutation("a host that was long silent does not count", TALLY, ["now - heardAt > SILENT_MS", "false"]),
+  mutation("a labelled wave waits for a host", DECIDE, [
+    "waves[open - 1]!.done === 0) return true",
+    "false) return true",
+  ]),
+  mutation("completion waits for a host", DECIDE, ['=== labelled.length && sumOf(waves, "done") === 0', "=== 0"]),
+  mutation("approval lets an empty wave pass", DECIDE, ["return approved > open || !lacksHost", "return !lacksHost"]),
+  mutation("a wave waits for approval", DECIDE, ["rules.approve && standing.approved", "false && standing.approved"]),
+  mutation("enough hosts run it before the soak", DECIDE, [', "done") < Math.min(', ', "done") < 0 * Math.min(']),
+  mutation("a wave waits for its soak", DECIDE, ["if (now < soakedAt)", "if (false)"]),
+  mutation("a fall below min_done begins the soak anew", DECIDE, [
+    'waiting("hosts", null, { soakingSince: null })',
+    'waiting("hosts", null)',
+  ]),
+  mutation("each wave has its own soak", DECIDE, ["openedAt: now, soakingSince: null", "openedAt: now"]),
+  mutation(
+    "a pause begins the soak anew",
+    COMMANDS,
+    ["reason, soakingSince: null", "reason"],
+    ["reason: null, soakingSince: null", "reason: null"],
+    ["return { ...still, soakingSince: null }", "return still", DECIDE],
+  ),
+  mutation("waves open in the window", DECIDE, ["    if (!isOpenAt(rules.window, now))", "    if (false)"]),
+  mutation("failures halt", DECIDE, ["halt !== undefined && standing.open > 0", "false"]),
+  mutation("a paused rollout halts, too", DECIDE, [
+    "halt !== undefined && ",
+    'standing.state === "running" && halt && ',
+  ]),
+  mutation("the limit is one of hosts in open waves", DECIDE, [
+    "sumOf(tally.waves.slice(0, open), ",
+    "sumOf(tally.waves, ",
+  ]),
+  mutation("published beside a rollout: held", STATES, ["const newest = live ?? (await", "const newest = (await"]),
+  mutation("published after an abort: held", STATES, ['else if (state !== "completed")', "else if (false)"]),
+  mutation("published again: what it was", "records/artifacts.ts", [
+    "if (existing === undefined) return",
+    "if (true) return",
+  ]),
+  mutation("published again: where it ranked", "records/artifacts.ts", ["...(existing && lastingFacts(existing))", ""]),
+  mutation("a replaced version is held", COMMANDS, ["if (live.version !== version) {", "if (false) {"]),
+  mutation("an aborted version is held", COMMANDS, ["await hold(transaction, target, row.version, held)", ""]),
+  mutation("a halted version is held", CHANGE, [
+    'await hold(transaction, target, live.version, { cause: "halted"',
+    'Object.assign({ cause: "halted"',
+  ]),
+  mutation("a halt takes back under --on-halt rollback", CHANGE, ['=== "rollback"', "=== 'never'"]),
+  mutation("an abort takes back with --rollback", COMMANDS, ["isTakenBack: rollback", "isTakenBack: false"]),
+  mutation("a replacement keeps the mark", STATES, [
+    "isTakenBack || Number(before?.is_taken_back ?? 0) !== 0",
+    "isTakenBack",
+  ]),
+  mutation("a start clears the mark", STATES, [
+    "told_at: null, is_taken_back: 0 }",
+    "told_at: null, is_taken_back: 1 }",
+  ]),
+  mutation("a completed version is open", "rollouts/rounds.ts", ["await open(transaction, target, row.version)", ""]),
+  mutation("an open one above ends the rollout", CHANGE, ["live !== undefined && latest !== null && (", "false && ("]),
+  mutation("a yank halts", MANAGED, ['live?.version === version && live.state !== "halted"', "false"]),
+  mutation("a deletion ends the rollout", MANAGED, [
+    "  if (live?.version === version)\n    await abortByHub",
+    "  if (false)\n    await abortByHub",
+  ]),
+  mutation("a deletion renews the latest", MANAGED, ["if (blobs !== undefined) touch(", "if (false) touch("]),
+  mutation("a transfer ends the rollout", "records/transfer.ts", ["if (live !== undefined) await", "if (false) await"]),
+  mutation("resume requires the highest", COMMANDS, ["await requireAbove(transaction, target, row.version, now)", ""]),
+  mutation("start requires the highest", COMMANDS, ["await requireAbove(transaction, target, version, now)", ""]),
+  mutation("start refuses what was yanked", COMMANDS, ['if (fate === "yanked")', "if (false)"]),
+  mutation("start refuses what was deleted", COMMANDS, ['if (fate === "deleted")', "if (false)"]),
+  mutation("start refuses a label without hosts", COMMANDS, ["if (request.allow_empty_wave !== true)", "if (false)"]),
+  mutation("release is refused while it is rolled out", MANAGED, [
+    "      if (live?.version === version)\n        throw",
+    "      if (false)\n        throw",
+  ]),
+  mutation("hosts of other owners are in the last wave", "rollouts/rollouts.ts", [
+    "id: isOwners ? id : undefined",
+    "id",
+  ]),
+  mutation("an operator's labels beat a host's own", "rollouts/rollouts.ts", [
+    "labels: given ?? labelsOf",
+    "labels: labelsOf",
+  ]),
+  mutation("a host's word beats its last report", "rollouts/rollouts.ts", [
+    "told === undefined ? record && runningVersion(record) : told",
+    "record && runningVersion(record)",
+  ]),
+  mutation("a hub decides about what others changed", "rollouts/rounds.ts", [
+    "JSON.stringify([Number(revision), gate, Number(changes ?? 0), Number(forgotten ?? 0)])",
+    '"the same"',
+  ]),
+];

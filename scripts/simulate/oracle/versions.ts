@@ -1,0 +1,49 @@
+/** Published versions and their states, as the page describes them. */
+import { compare, type Ordered } from "./order.ts";
+
+export type Cause = "started" | "halted" | "aborted" | "replaced" | "beside";
+
+export interface Version extends Ordered {
+  isYanked: boolean;
+  state: "open" | "rolling" | "held";
+  cause: Cause | undefined;
+  isTakenBack: boolean;
+}
+
+export const isOpenAndUnyanked = ({ state, isYanked }: Version): boolean => state === "open" && !isYanked;
+
+/** The published versions of a target, by label. */
+export class Versions extends Map<string, Version> {
+  /** Adds an open version. @param publishedAt milliseconds since 1970 by the hub's clock */
+  add(version: string, publishedAt: number): void {
+    const state = { state: "open", cause: undefined } as const;
+    this.set(version, { version, publishedAt, isYanked: false, ...state, isTakenBack: false });
+  }
+
+  greatest(isMeant: (version: Version) => boolean): Version | undefined {
+    let best: Version | undefined;
+    for (const version of this.values())
+      if (isMeant(version) && (best === undefined || compare(version, best) > 0)) best = version;
+    return best;
+  }
+
+  /** Holds a version, if it is published. A mark that it has stays. */
+  hold(version: string, cause: Cause, isTakenBack = false): void {
+    const found = this.get(version);
+    if (found === undefined) return;
+    Object.assign(found, { state: "held", cause, isTakenBack: isTakenBack || found.isTakenBack });
+  }
+
+  roll(version: string): void {
+    this.#assign(version, { state: "rolling", cause: "started", isTakenBack: false });
+  }
+
+  open(version: string): void {
+    this.#assign(version, { state: "open", cause: undefined, isTakenBack: false });
+  }
+
+  #assign(version: string, facts: Pick<Version, "state" | "cause" | "isTakenBack">): void {
+    const found = this.get(version);
+    if (found !== undefined) Object.assign(found, facts);
+  }
+}

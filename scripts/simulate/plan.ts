@@ -1,0 +1,239 @@
+/**
+ * The plan of a seed: a fleet, and the commands of its operator. Commands name versions and rollouts by a number that
+ * is looked up when they are played, so that a plan can be played again without some of them.
+ */
+import { Random } from "../fuzz/random.ts";
+
+export interface Rules {
+  waves: string[];
+  soak_seconds: number;
+  max_failing: string;
+  min_done: string;
+  window: string | null;
+  approve: boolean;
+  on_halt: "stop" | "rollback";
+}
+
+export interface HostPlan {
+  id: string;
+  /** Whose key it uses; on surface B all are the owner's. */
+  key: "owner" | "other" | "nobody";
+  labels: Record<string, string>;
+  /** Whether it says its name, and what it runs, in its polls. */
+  saysName: boolean;
+  saysRunning: boolean;
+  /** Whether it runs the first version when the plan begins; it is installed later otherwise. */
+  isInstalled: boolean;
+  /** Whether the hub has not heard of it for two days. */
+  isDead: boolean;
+  /** Milliseconds after the beginning at which it polls first. */
+  startsAt: number;
+  everyMs: number;
+  /** Milliseconds by which its reports are late. */
+  lateMs: number;
+}
+
+type Pick = { pick: number };
+export type Deed =
+  | ({ do: "publish"; isOfRollout: boolean } & Pick)
+  | ({
+      do: "start";
+      of: "unpublished" | "published" | "any" | "lowest" | "highest";
+      replace: boolean;
+      allow: boolean;
+      rules: Rules;
+    } & Pick)
+  | { do: "pause" | "resume" | "approve" }
+  | { do: "abort"; rollback: boolean }
+  | ({ do: "release" | "yank" | "unyank" | "delete" | "publish again" } & Pick)
+  | ({ do: "label"; labels: Record<string, string> | null } & Pick)
+  | ({ do: "kill" } & Pick)
+  | ({ do: "reinstall" } & Pick)
+  | ({ do: "forget" } & Pick)
+  | { do: "transfer" | "wait" }
+  | { do: "restart"; which: number };
+
+/** A deed, and when and where it is done. */
+export type Command = Deed & {
+  /** Milliseconds after the one before. */
+  after: number;
+  /** The hub that carries it out. */
+  hub: number;
+  /** Whether that hub decides about rollouts at once, as it does unless it dies after its commit. */
+  isHeard: boolean;
+};
+
+export interface Plan {
+  seed: number;
+  kind: "project" | "plugin";
+  /** Milliseconds since 1970. */
+  start: number;
+  /** Milliseconds by which the clock of each hub is ahead. */
+  clocks: number[];
+  /** Labels that may be published; the first ones are when the plan begins. */
+  pool: string[];
+  published: number;
+  /** Whether the operator knows no rollouts. */
+  isPlain: boolean;
+  hosts: HostPlan[];
+  commands: Command[];
+  /** Versions that fail on some hosts: on so many percent, or on those of a label. */
+  bad: Record<string, number | string>;
+}
+
+const MINUTE = 60_000;
+const POOLS = [
+  ["1.0.0", "1.0.1", "1.1.0", "1.1.1", "1.2.0", "1.10.0", "2.0.0-rc.1", "2.0.0", "2.0.1", "2.1.0"],
+  ["1.0.0", "1.1.0", "1.2.0", "1.2.1", "2.0.0", "2.0.1", "2.0.2"],
+  ["nightly-1", "nightly-2", "1.0.0-rc.1", "nightly-3", "1.0.0", "nightly-4"],
+];
+const WAVES = [
+  ["100%"],
+  ["env=canary", "100%"],
+  ["env=canary", "100%"],
+  ["40%", "100%"],
+  ["env=canary", "50%", "100%"],
+  ["env=canary", "region=eu", "100%"],
+  ["1%", "10%", "50%", "100%"],
+  ["env=canray", "100%"],
+];
+/** Windows that open and close while a plan is played, by its beginning: one lies where clocks change. */
+const STARTS: [string, string[]][] = [
+  [
+    "2026-11-24T08:40:00Z",
+    ["Tue 09:00-09:20 UTC", "Mon-Fri 09:50-10:40 Europe/Berlin", "Mon-Sat 03:50-04:25 America/New_York"],
+  ],
+  ["2026-10-24T23:10:00Z", ["Sun 01:30-03:30 Europe/Berlin", "Sat-Sun 23:00-00:30 UTC"]],
+];
+const MOST_SKEW_MS = MINUTE;
+
+function rulesOf(random: Random, windows: readonly string[]): Rules {
+  return {
+    waves: random.pick(WAVES),
+    soak_seconds: random.pick([0, 0, 20, 60, 300]),
+    max_failing: random.pick(["0", "0", "1", "2%", "20%", "100%"]),
+    min_done: random.pick(["100%", "90%", "50%", "1"]),
+    window: random.once(5) ? random.pick(windows) : null,
+    approve: random.once(5),
+    on_halt: random.once(3) ? "rollback" : "stop",
+  };
+}
+
+/** Deeds by how often they are done. */
+const DEEDS: [number, (random: Random, windows: readonly string[]) => Deed][] = [
+  [14, (random) => ({ do: "publish", isOfRollout: random.below(3) > 0, pick: random.below(100) })],
+  [14, (random, windows) => startOf(random, windows)],
+  [4, () => ({ do: "pause" })],
+  [6, () => ({ do: "resume" })],
+  [4, () => ({ do: "approve" })],
+  [7, (random) => ({ do: "abort", rollback: random.once(2) })],
+  [5, (random) => ({ do: "release", pick: random.below(100) })],
+  [5, (random) => ({ do: "yank", pick: random.below(100) })],
+  [4, (random) => ({ do: "unyank", pick: random.below(100) })],
+  [3, (random) => ({ do: "delete", pick: random.below(100) })],
+  [2, (random) => ({ do: "publish again", pick: random.below(100) })],
+  [4, (random) => ({ do: "label", labels: random.pick([null, { env: "canary" }, { region: "eu" }]), ...pick(random) })],
+  [1, (random) => ({ do: "kill", ...pick(random) })],
+  [2, (random) => ({ do: "reinstall", ...pick(random) })],
+  [1, (random) => ({ do: "forget", ...pick(random) })],
+  [2, () => ({ do: "transfer" })],
+  [3, (random) => ({ do: "restart", which: random.below(2) })],
+  [10, () => ({ do: "wait" })],
+];
+
+const pick = (random: Random): Pick => ({ pick: random.below(100) });
+
+function startOf(random: Random, windows: readonly string[]): Deed {
+  const of = random.pick(["unpublished", "unpublished", "published", "any"] as const);
+  const rules = rulesOf(random, windows);
+  return { do: "start", of, replace: random.once(2), allow: random.once(2), rules, pick: random.below(100) };
+}
+
+function deedOf(random: Random, windows: readonly string[], isPlain: boolean): Deed {
+  for (;;) {
+    let left = random.below(DEEDS.reduce((sum, [weight]) => sum + weight, 0));
+    const [, make] = DEEDS.find(([weight]) => (left -= weight) < 0)!;
+    const deed = make(random, windows);
+    const isOfRollouts = ["start", "pause", "resume", "approve", "abort", "release"].includes(deed.do);
+    if (!isPlain || !isOfRollouts) return deed;
+  }
+}
+
+function hostOf(random: Random, index: number, kind: Plan["kind"]): HostPlan {
+  const isLate = random.once(5);
+  return {
+    id: `host-${index}`,
+    key: kind === "project" || !random.once(5) ? "owner" : random.pick(["other", "nobody"]),
+    labels: { ...(random.once(5) && { env: "canary" }), ...(random.once(3) && { region: "eu" }) },
+    saysName: !random.once(8),
+    saysRunning: !random.once(6),
+    isInstalled: !isLate || random.once(2),
+    isDead: random.once(25),
+    startsAt: isLate ? random.below(40 * MINUTE) : random.below(MINUTE),
+    everyMs: 50_000 + random.below(40_000),
+    lateMs: random.once(6) ? random.below(5 * MINUTE) : random.below(3000),
+  };
+}
+
+type StartOf = (Deed & { do: "start" })["of"];
+
+/** Deeds that follow each other often. */
+const STORIES: ((random: Random, windows: readonly string[]) => Deed[])[] = [
+  (...of) => [...brought(...of), WAIT, WAIT],
+  (...of) => [...brought(...of), { do: "abort", rollback: true }, ...brought(...of)],
+  (...of) => [...brought(...of), ...brought(...of, true), { do: "abort", rollback: false }],
+  (...of) => [...brought(...of), { do: "resume" }, WAIT],
+  // Hosts keep a version that was given up, and a lower one is brought.
+  (...of) => [
+    ...brought(...of, false, "highest"),
+    { do: "abort", rollback: false },
+    ...brought(...of, false, "lowest"),
+  ],
+  // Other hosts come into the waves that are open.
+  (random, windows) => [
+    ...brought(random, windows),
+    ...[{ do: "label", labels: { env: "canary" }, ...pick(random) } as const, WAIT],
+  ],
+  (...of) => [...brought(...of), { do: "pause" }, WAIT, { do: "resume" }, WAIT],
+];
+const WAIT: Deed = { do: "wait" };
+
+/** Starts a rollout and publishes its version. */
+const brought = (random: Random, windows: readonly string[], replace = false, of: StartOf = "unpublished"): Deed[] => [
+  { do: "start", of, replace, allow: true, rules: rulesOf(random, windows), ...pick(random) },
+  { do: "publish", isOfRollout: true, ...pick(random) },
+  WAIT,
+];
+
+/** Makes the plan of a seed. @param size of the fleet; by default 5 to 20 hosts @param minutes it takes at most */
+export function planOf(seed: number, size?: number, minutes = 120): Plan {
+  const random = new Random(seed);
+  const kind = random.once(3) ? "plugin" : "project";
+  const [start, windows] = random.pick(STARTS);
+  const pool = random.pick([POOLS[0]!, POOLS[0]!, POOLS[1]!, POOLS[1]!, POOLS[2]!]);
+  const isPlain = random.once(20);
+  const hosts = Array.from({ length: size ?? 5 + random.below(16) }, (_, index) => hostOf(random, index, kind));
+  // Most operators label a canary.
+  if (!random.once(4)) Object.assign(hosts[0]!, { ...SOUND, labels: { env: "canary" } });
+  const commands: Command[] = [];
+  let story: Deed[] = [];
+  for (let spent = 0, count = 10 + random.below(25); commands.length < count && spent < minutes * MINUTE;) {
+    if (!isPlain && story.length === 0 && random.once(6)) story = random.pick(STORIES)(random, windows);
+    // Something else may come between.
+    const told = random.once(6) ? undefined : story.shift();
+    const after = random.pick([random.below(15_000), random.below(3 * MINUTE), random.below(8 * MINUTE)]);
+    spent += after;
+    const where = { after, hub: random.below(2), isHeard: !random.once(5) };
+    commands.push({ ...(told ?? deedOf(random, windows, isPlain)), ...where });
+  }
+  const bad: Plan["bad"] = {};
+  for (const version of pool.slice(1)) if (random.once(3)) bad[version] = random.pick([100, 50, 20, "env", "region"]);
+  return {
+    ...{ seed, kind, start: Date.parse(start), pool, published: 1 + random.below(2), isPlain, hosts, commands, bad },
+    clocks: [0, random.once(3) ? random.below(MOST_SKEW_MS) : 0],
+  };
+}
+
+const SOUND: Partial<HostPlan> = {
+  ...{ key: "owner", saysName: true, saysRunning: true, isInstalled: true, isDead: false, startsAt: 0, lateMs: 0 },
+};
