@@ -52,7 +52,12 @@ export function versionOf(command: Command, { oracle, plan }: Scene): string | u
         published.filter((version) => oracle.versions.get(version)!.isYanked),
       );
     case "yank":
-    case "delete":
+    case "delete": {
+      // Often what is being rolled out.
+      const { live } = oracle;
+      const isLive = command.pick % 2 === 0 && live !== undefined && published.includes(live.version);
+      return isLive ? live.version : picked(command.pick, published);
+    }
     case "publish again":
       return picked(command.pick, published);
     default:

@@ -189,6 +189,14 @@ const STORIES: ((random: Random, windows: readonly string[]) => Deed[])[] = [
     { do: "abort", rollback: false },
     ...brought(...of, false, "lowest"),
   ],
+  // In the middle of a soak or of deployments.
+  (...of) => [...brought(...of).slice(0, 2), { do: "pause" }, { do: "resume" }, WAIT],
+  (...of) => [...brought(...of), { do: "yank", pick: 0 }, { do: "resume" }],
+  (random, windows) =>
+    brought(random, windows).map((deed) => {
+      const window = random.pick(windows);
+      return deed.do === "start" ? { ...deed, rules: { ...deed.rules, window, soak_seconds: 300 } } : deed;
+    }),
   // Other hosts come into the waves that are open.
   (random, windows) => [
     ...brought(random, windows),
