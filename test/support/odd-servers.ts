@@ -13,6 +13,9 @@ import type { Answer } from "./hub/scripted-server.ts";
 const HERE = "127.0.0.1";
 const ELSEWHERE = "127.0.0.2";
 
+/** Milliseconds after which a connection is held to stay open: many, since a busy machine is slow. */
+const CLOSED_MS = 15_000;
+
 interface Asked {
   /** The first line of the request. */
   line: string;
@@ -111,7 +114,7 @@ export interface OddServer {
   until(count: number): Promise<void>;
   /** Connections to the server at another address. */
   strays: number;
-  /** Resolves when no client has a connection open but for later requests. @throws Error after two seconds */
+  /** Resolves when no client has a connection open but for later requests. @throws Error after {@link CLOSED_MS} */
   closed(): Promise<void>;
 }
 
@@ -180,7 +183,7 @@ export async function startOdd(t: Test, name: OddName, tls: { key: string; cert:
       const all = [...sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve)));
       return within(
         Promise.all(all).then(() => {}),
-        2000,
+        CLOSED_MS,
         () => new Error(`${all.length} connections are open`),
       );
     },
