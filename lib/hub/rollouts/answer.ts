@@ -73,6 +73,6 @@ export function answerTo(gate: Gate, latest: string | null, host: AskingHost, no
   if (rollout?.window === undefined || !rollout.isRunning || !isAbove(rolling)) return answer;
   // A host of the next wave may fetch the version before that opens.
   if (wave <= rollout.open)
-    answer.next = { version: above[rolling]!.version, notBefore: nextOpening(rollout.window, now).from };
+    answer.next = { version: above[rolling]!.version, notBefore: nextOpening(rollout.window, now) };
   return answer;
 }

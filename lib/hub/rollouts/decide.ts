@@ -87,7 +87,7 @@ export function decide(rules: Rules, standing: Standing, facts: Facts): Standing
     if (standing.open === rules.labelled.length)
       return { ...still, state: "completed", reason: null, soakingSince, endedAt: now };
     if (rules.approve && standing.approved <= standing.open) return waiting("approval", null, { soakingSince });
-    if (!isOpenAt(rules.window, now)) return waiting("window", nextOpening(rules.window!, now).from, { soakingSince });
-  } else if (!isOpenAt(rules.window, now)) return waiting("window", nextOpening(rules.window!, now).from);
+    if (!isOpenAt(rules.window, now)) return waiting("window", nextOpening(rules.window!, now), { soakingSince });
+  } else if (!isOpenAt(rules.window, now)) return waiting("window", nextOpening(rules.window!, now));
   return waiting("hosts", null, { open: standing.open + 1, openedAt: now, soakingSince: null });
 }

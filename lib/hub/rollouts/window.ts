@@ -12,6 +12,8 @@ export interface Window {
 
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MINUTES_OF_DAY = 24 * 60;
+const MINUTE_MS = 60_000;
+const DAY_MS = MINUTES_OF_DAY * MINUTE_MS;
 const EXAMPLE = "such as Mon-Thu 09:00-16:00 Europe/Berlin";
 
 /** @throws Error whose message continues "window: …" */
@@ -57,33 +59,65 @@ export function parseWindow(text: string): Window {
   return { days: daysOf(days), start, end, zone };
 }
 
-/** The time of a day, in milliseconds. A time that a clock change skips is the one after the gap. */
-const timeOn = (day: DateTime, minute: number): number =>
-  day
-    .plus({ days: Math.floor(minute / MINUTES_OF_DAY) })
-    .set({
-      hour: Math.floor((minute % MINUTES_OF_DAY) / 60),
-      minute: minute % 60,
-    })
-    .toMillis();
+const zoned = ({ zone }: Window, at: number): DateTime => DateTime.fromMillis(at, { zone });
+
+/** Returns whether it is open: whether clocks in its zone show a time within its hours. True without a window. */
+export function isOpenAt(window: Window | undefined, at: number): boolean {
+  if (window === undefined) return true;
+  const { days, start, end } = window;
+  const { weekday, hour, minute } = zoned(window, at);
+  const shown = hour * 60 + minute;
+  if (start < end) return days.has(weekday) && start <= shown && shown < end;
+  const dayBefore = weekday === 1 ? 7 : weekday - 1;
+  return (days.has(weekday) && start <= shown) || (days.has(dayBefore) && shown < end);
+}
+
+/** Returns the instant between two at which clocks of a zone are changed, which happens once between them. */
+function clockChange(window: Window, first: number, last: number): number {
+  const { offset } = zoned(window, last);
+  let [before, after] = [first, last];
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if (zoned(window, middle).offset === offset) after = middle;
+    else before = middle;
+  }
+  return after;
+}
 
 /**
- * Returns when a window is next open: `from` is not after `now` while it is.
+ * Returns the first instant after `at`, or the last one up to it, at which clocks show the start of a window or are
+ * changed. It opens at no other, and no zone changes its clocks twice within a day.
+ */
+function nearestStart(window: Window, at: number, where: "after" | "upTo"): number {
+  const { hour, minute, second, millisecond, offset } = zoned(window, at);
+  const shown = ((hour * 60 + minute) * 60 + second) * 1000 + millisecond;
+  const since = (shown - window.start * MINUTE_MS + DAY_MS) % DAY_MS;
+  const start = where === "after" ? at - since + DAY_MS : at - since;
+  if (zoned(window, start).offset === offset) return start;
+  return where === "after" ? clockChange(window, at, start) : clockChange(window, start, at);
+}
+
+/** When a window opens next, as it was found at a time at which it was closed. Polls ask for it again and again. */
+const found = new WeakMap<Window, { at: number; opening: number }>();
+
+/**
+ * Returns when a window opens next. While it is open: when it opened, or when its clocks last showed its start.
  *
  * @param now milliseconds since 1970
  */
-export function nextOpening({ days, start, end, zone }: Window, now: number): { from: number; to: number } {
-  const today = DateTime.fromMillis(now, { zone }).startOf("day");
-  // A window of yesterday may last over midnight. One that a clock change leaves no time opens a week later.
-  for (let ahead = -1; ahead <= 15; ahead++) {
-    const day = today.plus({ days: ahead });
-    if (!days.has(day.weekday)) continue;
-    const opening = { from: timeOn(day, start), to: timeOn(day, end > start ? end : end + MINUTES_OF_DAY) };
-    if (now < opening.to && opening.from < opening.to) return opening;
+export function nextOpening(window: Window, now: number): number {
+  const known = found.get(window);
+  if (known !== undefined && known.at <= now && now < known.opening) return known.opening;
+  if (!isOpenAt(window, now)) {
+    let opening = now;
+    do opening = nearestStart(window, opening, "after");
+    while (!isOpenAt(window, opening));
+    found.set(window, { at: now, opening });
+    return opening;
   }
-  throw new Error("the window never opens");
+  const showsStart = ({ hour, minute }: DateTime): boolean => hour * 60 + minute === window.start;
+  let opened = nearestStart(window, now, "upTo");
+  while (!showsStart(zoned(window, opened)) && isOpenAt(window, opened - 1))
+    opened = nearestStart(window, opened - 1, "upTo");
+  return opened;
 }
-
-/** Returns whether it is open; true without a window. */
-export const isOpenAt = (window: Window | undefined, now: number): boolean =>
-  window === undefined || nextOpening(window, now).from <= now;

@@ -6,12 +6,8 @@ Prints one JSON object per pattern of changes: a zone, its offsets hour by hour 
 
 import json
 import sys
-from datetime import datetime, timedelta, timezone
-from zoneinfo import ZoneInfo, available_timezones
 
-UTC = timezone.utc
-MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-EPOCH = datetime(1970, 1, 1)
+from clocks import DAY, MINUTE, offsets, patterns, stamp, wall
 
 
 def values(field, top):
@@ -21,25 +17,6 @@ def values(field, top):
         span, _, step = part.partition("/")
         first, _, last = (f"0-{top - 1}" if span == "*" else span).partition("-")
         found.update(range(int(first), int(last or first) + 1, int(step or 1)))
-    return found
-
-
-def wall(zone, at):
-    """Returns the clock's time in a zone at a moment, both without a zone."""
-    return at.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
-
-
-def changes(zone, year):
-    """Returns the moments at which the clock of a zone jumps, with the jump."""
-    found = []
-    at, end = datetime(year, 1, 1), datetime(year + 1, 1, 1)
-    while at < end:
-        if wall(zone, at + DAY) - wall(zone, at) != DAY:
-            moment = at
-            while wall(zone, moment + MINUTE) - wall(zone, moment) == MINUTE:
-                moment += MINUTE
-            found.append((moment + MINUTE, wall(zone, moment + MINUTE) - wall(zone, moment) - MINUTE))
-        at += DAY
     return found
 
 
@@ -78,23 +55,15 @@ def due(clock, expression, start, end):
 
 def main():
     year, expressions = int(sys.argv[1]), sys.argv[2:]
-    seen = set()
-    for name in sorted(available_timezones()):
-        zone = ZoneInfo(name)
-        jumps = tuple((moment, jump, wall(zone, moment) - moment) for moment, jump in changes(zone, year))
-        if not jumps or jumps in seen:
-            continue
-        seen.add(jumps)
-        for moment, *_ in jumps:
+    for name, zone, moments in patterns(year):
+        for moment in moments:
             start, end = moment - DAY, moment + DAY
-            stamp = lambda at: int((at - EPOCH).total_seconds())
             clock = shown(zone, start, end)
-            hours = [start + HOUR * n for n in range(49)]
             print(json.dumps({
                 "zone": name,
                 "start": stamp(start),
                 "end": stamp(end),
-                "offsets": [int((wall(zone, at) - at).total_seconds() // 60) for at in hours],
+                "offsets": offsets(zone, start, end),
                 "due": {each: [stamp(at) for at in due(clock, each, start, end)] for each in expressions},
             }))
 

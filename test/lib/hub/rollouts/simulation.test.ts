@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import { byPrecedence, isDowngrade, type VersionFacts } from "../../../../lib/contract/versions.ts";
-import { nextOpening, parseWindow } from "../../../../lib/hub/rollouts/window.ts";
+import { isOpenAt, nextOpening, parseWindow } from "../../../../lib/hub/rollouts/window.ts";
 import { openSimulated } from "../../../../scripts/simulate/furnish.ts";
 import { compare, isStepDown } from "../../../../scripts/simulate/oracle/order.ts";
 import { opening } from "../../../../scripts/simulate/oracle/window.ts";
@@ -61,8 +61,10 @@ t.test("the oracle's windows, which know the clock changes of two zones by heart
   const year = { min: Date.parse("2026-01-01T00:00:00Z"), max: Date.parse("2027-12-31T00:00:00Z") };
   fc.assert(
     fc.property(windows, fc.integer(year), (text, now) => {
-      const [ours, theirs] = [nextOpening(parseWindow(text), now), opening(text, now)];
-      return ours.from === theirs.from && ours.to === theirs.to;
+      const window = parseWindow(text);
+      return (
+        nextOpening(window, now) === opening(text, now).from && isOpenAt(window, now) === opening(text, now).from <= now
+      );
     }),
     { numRuns: 2000 },
   );
