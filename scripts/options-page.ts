@@ -60,8 +60,8 @@ its result. Unknown fields are rejected before any request is sent. Errors stay 
 ([errors.md](errors.md)).
 
 Texts of others, such as the error of a host, cannot steer your terminal. In JSON the characters that a terminal obeys are escaped
-(\`\\u009b\`), which is the same value to every reader. CSV and the output of \`--jq\` lose them on a terminal; in a pipe or a file these
-two are the exact bytes.
+(\`\\u009b\`), which is the same value to every reader. CSV loses them on a terminal; in a pipe or a file it has the
+exact bytes.
 `;
 
 const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("<", "&lt;");

@@ -155,7 +155,8 @@ class Tour {
   }
 
   async #expectRunning(version: string): Promise<void> {
-    const running = (await this.#run("status", "--project-root", "host", "--jq", ".running_version")).trim();
+    const printed = await this.#run("status", "--project-root", "host", "--fields", "running_version");
+    const { running_version: running } = JSON.parse(printed) as { running_version: string | null };
     if (running !== version) throw new Error(`The host runs ${running} and not ${version}.`);
   }
 

@@ -1,6 +1,6 @@
 import { Command, type CommandClass } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
-import { asSealiftError, type SealiftError, usageError } from "../../lib/contract/errors.ts";
+import { asSealiftError, type SealiftError } from "../../lib/contract/errors.ts";
 import { common } from "../../lib/options/common.ts";
 import { network } from "../../lib/options/connection.ts";
 import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../../lib/options/layers.ts";
@@ -10,7 +10,6 @@ import { printableJson, printableLine, printableLines } from "../../lib/support/
 import { traced, wantsTraces } from "../../lib/support/tracing/tracing.ts";
 import { declareFlags, meansYes } from "./flags.ts";
 import { describeError, failedResult, withHint, withoutPassword } from "./output/failure.ts";
-import type { JqWriter } from "./output/jq.ts";
 import type { Print } from "./output/print.ts";
 import { RecordWriter } from "./output/records.ts";
 import { version } from "./version.ts";
@@ -62,31 +61,20 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
 
   /** Whether programs get records of their choice instead of events. */
   get #selects(): boolean {
-    const { fields = [], csv = false, jq } = (this.options as Partial<Values<typeof common>> | undefined) ?? {};
-    return csv || fields.length > 0 || jq !== undefined;
+    const { fields = [], csv = false } = (this.options as Partial<Values<typeof common>> | undefined) ?? {};
+    return csv || fields.length > 0;
   }
-
-  #jq: JqWriter | undefined;
 
   /** Makes ready for records where a program has chosen some. @throws UsageError `usage` */
   async #openRecords(): Promise<void> {
     if (!this.#selects) return;
-    const { jq, csv, fields } = this.options as Values<typeof common>;
-    if (jq !== undefined) {
-      if (csv) throw usageError("usage", "--jq and --csv do not go together.", { hint: "jq has @csv." });
-      const { JqWriter } = await import("./output/jq.ts");
-      this.#jq = await JqWriter.open(jq, this.#writeChosen);
-    }
+    const { csv, fields } = this.options as Values<typeof common>;
+    const stdout = this.context.stdout as NodeJS.WriteStream;
+    // A program gets every byte of CSV, a terminal nothing that it would obey.
     this.#records = new RecordWriter({ fields, csv, listed: await this.#own.listed?.() }, (line) =>
-      this.#jq === undefined ? this.#writeChosen(`${line}\n`) : this.#jq.add(line),
+      stdout.write(`${stdout.isTTY ? printableLines(line) : line}\n`),
     );
   }
-
-  /** Writes CSV or jq's texts: a program gets every byte of them, a terminal nothing that it would obey. */
-  readonly #writeChosen = (text: string): void => {
-    const stdout = this.context.stdout as NodeJS.WriteStream;
-    stdout.write(stdout.isTTY ? printableLines(text) : text);
-  };
 
   /** The command's class, with what is known of it before it runs. */
   get #own(): typeof SealiftCommand {
@@ -131,7 +119,6 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
       await using _tracing = await this.#trace();
       const code = await this.#runTraced();
       if (code === EXIT.done) this.#records?.close();
-      this.#jq?.close();
       return code;
     } catch (thrown) {
       return this.fail(asSealiftError(thrown));

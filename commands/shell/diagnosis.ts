@@ -71,6 +71,9 @@ function closestCall(argv: readonly string[], names: readonly string[]): string 
   return undefined;
 }
 
+/** Options that people know from other programs, with a value, and what to do here. */
+const ELSEWHERE: Readonly<Record<string, string>> = { "--jq": "Pipe --json to jq." };
+
 /** Everything that is wrong with the words after the command. */
 function faultsOf({ options, positionals }: CommandFacts, words: readonly string[]): string[] {
   const faults: string[] = [];
@@ -89,9 +92,10 @@ function faultsOf({ options, positionals }: CommandFacts, words: readonly string
     const option = optionOf(options, name);
     if (option === undefined) {
       const meant = closestOption(name, options);
-      faults.push(`Unknown option: ${name}.${meant === undefined ? "" : ` Did you mean ${meant.name}?`}`);
+      const advice = ELSEWHERE[name] ?? (meant && `Did you mean ${meant.name}?`);
+      faults.push(`Unknown option: ${name}.${advice === undefined ? "" : ` ${advice}`}`);
       // The next word is its value, not an argument.
-      if (meant?.takesValue === true && !word.includes("=")) at++;
+      if ((name in ELSEWHERE || meant?.takesValue === true) && !word.includes("=")) at++;
     } else if (option.takesValue && !word.includes("=")) {
       at++;
       if (at >= words.length) faults.push(`${name} needs a value: ${option.values.join("|") || option.metavar}.`);

@@ -1,4 +1,4 @@
-import { flag, list, path, text } from "./kinds.ts";
+import { flag, list, path } from "./kinds.ts";
 import { group } from "./option.ts";
 
 /** Options of every command. */
@@ -9,7 +9,6 @@ export const common = group("General", {
     (name) => name,
   ),
   csv: flag({ help: "Print CSV on stdout" }),
-  jq: text({ metavar: "EXPR", help: "Print what a jq expression makes of each record" }),
   verbose: flag({ help: "Show the causes of an error" }),
   config: path({ help: "Configuration file", defaultText: "sealift.yaml, when it exists" }),
 });

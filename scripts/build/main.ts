@@ -3,13 +3,12 @@
  * test` can build first each time. `npm run build -- --fast` makes programs to try out, a few times faster.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, globSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Bundled, bundleGuest, bundlePrograms, bundleZod, copyZodTypes } from "./bundle.ts";
 import { hashOfInputs, isBuiltFrom, removeStamp, writeStamp } from "./inputs.ts";
-import { stripWasm } from "./strip-wasm.ts";
 import { bundledPackages, dependencyFaults, licencesText } from "./third-party.ts";
 
 const node = (...args: string[]): unknown => execFileSync(process.execPath, args, { stdio: "inherit" });
@@ -28,9 +27,6 @@ async function build(): Promise<void> {
   // Files of earlier builds, under names that this one does not have.
   for (const path of globSync("dist/{bin,lib,zod}/**/*.*")) if (!(path in bundled.outputs)) rmSync(path);
   copyZodTypes();
-  // It looks for its bytes beside itself.
-  const wasm = readFileSync(createRequire(import.meta.url).resolve("jq-web/jq.wasm"));
-  writeFileSync("dist/lib/chunks/jq.wasm", stripWasm(wasm));
   // The hub's pages read them beside themselves.
   for (const name of ["page.css", "page.js"]) copyFileSync(`lib/hub/pages/${name}`, `dist/lib/chunks/${name}`);
   // The runtime loads the SDK, and the next step starts all programs.

@@ -39,6 +39,7 @@ t.test("an error says what is wrong, what was probably meant, and how the comman
     ["key revoke", /ID is missing/, /Usage: sealift key revoke ID \[options\]/, /sealift key revoke --help/],
     ["key revoke a b", /Unexpected argument: b/],
     ["key create --nmae hosts", /Unknown option: --nmae\. Did you mean --name\?\n {2}Usage/],
+    ["key list --jq .name", /Unknown option: --jq\. Pipe --json to jq\.\n {2}Usage/],
     ["key revoke --api-key", /--api-key needs a value: KEY/, /ID is missing/],
     ["deploy-marketplace a --symlinks", /--symlinks needs a value: refuse\|skip/],
     ["marketplace yank", /SLUG and VERSION are missing/],

@@ -56,9 +56,6 @@ t.test("versions, names, owners and keys of a project by its name", async (t) =>
     stderr: /\(not_found\).*\n {2}Did you mean "Harbour"\?/,
   });
 
-  t.equal((await sealift(hub, "version", "list", "Harbour", "--jq", ".version")).stdout, "1.0.0\n");
-  t.match(await sealift(hub, "key", "list", "--jq", ".name |"), { code: 2, stdout: "", stderr: /--jq: syntax error/ });
-
   const key = await sealift(hub, "key", "create", "--name", "ci", "--project", "Harbour", "--json");
   t.equal((JSON.parse(key.stdout) as { key: { project_id: string } }).key.project_id, project.id);
   t.match(
@@ -236,8 +233,9 @@ t.test("a rotation of signers waits for the last host, tells with --dry-run what
     t.ok(answer.status < 300, JSON.stringify(answer.body));
   };
   const states = async () =>
-    (await sealift(hub, "signer", "list", project.id, "--jq", "[.public_key, .state]")).stdout.trim().split("\n");
-  const stateOf = (signer: Signer, state: string) => JSON.stringify([signer.publicKey.toString("hex"), state]);
+    (await sealift(hub, "signer", "list", project.id, "--fields", "public_key,state")).stdout.trim().split("\n");
+  const stateOf = (signer: Signer, state: string) =>
+    JSON.stringify({ public_key: signer.publicKey.toString("hex"), state });
   await project.publish(publication("1.0.0", { signer: old }));
   for (const host of ["north", "south"]) await runs(host, "1.0.0");
 

@@ -30,8 +30,6 @@ t.test("a host's report, or a hub that lies, cannot steer the terminal of a pers
     json: ["--json"],
     fields: ["--fields", "host_id,error_message"],
     csv: ["--csv"],
-    jq: ["--jq", ".error_message"],
-    "jq as JSON": ["--jq", "."],
   };
   for (const [format, words] of Object.entries(formats)) {
     const { stdout, stderr } = await print(true, ...words);
@@ -41,6 +39,5 @@ t.test("a host's report, or a hub that lies, cannot steer the terminal of a pers
 
   const event = JSON.parse((await print(false, "--json")).stdout.split("\n")[0]!) as Record<string, unknown>;
   t.equal(event["error_message"], EVIL, "the value of JSON is the hub's");
-  t.equal((await print(false, "--jq", ".error_message")).stdout, `${EVIL}\n`, "a program gets the bytes of jq");
-  t.match((await print(false, "--csv")).stdout, EVIL, "and of CSV");
+  t.match((await print(false, "--csv")).stdout, EVIL, "a program gets the bytes of CSV");
 });
