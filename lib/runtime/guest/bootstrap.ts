@@ -35,9 +35,7 @@ export interface InitFrame {
   audited: boolean;
 }
 
-/** Somebody else than the runtime has started this process, with the standard descriptors alone. */
-const IS_ELSEWHERE = process.argv[2] === "elsewhere";
-const CHANNEL = IS_ELSEWHERE ? 0 : 3;
+const CHANNEL = 3;
 const MAX_STACK_CHARACTERS = 8192;
 const MAX_DESCRIBED_CHARACTERS = 512 * 1024;
 
@@ -55,9 +53,6 @@ const write = frameWriter(channel);
 const send = (header: { t: string; [key: string]: unknown }, body?: string | Uint8Array): void => {
   write(encodeFrame(header, body));
 };
-
-// The first frame, before any code of the plugin: the runtime believes no later one.
-if (IS_ELSEWHERE) send({ t: "here", pid: process.pid });
 
 // The runtime is gone: a sandbox never outlives it.
 channel.on("close", () => exit(0));

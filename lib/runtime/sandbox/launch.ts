@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { IS_ONE_FILE, ownProcess } from "../../support/one-file.ts";
 import type { PermissionModel } from "../ground/instance.ts";
-import type { SandboxUser } from "../ground/user.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Enclosed, Program, View, Wall } from "../walls/wall.ts";
 import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";
@@ -25,14 +24,10 @@ export interface Confinement {
   grouped: boolean;
   permissionModel: PermissionModel;
   network: View["network"];
-  user: SandboxUser | undefined;
   maxMemoryMb: number;
   maxDiskMb: number;
-  /** Of one core. */
-  cpuPercent: number;
   /** The size of its `/tmp`; none without a wall that gives one. */
   scratchMb: number;
-  ioMbPerSecond: number | undefined;
   inspect?: Inspect | undefined;
 }
 
@@ -48,10 +43,6 @@ export interface Inspect {
  * `exec` keeps the process id. A grouped process first waits for the line that says it is in its control group.
  */
 const SHELL = "/bin/sh";
-/** Somebody else starts the process, and passes only the standard descriptors on: the channel is its input. */
-const AS_INPUT = "exec 0<&3 3<&-; ";
-/** Tells the bootstrap that its channel is its standard input, and that it has to say who it is. */
-const IS_ELSEWHERE = "elsewhere";
 const WAIT = "read -r line || exit 125; exec </dev/null; ";
 const script = (maxDiskMb: number, before: string): string =>
   `${before}unset NODE_OPTIONS NODE_V8_COVERAGE NODE_EXTRA_CA_CERTS NODE_PATH; ulimit -c 0 || :; ulimit -f ${Math.ceil(maxDiskMb * 2048)} || :; exec "$0" "$@"`;
@@ -62,34 +53,20 @@ const script = (maxDiskMb: number, before: string): string =>
  * @throws RuntimeFault `sandbox_unavailable`
  */
 export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETWORK_IS_DENIABLE): Program | Enclosed {
-  const { wall, reads, writes, network, maxDiskMb, grouped, cpuPercent, ioMbPerSecond } = confinement;
+  const { wall, reads, writes, network, maxDiskMb, grouped } = confinement;
   const scratchMb = scratchOf(confinement);
   const node = { file: process.execPath, arguments: nodeArguments(confinement, scratchMb, networkIsDeniable) };
   if (process.platform === "win32") return node;
   const program = wall
-    ? wall.enclose(node, {
-        reads: [...SHARED_READS, ...reads],
-        writes,
-        cwd: reads[0] ?? "/",
-        network,
-        user: confinement.user,
-        limits: { memoryMb: confinement.maxMemoryMb, diskMb: maxDiskMb, cpuPercent, scratchMb, ioMbPerSecond },
-      })
+    ? wall.enclose(node, { reads: [...SHARED_READS, ...reads], writes, cwd: reads[0] ?? "/", network, scratchMb })
     : node;
   // A container of the single executable and libc has no shell; its core dumps are its host's business.
   if (!existsSync(SHELL)) return program;
-  const isElsewhere = "process" in program && program.process === "elsewhere";
-  const before = (grouped ? WAIT : "") + (isElsewhere ? AS_INPUT : "");
+  const before = grouped ? WAIT : "";
   return {
     ...program,
     file: SHELL,
-    arguments: [
-      "-c",
-      script(maxDiskMb, before),
-      program.file,
-      ...program.arguments,
-      ...(isElsewhere ? [IS_ELSEWHERE] : []),
-    ],
+    arguments: ["-c", script(maxDiskMb, before), program.file, ...program.arguments],
   };
 }
 

@@ -2,7 +2,6 @@ import type { ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RuntimeFault } from "../guest/fault.ts";
-import type { Frame } from "../guest/frames.ts";
 import type { ControlGroup } from "../walls/control-group.ts";
 import { enclosedPid } from "../walls/spawn.ts";
 import type { Enclosed, Program } from "../walls/wall.ts";
@@ -39,45 +38,23 @@ export interface PlaceOptions {
   reaper: Reaper;
 }
 
-/** The place of one sandbox's process among those of the host, which a wall may have put elsewhere; and its end. */
+/** The place of one sandbox's process among those of the host, which may be below its wall's; and its end. */
 export class ProcessPlace {
   /** Resolves when it is known. @throws RuntimeFault `sandbox_unavailable` */
   readonly known: Promise<void>;
   readonly #options: PlaceOptions;
-  #told: PromiseWithResolvers<void> | undefined;
-  #isOver = false;
 
   constructor(options: PlaceOptions) {
     this.#options = options;
     options.reaper.add(options.leader);
-    const where = "process" in options.launch ? options.launch.process : "same";
-    if (where === "elsewhere") this.#told = Promise.withResolvers();
-    this.known = where === "child" ? this.#locate() : (this.#told?.promise ?? Promise.resolve());
-  }
-
-  /** True for a process that has not told its id yet: its first frame does, before any code of the plugin runs. */
-  get isAwaited(): boolean {
-    return this.#told !== undefined;
-  }
-
-  /** Takes the first frame of a process that somebody else has started. */
-  isAt({ t, pid }: Frame["header"]): void {
-    const told = this.#told;
-    this.#told = undefined;
-    if (t !== "here" || typeof pid !== "number" || pid < 2) return;
-    this.#options.sampled.pid = pid;
-    this.#options.reaper.add(pid);
-    told?.resolve();
-    // It was given up before it had begun.
-    if (this.#isOver) killGroup(pid);
+    const { launch } = options;
+    this.known = "process" in launch && launch.process === "child" ? this.#locate() : Promise.resolve();
   }
 
   /** Ends all that belongs to the process. */
   kill(): void {
-    this.#isOver = true;
-    const { group, sampled, leader, child, launch } = this.#options;
+    const { group, leader, child } = this.#options;
     group?.kill();
-    if ("process" in launch && launch.process === "elsewhere" && sampled.pid !== leader) killGroup(sampled.pid);
     // It has no group of its own yet, or is gone.
     if (!killGroup(leader)) child.kill("SIGKILL");
   }
@@ -88,7 +65,7 @@ export class ProcessPlace {
     const until = performance.now() + LEAVING_MS;
     while (sampled.pid !== leader && (await runs(sampled.pid)) && performance.now() < until)
       await sleep(LEAVING_CHECK_MS);
-    for (const pid of new Set([leader, sampled.pid])) reaper.remove(pid);
+    reaper.remove(leader);
   }
 
   async #locate(): Promise<void> {

@@ -239,7 +239,7 @@ export class SandboxInstance implements PluginInstance {
         inspect: this.#setting.inspect,
         maxMemoryMb: resources.max_memory_mb,
         maxDiskMb: resources.max_disk_mb,
-        ...{ user, cpuPercent, scratchMb: limits.scratch_mb, ioMbPerSecond: limits.io_mb_per_second },
+        scratchMb: limits.scratch_mb,
       }),
       cwd: location.folder,
       user,

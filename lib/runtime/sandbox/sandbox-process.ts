@@ -9,7 +9,6 @@ import type { CallFacts } from "../ground/instance.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import type { ControlGroup } from "../walls/control-group.ts";
-import { LastWords } from "../walls/last-words.ts";
 import { signalOf, spawnEnclosed } from "../walls/spawn.ts";
 import { Channel } from "./channel.ts";
 import { type ExitReason, memoryExceeded, reasonOfEnd } from "./exit-reason.ts";
@@ -41,7 +40,6 @@ export class SandboxProcess {
   readonly #channel: Channel;
   readonly #requests: PluginRequests;
   readonly #options: ProcessOptions;
-  readonly #lastWords: LastWords | undefined;
   readonly #health = new Map<string, PromiseWithResolvers<Required<HealthReport>>>();
   #ready: PromiseWithResolvers<void> | undefined = Promise.withResolvers();
   #reason: ExitReason | undefined;
@@ -62,11 +60,7 @@ export class SandboxProcess {
     });
     this.#requests = new PluginRequests(this.#channel, this.calls, options.port);
     if (child.stdout) captureOutput(child.stdout, (line) => options.onLine("stdout", line));
-    const onError = (line: string): void => options.onLine("stderr", line);
-    const readOwn = "readOwn" in options.launch ? options.launch.readOwn : undefined;
-    const lastWords = readOwn && new LastWords(readOwn, onError);
-    this.#lastWords = lastWords;
-    if (child.stderr) captureOutput(child.stderr, lastWords ? (line) => lastWords.take(line) : onError);
+    if (child.stderr) captureOutput(child.stderr, (line) => options.onLine("stderr", line));
     const megabytes = options.memoryLimitMb;
     this.#sampled = {
       pid: leader,
@@ -85,7 +79,7 @@ export class SandboxProcess {
       child.once("exit", (code, signal) => {
         unwatch();
         // A sandbox has no children that could hold the channel open.
-        void Promise.all([this.#place.left(), this.#channel.ended(LAST_FRAMES_MS), this.#said(child)]).then(() =>
+        void Promise.all([this.#place.left(), this.#channel.ended(LAST_FRAMES_MS)]).then(() =>
           resolve(this.#end(code, signal)),
         );
       });
@@ -204,7 +198,6 @@ export class SandboxProcess {
   #handle(frame: Frame): void {
     if (this.#over) return;
     const { header } = frame;
-    if (this.#place.isAwaited) return this.#place.isAt(header);
     switch (header.t) {
       case "reply":
         if (!this.calls.reply(frame)) this.#channel.drop("unknown_id");
@@ -268,21 +261,13 @@ export class SandboxProcess {
     return new RuntimeFault(code, message);
   }
 
-  /** Waits for the last words of a wall that has some. */
-  async #said({ stderr }: ChildProcess): Promise<void> {
-    if (this.#lastWords !== undefined && stderr?.closed === false)
-      await settledWithin(once(stderr, "close"), LAST_FRAMES_MS);
-  }
-
   #end(code: number | null, signal: NodeJS.Signals | null): ExitReason {
     this.#over = true;
     const { launch, memoryLimitMb } = this.#options;
-    const ending = this.#lastWords?.end();
-    if (this.#group?.outOfMemory === true || ending === "out of memory") this.#reason ??= memoryExceeded(memoryLimitMb);
+    if (this.#group?.outOfMemory === true) this.#reason ??= memoryExceeded(memoryLimitMb);
     this.#group?.end();
     const isFirst = "process" in launch && launch.process === "child";
-    const told = typeof ending === "object" ? (ending.signal as NodeJS.Signals) : signal;
-    this.#reason ??= reasonOfEnd(told ?? (isFirst ? signalOf(code) : null) ?? code, isFirst, this.#presumed);
+    this.#reason ??= reasonOfEnd(signal ?? (isFirst ? signalOf(code) : null) ?? code, isFirst, this.#presumed);
     this.calls.abandon(() => this.#fault());
     for (const { reject } of this.#health.values()) reject(this.#fault());
     this.#ready?.reject(this.#fault());

@@ -68,7 +68,7 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
     ],
     ownNetwork: true,
     scratch: hasSize,
-    enclose(program: Program, { reads, writes, cwd, network, limits }: View): Enclosed {
+    enclose(program: Program, { reads, writes, cwd, network, scratchMb }: View): Enclosed {
       const filter = typeof network === "object" ? filters.names : filters[network];
       return {
         file,
@@ -77,8 +77,8 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
           ...(network === "all" ? nameService(shared).flatMap(bindIfThere) : ["--unshare-net"]),
           ...(typeof network === "object" ? ["--bind", network.socket, NETWORK_SOCKET] : []),
           // A tmpfs, which ends with the process. It is mounted before the paths that may lie below it.
-          ...(hasSize && limits.scratchMb > 0
-            ? ["--perms", "0700", "--size", String(limits.scratchMb * MEGABYTE), "--tmpfs", "/tmp"]
+          ...(hasSize && scratchMb > 0
+            ? ["--perms", "0700", "--size", String(scratchMb * MEGABYTE), "--tmpfs", "/tmp"]
             : ["--dir", "/tmp"]),
           ...node,
           ...reads.flatMap((path) => bind(path)),

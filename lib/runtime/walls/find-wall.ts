@@ -8,7 +8,6 @@ import { messageOf } from "../guest/fault.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { LandlockWall } from "./landlock.ts";
 import { spawnEnclosed } from "./spawn.ts";
-import { systemdRun } from "./systemd-run.ts";
 import type { Enclosed, Program, Wall } from "./wall.ts";
 
 /** Finds out by trying which wall this host can build. */
@@ -63,10 +62,9 @@ async function outputOf(child: ChildProcess): Promise<string> {
 }
 
 /** Builds a wall around `node --version`. @throws Error with what went wrong */
-async function tryOut(wall: Wall, { start, user }: Trial): Promise<Wall> {
+async function tryOut(wall: Wall, { start }: Trial): Promise<Wall> {
   try {
-    const limits = { memoryMb: 256, cpuPercent: 100, diskMb: 1, scratchMb: 1 };
-    const view = { reads: [], writes: [], cwd: "/", network: "none", user, limits } as const;
+    const view = { reads: [], writes: [], cwd: "/", network: "none", scratchMb: 1 } as const;
     await outputOf(start(wall.enclose({ file: process.execPath, arguments: ["--version"] }, view)));
     return wall;
   } catch (error) {
@@ -108,17 +106,6 @@ const DOORS: readonly Door[] = [
       "user.max_user_namespaces; in a unit: RestrictNamespaces=, in a container: its seccomp profile)",
   },
   {
-    name: "systemd-run",
-    program: "systemd-run",
-    package: "systemd",
-    open(found, trial) {
-      // systemd starts no service for others.
-      if (!isRoot()) throw new Error("the runtime is not root");
-      return tryOut(systemdRun(found), trial);
-    },
-    hint: "it takes systemd as the first process, and its socket, which sealift-runtime.service hides",
-  },
-  {
     name: "Landlock",
     program: "setpriv",
     package: "util-linux",
@@ -132,7 +119,7 @@ const DOORS: readonly Door[] = [
 ];
 
 /**
- * Tries to build a wall as the user of the sandboxes would: bubblewrap's, else one of systemd, else one of Landlock.
+ * Tries to build a wall as the user of the sandboxes would: bubblewrap's, else one of Landlock.
  * @param user the user and group of sandboxes, when they are not those of this process
  * @param path where programs are looked for, as PATH has it
  */

@@ -22,8 +22,7 @@ export function spawnEnclosed(
   { cwd, user, group }: { cwd: string; user: SandboxUser | undefined; group?: ControlGroup | undefined },
 ): ChildProcess {
   const filter = "filter" in program ? (program.filter ?? "") : undefined;
-  const enclosed = "process" in program ? program.process : "same";
-  const hasChild = enclosed === "child";
+  const hasChild = "process" in program && program.process === "child";
   const filterAt = typeof filter === "number" ? filter : "pipe";
   const child = spawn(program.file, program.arguments, {
     stdio: [
@@ -33,9 +32,7 @@ export function spawnEnclosed(
     env: {},
     cwd,
     detached: true,
-    // A wall that starts the program elsewhere sets the user itself, and accepts the request from the runtime's own
-    // user only.
-    ...(user && enclosed !== "elsewhere" && { uid: user.uid, gid: user.gid }),
+    ...(user && { uid: user.uid, gid: user.gid }),
   });
   child.on("error", () => undefined);
   for (const stream of child.stdio) stream?.on("error", () => undefined);

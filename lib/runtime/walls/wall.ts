@@ -1,6 +1,3 @@
-import type { SandboxUser } from "../ground/user.ts";
-import type { GroupLimits } from "./control-group.ts";
-
 /** A wall that the operating system puts around a sandboxed process, beside Node's own permission model. */
 export interface Wall extends Disposable {
   /** The program that makes it, with its version. */
@@ -20,29 +17,15 @@ export interface Program {
   arguments: readonly string[];
 }
 
-/** The end of an enclosed process, as the program around it tells. */
-export type Ending = "out of memory" | "unknown" | { signal: string };
-
-/** Words of the program around a process, in one line of standard error. */
-export interface OwnWords {
-  /** The text of the line before them: the plugin's, which left its line open. */
-  before: string;
-  /** The end of the process, a detail of it, or that the process starts. */
-  says: Ending | "detail" | "start";
-}
-
 /** A program that was enclosed. */
 export interface Enclosed extends Program {
   /** Filter of system calls, at descriptor {@link FILTER_FD}: its bytes, or the descriptor of a file with them. */
   filter: Buffer | number | undefined;
   /**
    * The enclosed process: `same` is the one that was started; `child` is one below it, whose id the program tells as
-   * JSON on descriptor {@link INFO_FD}; `elsewhere` is one that somebody else starts on the program's word: it has the
-   * program's standard input, output and error and no more descriptors, and tells its id itself.
+   * JSON on descriptor {@link INFO_FD}.
    */
-  process: "same" | "child" | "elsewhere";
-  /** Finds the program's own words in a line of standard error. @returns nothing for a line of the plugin's */
-  readOwn?: (this: void, line: string) => OwnWords | undefined;
+  process: "same" | "child";
 }
 
 export const INFO_FD = 4;
@@ -58,7 +41,6 @@ export interface View {
   cwd: string;
   /** `all` is the host's own network; an object is a network of its own, with the socket of a proxy as the way out. */
   network: "none" | "all" | { socket: string };
-  /** The user of the process, when that is not the runtime's. */
-  user: SandboxUser | undefined;
-  limits: GroupLimits & { diskMb: number; scratchMb: number };
+  /** Megabytes of the process's `/tmp`; it has none with 0. */
+  scratchMb: number;
 }

@@ -9,10 +9,7 @@ t.test("a Node that cannot deny the network runs no sandbox that was not granted
     ...{
       wall: undefined,
       grouped: false,
-      user: undefined,
-      cpuPercent: 100,
       scratchMb: 0,
-      ioMbPerSecond: undefined,
       permissionModel: "enforced" as const,
     },
   };
@@ -28,8 +25,8 @@ t.test("a Node that cannot deny the network runs no sandbox that was not granted
 t.test("a plugin whose release lies below /tmp gets no /tmp of its own, which would hide it", (t) => {
   const wall = bubblewrap({ file: "/usr/bin/bwrap", version: "0.8.0", proc: true });
   const confinement = {
-    ...{ network: "none" as const, maxMemoryMb: 64, maxDiskMb: 1, grouped: false, user: undefined, cpuPercent: 100 },
-    ...{ wall, scratchMb: 16, ioMbPerSecond: undefined, permissionModel: "enforced" as const },
+    ...{ network: "none" as const, maxMemoryMb: 64, maxDiskMb: 1, grouped: false },
+    ...{ wall, scratchMb: 16, permissionModel: "enforced" as const },
   };
   const of = (release: string) =>
     sandboxLaunch({ ...confinement, reads: [release], writes: [`${release}/data`] }, true);
@@ -51,8 +48,8 @@ t.test("a plugin whose release lies below /tmp gets no /tmp of its own, which wo
 t.test("a Node.js below /tmp stays in sight of a sandbox with a /tmp of its own", (t) => {
   const wall = bubblewrap({ file: "/usr/bin/bwrap", version: "0.8.0", proc: true });
   const view = {
-    ...{ reads: ["/srv/release"], writes: [], cwd: "/srv/release", network: "none" as const, user: undefined },
-    limits: { scratchMb: 16 } as never,
+    ...{ reads: ["/srv/release"], writes: [], cwd: "/srv/release", network: "none" as const },
+    scratchMb: 16,
   };
   const { arguments: given } = wall.enclose({ file: "/tmp/node", arguments: [] }, view);
   const node = given.indexOf(realpathSync(process.execPath));

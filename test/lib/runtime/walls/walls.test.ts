@@ -108,10 +108,14 @@ t.test(
       `[ "$1" = --version ] && { echo "bubblewrap 9.9"; exit 0; }
        echo "bwrap: No permissions to create a new namespace" >&2; exit 1`,
     );
-    t.match(await findWall(undefined, folder), {
+    writeFileSync(join(folder, "systemd-run"), "#!/bin/sh\necho systemd 999\n", { mode: 0o755 });
+    const found = await findWall(undefined, folder);
+    t.match(found, {
       wall: undefined,
       reason: /cannot build it: bwrap: No permissions to create a new namespace; .*RestrictNamespaces=/,
     });
+    t.match(found, { reason: /setpriv was not found/ });
+    t.notMatch(found, { reason: /systemd-run/ }, "a systemd at hand is not asked");
   },
 );
 
