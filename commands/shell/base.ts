@@ -7,7 +7,8 @@ import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../.
 import { type Given, type Table, type Values, variableOf } from "../../lib/options/option.ts";
 import type { OptionsFile } from "../../lib/options/options-file.ts";
 import { printableJson, printableLine, printableLines } from "../../lib/support/printable.ts";
-import { traced, wantsTraces } from "../../lib/support/tracing/tracing.ts";
+import { wantsTraces } from "../../lib/support/tracing/wanted.ts";
+import { traced } from "../../lib/support/work.ts";
 import { declareFlags, meansYes } from "./flags.ts";
 import { describeError, failedResult, withHint, withoutPassword } from "./output/failure.ts";
 import type { Print } from "./output/print.ts";

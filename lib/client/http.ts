@@ -3,7 +3,8 @@ import type { Code } from "../contract/codes.ts";
 import { type ErrorFacts, type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
 import { exchange, ImproperAnswerError, OutgoingError, SilenceError } from "../support/network/exchange.ts";
 import { followRedirects, type RedirectFault } from "../support/redirects.ts";
-import { traced, tracer } from "../support/tracing/tracing.ts";
+import { traceHeaders } from "../support/trace-context.ts";
+import { isWatched, traced } from "../support/work.ts";
 import { connectionFault, type Operation, OPERATIONS, serverOf } from "./error-wording.ts";
 import type { FormBody } from "./file-form.ts";
 import { atLeastRate, LEAST_RATE, type LeastRate } from "./least-rate.ts";
@@ -161,8 +162,7 @@ export function transportError(
  * @throws `connection_failed`, `timed_out`, `redirect_*`, of the operation's kind
  */
 export function send(request: HttpRequest, transport: Transport): Promise<HttpResponse & { url: string }> {
-  // Requests that belong to no work, such as polls, begin no trace.
-  if (tracer()?.active === undefined) return follow(request, transport, undefined);
+  if (!isWatched()) return follow(request, transport, undefined);
   const { operation, method } = request;
   const first = new URL(request.url);
   // The address of bytes may be a bucket's, which is not ours.
@@ -172,13 +172,16 @@ export function send(request: HttpRequest, transport: Transport): Promise<HttpRe
   return traced(
     `${serverOf(operation).name} ${operation}`,
     facts,
-    async (span) => {
-      const answer = await follow(request, transport, own === first.origin ? tracer()?.headers() : undefined);
-      span.set({ "http.response.status_code": answer.status });
-      if (answer.status >= 400) span.fail(String(answer.status));
+    async (work) => {
+      const { trace } = work;
+      const headers = trace && own === first.origin ? traceHeaders(trace) : undefined;
+      const answer = await follow(request, transport, headers);
+      work.set({ "http.response.status_code": answer.status });
+      if (answer.status >= 400) work.fail(String(answer.status));
       return answer;
     },
-    "client",
+    // Requests that belong to no work, such as polls, begin no trace.
+    { kind: "client", isPart: true },
   );
 }
 

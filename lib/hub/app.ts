@@ -2,7 +2,7 @@ import fastify, { type FastifyError, type FastifyInstance, type FastifyServerFac
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { type MarketplaceKind, MOUNTS } from "../contract/surfaces/paths.ts";
 import { hostFault } from "../support/network/host-field.ts";
-import { traceRequests } from "../support/tracing/http-server.ts";
+import { tellServer } from "../support/work.ts";
 import {
   type AuthenticationParts,
   createAuthentication,
@@ -167,6 +167,6 @@ export async function createApp(
   });
   openapi(app);
   if (hasWeb) await app.register(pages, { ...options, webCalls, unknownPaths });
-  traceRequests(app.server);
+  tellServer(app.server);
   return app;
 }

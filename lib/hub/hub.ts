@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { baseUrl } from "../contract/surfaces/paths.ts";
 import { descriptors } from "../support/descriptors.ts";
-import { recordSpan } from "../support/tracing/tracing.ts";
+import { tellMeasured } from "../support/work.ts";
 import { DownloadUrls } from "./access/download-urls.ts";
 import { SessionTokens } from "./access/session-tokens.ts";
 import { SharedCounts } from "./access/shared-counts.ts";
@@ -82,7 +82,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     onStatement: (text, durationMs, failed) => {
       const operation = READ.test(text) ? "read" : "write";
       metrics?.statement(operation, durationMs, failed);
-      recordSpan(`database ${operation}`, durationMs, {}, failed);
+      tellMeasured(`database ${operation}`, durationMs, failed);
       options.onStatement?.(text, durationMs);
     },
     onLostConnection: (error) => logger?.warn({ err: error }, "lost a database connection"),

@@ -11,7 +11,7 @@ import { listIndexes, type PublishTarget } from "../client/publish-client.ts";
 import { tellWaits, type WaitEvent } from "../client/wait-event.ts";
 import { isAbort } from "../contract/errors.ts";
 import type { IndexedVersions, PublishResult } from "../contract/surfaces/deploy.ts";
-import { traced } from "../support/tracing/tracing.ts";
+import { traced } from "../support/work.ts";
 import { type DeltaBases, type DeltaEvent, publishDeltas, type PublishedDelta, sizeDeltas } from "./publish-deltas.ts";
 import { type Sealed, type Uploaded, type UploadEvent, uploadWhileSealed } from "./upload.ts";
 

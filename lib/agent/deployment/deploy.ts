@@ -1,6 +1,6 @@
 import { Journal } from "../../releases/journal.ts";
 import type { Release } from "../../releases/release.ts";
-import { traced } from "../../support/tracing/tracing.ts";
+import { traced } from "../../support/work.ts";
 import type { Emit } from "../ground/events.ts";
 import { sendReports } from "../reports/outbox.ts";
 import type { Source } from "../sources/source.ts";

@@ -6,7 +6,7 @@ import type { Journal } from "../../releases/journal.ts";
 import { releaseFromQuarantine } from "../../releases/quarantine.ts";
 import { collectReleases, currentRelease, type Release, runningVersion } from "../../releases/release.ts";
 import { finishSwitch, type NewRelease, switchRelease } from "../../releases/switch.ts";
-import { traced } from "../../support/tracing/tracing.ts";
+import { traced } from "../../support/work.ts";
 import type { Emit } from "../ground/events.ts";
 import type { OrderedPlan } from "../ground/plan.ts";
 import { reportOf } from "../reports/draft.ts";

@@ -6,7 +6,7 @@ import { Journal } from "../../releases/journal.ts";
 import { heldBack, OPERATOR, quarantine, type QuarantineEntry, readQuarantine } from "../../releases/quarantine.ts";
 import { listReleases, type Release } from "../../releases/release.ts";
 import { planSwitch } from "../../releases/switch.ts";
-import { traced } from "../../support/tracing/tracing.ts";
+import { traced } from "../../support/work.ts";
 import type { Emit } from "../ground/events.ts";
 import { checkSupervised, plannedSteps } from "../ground/plan.ts";
 import type { Reporter } from "../ground/reporter.ts";

@@ -3,7 +3,7 @@ import { deploymentError, isAbort, SealiftError } from "../../contract/errors.ts
 import type { InstallStep, Notifiers } from "../../contract/files/install-plan.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Journal } from "../../releases/journal.ts";
-import { traced } from "../../support/tracing/tracing.ts";
+import { traced } from "../../support/work.ts";
 import { childEnvironment, describeFailure, runProgram } from "../ground/child-program.ts";
 import type { Emit } from "../ground/events.ts";
 import { counted } from "../ground/sentences.ts";

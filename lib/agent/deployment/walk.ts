@@ -1,7 +1,7 @@
 import type { SealiftError } from "../../contract/errors.ts";
 import { condemns, quarantine } from "../../releases/quarantine.ts";
 import type { Release } from "../../releases/release.ts";
-import { traced } from "../../support/tracing/tracing.ts";
+import { traced } from "../../support/work.ts";
 import type { Resolved } from "../sources/source.ts";
 import { admit, alreadyRuns } from "./admit.ts";
 import type { Filling } from "./fill-steps.ts";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { LineCutter } from "../../support/lines.ts";
-import { traceEnvironment } from "../../support/tracing/tracing.ts";
+import { traceEnvironment } from "../../support/work.ts";
 
 export interface ProgramOptions {
   command: readonly [string, ...string[]];

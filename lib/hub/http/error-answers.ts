@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Code } from "../../contract/codes.ts";
 import type { Logger } from "../../support/logging.ts";
-import { traceIdOf } from "../../support/tracing/http-server.ts";
+import { traceIdOf } from "../../support/work.ts";
 import { HubError, notFound } from "../ground/errors.ts";
 import { type StorageTrouble, storageTrouble } from "../ground/storage-error.ts";
 import type { HubMetrics } from "../observability/hub-metrics.ts";

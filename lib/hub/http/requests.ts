@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { nameRequest, traceIdOf } from "../../support/tracing/http-server.ts";
+import { nameRequest, traceIdOf } from "../../support/work.ts";
 import { pathOf, refusalOf, type Witnesses } from "./error-answers.ts";
 import { RefusalLog } from "./refusal-log.ts";
 

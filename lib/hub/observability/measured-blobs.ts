@@ -1,4 +1,4 @@
-import { recordSpan } from "../../support/tracing/tracing.ts";
+import { tellMeasured } from "../../support/work.ts";
 import type { Blobs, IncomingBlob } from "../blobs/port.ts";
 import type { HubMetrics } from "./hub-metrics.ts";
 
@@ -13,7 +13,7 @@ async function measured<T>(metrics: HubMetrics | undefined, operation: string, w
   } finally {
     const durationMs = performance.now() - started;
     metrics?.blobCall(operation, durationMs, failed);
-    recordSpan(`blob ${operation}`, durationMs, {}, failed);
+    tellMeasured(`blob ${operation}`, durationMs, failed);
   }
 }
 

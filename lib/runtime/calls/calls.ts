@@ -1,5 +1,5 @@
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
-import { tracer } from "../../support/tracing/tracing.ts";
+import { isWatched, traced } from "../../support/work.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Retry } from "../catalogue/plugin-slot.ts";
 import type { CallFacts } from "../ground/instance.ts";
@@ -49,19 +49,17 @@ export class Calls {
    * @throws RuntimeFault, at once or as the promise's rejection
    */
   call(plugin: string, action: string, payload: unknown, facts: CallFacts): string | Promise<string> {
-    return tracer() === undefined
-      ? this.#call(plugin, action, payload, facts)
-      : this.#traced(plugin, action, payload, facts);
+    return isWatched() ? this.#traced(plugin, action, payload, facts) : this.#call(plugin, action, payload, facts);
   }
 
   #traced(plugin: string, action: string, payload: unknown, facts: CallFacts): Promise<string> {
-    const options = {
+    const told = { "sealift.plugin": plugin, "sealift.action": action, "sealift.request_id": facts.requestId };
+    return traced(
+      `call ${plugin} ${action}`,
+      told,
+      async ({ trace }) => this.#call(plugin, action, payload, { ...facts, trace }),
       // Requests of a sandbox come without the asynchronous context of the call.
-      parent: facts.trace ?? tracer()!.active?.context ?? null,
-      attributes: { "sealift.plugin": plugin, "sealift.action": action, "sealift.request_id": facts.requestId },
-    };
-    return tracer()!.traced(`call ${plugin} ${action}`, options, async ({ context }) =>
-      this.#call(plugin, action, payload, { ...facts, trace: context }),
+      { parent: facts.trace ?? "around" },
     );
   }
 

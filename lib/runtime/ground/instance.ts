@@ -3,7 +3,7 @@ import type { Descriptor } from "../../contract/files/descriptor.ts";
 import type { ExecutionMode, PluginStatus, RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
 import type { Logger } from "../../support/logging.ts";
-import type { TraceContext } from "../../support/tracing/trace-context.ts";
+import type { TraceContext } from "../../support/trace-context.ts";
 import type { ActionFacts } from "../guest/definition.ts";
 import type { PluginPort } from "../guest/plugin-port.ts";
 

@@ -10,7 +10,7 @@ import {
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
 import { hostFault } from "../../support/network/host-field.ts";
-import { traceRequests } from "../../support/tracing/http-server.ts";
+import { tellServer } from "../../support/work.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { answerClientError, answerErrors, asFault, nextRequestId, sendFault } from "../router/error-answer.ts";
@@ -81,7 +81,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     prefix: `${prefix}/${IPC_SEGMENT}`,
   });
   await app.register(async (scope) => addPluginRoutes(scope, catalogue), { prefix });
-  traceRequests(app.server);
+  tellServer(app.server);
   return app;
 }
 

@@ -11,7 +11,7 @@ import {
   metricsAnswer,
   statusAnswer,
 } from "../../contract/surfaces/runtime.ts";
-import { nameRequest, traceOf } from "../../support/tracing/http-server.ts";
+import { nameRequest, traceOf } from "../../support/work.ts";
 import { type Calls, RateFault } from "../calls/calls.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";

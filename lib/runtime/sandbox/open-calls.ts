@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
-import { traceparentOf } from "../../support/tracing/trace-context.ts";
+import { traceparentOf } from "../../support/trace-context.ts";
 import type { CallFacts } from "../ground/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { HealthReport } from "../../sdk/definition.ts";
-import { traceOf } from "../../support/tracing/http-server.ts";
+import { traceOf } from "../../support/work.ts";
 import type {
   CallFacts,
   InstanceDescription,

@@ -4,9 +4,9 @@ import { verifyPluginSignature } from "../../artifact/signatures/plugin-signatur
 import type { PluginContext } from "../../sdk/context.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
 import { makeFolder } from "../../support/files.ts";
-import { traceOf } from "../../support/tracing/http-server.ts";
-import { traceparentOf } from "../../support/tracing/trace-context.ts";
+import { traceparentOf } from "../../support/trace-context.ts";
 import { settledWithin, within } from "../../support/within.ts";
+import { traceOf } from "../../support/work.ts";
 import type { CallFacts, InstanceDescription, InstanceOptions, PluginInstance } from "../ground/instance.ts";
 import { type CallScope, ContextFactory } from "../guest/context.ts";
 import { askHealth, type LoadedPlugin, type PluginAction, readPlugin } from "../guest/definition.ts";

@@ -1,4 +1,4 @@
-import { parseTraceparent, type TraceContext } from "./trace-context.ts";
+import { parseTraceparent, type TraceContext } from "../trace-context.ts";
 
 /** Decides whether a span is exported. */
 export type Sampler = (traceId: string, parent: TraceContext | undefined) => boolean;

@@ -1,7 +1,7 @@
 import { Exporter } from "./exporter.ts";
 import { tracingSettings } from "./settings.ts";
+import { subscribeTracer } from "./subscribe.ts";
 import { Tracer } from "./tracer.ts";
-import { setTracer } from "./tracing.ts";
 
 /**
  * Turns tracing on for this process, as the environment says. Dispose of the result to send what is left.
@@ -16,10 +16,10 @@ export function startTracing(
   const settings = tracingSettings(env, facts);
   if (settings === undefined) return { [Symbol.asyncDispose]: async () => undefined };
   const exporter = new Exporter(settings, facts.version, facts.warn);
-  setTracer(new Tracer(settings.sampler, settings.parent, exporter.add));
+  const unsubscribe = subscribeTracer(new Tracer(settings.sampler, settings.parent, exporter.add));
   return {
     async [Symbol.asyncDispose]() {
-      setTracer(undefined);
+      unsubscribe();
       await exporter.close();
     },
   };

@@ -1,13 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
+import type { TraceContext } from "../trace-context.ts";
+import type { Facts, Measured } from "../work.ts";
 import type { Sampler } from "./settings.ts";
-import { type TraceContext, traceHeaders } from "./trace-context.ts";
-
-export type Attributes = Record<string, string | number | boolean | undefined>;
 
 /** The numbers of OTLP. */
 const KINDS = { internal: 1, server: 2, client: 3 } as const;
-export type SpanKind = keyof typeof KINDS;
+type SpanKind = keyof typeof KINDS;
 
 /** A span that has ended. Times are milliseconds since 1970. */
 export interface EndedSpan {
@@ -17,29 +16,21 @@ export interface EndedSpan {
   kind: (typeof KINDS)[SpanKind];
   startMs: number;
   endMs: number;
-  attributes: Attributes;
+  attributes: Facts;
   isFailed: boolean;
 }
 
-export interface SpanOptions {
+interface SpanOptions {
   kind?: SpanKind | undefined;
-  attributes?: Attributes;
+  attributes?: Facts;
   /** Default: the active span. Null begins a trace. */
   parent?: TraceContext | null | undefined;
 }
 
 const nowMs = (): number => performance.timeOrigin + performance.now();
 
-/** The part of a span that its work may change. */
-export interface OpenSpan {
-  /** Adds facts. Never secrets, and no texts of errors: they leave this machine. */
-  set(attributes: Attributes): void;
-  /** Marks the span as failed, with an error code. */
-  fail(code: string): void;
-}
-
 /** A piece of work with a name and a time. */
-export class Span implements OpenSpan {
+export class Span {
   readonly context: TraceContext;
   readonly #end: (span: EndedSpan) => void;
   readonly #facts: Omit<EndedSpan, "endMs">;
@@ -56,13 +47,18 @@ export class Span implements OpenSpan {
     this.#facts.name = name;
   }
 
-  set(attributes: Attributes): void {
+  set(attributes: Facts): void {
     if (this.context.isSampled) Object.assign(this.#facts.attributes, attributes);
   }
 
   fail(code: string): void {
     this.#facts.isFailed = true;
     this.set({ "error.type": code });
+  }
+
+  /** Marks the span as failed by an error. */
+  failWith(error: unknown): void {
+    this.fail(codeOf(error));
   }
 
   /** Ends the span. A second time does nothing. */
@@ -85,7 +81,8 @@ export class Tracer {
   readonly #sampler: Sampler;
   readonly #parent: TraceContext | undefined;
   readonly #onEnded: (span: EndedSpan) => void;
-  readonly #active = new AsyncLocalStorage<Span>();
+  /** Holds the active span. */
+  readonly store = new AsyncLocalStorage<Span | undefined>();
 
   /**
    * @param parent of spans that begin in this process
@@ -99,13 +96,7 @@ export class Tracer {
 
   /** The span that this asynchronous work belongs to. */
   get active(): Span | undefined {
-    return this.#active.getStore();
-  }
-
-  /** Returns the headers that continue the active span elsewhere; undefined without one. */
-  headers(): Record<string, string> | undefined {
-    const { active } = this;
-    return active && traceHeaders(active.context);
+    return this.store.getStore();
   }
 
   /** Starts a span, which has to be ended. */
@@ -119,35 +110,22 @@ export class Tracer {
       ...(above?.state !== undefined && { state: above.state }),
     };
     const facts = { context, parentId: above?.spanId, name, kind: KINDS[kind], startMs: nowMs() };
-    return new Span({ ...facts, attributes: { ...attributes } }, this.#onEnded);
+    return new Span({ ...facts, attributes }, this.#onEnded);
   }
 
   /** Does some work with a span as the active one. */
   run<T>(span: Span, work: () => T): T {
-    return this.#active.run(span, work);
-  }
-
-  /** Does some work in a span of its own, which ends with it. */
-  async traced<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T> {
-    const span = this.start(name, options);
-    try {
-      return await this.run(span, () => work(span));
-    } catch (error) {
-      span.fail(codeOf(error));
-      throw error;
-    } finally {
-      span.end();
-    }
+    return this.store.run(span, work);
   }
 
   /** Adds a span for work that has ended just now, below the active one; none without an active one. */
-  record(name: string, durationMs: number, attributes: Attributes, isFailed: boolean): void {
+  record({ name, durationMs, failed }: Measured): void {
     const above = this.active?.context;
     if (above?.isSampled !== true) return;
     const endMs = nowMs();
     this.#onEnded({
       ...{ context: { ...above, spanId: randomBytes(8).toString("hex") }, parentId: above.spanId },
-      ...{ name, kind: KINDS.client, startMs: endMs - durationMs, endMs, attributes, isFailed },
+      ...{ name, kind: KINDS.client, startMs: endMs - durationMs, endMs, attributes: {}, isFailed: failed },
     });
   }
 }

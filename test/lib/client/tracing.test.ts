@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
 import { download } from "../../../lib/client/download.ts";
 import { send } from "../../../lib/client/http.ts";
+import { parseTraceparent } from "../../../lib/support/trace-context.ts";
 import { startTracing } from "../../../lib/support/tracing/start.ts";
-import { parseTraceparent } from "../../../lib/support/tracing/trace-context.ts";
-import { traced } from "../../../lib/support/tracing/tracing.ts";
+import { traced } from "../../../lib/support/work.ts";
 import { startCollector } from "../../support/collector.ts";
 
 /** A server that keeps the headers of its requests. */

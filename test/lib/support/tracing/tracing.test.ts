@@ -1,8 +1,9 @@
 import t from "tap";
+import { parseTraceparent, traceHeaders } from "../../../../lib/support/trace-context.ts";
 import { samplerOf } from "../../../../lib/support/tracing/settings.ts";
 import { startTracing } from "../../../../lib/support/tracing/start.ts";
-import { parseTraceparent, traceHeaders } from "../../../../lib/support/tracing/trace-context.ts";
-import { traced, wantsTraces } from "../../../../lib/support/tracing/tracing.ts";
+import { wantsTraces } from "../../../../lib/support/tracing/wanted.ts";
+import { traced } from "../../../../lib/support/work.ts";
 import { startCollector } from "../../../support/collector.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";

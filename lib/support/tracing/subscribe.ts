@@ -1,0 +1,59 @@
+import type { Server } from "node:http";
+import type { TraceContext } from "../trace-context.ts";
+import {
+  type Measured,
+  measured,
+  type NamedRequest,
+  namedRequests,
+  servers,
+  traceQuestions,
+  type Work,
+  works,
+} from "../work.ts";
+import { nameSpan, traceRequests } from "./http-server.ts";
+import type { Span, Tracer } from "./tracer.ts";
+
+/** Makes spans of all work that this program tells of. @returns ends it */
+export function subscribeTracer(tracer: Tracer): () => void {
+  const spans = new WeakMap<Work, Span>();
+  const onChannels = [
+    [measured, (message: unknown) => tracer.record(message as Measured)],
+    [servers, (message: unknown) => traceRequests(tracer, message as Server)],
+    [namedRequests, (message: unknown) => nameSpan(message as NamedRequest)],
+    [
+      traceQuestions,
+      (message: unknown) => {
+        (message as { trace?: TraceContext | undefined }).trace = tracer.active?.context;
+      },
+    ],
+  ] as const;
+  const onWorks = {
+    start: () => undefined,
+    end: () => undefined,
+    asyncStart: () => undefined,
+    error: (work: Work & { error: unknown }) => spans.get(work)?.failWith(work.error),
+    asyncEnd: (work: Work & { error?: unknown }) => {
+      const span = spans.get(work);
+      if (work.error === undefined && work.failure !== undefined) span?.fail(work.failure);
+      span?.end();
+    },
+  };
+  const begin = (work: Work): Span | undefined => {
+    const { name, facts, options } = work;
+    const { active } = tracer;
+    if (options.isPart === true && active === undefined) return undefined;
+    const parent = options.parent === "around" ? (active?.context ?? null) : options.parent;
+    const span = tracer.start(name, { kind: options.kind, parent, attributes: facts });
+    spans.set(work, span);
+    work.trace = span.context;
+    return span;
+  };
+  works.start.bindStore(tracer.store, begin);
+  works.subscribe(onWorks);
+  for (const [to, hear] of onChannels) to.subscribe(hear);
+  return () => {
+    works.start.unbindStore(tracer.store);
+    works.unsubscribe(onWorks);
+    for (const [to, hear] of onChannels) to.unsubscribe(hear);
+  };
+}

@@ -1,0 +1,111 @@
+import { channel, tracingChannel } from "node:diagnostics_channel";
+import type { IncomingMessage, Server } from "node:http";
+import { parseTraceparent, type TraceContext, traceHeaders } from "./trace-context.ts";
+
+/**
+ * The points at which a program tells of its work, by `node:diagnostics_channel`: traces subscribe to them
+ * (`tracing/start.ts`). Without a subscriber each costs a comparison.
+ */
+
+export type Facts = Record<string, string | number | boolean | undefined>;
+
+interface WorkOptions {
+  kind?: "internal" | "client" | undefined;
+  /** Default: the work around it, else the trace that this program continues. `around`: the work around it, or none. */
+  parent?: TraceContext | "around" | undefined;
+  /** Part of other work: on its own it is in no trace. */
+  isPart?: boolean;
+}
+
+/** A piece of work with a name, from its beginning to its end. */
+export class Work {
+  readonly name: string;
+  readonly facts: Facts;
+  readonly options: WorkOptions;
+  /** Its place in a trace, if a subscriber gave it one. */
+  trace: TraceContext | undefined;
+  /** The error code of work that failed without an error. */
+  failure: string | undefined;
+
+  constructor(name: string, facts: Facts, options: WorkOptions) {
+    this.name = name;
+    this.facts = { ...facts };
+    this.options = options;
+  }
+
+  /** Adds facts. Never secrets, and no texts of errors: they leave this machine. */
+  set(facts: Facts): void {
+    Object.assign(this.facts, facts);
+  }
+
+  /** Marks the work as failed, with an error code. */
+  fail(code: string): void {
+    this.failure = code;
+  }
+}
+
+/** Work that has ended just now, below the work around it. */
+export interface Measured {
+  name: string;
+  durationMs: number;
+  failed: boolean;
+}
+
+/** The route that answers a request, and the id that the log knows. */
+export interface NamedRequest {
+  request: IncomingMessage;
+  route: string;
+  requestId: string;
+}
+
+export const works = tracingChannel<Work, unknown>("sealift.work");
+export const measured = channel("sealift.measured");
+export const servers = channel("sealift.server");
+export const namedRequests = channel("sealift.request.named");
+/** A question that subscribers answer by setting `trace` to that of the work around it. */
+export const traceQuestions = channel("sealift.trace");
+/** The traces that subscribers gave to requests. */
+export const requestTraces = new WeakMap<IncomingMessage, TraceContext>();
+
+/** Whether somebody hears of work. */
+export const isWatched = (): boolean => works.hasSubscribers;
+
+/** Does some work, and tells of it. */
+export function traced<T>(
+  name: string,
+  facts: Facts,
+  run: (work: Work) => Promise<T>,
+  options: WorkOptions = {},
+): Promise<T> {
+  const work = new Work(name, facts, options);
+  return works.hasSubscribers ? works.tracePromise(async () => run(work), work) : run(work);
+}
+
+/** Tells of work that has ended just now. */
+export function tellMeasured(name: string, durationMs: number, failed: boolean): void {
+  if (measured.hasSubscribers) measured.publish({ name, durationMs, failed } satisfies Measured);
+}
+
+/** Tells of a server that has all of its listeners, before its first request. */
+export const tellServer = (server: Server): void => servers.publish(server);
+
+/** Names the route that answers a request. */
+export function nameRequest(request: IncomingMessage, route: string, requestId: string): void {
+  if (namedRequests.hasSubscribers) namedRequests.publish({ request, route, requestId } satisfies NamedRequest);
+}
+
+/** The trace that a request belongs to: also when this program exports none. */
+export const traceOf = (request: IncomingMessage): TraceContext | undefined =>
+  requestTraces.get(request) ?? parseTraceparent(request.headers["traceparent"], request.headers["tracestate"]);
+
+/** The id of that trace, for a log. */
+export const traceIdOf = (request: IncomingMessage): string | undefined => traceOf(request)?.traceId;
+
+/** Returns the variables with which a child program continues the trace. */
+export function traceEnvironment(): Record<string, string> {
+  if (!traceQuestions.hasSubscribers) return {};
+  const question: { trace?: TraceContext } = {};
+  traceQuestions.publish(question);
+  const headers = question.trace === undefined ? {} : traceHeaders(question.trace);
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]));
+}
