@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import parseRange from "range-parser";
+import { parse } from "range-parser";
 
 /** Bytes of a representation, first and last included. */
 export interface ByteRange {
@@ -21,12 +21,8 @@ export function askedRange(
 ): ByteRange | "outside" | undefined {
   if (range === undefined || (condition !== undefined && condition !== etag)) return undefined;
   if (!/^bytes=/.test(range)) return undefined;
-  // A suffix that is longer than the representation is all of it.
-  const suffix = Number(/^bytes=-(\d+)$/.exec(range)?.[1]);
-  if (suffix >= size && size > 0) return { start: 0, end: size - 1 };
-  const ranges = parseRange(size, range);
-  if (ranges === -2) return undefined;
-  if (ranges === -1) return "outside";
+  const { ranges } = parse(size, range);
+  if (ranges.length === 0) return "outside";
   const only = ranges.length === 1 ? ranges[0] : undefined;
   return only && { start: only.start, end: only.end };
 }
