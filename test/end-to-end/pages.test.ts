@@ -10,10 +10,33 @@ import { fillShownHub, pagesOf, publishFiles, report, type ShownHub } from "../s
 import { openBrowser, signIn } from "../support/programs/browser.ts";
 import { needs } from "../support/programs/optional.ts";
 
-const WIDTHS = [360, 768, 1280, 1440, 2560];
-/** Up to this width, the rows of tables are cards. */
-const CARDS_UP_TO = 768;
+const WIDTHS = [360, 768, 1000, 1280, 1440, 2560];
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** An expression for the browser: a list of what does not fit, and of texts that are printed over each other. */
+const MISFITS = `(() => {
+  const excess = document.scrollingElement.scrollWidth - document.documentElement.clientWidth;
+  const found = excess > 0 ? ["the page is " + excess + " pixels too wide"] : [];
+  for (const { scrollWidth, clientWidth } of document.querySelectorAll(".table"))
+    if (scrollWidth > clientWidth) found.push("a table hides " + (scrollWidth - clientWidth) + " pixels at its side");
+  const boxes = [];
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  for (let text; (text = texts.nextNode()) !== null; ) {
+    const of = text.parentElement;
+    if (text.data.trim() === "" || !of.checkVisibility() || of.closest("svg, thead, option, .unseen")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    for (const box of range.getClientRects()) boxes.push([box, text]);
+  }
+  for (const [nth, [one, text]] of boxes.entries())
+    for (const [other, neighbour] of boxes.slice(nth + 1)) {
+      const width = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+      const height = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+      // Boxes of lines overlap by a pixel or two, and their texts do not.
+      if (text !== neighbour && width > 2 && height > 4) found.push(text.data + " is over " + neighbour.data);
+    }
+  return found;
+})()`;
 
 t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, async (t) => {
   const hub: RunningHub = await startHub(t, { webhookAllow: ["127.0.0.0/8"] });
@@ -41,6 +64,18 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
   };
 
+  /** Checks a page at every width, with all its forms closed and open. */
+  async function fits(page: Page, name: string): Promise<void> {
+    for (const isOpen of [false, true]) {
+      await page.evaluate(`document.querySelectorAll("details").forEach((each) => (each.open = ${isOpen}))`);
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 900 });
+        const what = `${name} fits ${width} pixels with forms ${isOpen ? "open" : "closed"}`;
+        t.strictSame(await page.evaluate<string[]>(MISFITS), [], what);
+      }
+    }
+  }
+
   t.test("each is sound at every width, light and dark, and axe finds nothing", async (t) => {
     const page = await opened();
     await page.goto(`${hub.url}/sign-in`);
@@ -58,27 +93,29 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
       // The schemes differ in nothing but colours.
       t.strictSame(await violations(page, ["color-contrast"]), [], `${name}, dark`);
       await page.emulateMedia({ colorScheme: "light" });
-      await page.evaluate(`document.querySelectorAll("details").forEach((each) => (each.open = true))`);
-      for (const width of WIDTHS) {
-        await page.setViewportSize({ width, height: 900 });
-        const excess = "document.scrollingElement.scrollWidth - document.documentElement.clientWidth";
-        t.equal(await page.evaluate<number>(excess), 0, `${name} fits ${width} pixels`);
-        const hidden = `[...document.querySelectorAll(".table")].filter((each) => each.scrollWidth > each.clientWidth).length`;
-        if (width <= CARDS_UP_TO) t.equal(await page.evaluate<number>(hidden), 0, `${name} hides nothing at its side`);
-        const printedOver = `[...document.querySelectorAll("td, dd")].filter((each) => each.scrollWidth > each.clientWidth + 1)
-          .map((each) => each.textContent)`;
-        t.strictSame(
-          await page.evaluate(printedOver),
-          [],
-          `${name} prints nothing over its neighbour at ${width} pixels`,
-        );
-        const outside = `[...document.querySelectorAll(".table details[open] form")].filter((form) =>
-          form.getBoundingClientRect().right > form.closest(".table").getBoundingClientRect().right).length`;
-        t.equal(await page.evaluate<number>(outside), 0, `${name} keeps its forms in their cards at ${width} pixels`);
-      }
+      await fits(page, name);
     }
     await page.context().close();
     t.strictSame(troubles, [], "no policy was broken, and no script failed");
+  });
+
+  t.test("dates fit a phone in every language, and so do the forms of a held version", async (t) => {
+    const slug = "held-tide";
+    const { body } = await hub.call("POST", "/devkeys/projects", { json: { name: "Held", kind: "plugin", slug } });
+    const { id } = body as { id: string };
+    await publishFiles(hub, { slug, version: "1.0.0" }, { "plugin.yaml": `name: ${slug}\n` });
+    await hub.call("POST", `/devkeys/projects/${id}/rollouts`, { json: { version: "1.5.0" } });
+    await publishFiles(hub, { slug, version: "2.0.0" }, { "plugin.yaml": `name: ${slug}\n` });
+    for (const locale of ["en-US", "pt-BR"]) {
+      const page = await opened({ locale });
+      await signIn(page, hub.url, hub.adminKey);
+      await page.goto(`${hub.url}/plugins/${slug}`);
+      t.equal(await page.getByText("Release", { exact: true }).count(), 1);
+      await fits(page, `the page of a held version in ${locale}`);
+      await page.goto(hub.url + pagesOf(shown.project.id).host!);
+      await fits(page, `the page of a host in ${locale}`);
+      await page.context().close();
+    }
   });
 
   t.test("a person with a keyboard signs in, skips to the content, searches and opens what is found", async (t) => {
