@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { createProject, hubAt, newSigner, publication } from "../../test/support/hub/harness.ts";
-import { FLEET_SCOPES,fleetOf } from "../../test/support/hub/project-fleet.ts";
+import { FLEET_SCOPES, fleetOf } from "../../test/support/hub/project-fleet.ts";
 import { serveHub } from "../bench/stage.ts";
 import { timesLine } from "../bench/statistics.ts";
 
