@@ -52,7 +52,8 @@ function* linesOf(report: AuditReport): Generator<string> {
   const rules = permissions.map(
     ({ resource, actions }) => `  - { resource: "${resource}", actions: [${actions.join(", ")}] }`,
   );
-  yield rules.length === 0 ? "permissions: []" : ["permissions:", ...rules].join("\n");
+  yield rules.length === 0 ? "permissions: []" : "permissions:";
+  yield* rules;
   yield network.length === 0 ? "network: false" : `network: ${JSON.stringify(network)}`;
   if (writes.length > 0) yield `filesystem: { allowed_paths: ${JSON.stringify(["data/", ...writes])} }`;
   if (network.length > 0) {

@@ -8,7 +8,7 @@ import { opening } from "../../../../scripts/simulate/oracle/window.ts";
 import { planOf } from "../../../../scripts/simulate/plan.ts";
 import { play } from "../../../../scripts/simulate/play.ts";
 
-const SEEDS = 150;
+const SEEDS = 60;
 
 t.test("operators break no rule, whatever they do and whatever is lost, late, dead, restarted or closed", async (t) => {
   const { database, close } = await openSimulated();
