@@ -164,7 +164,7 @@ t.test("an ordinary user gets the same wall", { skip: skip || (nobody === undefi
     if (lstatSync(join(root, path)).isDirectory()) chmodSync(join(root, path), 0o755);
     chownSync(join(root, path), 65534, 65534);
   }
-  const options = { ...nobody, stdio: ["ignore", "pipe", "inherit"] as ["ignore", "pipe", "inherit"] };
+  const options = { ...nobody, stdio: ["ignore", "pipe", "pipe"] as ["ignore", "pipe", "pipe"] };
   const runtime = spawn(
     "/bin/sh",
     // The runner's own hooks would write where this user may not.
@@ -172,10 +172,12 @@ t.test("an ordinary user gets the same wall", { skip: skip || (nobody === undefi
     options,
   );
   let text = "";
+  let log = "";
   runtime.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  runtime.stderr.on("data", (chunk: Buffer) => (log += chunk.toString()));
   await once(runtime, "close");
   const [uid, status] = JSON.parse(text.trim().split("\n").at(-1) ?? "") as [number, { held_by: string[] }];
-  t.equal(uid, 65534);
+  t.equal(uid, 65534, log);
   t.match(status, { state: "loaded", held_by: ["node", /^bubblewrap/] });
 });
 
