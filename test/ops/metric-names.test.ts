@@ -49,7 +49,10 @@ async function namesOfPrograms(t: Test): Promise<Set<string>> {
   });
   const runtime = await createRuntime({
     root: t.testdir({ plugins: {} }),
-    configuration: { app: { secret_key: "a-plugin-key" }, observability: { metrics: { open: true } } },
+    configuration: {
+      app: { secret_key: "a-plugin-key" },
+      observability: { metrics: { open: true }, logging: { level: "error" } },
+    },
   });
   t.teardown(() => runtime.close());
   const pages = [await metricsOf(hub.metricsUrl!), await metricsOf(watch.url), await metricsOf(mirror.metricsUrl!)];
