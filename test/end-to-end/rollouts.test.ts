@@ -46,7 +46,7 @@ t.test(
       while (!w.all("deploy.done").some(({ target }) => target === host)) await w.until("deploy.done");
 
     const at = ["--hub-url", hub.url, "--api-key", project.key];
-    const start = ["--waves", "env=canary,50%,100%", "--soak", "200ms", "--on-halt", "rollback", "--min-done", "40%"];
+    const start = ["--waves", "env=canary,50%,100%", "--soak", "200ms", "--on-halt", "rollback", "--min-done", "60%"];
     t.match(await sealift(["rollout", "start", project.id, "2.0.0", ...start, ...at]), { code: 0, stderr: /3 waves/ });
     await project.publish(publication("2.0.0"));
     const waited = await sealift(["rollout", "wait", project.id, "--interval", "100ms", ...at]);
