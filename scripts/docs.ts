@@ -1,7 +1,7 @@
 /**
  * Writes the documents that come from the contract: `docs/errors.md` from the table of codes, `docs/schemas/` from the
- * schemas, `docs/options.md` from the table of options, and the tables of `docs/performance.md` and
- * `docs/architecture.md`. `--check` only compares.
+ * schemas, `docs/options.md` from the table of options, the contract's pages of routes and events, and the tables of
+ * `docs/performance.md` and `docs/architecture.md`. `--check` only compares.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -10,9 +10,11 @@ import { CODES, EXIT } from "../lib/contract/codes.ts";
 import { jsonSchemas } from "../lib/contract/files/json-schemas.ts";
 import { optionSchemas } from "../lib/options/schemas.ts";
 import { BUDGETS, budgetTable } from "./bench/budgets.ts";
+import { eventsPage } from "./events-page.ts";
 import { EXIT_MEANINGS } from "./exit-meanings.ts";
 import { sizeTable } from "./folder-sizes.ts";
 import { optionsPage } from "./options-page.ts";
+import { routesPage } from "./routes-page.ts";
 
 function errorsPage(): string {
   const exits = Object.entries(EXIT).map(([name, code]) => `| ${code} | ${EXIT_MEANINGS[name as keyof typeof EXIT]} |`);
@@ -33,14 +35,22 @@ function errorsPage(): string {
   ].join("\n");
 }
 
+const docs = new URL("../docs/", import.meta.url);
+
+/** A page as prettier writes it. */
+async function formatted(name: string, text: string): Promise<string> {
+  const path = fileURLToPath(new URL(name, docs));
+  return format(text, { ...(await resolveConfig(path)), filepath: path });
+}
+
 const documents = new Map<string, string>([
   ["errors.md", errorsPage()],
   ["options.md", await optionsPage()],
+  ["contract/events.md", await formatted("contract/events.md", eventsPage())],
+  ["contract/routes.md", await formatted("contract/routes.md", await routesPage())],
 ]);
 for (const [name, schema] of Object.entries({ ...jsonSchemas(), ...optionSchemas() }))
   documents.set(`schemas/${name}`, `${JSON.stringify(schema, null, 2)}\n`);
-
-const docs = new URL("../docs/", import.meta.url);
 
 /** A page of people with generated text between its marks. */
 async function completed(name: string, mark: string, text: string): Promise<string> {
@@ -48,7 +58,7 @@ async function completed(name: string, mark: string, text: string): Promise<stri
   const begin = `<!-- ${mark} -->\n`;
   const [before, rest] = readFileSync(path, "utf8").split(begin);
   const page = `${before}${begin}\n${text}\n${rest!.slice(rest!.indexOf("\n<!-- end -->"))}`;
-  return format(page, { ...(await resolveConfig(path)), filepath: path });
+  return formatted(name, page);
 }
 
 /** The page with the table of budgets that the bench judges by between its marks. */

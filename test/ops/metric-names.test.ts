@@ -5,6 +5,7 @@ import { parse } from "yaml";
 import { WatchMetrics } from "../../lib/agent/watch/metrics.ts";
 import { createRuntime } from "../../lib/runtime/runtime.ts";
 import { serveMetrics } from "../../lib/support/metrics/listener.ts";
+import { golden } from "../support/golden.ts";
 import { startHub } from "../support/hub/harness.ts";
 import { startMirror } from "../support/hub/mirrored.ts";
 import { metricsOf, parseMetrics } from "../support/metrics.ts";
@@ -62,6 +63,14 @@ async function namesOfPrograms(t: Test): Promise<Set<string>> {
 
 t.test("each metric of the dashboards and alerts is on the page of a program that runs", async (t) => {
   const names = await namesOfPrograms(t);
+  golden(
+    t,
+    "metrics.txt",
+    [...names]
+      .filter((name) => name.startsWith("sealift_"))
+      .toSorted()
+      .join("\n"),
+  );
   const used = new Set<string>();
   for (const [where, expression] of await expressions()) {
     const metrics = metricsIn(expression);

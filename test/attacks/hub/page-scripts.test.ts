@@ -1,4 +1,5 @@
 import t from "tap";
+import { fullHub, HOSTILE_HOST } from "../../support/hub/full-hub.ts";
 import { startHub } from "../../support/hub/harness.ts";
 import { publishFiles, report } from "../../support/hub/shown-hub.ts";
 import { Visitor } from "../../support/hub/web.ts";
@@ -82,4 +83,35 @@ t.test("no name, README, report, error, label or search runs as a script on a pa
   t.match(html, "[image: i]", "a picture is its words");
   t.notMatch(html, /href="(?:\/\/|javascript|data|vbscript)/i);
   t.match(html, 'rel="noopener noreferrer nofollow ugc"');
+});
+
+/** Addresses of other pages that a page names; those that end the session or give bytes are left out. */
+const linksOf = (html: string): string[] =>
+  [...html.matchAll(/\shref="(\/[^"#]*)/g)]
+    .map(([, href]) => href!.replaceAll("&amp;", "&").replaceAll("&quot;", '"').replaceAll("&#x27;", "'"))
+    .filter((href) => !/^\/(assets|app|sign-out|openapi)/.test(href));
+
+t.test("no text in any column of the database runs as a script on any page that links lead to", async (t) => {
+  const { hub, project, rolled } = await fullHub(t, `${t.testdir({})}/hub`);
+  const visitor = await new Visitor(hub.url).signIn(hub.adminKey);
+  const waiting = ["/", "/fleets", "/projects", "/keys", "/audit", "/quotas", "/webhooks", "/hub"];
+  for (const { id } of [project, rolled])
+    for (const page of ["", "/fleet", "/rollouts"]) waiting.push(`/projects/${id}${page}`);
+  const seen = new Set<string>();
+  for (let path = waiting.shift(); path !== undefined && seen.size < 300; path = waiting.shift()) {
+    // One page of each list in each order is enough.
+    const shape = path.replaceAll(/=[^&]*/g, "=");
+    if (seen.has(shape)) continue;
+    seen.add(shape);
+    const { status, html } = await visitor.request(path);
+    t.ok([200, 303].includes(status), `${path}: ${status}`);
+    t.strictSame(faultsOf(html), [], path);
+    waiting.push(...linksOf(html));
+  }
+  const host = encodeURIComponent(HOSTILE_HOST);
+  for (const path of [`/plugins/tide/fleet/${host}`, `/projects/${rolled.id}/fleet/${host}`, "/plugins/tide/compare"])
+    t.ok(
+      [...seen].some((shape) => shape.startsWith(path)),
+      `a link leads to ${path}`,
+    );
 });

@@ -1,5 +1,6 @@
 /* eslint-disable @typescript-eslint/no-unsafe-call -- answers are JSON of any shape */
 /* eslint-disable @typescript-eslint/no-unsafe-return -- answers are JSON of any shape */
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
@@ -166,6 +167,35 @@ t.test("an owner manages versions, names and owners on PostgreSQL", async (t) =>
   if (databaseUrl === undefined) return void t.plan(0, "PostgreSQL is not installed");
   const hub = await startHub(t, { dataDir: join(t.testdir(), "hub"), databaseUrl, rateLimits: false });
   for (const [name, check] of Object.entries(managing)) await t.test(name, (t) => check(t, hub));
+});
+
+t.test("a version whose lost bytes are published again keeps its yank, its reason and its time", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub, ["publish", "projects", "deploy", "read", "report"]);
+  await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "plugin", slug: "tide" } });
+  const publish = {
+    project: () => project.publish(publication("1.0.0")),
+    plugin: () => hub.call("POST", `${PLUGINS}/tide/versions`, { form: archiveForm("1.0.0") }),
+  };
+  const { body: projects } = await hub.call("GET", "/devkeys/projects");
+  const items = projects.items as { id: string; kind: "project" | "plugin" }[];
+  const listed = (id: string) => hub.call("GET", `/devkeys/projects/${id}/versions`).then(({ body }) => body.items);
+  const before: Record<string, unknown> = {};
+  for (const { id, kind } of items) {
+    t.equal((await publish[kind]()).status, 201);
+    const yank = `/devkeys/projects/${id}/versions/1.0.0/yank`;
+    t.equal((await hub.call("POST", yank, { json: { reason: "loses data" } })).status, 204);
+    [before[id]] = await listed(id);
+  }
+  const blobs = join(hub.dataDir, "blobs");
+  for (const name of await readdir(blobs, { recursive: true }))
+    if (/(?:art|rel)_[^/]*$/.test(name)) await rm(join(blobs, name));
+  for (const { id, kind } of items) {
+    t.equal((await publish[kind]()).status, 201, kind);
+    const { is_yanked, yanked_reason, created_at } = before[id] as Record<string, unknown>;
+    t.match((await listed(id))[0], { is_yanked, yanked_reason, created_at }, kind);
+    t.equal(is_yanked, true);
+  }
 });
 
 t.test("who may manage a project, and who may not", async (t) => {

@@ -1,0 +1,131 @@
+import { globSync, readFileSync } from "node:fs";
+import ts from "typescript";
+
+/** `docs/contract/events.md`: the events of `--json`, from the types and calls in the sources that make them. */
+
+const INTRODUCTION = `# Events of \`--json\`
+
+For programs that read what the commands print. Made from the sources by \`npm run docs\`.
+
+With \`--json\` each line of standard output is one JSON object with \`"v": 1\` and the name of its event. The last line is
+always a \`result\`, with \`status\`, \`exit_code\` and the facts of the command; a failed one has \`code\` and \`message\`.
+Names and fields of events stay as they are; new events and new fields may come, so pass over what you do not know.
+`;
+
+/** Titles of the types whose members are events, by the type's name. */
+const TITLES: Record<string, string> = {
+  AgentEvent: "A deployment",
+  WatchEvent: "The watch loop",
+  PublishEvent: "A publication",
+  WaitEvent: "Waits that the hub asks for",
+  DeltaEvent: "Deltas of a publication",
+  UploadEvent: "An upload",
+  DevEvent: "`plugin dev`",
+};
+
+interface EventFacts {
+  name: string;
+  fields: string[];
+  meaning: string;
+}
+
+/** A text on one line, as a cell of a table takes it. */
+const cell = (text: string): string => text.replaceAll(/\s+/g, " ").replaceAll("|", "\\|").trim();
+
+const literalOf = (type: ts.TypeNode | undefined): string | undefined =>
+  type !== undefined && ts.isLiteralTypeNode(type) && ts.isStringLiteral(type.literal) ? type.literal.text : undefined;
+
+/** Returns the docstring in the text between one member of a union and the next. */
+const docstringIn = (text: string): string =>
+  cell((/\/\*\*(.*?)\*\//s.exec(text)?.[1] ?? "").replaceAll(/^\s*\* ?/gm, ""));
+
+/** The event that an object type describes, or undefined. @param since where the member before it ends */
+function eventOf(node: ts.TypeLiteralNode, file: ts.SourceFile, since: number): EventFacts | undefined {
+  const members = node.members.filter(ts.isPropertySignature);
+  const name = literalOf(members.find((member) => member.name.getText(file) === "event")?.type);
+  if (name === undefined) return undefined;
+  const fields = members
+    .map((member) => `${member.name.getText(file)}${member.questionToken === undefined ? "" : "?"}`)
+    .filter((field) => field !== "event");
+  return { name, fields, meaning: docstringIn(file.text.slice(since, node.getStart(file))) };
+}
+
+/** The events of the types that a file declares, by the type's name. */
+function declaredIn(file: ts.SourceFile): Map<string, EventFacts[]> {
+  const found = new Map<string, EventFacts[]>();
+  for (const statement of file.statements) {
+    if (!ts.isTypeAliasDeclaration(statement)) continue;
+    let since = statement.type.getFullStart();
+    const visit = (node: ts.Node): void => {
+      const event = ts.isTypeLiteralNode(node) ? eventOf(node, file, since) : undefined;
+      if (event === undefined) return ts.forEachChild(node, visit);
+      since = node.end;
+      found.set(statement.name.text, [...(found.get(statement.name.text) ?? []), event]);
+    };
+    visit(statement.type);
+  }
+  return found;
+}
+
+/** The events that the objects in a file of a command have, by name. */
+function printedIn(file: ts.SourceFile): Set<string> {
+  const names = new Set<string>();
+  const visit = (node: ts.Node): void => {
+    if (ts.isPropertyAssignment(node) && node.name.getText(file) === "event" && ts.isStringLiteral(node.initializer))
+      names.add(node.initializer.text);
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return names;
+}
+
+/** The words of the commands that a file defines. */
+const commandsIn = (text: string): string[] =>
+  [...text.matchAll(/static (?:override )?(?:readonly )?paths = \[(.*?)\];/gs)].flatMap(([, list]) =>
+    [...list!.matchAll(/\[([^[\]]*)\]/g)].map(([, words]) =>
+      [...words!.matchAll(/"([^"]*)"/g)].map(([, word]) => word).join(" "),
+    ),
+  );
+
+/** The text of the page. */
+export function eventsPage(): string {
+  const sections: string[] = [];
+  const told = new Set<string>(["result"]);
+  const lists = new Map<string, Set<string>>();
+  for (const path of globSync("{lib,commands}/**/*.{ts,tsx}").toSorted()) {
+    const text = readFileSync(path, "utf8");
+    if (!text.includes('event: "')) continue;
+    const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+    for (const [type, events] of declaredIn(file)) {
+      for (const { name } of events) told.add(name);
+      sections.push(`## ${TITLES[type] ?? type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ")}`, "", ...tableOf(events), "");
+    }
+    const commands = commandsIn(text);
+    if (commands.length > 0)
+      for (const name of printedIn(file)) lists.set(name, new Set([...(lists.get(name) ?? []), ...commands]));
+  }
+  const rows = [...lists]
+    .filter(([name]) => !told.has(name))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, commands]) => `| \`${name}\` | ${[...commands].map((words) => `\`${words}\``).join(", ")} |`);
+  return [
+    INTRODUCTION,
+    ...sections,
+    "## Lists and findings",
+    "",
+    "One line for each thing, with the fields of the table that the command shows.",
+    "",
+    "| event | commands |",
+    "| --- | --- |",
+    ...rows,
+    "",
+  ].join("\n");
+}
+
+const tableOf = (events: readonly EventFacts[]): string[] => [
+  "| event | fields | meaning |",
+  "| --- | --- | --- |",
+  ...events.map(
+    ({ name, fields, meaning }) => `| \`${name}\` | ${fields.map((field) => `\`${field}\``).join(", ")} | ${meaning} |`,
+  ),
+];

@@ -1,0 +1,102 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import t, { type Test } from "tap";
+import { AUDIT_ACTIONS } from "../../../lib/contract/surfaces/keys.ts";
+import { renewAdminKeyOf } from "../../../lib/hub/keys/admin-key.ts";
+import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
+import { dropQuota } from "../../../lib/hub/upkeep/quotas.ts";
+import { zipOf } from "../../support/hub/archives.ts";
+import { type FullHub, fullHub } from "../../support/hub/full-hub.ts";
+import { publication } from "../../support/hub/harness.ts";
+import { startReceiver } from "../../support/hub/receiver.ts";
+
+/** Starts a source host on which every path is one archive. @returns its origin */
+async function sourceHost(t: Test): Promise<string> {
+  const server = createServer((_request, response) => response.end(zipOf({ "tide/plugin.yaml": "name: tide\n" })));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.teardown(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Goes through each command of rollouts. @returns once the last one is complete */
+async function rollOut({ hub, rolled, report }: FullHub): Promise<void> {
+  const base = `/devkeys/projects/${rolled.id}/rollouts`;
+  const act = async (method: string, path: string, json: object = {}): Promise<string> => {
+    const { status, body } = await hub.call(method, path, { json });
+    if (status >= 300) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
+    return body.id as string;
+  };
+  const rules = { waves: ["50%", "100%"], soak_seconds: 0 };
+  const first = await act("POST", base, { version: "3.0.0", ...rules });
+  await act("POST", `${base}/${first}/pause`);
+  await act("POST", `${base}/${first}/resume`);
+  const second = await act("POST", base, { version: "3.1.0", ...rules, approve: true, replace: first });
+  await rolled.publish(publication("3.1.0"));
+  let isReported = false;
+  for (let state = ""; state !== "completed";) {
+    const { body } = await hub.call("GET", `${base}/${second}`);
+    ({ state } = body as { state: string });
+    if (body.waiting_for === "hosts" && !isReported) {
+      await report("3.1.0", "success");
+      isReported = true;
+    }
+    if (body.waiting_for === "approval") await act("POST", `${base}/${second}/approve`);
+  }
+}
+
+t.test("each action of the audit log is written by what does it", async (t) => {
+  const source = await sourceHost(t);
+  const sourceHosts = [{ shape: "github", origin: source }] as const;
+  const full = await fullHub(t, `${t.testdir({})}/hub`, { sourceHosts: [...sourceHosts] });
+  const { hub, project, rolled } = full;
+  const done = async (method: string, path: string, json?: object): Promise<{ id: string }> => {
+    const { status, body } = await hub.call(method, path, json === undefined ? {} : { json });
+    t.ok(status < 300, `${method} ${path}: ${status} ${JSON.stringify(body)}`);
+    return body as { id: string };
+  };
+  await rollOut(full);
+  const tide = "/app/marketplace/plugins/tide";
+  await done("POST", `${tide}/grants`, { owner: "bob" });
+  await done("DELETE", `${tide}/grants/bob`);
+  await done("POST", "/devkeys/signing-key", { secret: "sixteen characters" });
+  await done("POST", `${tide}/import`, { version: "5.0.0", repo: "acme/tide@v5" });
+  await done("DELETE", "/devkeys/signing-key");
+  await done("DELETE", `/devkeys/projects/${project.id}/versions/1.0.0/yank`);
+  await done("POST", `/devkeys/projects/${rolled.id}/versions/2.0.0/release`, {});
+  await done("DELETE", "/app/deployments/deployments/plugin/tide/hosts/h");
+  await done("POST", `/devkeys/api-keys/${project.keyId}/rotate`, {});
+  await done("POST", "/devkeys/api-keys", { name: "bob", owner: "bob" });
+  await done("POST", `/devkeys/projects/${project.id}/transfer`, { owner: "bob" });
+  const receiver = await startReceiver(t);
+  receiver.answer = (response) => response.writeHead(410).end();
+  const webhook = await done("POST", "/devkeys/webhooks", { url: receiver.url });
+  await done("POST", `/devkeys/webhooks/${webhook.id}/rotate`, {});
+  await done("POST", `/devkeys/projects/${rolled.id}/versions/1.0.0/yank`, {});
+  await receiver.until(1);
+  const stateOf = async (): Promise<unknown> => {
+    const { body } = await hub.call("GET", "/devkeys/webhooks");
+    return (body.items as { id: string; state: string }[]).find(({ id }) => id === webhook.id)?.state;
+  };
+  while ((await stateOf()) !== "disabled");
+  await done("POST", `/devkeys/webhooks/${webhook.id}/enable`);
+  await done("DELETE", `/devkeys/webhooks/${webhook.id}`);
+  await dropQuota({ dataDir: hub.dataDir }, `project/${project.id}`);
+  await rotateKek({ dataDir: hub.dataDir });
+
+  // People who sign on by an identity provider have one in sign-on.test.ts.
+  const seen = new Set<string>(["web.sign-in"]);
+  for (let cursor: string | null = ""; cursor !== null;) {
+    const page = await hub.call("GET", `/devkeys/audit?limit=200&cursor=${cursor}`);
+    for (const { action } of page.body.items as { action: string }[]) seen.add(action);
+    cursor = page.body.next as string | null;
+  }
+  // It ends the key with which the log is read.
+  await renewAdminKeyOf({ dataDir: hub.dataDir });
+  seen.add("admin-key.renew");
+  t.strictSame(
+    AUDIT_ACTIONS.filter((action) => !seen.has(action)),
+    [],
+  );
+});

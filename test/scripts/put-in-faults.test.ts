@@ -1,0 +1,56 @@
+/** Faults of a kind that once passed all tests: each is put into the sources, and the test that guards must fail. */
+import { spawnSync } from "node:child_process";
+import t from "tap";
+
+const FAULTS = [
+  {
+    what: "an index that is gone",
+    file: "lib/hub/records/migrations.ts",
+    find: `"create index releases_newest on releases (target_id, id)",`,
+    replace: "",
+    test: "test/golden/query-plans.test.ts",
+  },
+  {
+    what: "a page behind the code",
+    file: "lib/contract/surfaces/keys.ts",
+    find: `  "quota.remove",\n`,
+    replace: `  "quota.remove",\n  "quota.double",\n`,
+    test: "test/docs/named.test.ts",
+  },
+  {
+    what: "a mark that is not carried over",
+    file: "lib/hub/records/targets.ts",
+    find: "({ created_at, is_yanked, yanked_reason });",
+    replace: "({ created_at, is_yanked: is_yanked * 0, yanked_reason });",
+    test: "test/lib/hub/versions.test.ts",
+  },
+  {
+    what: "a hook that is forgotten",
+    file: "lib/hub/mounts/project-manage.ts",
+    find: `await tell({ action: "project.transfer", subject: subjectOf(project), facts });`,
+    replace: "",
+    test: "test/lib/hub/audited-actions.test.ts",
+  },
+  {
+    what: "a column that is not copied",
+    file: "lib/hub/records/copy.ts",
+    find: "for (const row of rows) yield { table, row };",
+    replace:
+      "for (const row of rows) yield { table, row: 'yanked_reason' in row ? { ...row, yanked_reason: null } : row };",
+    test: "test/lib/hub/backup/backup.test.ts",
+  },
+];
+
+for (const { what, test, ...fault } of FAULTS)
+  t.test(`${what} is found by ${test}`, (t) => {
+    const hooks = ["./test/support/tsx.ts", "./test/support/programs/put-in-fault.ts"];
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ["--disable-warning=ExperimentalWarning", ...hooks.map((hook) => `--import=${hook}`), test],
+      { env: { ...process.env, SEALIFT_PUT_IN: JSON.stringify(fault), TAP_CHILD_ID: "fault" }, encoding: "utf8" },
+    );
+    t.equal(status, 1, `${stdout}\n${stderr}`.slice(-2000));
+    t.match(stdout, /not ok/);
+    t.notMatch(stdout + stderr, /has not once/);
+    t.end();
+  });

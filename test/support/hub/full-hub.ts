@@ -1,0 +1,185 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Test } from "tap";
+import type { HubOptions } from "../../../lib/hub/hub.ts";
+import { COPIED_TABLES } from "../../../lib/hub/records/copy.ts";
+import { ROWS } from "../../../lib/hub/records/schema.ts";
+import { setQuota } from "../../../lib/hub/upkeep/quotas.ts";
+import { createProject, newSigner, type ProjectAccess, publication, type RunningHub, startHub } from "./harness.ts";
+import { publishFiles, report } from "./shown-hub.ts";
+
+/** Markup in each form in which a page could take it for its own, and characters that end lines elsewhere. */
+export const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(1)</script></title>'--!><svg/onload=alert(1)>\u2028`;
+/** A host may have no spaces in its id. */
+export const HOSTILE_HOST = `"><svg/onload=alert(1)><script>alert(1)</script>`;
+
+const AT = "2026-01-01T00:00:00.000Z";
+
+/** Values that only time or other machines put into a database: set where the routes left nothing. */
+const BY_HAND: Record<string, Record<string, string | number>> = {
+  api_keys: { last_used_at: AT },
+  rollouts: { counted_until: AT },
+  version_states: { told_at: AT },
+  webhooks: { last_delivered_at: AT, failing_since: AT, last_error: HOSTILE, disabled_at: AT },
+  webhook_deliveries: { last_error: HOSTILE },
+};
+
+export interface FullHub {
+  hub: RunningHub;
+  /** With a delta, an index, a register of signers, and versions that are yanked and deleted. */
+  project: ProjectAccess;
+  /** A project whose rollout halts: its version is taken back. */
+  rolled: ProjectAccess;
+  /** Reports as the one host of that project. */
+  report: (version: string, status: "success" | "failed") => Promise<unknown>;
+}
+
+type Done = (method: string, path: string, rest?: Parameters<RunningHub["call"]>[2]) => Promise<{ id: string }>;
+
+/** Names the columns, as `table.column`, in which no row of the database has a value. */
+export function emptyColumns(dataDir: string): string[] {
+  using database = new DatabaseSync(join(dataDir, "hub.sqlite"), { readOnly: true });
+  return COPIED_TABLES.flatMap((table) =>
+    Object.keys(ROWS[table].shape)
+      .filter((column) => database.prepare(`select 1 from ${table} where ${column} is not null`).get() === undefined)
+      .map((column) => `${table}.${column}`),
+  );
+}
+
+/**
+ * A hub in which every column of every table has a value, and every text that a person, a plugin or a host gives is
+ * hostile. A new table or column is filled here; tests of backups, pages and query plans then read it.
+ */
+export async function fullHub(t: Test, dataDir: string, options: Partial<HubOptions> = {}): Promise<FullHub> {
+  const hub = await startHub(t, { dataDir, webhookAllow: ["127.0.0.1"], rateLimits: false, ...options });
+  const done: Done = async (method, path, rest) => {
+    const { status, bytes, body } = await hub.call(method, path, rest);
+    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${bytes.toString()}`);
+    return body as { id: string };
+  };
+  await fillPlugin(hub, done);
+  const project = await filledProject(hub, done);
+  for (const more of [{}, { target: `project:${project.id}` }])
+    await done("POST", "/devkeys/webhooks", { json: { url: "https://127.0.0.1:1/", name: HOSTILE, ...more } });
+  const { rolled, report: reported } = await haltedProject(hub, done);
+  await setQuota({ dataDir }, { subject: `project/${project.id}`, max_bytes: 1e9, max_versions: 100 });
+  await done("GET", "/readyz");
+  setByHand(dataDir);
+  return { hub, project, rolled, report: reported };
+}
+
+/** Fills a plugin whose owner, versions and hosts say hostile things. */
+async function fillPlugin(hub: RunningHub, done: Done): Promise<void> {
+  await done("POST", "/devkeys/projects", { json: { name: HOSTILE, kind: "plugin", slug: "tide" } });
+  await done("PATCH", "/app/marketplace/plugins/tide", {
+    json: {
+      ...{ description: HOSTILE, name: HOSTILE, repository: `https://evil.example/"onmouseover="alert(1)` },
+      ...{ homepage: `https://evil.example/${encodeURI(HOSTILE)}`, visibility: "private" },
+    },
+  });
+  for (const version of ["1.0.0", "1.1.0"])
+    await publishFiles(
+      hub,
+      { slug: "tide", version },
+      {
+        "README.md": `# ${HOSTILE}\n\n[a](javascript:alert(1)) <javascript:alert(1)>\n`,
+        "plugin.yaml": `name: tide\nversion: ${version}\nentry_point: i.js\nexecution_mode: sandboxed\n`,
+        [`<img src=x onerror=alert(1)>${version}.js`]: "1",
+      },
+    );
+  await done("POST", "/app/marketplace/plugins/tide/versions/1.0.0/yank", { json: { reason: HOSTILE } });
+  await done("POST", "/app/marketplace/plugins/tide/grants", { json: { owner: HOSTILE } });
+  const step = { id: HOSTILE, action: HOSTILE, status: "failed", duration_ms: 1, error_message: HOSTILE };
+  const failed = { status: "failed", error: HOSTILE, steps: [step], labels: { env: "prod" } } as const;
+  await report(hub, { slug: "tide", host: HOSTILE_HOST, version: "1.1.0", ...failed });
+  await report(hub, { slug: "tide", host: "h", version: HOSTILE.slice(0, 120), running: HOSTILE.slice(0, 120) });
+}
+
+/** A project with versions, deltas, signers and keys in each of their states. */
+async function filledProject(hub: RunningHub, done: Done): Promise<ProjectAccess> {
+  const project = await createProject(hub, ["publish", "projects", "deploy", "report", "read"]);
+  const signer = newSigner();
+  const versions = ["0.9.0", "1.0.0", "1.1.0", "1.2.0"].map((version) => publication(version, { signer }));
+  for (const what of versions)
+    if ((await project.publish(what)).status !== 201) throw new Error(`${what.version} was not published`);
+  const base = `/devkeys/projects/${project.id}`;
+  await done("POST", `${base}/versions/1.0.0/yank`, { json: { reason: HOSTILE } });
+  await done("DELETE", `${base}/versions/0.9.0?reason=${encodeURIComponent(HOSTILE)}`);
+  const { key } = project;
+  const delta = publication("delta", { signer });
+  const form = (fields: Record<string, string | Blob>): { key: string; form: FormData } => {
+    const made = new FormData();
+    for (const [name, value] of Object.entries(fields)) made.set(name, value);
+    return { key, form: made };
+  };
+  const artifacts = `/app/deploy/v1/projects/${project.id}/artifacts`;
+  for (const version of ["1.0.0", "1.1.0"])
+    await done("POST", `${artifacts}/${version}/index`, form({ index: new Blob([new Uint8Array(50)]) }));
+  const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
+  await done(
+    "POST",
+    `${artifacts}/1.1.0/deltas`,
+    form({
+      ...{ base_version: "1.0.0", base_content_sha256: versions[1]!.contentSha256, dek: base64(delta.dek) },
+      ...{ signature: base64(delta.signature), signer_public_key: base64(delta.publicKey) },
+      artifact: new Blob([new Uint8Array(delta.bytes)]),
+    }),
+  );
+  const doomed = await done("POST", "/devkeys/api-keys", {
+    json: { name: HOSTILE, project_id: project.id, scopes: ["read"], expires_at: later(3600) },
+  });
+  await done("DELETE", `/devkeys/api-keys/${doomed.id}`);
+  const signers = `${base}/signers`;
+  await done("POST", signers, { json: { public_key: "b".repeat(64), name: HOSTILE } });
+  for (const verb of ["retire", "revoke"])
+    await done("POST", `${signers}/${"b".repeat(64)}/${verb}`, { json: { reason: HOSTILE } });
+  return project;
+}
+
+/** A project whose only host fails with the version of a rollout, which takes the version back. */
+async function haltedProject(hub: RunningHub, done: Done): Promise<Pick<FullHub, "rolled" | "report">> {
+  const rolled = await createProject(hub, ["publish", "projects", "deploy", "report", "read"]);
+  await done("PATCH", `/devkeys/projects/${rolled.id}`, { json: { name: HOSTILE } });
+  await rolled.publish(publication("1.0.0"));
+  const bearer = await rolled.session();
+  const reported: FullHub["report"] = (version, status) =>
+    done("POST", "/app/deploy/v1/deployments/report", {
+      bearer,
+      headers: { "x-sealift-host": encodeURIComponent(HOSTILE_HOST) },
+      json: {
+        ...{ project_id: rolled.id, deployment_id: `of-${version}`, version, status, plugins: [{ id: HOSTILE }] },
+        ...{
+          started_at: AT,
+          completed_at: AT,
+          host_id: HOSTILE_HOST,
+          running_version: status === "failed" ? "1.0.0" : version,
+        },
+        ...(status === "failed" && { error_message: HOSTILE }),
+      },
+    });
+  await reported("1.0.0", "success");
+  const base = `/devkeys/projects/${rolled.id}`;
+  const labels = `${base}/hosts/${encodeURIComponent(HOSTILE_HOST)}/labels`;
+  await done("PUT", labels, { json: { labels: { env: "canary" } } });
+  const { id } = await done("POST", `${base}/rollouts`, {
+    json: { version: "2.0.0", waves: ["100%"], on_halt: "rollback", soak_seconds: 0 },
+  });
+  await rolled.publish(publication("2.0.0"));
+  await reported("2.0.0", "failed");
+  for (let state = "running"; state !== "halted";) {
+    ({ state } = (await hub.call("GET", `${base}/rollouts/${id}`)).body as { state: string });
+  }
+  await done("POST", `${base}/rollouts/${id}/abort`, { json: { reason: HOSTILE } });
+  await hub.hub.upkeep.run();
+  return { rolled, report: reported };
+}
+
+const later = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
+
+function setByHand(dataDir: string): void {
+  using database = new DatabaseSync(join(dataDir, "hub.sqlite"));
+  for (const [table, values] of Object.entries(BY_HAND))
+    for (const [column, value] of Object.entries(values))
+      database.prepare(`update ${table} set ${column} = ? where ${column} is null`).run(value);
+  database.prepare("insert into keks values ('kek_retired', ?, ?)").run(AT, AT);
+}
