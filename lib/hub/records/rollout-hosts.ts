@@ -91,21 +91,22 @@ export async function labelHost(
 }
 
 /**
- * Notes that a host says its name in its polls, as soon as a rollout hears of it: from then on it is counted. The
- * view's change number tells every hub.
+ * Notes that hosts say their names in their polls, as soon as the hub hears of it: from then on rollouts count them.
+ * The view's change number tells every hub.
  *
  * @param now ISO 8601
  */
-export async function nameHost(
+export async function nameHosts(
   transaction: Transacted,
   { holder, target }: View,
-  hostId: string,
+  hostIds: readonly string[],
   now: string,
 ): Promise<void> {
-  const view = await nextChange(transaction, { holder, target });
-  if (view === undefined) return;
-  await updateWhere(transaction, "hosts", { holder, target, host_id: hostId, seen_at: null })
-    .set({ seen_at: now, change: view })
+  const change = await nextChange(transaction, { holder, target });
+  if (change === undefined) return;
+  await updateWhere(transaction, "hosts", { holder, target, seen_at: null })
+    .where("host_id", "in", hostIds)
+    .set({ seen_at: now, change })
     .execute();
 }
 

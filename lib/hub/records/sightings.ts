@@ -4,8 +4,8 @@ import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { View } from "./fleet.ts";
 import { HourlyNotes } from "./hourly-notes.ts";
 import { inTransaction, type Queries } from "./port.ts";
-import { nameHost } from "./rollout-hosts.ts";
-import { updateWhere } from "./rows.ts";
+import { nameHosts } from "./rollout-hosts.ts";
+import { selectWhere, updateWhere } from "./rows.ts";
 
 /** Hosts of one statement. */
 const BATCH = 200;
@@ -43,7 +43,7 @@ export class Sightings extends HourlyNotes<Seen> {
     if (this.#naming.has(name)) return;
     this.#naming.add(name);
     const seenAt = new Date(now).toISOString();
-    await inTransaction(this.#db, (transaction) => nameHost(transaction, view, hostId, seenAt))
+    await inTransaction(this.#db, (transaction) => nameHosts(transaction, view, [hostId], seenAt))
       .catch(() => undefined)
       .finally(() => this.#naming.delete(name));
   }
@@ -54,10 +54,20 @@ export class Sightings extends HourlyNotes<Seen> {
       const { holder, target } = group[0]!;
       for (let start = 0; start < group.length; start += BATCH) {
         const ids = group.slice(start, start + BATCH).map(({ hostId: id }) => id);
-        const batch = updateWhere(this.#db, "hosts", { holder, target }).set({ seen_at }).where("host_id", "in", ids);
-        await batch.execute().catch(() => undefined);
+        await this.#storeBatch({ holder, target }, ids, seen_at).catch(() => undefined);
       }
     }
+  }
+
+  async #storeBatch({ holder, target }: View, ids: readonly string[], seen_at: string): Promise<void> {
+    const unnamed = await selectWhere(this.#db, "hosts", { holder, target, seen_at: null })
+      .where("host_id", "in", ids)
+      .select("host_id")
+      .execute();
+    const first = unnamed.map(({ host_id: id }) => id);
+    if (first.length > 0)
+      await inTransaction(this.#db, (transaction) => nameHosts(transaction, { holder, target }, first, seen_at));
+    await updateWhere(this.#db, "hosts", { holder, target }).set({ seen_at }).where("host_id", "in", ids).execute();
   }
 }
 
