@@ -10,6 +10,7 @@ import { CODES, EXIT } from "../lib/contract/codes.ts";
 import { jsonSchemas } from "../lib/contract/files/json-schemas.ts";
 import { optionSchemas } from "../lib/options/schemas.ts";
 import { BUDGETS, budgetTable } from "./bench/budgets.ts";
+import { actionTable, eventTable } from "./event-tables.ts";
 import { eventsPage } from "./events-page.ts";
 import { EXIT_MEANINGS } from "./exit-meanings.ts";
 import { sizeTable } from "./folder-sizes.ts";
@@ -71,6 +72,9 @@ function performancePage(): Promise<string> {
   }
   return completed("performance.md", "budgets", budgetTable());
 }
+documents.set("contract/keys.md", await completed("contract/keys.md", "actions", actionTable()));
+documents.set("contract/webhooks.md", await completed("contract/webhooks.md", "events", eventTable("fields")));
+documents.set("webhooks.md", await completed("webhooks.md", "events", eventTable("when")));
 documents.set("performance.md", await performancePage());
 documents.set("architecture.md", await completed("architecture.md", "sizes", sizeTable()));
 

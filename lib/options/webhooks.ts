@@ -1,4 +1,4 @@
-import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../contract/webhook-terms.ts";
+import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../contract/webhook-events.ts";
 import { connection } from "./connection.ts";
 import { removal } from "./devkeys.ts";
 import { choice, duration, list, secret, text } from "./kinds.ts";

@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
+import { ACTIONS } from "../../lib/contract/audit-actions.ts";
 import { CODES } from "../../lib/contract/codes.ts";
-import { AUDIT_ACTIONS } from "../../lib/contract/surfaces/keys.ts";
-import { WEBHOOK_EVENTS } from "../../lib/contract/webhook-terms.ts";
+import { WEBHOOK_EVENTS } from "../../lib/contract/webhook-events.ts";
 import { golden } from "../support/golden.ts";
 
 const page = (name: string): string => readFileSync(join(import.meta.dirname, "../../docs", name), "utf8");
 
 /** The pages that have to name each word of a list; routes and events of `--json` have pages made from the sources. */
 const LISTS: [string, readonly string[]][] = [
-  ["contract/keys.md", AUDIT_ACTIONS],
+  ["contract/keys.md", Object.keys(ACTIONS)],
   ["contract/webhooks.md", WEBHOOK_EVENTS],
   ["webhooks.md", WEBHOOK_EVENTS],
 ];

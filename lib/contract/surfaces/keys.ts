@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { type ActionName, ACTIONS } from "../audit-actions.ts";
 import { sha256Hex, slug, timestamp } from "../identifiers.ts";
 import { SCOPES } from "../scopes.ts";
 import { versionState } from "./version-state.ts";
@@ -115,55 +116,8 @@ export const versionReleased = z.object({ version: z.string(), released: z.boole
 /** A deletion has a reason, which the audit log keeps and later publishers are told. */
 export const versionDeletion = z.object({ reason });
 
-/** Actions that the audit log tells apart. An action, once released, keeps its name. */
-export const AUDIT_ACTIONS = [
-  "key.create",
-  "key.revoke",
-  "key.rotate",
-  "project.create",
-  "project.rename",
-  "project.transfer",
-  "target.change",
-  "grant.add",
-  "grant.remove",
-  "version.publish",
-  "version.import",
-  "version.yank",
-  "version.unyank",
-  "version.delete",
-  "version.hold",
-  "version.release",
-  "delta.publish",
-  "index.publish",
-  "signer.add",
-  "signer.retire",
-  "signer.revoke",
-  "signing-key.register",
-  "signing-key.forget",
-  "admin-key.renew",
-  "kek.rotate",
-  "host.forget",
-  "host.label",
-  "rollout.start",
-  "rollout.replace",
-  "rollout.open",
-  "rollout.pause",
-  "rollout.resume",
-  "rollout.approve",
-  "rollout.halt",
-  "rollout.abort",
-  "rollout.complete",
-  "web.sign-in",
-  "webhook.add",
-  "webhook.rotate",
-  "webhook.enable",
-  "webhook.disable",
-  "webhook.remove",
-  "quota.set",
-  "quota.remove",
-] as const;
-export const auditAction = z.enum(AUDIT_ACTIONS);
-export type AuditAction = z.infer<typeof auditAction>;
+/** Names of the actions that the audit log tells apart. */
+export const auditAction = z.enum(Object.keys(ACTIONS) as [ActionName, ...ActionName[]]);
 
 /** An entry of the audit log: who did what to what, from where. */
 export const auditRecord = z.object({

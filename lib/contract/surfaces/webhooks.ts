@@ -1,13 +1,12 @@
 import * as z from "zod";
 import { timestamp } from "../identifiers.ts";
 import { parseTarget } from "../target.ts";
-import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../webhook-terms.ts";
+import { TEST_EVENT, WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../webhook-events.ts";
 
 /** Webhooks on the wire (docs/contract/webhooks.md). */
 
 const subscribed = z.enum(WEBHOOK_EVENTS);
-export const webhookEvent = z.enum([...WEBHOOK_EVENTS, "webhook.test"]);
-export type WebhookEvent = z.infer<typeof webhookEvent>;
+export const webhookEvent = z.enum([...WEBHOOK_EVENTS, TEST_EVENT]);
 
 const webhookFormat = z.enum(WEBHOOK_FORMATS);
 
@@ -85,30 +84,3 @@ export type WebhookTest = z.infer<typeof webhookTest>;
 /** Left out: every message that is dead. */
 export const redeliveryRequest = z.strictObject({ delivery: z.string().max(64).optional() });
 export const redeliveryAnswer = z.object({ redelivered: z.int().nonnegative() });
-
-/** A message as receivers get it. */
-export interface WebhookMessage {
-  type: WebhookEvent;
-  /** ISO 8601. */
-  timestamp: string;
-  data: {
-    /** As people write it: `plugin:SLUG`, `service:SLUG` or `project:ID`. */
-    target: string;
-    /** The target's name at the hub. */
-    name: string;
-    version: string | null;
-    /** The owner whose key did it; `hub` for what the hub does by itself. Left out for reports of hosts. */
-    actor?: string;
-    reason?: string | null;
-    /** Of the published bytes, hexadecimal. */
-    sha256?: string;
-    rollout?: string;
-    /** Waves that are open. */
-    open?: number;
-    /** The end of a rollout. */
-    state?: "completed" | "aborted" | "replaced";
-    host_id?: string;
-    status?: "failed" | "rolled_back";
-    error_message?: string | null;
-  };
-}

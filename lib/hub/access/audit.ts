@@ -1,12 +1,12 @@
 import type { FastifyRequest } from "fastify";
-import type { AuditAction } from "../../contract/surfaces/keys.ts";
+import type { ActionName } from "../../contract/audit-actions.ts";
 import type { Principal } from "../ground/principal.ts";
 import { insertAudit } from "../records/audit.ts";
 import { inTransaction, type Records, type Transacted } from "../records/port.ts";
 
 /** A deed for the audit log; never with a secret. */
 export interface Deed {
-  action: AuditAction;
+  action: ActionName;
   subject: string;
   facts?: Record<string, string | number | boolean | null>;
 }

@@ -7,7 +7,6 @@ import {
   deliveryRecord,
   redeliveryAnswer,
   redeliveryRequest,
-  type WebhookMessage,
   type WebhookRecord,
   webhookRecord,
   webhookRequest,
@@ -16,6 +15,7 @@ import {
   webhookTest,
 } from "../../contract/surfaces/webhooks.ts";
 import { parseTarget } from "../../contract/target.ts";
+import type { WebhookMessage } from "../../contract/webhook-events.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { controlledProject } from "../access/project-access.ts";

@@ -1,5 +1,5 @@
 import type { DeliveryRecord, WebhookRecord, WebhookSecret, WebhookTest } from "../../contract/surfaces/webhooks.ts";
-import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../../contract/webhook-terms.ts";
+import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../../contract/webhook-events.ts";
 import { Act, Field, Opened, Remove, Select } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import { Badge, Empty, Facts, Go, Pager, Secrets, Table, Time } from "./parts.tsx";

@@ -1,5 +1,6 @@
+import { factsOfAction } from "../../contract/audit-actions.ts";
 import type { AuditRecord } from "../../contract/surfaces/keys.ts";
-import type { WebhookEvent, WebhookMessage } from "../../contract/surfaces/webhooks.ts";
+import type { WebhookEvent, WebhookMessage } from "../../contract/webhook-events.ts";
 import { recordId } from "../ground/identity.ts";
 import type { Queries } from "./port.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
@@ -32,21 +33,6 @@ interface ToldReport {
 }
 
 type Subscriber = Pick<WebhooksTable, "id" | "events" | "target"> & { name: string };
-
-/** Deeds in the audit log that webhooks hear of. */
-const AUDITED: Record<string, Pick<Occurrence, "type"> & { state?: Facts["state"] }> = {
-  "version.publish": { type: "version.published" },
-  "version.import": { type: "version.published" },
-  "version.yank": { type: "version.yanked" },
-  "version.unyank": { type: "version.restored" },
-  "version.hold": { type: "version.held" },
-  "rollout.start": { type: "rollout.started" },
-  "rollout.open": { type: "rollout.wave_opened" },
-  "rollout.halt": { type: "rollout.halted" },
-  "rollout.complete": { type: "rollout.finished", state: "completed" },
-  "rollout.abort": { type: "rollout.finished", state: "aborted" },
-  "rollout.replace": { type: "rollout.finished", state: "replaced" },
-};
 
 /** Returns at most {@link MAX_TEXT} characters of a text; one that is cut ends with an ellipsis. */
 const cut = (text: string): string =>
@@ -133,8 +119,8 @@ export const deliveryOf = (webhook: string, message: WebhookMessage, now: number
 
 /** Tells webhooks of a deed, in the transaction that writes it down. */
 export async function tellOfDeed(db: Queries, { action, subject, actor, facts }: Deed, now: number) {
-  const audited = AUDITED[action];
-  if (audited === undefined) return;
+  const { event: type, state } = factsOfAction(action) ?? {};
+  if (type === undefined) return;
   const subscribers = await subscribersOf(db, subject);
   if (subscribers.length === 0) return;
   const { version = null, reason, sha256, rollout, open } = facts;
@@ -144,9 +130,9 @@ export async function tellOfDeed(db: Queries, { action, subject, actor, facts }:
     ...(typeof sha256 === "string" && { sha256 }),
     ...(typeof rollout === "string" && { rollout }),
     ...(typeof open === "number" && { open }),
-    ...(audited.state !== undefined && { state: audited.state }),
+    ...(state !== undefined && { state }),
   };
-  await tell(db, subscribers, subject, [{ type: audited.type, data }], now);
+  await tell(db, subscribers, subject, [{ type, data }], now);
 }
 
 /** Tells webhooks of hosts that failed, in the transaction that stores their reports. @param reports of one view */

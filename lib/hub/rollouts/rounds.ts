@@ -1,4 +1,4 @@
-import type { AuditAction } from "../../contract/surfaces/keys.ts";
+import type { ActionName } from "../../contract/audit-actions.ts";
 import type { Logger } from "../../support/logging.ts";
 import { BY_HUB, insertAudit } from "../records/audit.ts";
 import { changeTarget, haltByHub } from "../records/latest/change-target.ts";
@@ -159,7 +159,7 @@ async function moveOn(
       await open(transaction, target, row.version);
       touch(row.version);
     }
-    const action: AuditAction = after.state === "completed" ? "rollout.complete" : "rollout.open";
+    const action: ActionName = after.state === "completed" ? "rollout.complete" : "rollout.open";
     const facts = { rollout: row.id, version: row.version, open: after.open, reason: after.reason };
     await insertAudit(transaction, { action, ...BY_HUB, subject: subjectOf(target), facts }, now);
   });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Webhook } from "standardwebhooks";
-import type { WebhookMessage } from "../../contract/surfaces/webhooks.ts";
+import { textsOf, type WebhookMessage } from "../../contract/webhook-events.ts";
 import { printable } from "../../support/printable.ts";
 import { openSecret } from "../keys/hub-secret.ts";
 import type { Keyring } from "../keys/keyring.ts";
@@ -27,20 +27,6 @@ export async function openSealed(db: Queries, keyring: Keyring, id: string): Pro
   return bytes && (JSON.parse(bytes.toString()) as Sealed);
 }
 
-const DID: Record<WebhookMessage["type"], (data: WebhookMessage["data"]) => string> = {
-  "version.published": ({ version, actor }) => `${version} was published by ${actor}`,
-  "version.yanked": ({ version, actor }) => `${version} was yanked by ${actor}`,
-  "version.restored": ({ version, actor }) => `${version} is available again, says ${actor}`,
-  "version.held": ({ version, rollout }) => `${version} is held by ${rollout}: no further host gets it`,
-  "rollout.started": ({ version, actor }) => `the rollout of ${version} was started by ${actor}`,
-  "rollout.wave_opened": ({ version, open }) => `wave ${open} of the rollout of ${version} is open`,
-  "rollout.halted": ({ version }) => `the rollout of ${version} has halted`,
-  "rollout.finished": ({ version, state }) => `the rollout${version === null ? "" : ` of ${version}`} is ${state}`,
-  "host.failed": ({ version, host_id: host, status }) =>
-    `${host} ${status === "rolled_back" ? "rolled back" : "failed to deploy"} ${version}`,
-  "webhook.test": () => "this is a test",
-};
-
 /** Slack reads `<…>` as links and mentions; others show the text as it is. */
 const escaped = (text: string): string =>
   printable(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
@@ -49,7 +35,7 @@ const escaped = (text: string): string =>
 function sentenceOf({ type, data }: WebhookMessage): string {
   const { name, reason, error_message: cause } = data;
   const why = reason ?? cause ?? "";
-  return escaped(`${name}: ${DID[type](data)}${why === "" ? "" : `: ${why}`}`);
+  return escaped(`${name}: ${textsOf(type).sentence(data)}${why === "" ? "" : `: ${why}`}`);
 }
 
 /** Returns a message as a webhook's receiver reads it: as it is, or as a text that chats show. */

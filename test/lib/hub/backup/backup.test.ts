@@ -8,7 +8,6 @@ import type { Omission } from "../../../../lib/hub/backup/omissions.ts";
 import { type Finding, verifyHub } from "../../../../lib/hub/backup/verify.ts";
 import type { HubStorage } from "../../../../lib/hub/storage/open.ts";
 import { type Filled, filledHub } from "../../../support/hub/filled-hub.ts";
-import { fullHub } from "../../../support/hub/full-hub.ts";
 import { publication, type RunningHub, startHub } from "../../../support/hub/harness.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
 import { startS3 } from "../../../support/hub/s3-server.ts";
@@ -71,40 +70,6 @@ t.test("restore drill: a hub that lost everything but a backup and its KEKs is a
     message: /that of another hub/,
   });
   await isWhole(t, await startCopy(t, all.hub, storage), all);
-});
-
-/** Tables whose rows stay behind: sessions and counts end by themselves, changes and migrations are each database's. */
-const LEFT_BEHIND = ["sessions", "rate_counts", "changes", "kysely_migration", "kysely_migration_lock"];
-
-/** Every row of a hub's database that is worth keeping, as text, read without the product's own code. */
-function rowsIn(dataDir: string): string[] {
-  using database = new DatabaseSync(join(dataDir, "hub.sqlite"), { readOnly: true });
-  const names = database.prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'");
-  return (names.all() as { name: string }[])
-    .filter(({ name }) => !LEFT_BEHIND.includes(name))
-    .flatMap(({ name }) => {
-      const columns = database.prepare(`select name from pragma_table_info('${name}')`).all() as { name: string }[];
-      const list = columns.map((column) => column.name).toSorted();
-      const rows = database.prepare(`select ${list.join(", ")} from ${name}`).all();
-      return rows.map((row) => `${name} ${JSON.stringify(row)}`).toSorted();
-    })
-    .toSorted();
-}
-
-t.test("every column of every table comes back from a backup, and from a move there and back", async (t) => {
-  const folder = t.testdir();
-  const { hub } = await fullHub(t, join(folder, "hub"));
-  await hub.hub.close();
-  const before = rowsIn(hub.dataDir);
-  await backupHub({ dataDir: hub.dataDir }, join(folder, "backup"));
-  await restoreHub(join(folder, "backup"), { dataDir: join(folder, "restored") }, { trust: "unsigned" });
-  t.strictSame(rowsIn(join(folder, "restored")), before);
-  const databaseUrl = await startPostgres(t);
-  if (databaseUrl === undefined) return;
-  const there = { dataDir: join(folder, "there"), databaseUrl };
-  await moveHub({ dataDir: hub.dataDir }, there);
-  await moveHub(there, { dataDir: join(folder, "back") });
-  t.strictSame(rowsIn(join(folder, "back")), before);
 });
 
 t.test("a backup beside a hub that is written to holds what was committed at one moment, whole", async (t) => {

@@ -1,0 +1,69 @@
+import type { SubscribedEvent } from "./webhook-events.ts";
+
+/** An action that the audit log tells apart. */
+interface AuditAction {
+  /** A phrase for the contract's page: what was done. */
+  meaning: string;
+  /** The event that webhooks of the target's owner hear. */
+  event?: SubscribedEvent;
+  /** The `state` that the event carries. */
+  state?: "completed" | "aborted" | "replaced";
+}
+
+/**
+ * Every action of the audit log, once: the log's filter, webhooks and the contract's page are made from it. An action,
+ * once released, keeps its name.
+ */
+export const ACTIONS = {
+  "key.create": { meaning: "an API key was issued" },
+  "key.revoke": { meaning: "a key was revoked" },
+  "key.rotate": { meaning: "a key was issued in the place of another one" },
+  "project.create": { meaning: "a project, plugin or service was created" },
+  "project.rename": { meaning: "a project, plugin or service was given another name" },
+  "project.transfer": { meaning: "a project, plugin or service was given to another owner" },
+  "target.change": { meaning: "the description, links or visibility of a plugin or service were changed" },
+  "grant.add": { meaning: "another owner may see a private plugin or service" },
+  "grant.remove": { meaning: "a grant was taken back" },
+  "version.publish": { meaning: "a version was published", event: "version.published" },
+  "version.import": { meaning: "a version was imported from a source host", event: "version.published" },
+  "version.yank": { meaning: "a version was yanked", event: "version.yanked" },
+  "version.unyank": { meaning: "a yank was taken back", event: "version.restored" },
+  "version.delete": { meaning: "a version was deleted" },
+  "version.hold": { meaning: "a version is held: `latest` gives it to nobody new", event: "version.held" },
+  "version.release": { meaning: "a person opened a held version to every host" },
+  "delta.publish": { meaning: "a delta to a version was published" },
+  "index.publish": { meaning: "the sealed index of a version was published" },
+  "signer.add": { meaning: "a signer was registered" },
+  "signer.retire": { meaning: "a signer was retired" },
+  "signer.revoke": { meaning: "a signer was revoked" },
+  "signing-key.register": { meaning: "a developer's signing secret was registered" },
+  "signing-key.forget": { meaning: "a developer's signing secret was removed" },
+  "admin-key.renew": { meaning: "the administrator's key was replaced by hand" },
+  "kek.rotate": { meaning: "a new key-encryption key seals from now on" },
+  "host.forget": { meaning: "a host was removed from a fleet" },
+  "host.label": { meaning: "an operator gave a host labels, or took them back" },
+  "rollout.start": { meaning: "a rollout was started", event: "rollout.started" },
+  "rollout.replace": { meaning: "a rollout was replaced by another one", event: "rollout.finished", state: "replaced" },
+  "rollout.open": { meaning: "the next wave of a rollout opened", event: "rollout.wave_opened" },
+  "rollout.pause": { meaning: "a rollout was paused" },
+  "rollout.resume": { meaning: "a rollout was resumed" },
+  "rollout.approve": { meaning: "the next wave of a rollout was approved" },
+  "rollout.halt": { meaning: "a rollout halted", event: "rollout.halted" },
+  "rollout.abort": { meaning: "a rollout was aborted", event: "rollout.finished", state: "aborted" },
+  "rollout.complete": { meaning: "a rollout was completed", event: "rollout.finished", state: "completed" },
+  "web.sign-in": { meaning: "a person signed in by the identity provider" },
+  "webhook.add": { meaning: "a webhook was added" },
+  "webhook.rotate": { meaning: "the secret of a webhook was replaced" },
+  "webhook.enable": { meaning: "a webhook was enabled again" },
+  "webhook.disable": { meaning: "the hub disabled a webhook, because nothing arrived" },
+  "webhook.remove": { meaning: "a webhook was removed" },
+  "quota.set": { meaning: "a quota was set by hand" },
+  "quota.remove": { meaning: "a quota was lifted by hand" },
+} as const satisfies Record<string, AuditAction>;
+
+/** The action's name, such as `version.publish`. */
+export type ActionName = keyof typeof ACTIONS;
+
+/** Returns the facts of an action, with all fields that an action may have. */
+export const factsOfAction = (name: string): AuditAction | undefined =>
+  Object.hasOwn(ACTIONS, name) ? ACTIONS[name as ActionName] : undefined;

@@ -1,0 +1,109 @@
+/** An event that webhooks hear of. */
+interface Event {
+  /** A phrase for the users' page. */
+  when: string;
+  /** The fields of `data` beside `target` and `name`, for the contract's page. */
+  fields: string;
+  /** The event in words, for chats. */
+  sentence: (data: WebhookMessage["data"]) => string;
+}
+
+/**
+ * Every event of webhooks, once, with the sentence for chats and the text of the pages. Which action of the audit log
+ * makes it happen stands in audit-actions.ts.
+ */
+const EVENTS = {
+  "version.published": {
+    when: "a version becomes visible",
+    fields: "`version`, `actor` (the owner whose key did it), `sha256` of the published bytes",
+    sentence: ({ version, actor }) => `${version} was published by ${actor}`,
+  },
+  "version.yanked": {
+    when: "a version is taken out of `latest`",
+    fields: "`version`, `actor`, `reason` or null",
+    sentence: ({ version, actor }) => `${version} was yanked by ${actor}`,
+  },
+  "version.restored": {
+    when: "a yanked version comes back",
+    fields: "`version`, `actor`",
+    sentence: ({ version, actor }) => `${version} is available again, says ${actor}`,
+  },
+  "version.held": {
+    when: "a version is [held](rollouts.md#what-latest-means), and once a day while it is",
+    fields: "`version`, `actor` (`hub`), `rollout`, `reason`; at the entry, and once a day while it lasts",
+    sentence: ({ version, rollout }) => `${version} is held by ${rollout}: no further host gets it`,
+  },
+  "rollout.started": {
+    when: "a [rollout](rollouts.md) begins",
+    fields: "`version`, `actor`, `rollout`",
+    sentence: ({ version, actor }) => `the rollout of ${version} was started by ${actor}`,
+  },
+  "rollout.wave_opened": {
+    when: "the next wave of a rollout opens",
+    fields: "`version`, `actor`, `rollout`, `open`: how many waves are open",
+    sentence: ({ version, open }) => `wave ${open} of the rollout of ${version} is open`,
+  },
+  "rollout.halted": {
+    when: "a rollout stops by itself",
+    fields: "`version`, `actor` (`hub`), `rollout`, `reason`, `open`",
+    sentence: ({ version }) => `the rollout of ${version} has halted`,
+  },
+  "rollout.finished": {
+    when: "a rollout has ended",
+    fields: "`version` (null when replaced), `actor`, `rollout`, `state`: `completed`, `aborted` or `replaced`",
+    sentence: ({ version, state }) => `the rollout${version === null ? "" : ` of ${version}`} is ${state}`,
+  },
+  "host.failed": {
+    when: "a host reports that a deployment has failed or was rolled back",
+    fields: "`version`, `host_id`, `status`: `failed` or `rolled_back`, `error_message` or null",
+    sentence: ({ version, host_id: host, status }) =>
+      `${host} ${status === "rolled_back" ? "rolled back" : "failed to deploy"} ${version}`,
+  },
+} satisfies Record<string, Event>;
+
+/** An event that a webhook may ask for. */
+export type SubscribedEvent = keyof typeof EVENTS;
+export const WEBHOOK_EVENTS = Object.keys(EVENTS) as [SubscribedEvent, ...SubscribedEvent[]];
+
+/** The message that is sent on request only. */
+export const TEST_EVENT = "webhook.test";
+const TEST: Event = {
+  when: "`sealift webhook test` asks for it",
+  fields: "`target` is empty; sent on request only",
+  sentence: () => "this is a test",
+};
+
+/** A type of message. */
+export type WebhookEvent = SubscribedEvent | typeof TEST_EVENT;
+
+/** Returns the texts of a type of message. */
+export const textsOf = (event: WebhookEvent): Event => (event === TEST_EVENT ? TEST : EVENTS[event]);
+
+export const WEBHOOK_FORMATS = ["json", "slack"] as const;
+
+/** A message as receivers get it. */
+export interface WebhookMessage {
+  type: WebhookEvent;
+  /** ISO 8601. */
+  timestamp: string;
+  data: {
+    /** As people write it: `plugin:SLUG`, `service:SLUG` or `project:ID`. */
+    target: string;
+    /** The target's name at the hub. */
+    name: string;
+    version: string | null;
+    /** The owner whose key did it; `hub` for what the hub does by itself. Left out for reports of hosts. */
+    actor?: string;
+    reason?: string | null;
+    /** Of the published bytes, hexadecimal. */
+    sha256?: string;
+    rollout?: string;
+    /** Waves that are open. */
+    open?: number;
+    /** The end of a rollout. */
+    state?: "completed" | "aborted" | "replaced";
+    host_id?: string;
+    status?: "failed" | "rolled_back";
+    error_message?: string | null;
+  };
+}
