@@ -16,6 +16,7 @@ const MANAGED = "records/managed-versions.ts";
 const ANSWER = "rollouts/answer.ts";
 const COMMANDS = "rollouts/commands.ts";
 const DECIDE = "rollouts/decide.ts";
+const TERMS = "../contract/rollout-terms.ts";
 const TALLY = "rollouts/tally.ts";
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -36,12 +37,9 @@ export const MUTATIONS: readonly Mutation[] = [
   mutation("kept versions leave the count", TALLY, ["kept.find((greater) => greater === host.running)", "undefined"]),
   mutation("failures that a person saw do not count", TALLY, [" && host.reportedAt > failuresSince", ""]),
   mutation("a host that was long silent does not count", TALLY, ["now - heardAt > SILENT_MS", "false"]),
-  mutation("a labelled wave waits for a host", DECIDE, [
-    "waves[open - 1]!.done === 0) return true",
-    "false) return true",
-  ]),
-  mutation("completion waits for a host", DECIDE, ['=== labelled.length && sumOf(waves, "done") === 0', "=== 0"]),
-  mutation("approval lets an empty wave pass", DECIDE, ["return approved > open || !lacksHost", "return !lacksHost"]),
+  mutation("a labelled wave waits for a host", TERMS, ["if (current?.isLabelled === true &&", "if (false &&"]),
+  mutation("completion waits for a host", TERMS, ["return open === waves.length && ", "return false && "]),
+  mutation("approval lets an empty wave pass", DECIDE, ["return approved > open || !needsHost", "return !needsHost"]),
   mutation("a wave waits for approval", DECIDE, ["rules.approve && standing.approved", "false && standing.approved"]),
   mutation("enough hosts run it before the soak", DECIDE, [', "done") < Math.min(', ', "done") < 0 * Math.min(']),
   mutation("a wave waits for its soak", DECIDE, ["if (now < soakedAt)", "if (false)"]),

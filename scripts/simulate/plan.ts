@@ -177,8 +177,11 @@ function hostOf(random: Random, index: number, kind: Plan["kind"]): HostPlan {
 
 type StartOf = (Deed & { do: "start" })["of"];
 
+/** A deed of a story, and the milliseconds after the one before where the story needs them. */
+type Told = Deed & { after?: number };
+
 /** Deeds that follow each other often. */
-const STORIES: ((random: Random, windows: readonly string[]) => Deed[])[] = [
+const STORIES: ((random: Random, windows: readonly string[]) => Told[])[] = [
   (...of) => [...brought(...of), WAIT, WAIT],
   (...of) => [...brought(...of), { do: "abort", rollback: true }, ...brought(...of)],
   (...of) => [...brought(...of), ...brought(...of, true), { do: "abort", rollback: false }],
@@ -197,6 +200,29 @@ const STORIES: ((random: Random, windows: readonly string[]) => Deed[])[] = [
       const window = random.pick(windows);
       return deed.do === "start" ? { ...deed, rules: { ...deed.rules, window, soak_seconds: 300 } } : deed;
     }),
+  // A soak ends after the window has closed.
+  (random, windows) => [
+    ...canaried(random, { window: random.pick(windows), soak_seconds: 1500, min_done: "50%" }),
+    ...[WAIT, WAIT, WAIT, WAIT].map((wait) => ({ ...wait, after: 8 * MINUTE })),
+  ],
+  // Hosts fail after a pause with what they took before it.
+  (random) => [
+    ...canaried(random, { max_failing: "0", soak_seconds: 300, min_done: "100%" }),
+    { do: "pause", after: MINUTE },
+    { ...WAIT, after: 7 * MINUTE },
+  ],
+  // A pause, or one host more in the wave, in the middle of a soak.
+  (random) => [
+    ...canaried(random, { soak_seconds: 300, min_done: "50%", max_failing: "100%" }),
+    { do: "pause", after: 4 * MINUTE },
+    { do: "resume", after: 30_000 },
+    { ...WAIT, after: 8 * MINUTE },
+  ],
+  (random) => [
+    ...canaried(random, { soak_seconds: 300, min_done: "100%", max_failing: "100%" }),
+    { do: "label", labels: { env: "canary" }, ...pick(random), after: 4 * MINUTE },
+    { ...WAIT, after: 8 * MINUTE },
+  ],
   // Other hosts come into the waves that are open.
   (random, windows) => [
     ...brought(random, windows),
@@ -213,6 +239,17 @@ const brought = (random: Random, windows: readonly string[], replace = false, of
   WAIT,
 ];
 
+/** Rolls a version out to the canary and then to everybody, with these rules and nothing that could keep it. */
+const canaried = (random: Random, rules: Partial<Rules>): Deed[] =>
+  brought(random, [])
+    .slice(0, 2)
+    .map((deed) =>
+      deed.do === "start"
+        ? { ...deed, rules: { ...deed.rules, ...UNHINDERED, waves: ["env=canary", "100%"], ...rules } }
+        : deed,
+    );
+const UNHINDERED = { window: null, approve: false };
+
 /** Makes the plan of a seed. @param size of the fleet; by default 5 to 20 hosts @param minutes it takes at most */
 export function planOf(seed: number, size?: number, minutes = 120): Plan {
   const random = new Random(seed);
@@ -224,15 +261,15 @@ export function planOf(seed: number, size?: number, minutes = 120): Plan {
   // Most operators label a canary.
   if (!random.once(4)) Object.assign(hosts[0]!, { ...SOUND, labels: { env: "canary" } });
   const commands: Command[] = [];
-  let story: Deed[] = [];
+  let story: Told[] = [];
   for (let spent = 0, count = 10 + random.below(25); commands.length < count && spent < minutes * MINUTE;) {
     if (!isPlain && story.length === 0 && random.once(6)) story = random.pick(STORIES)(random, windows);
     // Something else may come between.
-    const told = random.once(6) ? undefined : story.shift();
-    const after = random.pick([random.below(15_000), random.below(3 * MINUTE), random.below(8 * MINUTE)]);
+    const { after: fixed, ...told } = (random.once(6) ? undefined : story.shift()) ?? { after: undefined };
+    const after = fixed ?? random.pick([random.below(15_000), random.below(3 * MINUTE), random.below(8 * MINUTE)]);
     spent += after;
     const where = { after, hub: random.below(2), isHeard: !random.once(5) };
-    commands.push({ ...(told ?? deedOf(random, windows, isPlain)), ...where });
+    commands.push({ ...("do" in told ? told : deedOf(random, windows, isPlain)), ...where });
   }
   const bad: Plan["bad"] = {};
   for (const version of pool.slice(1)) if (random.once(3)) bad[version] = random.pick([100, 50, 20, "env", "region"]);
