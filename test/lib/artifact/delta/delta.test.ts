@@ -5,6 +5,7 @@ import fc from "fast-check";
 import t from "tap";
 import { compareTrees } from "../../../../lib/artifact/delta/compare-trees.ts";
 import type { FileEntry } from "../../../../lib/artifact/tree/file-table.ts";
+import { rounds } from "../../../support/effort.ts";
 import {
   baseOf,
   complete,
@@ -137,7 +138,7 @@ t.test("random pairs of trees: the delta never makes another tree than the full 
       rmSync(own, { recursive: true });
       t.strictSame(completed, full);
     }),
-    { numRuns: 20 },
+    { numRuns: rounds(8, 200) },
   );
 });
 

@@ -6,6 +6,7 @@ import fc from "fast-check";
 import t from "tap";
 import { openFile, readOpeningKeys, writeOpeningKeys } from "../../../../lib/artifact/delta/open-file.ts";
 import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
+import { rounds } from "../../../support/effort.ts";
 import {
   forgedArtifact,
   forgedFrame,
@@ -146,7 +147,7 @@ t.test("a tar with any byte changed is refused or is the same tree, and never ha
       );
     }),
     {
-      numRuns: 30,
+      numRuns: rounds(12, 500),
       examples: [
         [1098, 1, false],
         [0, 64, true],

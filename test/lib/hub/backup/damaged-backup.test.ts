@@ -12,14 +12,15 @@ import { verifyBackup } from "../../../../lib/hub/backup/verify.ts";
 import { faultOf } from "../../../../lib/hub/records/copy.ts";
 import { SCHEMA_VERSION } from "../../../../lib/hub/records/migrations.ts";
 import { ROWS } from "../../../../lib/hub/records/schema.ts";
+import { IS_NIGHTLY } from "../../../support/effort.ts";
 import { filledHub } from "../../../support/hub/filled-hub.ts";
 
 type Line = [table: keyof typeof ROWS, row: Record<string, unknown>, check: number];
 
 const seed = randomBytes(32);
 const publicKey = publicKeyOf(seed);
-/** Every field of every kind of record, which takes minutes; otherwise a few of each. */
-const IS_WHOLE = process.env["SEALIFT_TEST_NIGHTLY"] === "1";
+/** Every field of every kind of record takes minutes: at each change it is a few of each. */
+const IS_WHOLE = IS_NIGHTLY;
 
 interface Backup {
   folder: string;

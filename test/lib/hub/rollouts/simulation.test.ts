@@ -7,8 +7,9 @@ import { compare, isStepDown } from "../../../../scripts/simulate/oracle/order.t
 import { opening } from "../../../../scripts/simulate/oracle/window.ts";
 import { planOf } from "../../../../scripts/simulate/plan.ts";
 import { play } from "../../../../scripts/simulate/play.ts";
+import { rounds } from "../../../support/effort.ts";
 
-const SEEDS = 60;
+const SEEDS = rounds(24, 200);
 
 t.test("operators break no rule, whatever they do and whatever is lost, late, dead, restarted or closed", async (t) => {
   const { database, close } = await openSimulated();

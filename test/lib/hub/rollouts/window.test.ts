@@ -4,6 +4,7 @@ import { IANAZone } from "luxon";
 import t from "tap";
 import { faultOfWaves } from "../../../../lib/contract/rollout-terms.ts";
 import { isOpenAt, nextOpening, parseWindow } from "../../../../lib/hub/rollouts/window.ts";
+import { rounds } from "../../../support/effort.ts";
 import { needs } from "../../../support/programs/optional.ts";
 
 const at = (text: string) => Date.parse(text);
@@ -111,11 +112,14 @@ t.test("a model in Python agrees at the changes of all zones", { skip: needs("py
   const model = fileURLToPath(new URL("../../../support/programs/window_model.py", import.meta.url));
   const options = { encoding: "utf8", maxBuffer: 2 ** 26 } as const;
   let compared = 0;
+  let lines = 0;
   for (const line of execFileSync("python3", ["-B", model, "2026", ...windows], options)
     .trimEnd()
     .split("\n")) {
     const { zone, start, end, offsets, open } = JSON.parse(line) as Change;
     const known = IANAZone.create(zone);
+    // Every zone at night; at each change those of every third line.
+    if (lines++ % rounds(3, 1) !== 0) continue;
     // Another edition of the time zone database.
     if (offsets.some((offset, hour) => known.offset((start + hour * 3600) * 1000) !== offset)) continue;
     for (const text of windows) {
@@ -137,7 +141,7 @@ t.test("a model in Python agrees at the changes of all zones", { skip: needs("py
       compared++;
     }
   }
-  t.ok(compared > 200, `${compared} compared`);
+  t.ok(compared > 100, `${compared} compared`);
   t.end();
 });
 
