@@ -38,7 +38,7 @@ const floors = {
     ["records", "blobs"],
     ["storage"],
     ["observability"],
-    ["backup", "keys", "http", "rollouts", "hints"],
+    ["backup", "fleets", "keys", "http", "rollouts", "hints"],
     ["webhooks"],
     ["access", "publications", "upkeep"],
     ["mounts", "pages"],

@@ -1,5 +1,5 @@
 import { Command, Option } from "clipanion";
-import type { FleetHost } from "../../lib/client/fleet.ts";
+import type { FleetHost, FleetMark, FleetView } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
@@ -42,14 +42,15 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     details: `
       A target is \`plugin:SLUG\`, \`service:SLUG\`, \`project:ID\`, or one of your own by its name; without one,
       every fleet that the key may see. On a terminal fleets are shown live (\`?\` lists the keys); elsewhere,
-      and with \`--no-tui\`, hosts are rows as they arrive, so that a fleet may be as large as it likes, and a
-      sum ends them. A host that has neither reported nor asked for the latest version for \`--stale\` is listed
+      with \`--no-tui\` and with a filter, hosts are rows as they arrive, those first that need somebody, and a
+      sum ends them: a fleet may be as large as it likes. With \`--json\` they come in the order of their names. A host that has neither reported nor asked for the latest version for \`--stale\` is listed
       as stale and not counted; \`sealift fleet forget\` removes it. With \`--json\` the result carries the
       cursor for \`--since\`.
     `,
     examples: [
       ["Every fleet", "$0 fleet"],
       ["A plugin's hosts, as lines", "$0 fleet plugin:tide-table --no-tui"],
+      ["Canaries that failed", "$0 fleet plugin:tide-table --state failed --label role=canary"],
       ["Only what has changed", "$0 fleet project:prj_… --since 1042 --json"],
     ],
   });
@@ -57,9 +58,12 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   targets = Option.Rest({ name: "TARGET" });
 
   override async run(): Promise<number> {
-    const { since, tui, screenReader, staleMs } = this.options;
+    const { since, state, withLabel, tui, screenReader, staleMs } = this.options;
     if (since !== undefined && this.targets.length !== 1)
       throw usageError("usage", "--since goes with one target: each has a cursor of its own.");
+    const isFiltered = state !== undefined || withLabel !== undefined;
+    if (since !== undefined && isFiltered)
+      throw usageError("usage", "--since tells of every host that changed: it goes without --state and --label.");
     using interrupt = interruptible();
     const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
     const { targetCalled } = await import("../../lib/client/lookup.ts");
@@ -71,7 +75,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     }
     // Rows of a table are what a screen reader can read.
     const terminal = terminalOf(this.context);
-    if (terminal !== undefined && !this.json && since === undefined && tui && !screenReader) {
+    if (terminal !== undefined && !this.json && since === undefined && !isFiltered && tui && !screenReader) {
       const { fleetDashboard } = await loadForProduction(() => import("../shell/output/fleet-dashboard.ts"));
       await fleetDashboard(fleets, hub, staleMs, { ...terminal, screenReader: false });
       return EXIT.done;
@@ -84,15 +88,24 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     return this.done({ fleets: summaries });
   }
 
+  /** Reads every host once, in the order of ids, for programs; a list by state for people, and with a filter. */
+  async #read(target: Target, hub: HubConnection): Promise<ShownHosts> {
+    const { since, state, withLabel: label } = this.options;
+    const { listHosts, readFleet } = await import("../../lib/client/fleet.ts");
+    if (since !== undefined) return readFleet(target, hub, { cursor: since });
+    const filter = { ...(state !== undefined && { state }), ...(label !== undefined && { label }) };
+    if (this.json && Object.keys(filter).length === 0) return readFleet(target, hub);
+    return { hosts: listHosts(target, hub, filter), whole: true, mark: {} };
+  }
+
   /** Prints the hosts of a fleet. @returns its sum */
   async #show(target: Target, hub: HubConnection): Promise<Record<string, unknown>> {
     const { since, staleMs } = this.options;
-    const { readFleet } = await import("../../lib/client/fleet.ts");
-    const view = await readFleet(target, hub, since === undefined ? {} : { cursor: since });
+    const view = await this.#read(target, hub);
     const versions = new Map<string, number>();
     const sums = { hosts: 0, failing: 0, stale: 0 };
     const now = Date.now();
-    for await (const host of view.hosts) {
+    for await (const { state, ...host } of view.hosts) {
       const stale = isStale(host, staleMs, now);
       if (stale) sums.stale++;
       else {
@@ -109,6 +122,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
           ...{ completed_at: undefined, error_message: undefined },
           ...host,
           running_version: runningVersion(host),
+          ...(state !== undefined && { state }),
           stale,
         });
       else this.print.line(rowOf(host, stale));
@@ -122,6 +136,9 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     };
   }
 }
+
+/** Hosts to show, and the facts for a later `--since`. */
+type ShownHosts = Pick<FleetView, "hosts" | "whole"> & { mark: FleetMark };
 
 /** Finds every fleet that the key may see. */
 async function named(hub: HubConnection): Promise<Named[]> {

@@ -5,6 +5,7 @@ import parser, { type Token } from "stream-json/parser.js";
 import * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
+import { HOST_STATES, type HostState, stateOfHost } from "../contract/surfaces/host-record.ts";
 import { page } from "../contract/surfaces/keys.ts";
 import { baseUrl, paths } from "../contract/surfaces/paths.ts";
 import { deploymentStatus, type FleetSummary, fleetSummary } from "../contract/surfaces/reports.ts";
@@ -17,6 +18,9 @@ import type { HubConnection } from "./hub-connection.ts";
 import { call } from "./json-request.ts";
 
 const hostRecord = z.looseObject({
+  /** In lists of a hub that knows them. */
+  state: z.enum(HOST_STATES).optional(),
+  labels: z.record(z.string(), z.string()).optional(),
   version: z.string(),
   status: deploymentStatus,
   error_message: z.string().nullish(),
@@ -52,10 +56,9 @@ export interface FleetView {
  * @throws DeploymentError; AuthenticationError on 401 and 403
  */
 export async function readFleet(target: Target, options: HubConnection, since: FleetMark = {}): Promise<FleetView> {
-  const path = target.kind === "project" ? paths.projectHosts(target.slug) : paths.hosts(target.kind, target.slug);
   const query = since.cursor === undefined ? "" : `?since=${encodeURIComponent(since.cursor)}`;
   const request: HttpRequest = {
-    ...fleetRequest("GET", path + query, options),
+    ...fleetRequest("GET", hostsPath(target) + query, options),
     ...(since.etag !== undefined && { headers: { "if-none-match": since.etag } }),
   };
   const response = await send(request, options);
@@ -69,6 +72,47 @@ export async function readFleet(target: Target, options: HubConnection, since: F
   const mark = { ...(etag !== undefined && { etag }), ...(cursor !== undefined && { cursor }) };
   const whole = since.cursor === undefined || header(response, "x-whole-view") === "true";
   return { changed: true, whole, mark, hosts: hostsOf(response, request, options) };
+}
+
+/** Hosts of one screen of a list. */
+const SCREEN_HOSTS = "500";
+
+/** The hosts of a list. */
+export interface HostFilter {
+  state?: HostState;
+  /** `name=value`, or a name. */
+  label?: string;
+}
+
+/** Decides about a host of a hub that knows no filters. */
+function fits(host: FleetHost, { state, label }: HostFilter): boolean {
+  if (host.state !== undefined) return true;
+  if (state !== undefined && stateOfHost(host, Date.now()) !== state) return false;
+  if (label === undefined) return true;
+  const [name = "", value] = label.split("=", 2);
+  const own = host.labels?.[name];
+  return value === undefined ? own !== undefined : own === value;
+}
+
+/**
+ * Lists the hosts of a target, those first that need somebody, one screen at a time: the hub asks its database for no
+ * more than is read. A host that changes its state meanwhile may be missing, or be there twice.
+ *
+ * @throws DeploymentError; AuthenticationError on 401 and 403
+ */
+export async function* listHosts(
+  target: Target,
+  options: HubConnection,
+  filter: HostFilter = {},
+): AsyncGenerator<FleetHost> {
+  for (let after: string | undefined = ""; after !== undefined;) {
+    const query = new URLSearchParams({ limit: SCREEN_HOSTS, ...filter, ...(after !== "" && { after }) });
+    const request = fleetRequest("GET", `${hostsPath(target)}?${query.toString()}`, options);
+    const response = await send(request, options);
+    if (response.status !== 200) throw await statusError(response, request);
+    after = header(response, "x-next");
+    for await (const host of hostsOf(response, request, options)) if (fits(host, filter)) yield host;
+  }
 }
 
 /**
@@ -96,6 +140,9 @@ export async function* listFleets(options: HubConnection): AsyncGenerator<FleetS
     cursor = found.next;
   }
 }
+
+const hostsPath = ({ kind, slug }: Target): string =>
+  kind === "project" ? paths.projectHosts(slug) : paths.hosts(kind, slug);
 
 const fleetRequest = (method: "GET" | "DELETE", path: string, options: HubConnection): HttpRequest => ({
   ...{ operation: "fleet", method, url: baseUrl(options.hubUrl) + path },

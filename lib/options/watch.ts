@@ -1,9 +1,9 @@
-import { STALE_MS } from "../contract/surfaces/host-record.ts";
+import { HOST_STATES, STALE_MS } from "../contract/surfaces/host-record.ts";
 import { agent } from "./agent.ts";
 import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { parseListen } from "./hub.ts";
-import { duration, flag, parsed, path, text } from "./kinds.ts";
+import { choice, duration, flag, parsed, path, text } from "./kinds.ts";
 import { group, guarded, type Option, optional, required, requiredWhen, type Table } from "./option.ts";
 import { marketplaceSource, projectSource } from "./sources.ts";
 
@@ -100,7 +100,16 @@ export const fleetWait = {
 
 /** Options of `fleet`. */
 export const fleet = {
-  ...group("Fleet", { since: text({ metavar: "CURSOR", help: "Only hosts that changed since this cursor" }) }),
+  ...group("Fleet", {
+    since: text({ metavar: "CURSOR", help: "Only hosts that changed since this cursor" }),
+    state: choice(HOST_STATES, { help: "Only hosts in this state" }),
+    withLabel: text({
+      name: "with-label",
+      flag: "--label",
+      metavar: "NAME[=VALUE]",
+      help: "Only hosts with this label",
+    }),
+  }),
   ...stale,
   ...dashboard,
 };

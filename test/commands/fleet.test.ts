@@ -47,10 +47,14 @@ t.test("a fleet shows silent hosts apart, waits for the living, and forgets", as
   t.match(lines, [
     /^a +2\.0\.0 +success/,
     /^b /,
+    /^polls .* success/,
     /^gone-1 +1\.0\.0 +stale .*last heard of/,
     /^gone-2 .* stale /,
-    /^polls .* success/,
   ]);
+  t.match(await fleet("plugin:tide", "--state", "silent"), { stdout: /^gone-1 .*\ngone-2 .*\n$/ });
+  t.match(await fleet("plugin:tide", "--label", "env=prod"), { stdout: "", stderr: "0 hosts, 0 failing" });
+  t.match((await json("plugin:tide", "--state", "ok"))[2], { event: "host", host_id: "polls", state: "ok" });
+  t.match(await fleet("plugin:tide", "--state", "ok", "--since", "1"), { code: 2, stderr: /--since/ });
   t.match((await fleet("plugin:tide")).stderr, "3 hosts, 0 failing, 2 stale, 2.0.0 on 2, 1.0.0 on 1");
   t.match((await fleet("plugin:tide", "--stale", "1000d")).stderr, "5 hosts, 0 failing, 1.0.0 on 3, 2.0.0 on 2");
   const every = await json();

@@ -43,6 +43,12 @@ export const pollRequest = z.strictObject({
     .max(MAX_HINTED_TARGETS),
 });
 
+export const marksAnswer = z.object({
+  /** In the order of the request, without those that the caller may not see. */
+  targets: z.array(z.object({ target: z.string(), mark: z.string() })),
+});
+export type MarksAnswer = z.infer<typeof marksAnswer>;
+
 export const pollAnswer = z.object({
   /** In the order of the request, without those that the caller may not see. */
   targets: z.array(z.object({ target: z.string(), changed: z.boolean() })),

@@ -43,6 +43,27 @@ export const HELD_RIGHTS = "held: rights: ";
 export const isHeld = ({ error_message: message }: { error_message?: string | null | undefined }): boolean =>
   message?.startsWith(HELD_RIGHTS) === true;
 
+/** States of hosts, in the order of lists: those first that need somebody. */
+export const HOST_STATES = ["failed", "held", "ok", "silent"] as const;
+export type HostState = (typeof HOST_STATES)[number];
+
+/** Returns the state of a host by its last report alone, whenever that came. */
+export function reportedState(record: {
+  status: DeploymentStatus;
+  error_message?: string | null | undefined;
+}): Exclude<HostState, "silent"> {
+  if (isHeld(record)) return "held";
+  return record.status === "success" ? "ok" : "failed";
+}
+
+/** Returns the state of a host. @param now milliseconds since 1970 */
+export function stateOfHost(
+  record: Parameters<typeof reportedState>[0] & Parameters<typeof lastHeard>[0],
+  now: number,
+): HostState {
+  return isStale(record, STALE_MS, now) ? "silent" : reportedState(record);
+}
+
 /** In place of a version, where none runs. */
 export const NOTHING = "none";
 

@@ -34,6 +34,7 @@ export const paths = {
   reportProject: () => `${MOUNTS.deploy}/v1/deployments/report`,
   publish: (project: string) => `${MOUNTS.deploy}/v1/projects/${segment(project)}/publish`,
   projectHost: (project: string, host: string) => `${paths.projectHosts(project)}/${segment(host)}`,
+  projectFleet: (project: string) => `${MOUNTS.deploy}/v1/projects/${segment(project)}/fleet`,
   projectHosts: (project: string) => `${MOUNTS.deploy}/v1/projects/${segment(project)}/hosts`,
   /** The expiring download of a stored artifact; only the hub itself builds it. */
   download: (artifact: string) => `${MOUNTS.deploy}/v1/downloads/${segment(artifact)}`,
@@ -45,7 +46,9 @@ export const paths = {
   grant: (kind: MarketplaceKind, slug: string, owner: string) => `${paths.grants(kind, slug)}/${segment(owner)}`,
   report: () => `${MOUNTS.deployments}/deployments/report`,
   host: (kind: MarketplaceKind, slug: string, host: string) => `${paths.hosts(kind, slug)}/${segment(host)}`,
+  fleet: (kind: MarketplaceKind, slug: string) => `${MOUNTS.deployments}/deployments/${kind}/${segment(slug)}/fleet`,
   fleets: () => `${MOUNTS.deployments}/deployments/fleets`,
+  marks: () => `${MOUNTS.deployments}/v1/marks`,
   changes: () => `${MOUNTS.deployments}/v1/changes`,
   hosts: (kind: MarketplaceKind, slug: string) => `${MOUNTS.deployments}/deployments/${kind}/${segment(slug)}/hosts`,
 

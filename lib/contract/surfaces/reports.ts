@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { hostId, slug, timestamp } from "../identifiers.ts";
+import { HOST_STATES } from "./host-record.ts";
 import { labels } from "./labels.ts";
 
 export const deploymentStatus = z.enum(["success", "failed", "rolled_back"]);
@@ -18,6 +19,26 @@ export const fleetSummary = z.object({
   hosts: z.int().nonnegative(),
 });
 export type FleetSummary = z.infer<typeof fleetSummary>;
+
+/** State of a host; `silent` after 30 days without a report or poll. */
+export const hostState = z.enum(HOST_STATES);
+
+/** Versions and labels that the numbers of a fleet name at most. */
+export const MOST_NAMED = 100;
+
+/** A fleet in numbers. */
+export const fleetCounts = z.object({
+  hosts: z.int().nonnegative(),
+  states: z.record(hostState, z.int().nonnegative()),
+  versions: z
+    .array(z.object({ version: z.string(), hosts: z.int().nonnegative(), failing: z.int().nonnegative() }))
+    .describe(`The ${MOST_NAMED} most frequent versions that hosts run, or words in their place; most frequent first`),
+  labels: z.array(z.string()).describe(`The first ${MOST_NAMED} labels of hosts, as \`name=value\``),
+});
+export type FleetCounts = z.infer<typeof fleetCounts>;
+
+/** State in a screen of a list, and in the record of one host. */
+export const hostStateField = hostState.optional();
 
 /** Steps that a report to a hub has at most, and characters of their texts. */
 const MAX_STEPS = 100;

@@ -1,7 +1,14 @@
+import { createHash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
-import { hintedTargets, pollAnswer, pollRequest } from "../../contract/surfaces/changes.ts";
+import {
+  hintedTargets,
+  type MarksAnswer,
+  marksAnswer,
+  pollAnswer,
+  pollRequest,
+} from "../../contract/surfaces/changes.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { parseTarget } from "../../contract/target.ts";
 import { matchesEtag } from "../../support/network/entity-tags.ts";
@@ -13,7 +20,8 @@ import { controls, type Principal, requireScope } from "../ground/principal.ts";
 import type { HintStreams, Sight } from "../hints/streams.ts";
 import { errors, security } from "../http/documentation.ts";
 import { findKey } from "../records/access.ts";
-import { findAnswer } from "../records/projects.ts";
+import { viewState } from "../records/fleet.ts";
+import { findAnswer, readPulse } from "../records/projects.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { hostOf } from "../records/sightings.ts";
 import { findVisibleTarget, type VisibleTarget } from "../records/visible-targets.ts";
@@ -93,6 +101,42 @@ export const changes: FastifyPluginAsyncZod<MountOptions<TargetAccessParts & { h
       return reply.hijack();
     },
   });
+
+  app.get("/v1/marks", {
+    schema: {
+      tags,
+      summary: "A mark of each target, which is another one after every change of its versions, rollouts and fleet",
+      description: "The fleet is that of the caller's owner, or the project's. Marks of one target are only compared.",
+      security: security.key,
+      querystring: z.object({ targets: hintedTargets.optional() }),
+      response: { 200: marksAnswer, ...errors(401, 403, 422) },
+    },
+    async handler(request) {
+      const principal = await authentication.key(request);
+      requireScope(principal, "read");
+      const targets: MarksAnswer["targets"] = [];
+      for (const target of request.query.targets ?? []) {
+        const mark = await markOf(target, principal, credentialHash(request)!);
+        if (mark !== undefined) targets.push({ target, mark });
+      }
+      return { targets };
+    },
+  });
+
+  /** Makes the mark of a target. @returns undefined where the caller sees neither the target nor a fleet of it */
+  async function markOf(text: string, principal: Principal, keyHash: string): Promise<string | undefined> {
+    const { kind, slug } = parseTarget(text);
+    const seen = await see(text, principal, keyHash);
+    if (kind === "project" && seen === undefined) return undefined;
+    const view =
+      kind === "project" ? { holder: "", target: slug } : { holder: principal.owner, target: loggedTarget(kind, slug) };
+    const { changes, forgotten } = await viewState(statements, view);
+    if (seen === undefined && changes === 0) return undefined;
+    const pulse = seen && (await readPulse(statements, seen.id));
+    return createHash("sha256")
+      .update(JSON.stringify([changes, forgotten, pulse]))
+      .digest("base64url");
+  }
 
   app.post("/v1/poll", {
     schema: {

@@ -12,7 +12,7 @@ import {
   projectReportAnswer,
 } from "../../contract/surfaces/deploy.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { seenAtField } from "../../contract/surfaces/reports.ts";
+import { fleetCounts, hostState, hostStateField, seenAtField, stepOutcome } from "../../contract/surfaces/reports.ts";
 import { matchesEtag } from "../../support/network/entity-tags.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
@@ -21,14 +21,15 @@ import type { DownloadUrls } from "../access/download-urls.ts";
 import type { ProjectAccessParts } from "../access/project-access.ts";
 import { projectAccess } from "../access/project-access.ts";
 import type { Blobs } from "../blobs/port.ts";
+import { FleetNumbers } from "../fleets/fleet-numbers.ts";
+import { FLEET_ROUTE, fleetQuery, hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
 import { notFound, noVersion } from "../ground/errors.ts";
 import { errors, noContent, notModified, security } from "../http/documentation.ts";
-import { fleetQuery, noSuchHost, sendFleetView } from "../http/fleet-view.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { findArtifact } from "../records/artifacts.ts";
 import { deltasOf } from "../records/deltas.ts";
-import { forgetHost } from "../records/fleet.ts";
+import { forgetHost } from "../records/host-rows.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
 import { storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
@@ -39,6 +40,7 @@ import type { Rollouts } from "../rollouts/rollouts.ts";
 const tags = ["deploy hub"];
 
 const projectParams = z.object({ project_id: z.string() });
+const hostParams = projectParams.extend({ host_id: z.string().max(255) });
 
 /** The parts of the hub that deployments from projects need. */
 export interface DeployParts extends ProjectAccessParts {
@@ -57,6 +59,8 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
   const { statements } = hub.database;
 
   const access = projectAccess(options);
+  const numbers = new FleetNumbers(statements);
+  const askedFleet = (target: string) => ({ view: { holder: "", target }, now: hub.clock() });
 
   app.post("/v1/auth", {
     schema: {
@@ -183,12 +187,12 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
     schema: {
       tags,
       summary: "The project's fleet: each host's newest record, keyed by host id",
-      description: "Streamed in host-id order. X-Cursor in the answer is the value for the next `since`.",
+      description: FLEET_ROUTE,
       security: security.keyOrSession,
       params: projectParams,
       querystring: fleetQuery,
       response: {
-        200: z.record(z.string(), projectHost.extend({ seen_at: seenAtField })),
+        200: z.record(z.string(), projectHost.extend({ seen_at: seenAtField, state: hostStateField })),
         304: notModified,
         ...errors(401, 403, 404, 422),
       },
@@ -196,7 +200,44 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
     async handler(request, reply) {
       const { project_id: target } = request.params;
       await access.readable(request, target);
-      return sendFleetView(request, reply, statements, { holder: "", target }, { since: request.query.since });
+      return sendFleetView(request, reply, statements, request.query, askedFleet(target));
+    },
+  });
+
+  app.get("/v1/projects/:project_id/hosts/:host_id", {
+    schema: {
+      tags,
+      summary: "One host: its newest record, with its state and the steps and plugins of its last report",
+      security: security.keyOrSession,
+      params: hostParams,
+      response: {
+        200: projectHost.extend({
+          ...{ seen_at: seenAtField, state: hostState, steps: z.array(stepOutcome) },
+          plugins: z.array(z.record(z.string(), z.unknown())).optional(),
+        }),
+        ...errors(401, 403, 404),
+      },
+    },
+    async handler(request, reply) {
+      const { project_id: target, host_id: host } = request.params;
+      await access.readable(request, target);
+      return reply.send((await hostDetail(statements, askedFleet(target), host)) as never);
+    },
+  });
+
+  app.get("/v1/projects/:project_id/fleet", {
+    schema: {
+      tags,
+      summary: "The project's fleet in numbers: its hosts by state and by version, and their labels",
+      security: security.keyOrSession,
+      params: projectParams,
+      response: { 200: fleetCounts, ...errors(401, 403, 404) },
+    },
+    async handler(request) {
+      const { project_id: target } = request.params;
+      await access.readable(request, target);
+      const { view, now } = askedFleet(target);
+      return numbers.count(view, now);
     },
   });
 
@@ -205,7 +246,7 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
       tags,
       summary: "Forget a host of the project's fleet, until it reports again",
       security: security.key,
-      params: projectParams.extend({ host_id: z.string().max(255) }),
+      params: hostParams,
       response: { 204: noContent, ...errors(401, 403, 404) },
     },
     async handler(request, reply) {

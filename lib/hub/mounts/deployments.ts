@@ -1,19 +1,31 @@
+import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { timestamp } from "../../contract/identifiers.ts";
 import { page } from "../../contract/surfaces/keys.ts";
 import { marketplaceKind, type ReportRecord, reportRecord } from "../../contract/surfaces/marketplace.ts";
-import { deploymentReport, deploymentStatus, fleetSummary, seenAtField } from "../../contract/surfaces/reports.ts";
+import {
+  deploymentReport,
+  deploymentStatus,
+  fleetCounts,
+  fleetSummary,
+  hostState,
+  hostStateField,
+  seenAtField,
+  stepOutcome,
+} from "../../contract/surfaces/reports.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import { noSuchTarget, targetAccess } from "../access/target-access.ts";
+import { FleetNumbers } from "../fleets/fleet-numbers.ts";
+import { FLEET_ROUTE, fleetQuery, hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
 import { forbidden } from "../ground/errors.ts";
-import { isAdministrator, requireScope } from "../ground/principal.ts";
+import { isAdministrator, type Principal, requireScope } from "../ground/principal.ts";
 import { errors, noContent, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { fleetQuery, noSuchHost, sendFleetView } from "../http/fleet-view.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
-import { type CountedView, forgetHost, listViews } from "../records/fleet.ts";
+import { type CountedView, listViews } from "../records/fleet.ts";
+import { forgetHost } from "../records/host-rows.ts";
 import type { PageRange } from "../records/port.ts";
 import { listReports } from "../records/report-history.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
@@ -23,6 +35,7 @@ import { findVisibleTarget } from "../records/visible-targets.ts";
 
 const tags = ["deployments"];
 const params = z.object({ kind: marketplaceKind, slug: z.string() });
+const hostParams = params.extend({ host_id: z.string().max(255) });
 
 const historyQuery = pageQuery.extend({
   host_id: z.string().max(255).optional(),
@@ -42,6 +55,22 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
   const { hub, authentication } = options;
   const { kysely: db, statements } = hub.database;
   const accesses = { plugin: targetAccess("plugin", options), service: targetAccess("service", options) };
+
+  const numbers = new FleetNumbers(statements);
+
+  /** The fleet of a target that the caller's owner has. */
+  const askedFleet = (request: FastifyRequest<{ Params: z.output<typeof params> }>, { owner: holder }: Principal) => {
+    const { kind, slug } = request.params;
+    return {
+      view: { holder, target: loggedTarget(kind, slug) },
+      now: hub.clock(),
+      // A target that nobody reported on is an empty fleet where it can be seen, and a mistyped slug elsewhere.
+      ifEmpty: async () => {
+        const { target } = await findVisibleTarget(statements, accesses[kind].question(request, slug));
+        if (target === undefined) throw noSuchTarget(kind);
+      },
+    };
+  };
 
   app.post("/deployments/report", {
     config: { patienceMs: PATIENCE_OF_BEGUN_MS },
@@ -71,12 +100,12 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
     schema: {
       tags,
       summary: "Which version runs where: each host's newest record, keyed by host id",
-      description: "Streamed in host-id order. X-Cursor in the answer is the value for the next `since`.",
+      description: FLEET_ROUTE,
       security: security.key,
       params,
       querystring: fleetQuery,
       response: {
-        200: z.record(z.string(), reportRecord.extend({ seen_at: seenAtField })),
+        200: z.record(z.string(), reportRecord.extend({ seen_at: seenAtField, state: hostStateField })),
         304: notModified,
         ...errors(401, 403, 404, 422),
       },
@@ -84,16 +113,44 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
     async handler(request, reply) {
       const principal = await authentication.key(request);
       requireScope(principal, "read");
-      const { kind, slug } = request.params;
-      const view = { holder: principal.owner, target: loggedTarget(kind, slug) };
-      return sendFleetView(request, reply, statements, view, {
-        since: request.query.since,
-        // A target that nobody reported on is an empty fleet where it can be seen, and a mistyped slug elsewhere.
-        ifEmpty: async () => {
-          const { target } = await findVisibleTarget(statements, accesses[kind].question(request, slug));
-          if (target === undefined) throw noSuchTarget(kind);
-        },
-      });
+      return sendFleetView(request, reply, statements, request.query, askedFleet(request, principal));
+    },
+  });
+
+  app.get("/deployments/:kind/:slug/hosts/:host_id", {
+    schema: {
+      tags,
+      summary: "One host: its newest record, with its state and the steps of its last report",
+      security: security.key,
+      params: hostParams,
+      response: {
+        200: reportRecord.extend({ seen_at: seenAtField, state: hostState, steps: z.array(stepOutcome) }),
+        ...errors(401, 403, 404, 422),
+      },
+    },
+    async handler(request, reply) {
+      const principal = await authentication.key(request);
+      requireScope(principal, "read");
+      const detail = await hostDetail(statements, askedFleet(request, principal), request.params.host_id);
+      return reply.send(detail as never);
+    },
+  });
+
+  app.get("/deployments/:kind/:slug/fleet", {
+    schema: {
+      tags,
+      summary: "The fleet in numbers: its hosts by state and by version, and their labels",
+      security: security.key,
+      params,
+      response: { 200: fleetCounts, ...errors(401, 403, 404, 422) },
+    },
+    async handler(request) {
+      const principal = await authentication.key(request);
+      requireScope(principal, "read");
+      const { view, now, ifEmpty } = askedFleet(request, principal);
+      const counts = await numbers.count(view, now);
+      if (counts.hosts === 0) await ifEmpty();
+      return counts;
     },
   });
 
@@ -102,7 +159,7 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
       tags,
       summary: "Forget a host of the own fleet, until it reports again",
       security: security.key,
-      params: params.extend({ host_id: z.string().max(255) }),
+      params: hostParams,
       response: { 204: noContent, ...errors(401, 403, 404, 422) },
     },
     async handler(request, reply) {

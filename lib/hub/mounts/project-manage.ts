@@ -59,6 +59,19 @@ export const projectManage: FastifyPluginAsyncZod<
     await hub.rollouts.versionsChanged(id);
   }
 
+  app.get("/projects/:id", {
+    schema: {
+      ...shared,
+      summary: "One project, plugin or service",
+      params: projectParams,
+      response: { 200: projectSchema, ...errors(401, 403, 404) },
+    },
+    async handler(request) {
+      const { project } = await controlled(request, request.params.id, "read", "projects", "publish");
+      return projectRecord(project);
+    },
+  });
+
   app.patch("/projects/:id", {
     schema: {
       ...shared,

@@ -11,12 +11,12 @@ import {
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { controlledProject } from "../access/project-access.ts";
+import { noSuchHost } from "../fleets/fleet-view.ts";
 import { notFound } from "../ground/errors.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
-import { noSuchHost } from "../http/fleet-view.ts";
+import { labelHost } from "../records/host-rows.ts";
 import { subjectOf } from "../records/latest/states.ts";
 import type { Records } from "../records/port.ts";
-import { labelHost } from "../records/rollout-hosts.ts";
 import { findRollout, listRollouts } from "../records/rollouts.ts";
 import { actOnRollout, startRollout } from "../rollouts/commands.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";

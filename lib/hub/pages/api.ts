@@ -2,8 +2,11 @@ import type { FastifyInstance, FastifyRequest, InjectOptions } from "fastify";
 import type { Code } from "../../contract/codes.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { WebCalls } from "../access/web-calls.ts";
+import { NEXT_HEADER } from "../fleets/fleet-view.ts";
 import { HubError } from "../ground/errors.ts";
 import { queryOf } from "./desk.ts";
+
+const NEXT = NEXT_HEADER.toLowerCase();
 
 /** The answer of a route, with any status. */
 interface Answer {
@@ -23,6 +26,12 @@ export interface Listed<T> {
 export interface Paged<T> extends Listed<T> {
   cursor: string;
 }
+
+/** The visitor in whose name a page asks. */
+export type Caller = Pick<FastifyRequest, "id" | "ip" | "visitor" | "person">;
+
+/** Copies a caller out of a request that may end before the caller's page does. */
+export const callerOf = ({ id, ip, visitor, person }: FastifyRequest): Caller => ({ id, ip, visitor, person });
 
 export interface ApiCall {
   method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
@@ -45,7 +54,7 @@ export class Api {
     this.#calls = calls;
   }
 
-  async send(request: FastifyRequest, { method = "GET", path, query = {}, json, headers }: ApiCall): Promise<Answer> {
+  async send(request: Caller, { method = "GET", path, query = {}, json, headers }: ApiCall): Promise<Answer> {
     const given = Object.entries(query).filter((each): each is [string, string] => (each[1] ?? "") !== "");
     const search = given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
     const { keyHash } = request.visitor!;
@@ -65,10 +74,18 @@ export class Api {
   }
 
   /** Reads the JSON of an answer. @throws HubError as the route answers it */
-  async call<T>(request: FastifyRequest, call: ApiCall): Promise<T> {
+  async call<T>(request: Caller, call: ApiCall): Promise<T> {
     const answer = await this.send(request, call);
     requireDone(answer);
     return (answer.bytes.length === 0 ? undefined : JSON.parse(answer.bytes.toString())) as T;
+  }
+
+  /** Reads one screen of an object whose names are ids, and the cursor of the next one. */
+  async members<T>(request: Caller, call: ApiCall): Promise<{ records: [id: string, T][]; next: string | undefined }> {
+    const answer = await this.send(request, call);
+    requireDone(answer);
+    const records = Object.entries(JSON.parse(answer.bytes.toString()) as Record<string, T>);
+    return { records, next: answer.headers[NEXT]?.toString() };
   }
 
   /** Reads the page of a list that the address of the visitor's page names by its cursor. */
@@ -78,7 +95,7 @@ export class Api {
   }
 
   /** As {@link call}; undefined where the key may not ask, or there is nothing that it may see. */
-  async ask<T>(request: FastifyRequest, call: ApiCall): Promise<T | undefined> {
+  async ask<T>(request: Caller, call: ApiCall): Promise<T | undefined> {
     return unlessHidden(this.call<T>(request, call));
   }
 }

@@ -10,7 +10,6 @@ import type { Principal } from "../ground/principal.ts";
 import type { Witnesses } from "../http/error-answers.ts";
 import type { Api } from "./api.ts";
 import type { Archives } from "./archive.ts";
-import type { Fleets } from "./fleets.ts";
 import type { Cookies } from "./visitor.ts";
 
 /** The parts of the hub that its pages work with. */
@@ -24,7 +23,6 @@ export interface Desk {
   authentication: Authentication;
   api: Api;
   archives(): Promise<Archives>;
-  fleets: Fleets;
   cookies: Cookies;
 }
 

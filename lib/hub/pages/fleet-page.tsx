@@ -1,13 +1,7 @@
 import { labelsText } from "../../contract/labels.ts";
-import {
-  countsOf,
-  type FleetFilter,
-  type FleetHost,
-  type HostState,
-  labelsOf,
-  stateOf,
-  type VersionCount,
-} from "./fleets.ts";
+import type { HostState } from "../../contract/surfaces/host-record.ts";
+import type { FleetCounts } from "../../contract/surfaces/reports.ts";
+import type { FleetFilter, FleetHost } from "./fleets.ts";
 import { Field, Select } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import {
@@ -45,15 +39,16 @@ interface VersionShare extends Share {
 const FAILED = "(failed)";
 
 /** Returns the shares of a bar: of each version those hosts that fail apart from the others. */
-function sharesOf(counts: readonly VersionCount[], latest: string): VersionShare[] {
+function sharesOf({ hosts: total, versions }: FleetCounts, latest: string): VersionShare[] {
   const tone = (version: string): Tone => (version === latest ? "good" : version === "none" ? "calm" : "busy");
-  const shares = counts.slice(0, BAR_VERSIONS).flatMap(({ version, hosts, failing }): VersionShare[] => {
+  const named = versions.slice(0, BAR_VERSIONS);
+  const shares = named.flatMap(({ version, hosts, failing }): VersionShare[] => {
     const label = version.endsWith(FAILED) ? version : `${version} ${FAILED}`;
     const others = { label: version, count: hosts - failing, tone: tone(version), query: { version } };
     const failed = { label, count: failing, tone: "bad" as const, query: { version, state: "failed" as const } };
     return [others, failed].filter(({ count }) => count > 0);
   });
-  const rest = counts.slice(BAR_VERSIONS).reduce((sum, { hosts }) => sum + hosts, 0);
+  const rest = total - named.reduce((sum, { hosts }) => sum + hosts, 0);
   return rest === 0 ? shares : [...shares, { label: "others", count: rest, tone: "calm" }];
 }
 
@@ -101,26 +96,23 @@ export interface FleetView {
   slug: string;
   name: string;
   latest: string;
-  /** Every host of the fleet. */
-  hosts: readonly FleetHost[];
+  counts: FleetCounts;
   /** Those that the filter lets through, on this page: failing ones first. */
   shown: readonly FleetHost[];
-  found: number;
   filter: FleetFilter;
   after: string;
   next: string | undefined;
 }
 
 /** Which version runs where. */
-export function FleetPage({ kind, slug, name, latest, hosts, shown, found, filter, after, next }: FleetView) {
-  const { now } = useView();
+export function FleetPage({ kind, slug, name, latest, counts, shown, filter, after, next }: FleetView) {
   const here = pagePaths.fleet(kind, slug);
   const query = { version: filter.version, label: filter.label, state: filter.state, q: filter.text };
-  const { states, versions } = countsOf(hosts, now);
+  const { hosts: total, states, versions, labels } = counts;
   return (
     <Layout title={`${name}: fleet`}>
       <TargetHead kind={kind} slug={slug} name={name} at="fleet" />
-      {hosts.length === 0 ? (
+      {total === 0 ? (
         <Empty
           title="No host has reported yet."
           command={kind === "project" ? `sealift watch project:${slug}` : `sealift watch ${kind}:${slug}`}
@@ -131,21 +123,21 @@ export function FleetPage({ kind, slug, name, latest, hosts, shown, found, filte
         <>
           <Live id="fleet-shares" of={pagePaths.target(kind, slug)}>
             <p className="figure">
-              <Figure total={hosts.length} states={states} />
+              <Figure total={total} states={states} />
             </p>
             <Versions
-              shares={sharesOf(versions, latest)}
-              total={hosts.length}
+              shares={sharesOf(counts, latest)}
+              total={total}
               wayTo={(which) => withQuery(here, { ...query, ...which })}
             />
           </Live>
-          <Filter here={here} filter={filter} versions={versions} labels={labelsOf(hosts)} />
+          <Filter here={here} filter={filter} versions={versions} labels={labels} />
           <Live id="fleet-hosts" of={pagePaths.target(kind, slug)}>
             <Table
-              label={`${found} hosts`}
+              label="Hosts"
               empty={<Empty title="No host is like that.">Change the filter, or show all.</Empty>}
               columns={["Host", "State", "Runs", "Last report", "Heard of", ["Labels", "labels"]]}
-              rows={shown.map((host) => rowOf(host, pagePaths.host(kind, slug, host.id), now))}
+              rows={shown.map((host) => rowOf(host, pagePaths.host(kind, slug, host.id)))}
             />
             <Pager to={here} query={query} at={after} next={next} name="after" />
           </Live>
@@ -155,8 +147,8 @@ export function FleetPage({ kind, slug, name, latest, hosts, shown, found, filte
   );
 }
 
-function rowOf(host: FleetHost, to: string, now: number): Row {
-  const [text, tone] = STATES[stateOf(host, now)];
+function rowOf(host: FleetHost, to: string): Row {
+  const [text, tone] = STATES[host.state];
   return [
     host.id,
     <>
@@ -174,13 +166,10 @@ function rowOf(host: FleetHost, to: string, now: number): Row {
   ];
 }
 
-/** Versions that a filter offers. */
-const OFFERED_VERSIONS = 100;
-
 interface Offered {
   here: string;
   filter: FleetFilter;
-  versions: readonly VersionCount[];
+  versions: FleetCounts["versions"];
   labels: readonly string[];
 }
 
@@ -190,7 +179,7 @@ function Filter({ here, filter, versions, labels }: Offered) {
   const all = ["", "all"] as const;
   const states = Object.entries(STATES).map(([state, [text]]) => [state, text] as const);
   const pairs = (values: readonly string[]) => [all, ...values.map((each) => [each, each] as const)];
-  const offered = versions.slice(0, OFFERED_VERSIONS).map(({ version }) => version);
+  const offered = versions.map(({ version }) => version);
   return (
     <form className="filter" action={base + here} role="search" aria-label="Hosts">
       <Field label="Host" name="q" type="search" defaultValue={filter.text} maxLength={255} />
@@ -211,13 +200,11 @@ export interface ListedFleet {
   count: number;
   latest: string;
   /** Undefined for a fleet that is too large to count here. */
-  hosts: readonly FleetHost[] | undefined;
+  counts: FleetCounts | undefined;
 }
 
 /** The fleets that the key may see. */
 export function FleetsPage({ fleets, cursor, next }: { fleets: ListedFleet[]; cursor: string; next: string | null }) {
-  const { now } = useView();
-  const counted = fleets.map((fleet) => ({ ...fleet, counts: fleet.hosts && countsOf(fleet.hosts, now) }));
   return (
     <Layout title="Fleets">
       <h1>Fleets</h1>
@@ -228,7 +215,7 @@ export function FleetsPage({ fleets, cursor, next }: { fleets: ListedFleet[]; cu
       )}
       <Live id="fleets" of={pagePaths.fleets()}>
         <ul className="fleets">
-          {counted.map(({ kind, slug, name, count, latest, counts }) => (
+          {fleets.map(({ kind, slug, name, count, latest, counts }) => (
             <li key={`${kind}:${slug}`}>
               <h2>
                 <Go to={pagePaths.fleet(kind, slug)}>{name}</Go> <span className="kind">{KIND_NAMES[kind]}</span>
@@ -237,7 +224,7 @@ export function FleetsPage({ fleets, cursor, next }: { fleets: ListedFleet[]; cu
                 </span>
               </h2>
               {counts !== undefined && counts.versions.length > 0 && (
-                <Versions shares={sharesOf(counts.versions, latest)} total={count} />
+                <Versions shares={sharesOf(counts, latest)} total={count} />
               )}
             </li>
           ))}

@@ -3,11 +3,11 @@ import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Paged } from "./api.ts";
 import { STATES } from "./fleet-page.tsx";
-import { type FleetHost, stateOf } from "./fleets.ts";
+import type { FleetHost } from "./fleets.ts";
 import { Remove } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import { Badge, Facts, Go, Live, Pager, Section, Table, Time, type Tone } from "./parts.tsx";
-import { pagePaths, type TargetKind, useView } from "./view.ts";
+import { pagePaths, type TargetKind } from "./view.ts";
 
 export interface HostView {
   kind: TargetKind;
@@ -36,9 +36,8 @@ const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(m
 
 /** One host: its last report, and those before. */
 export function HostPage({ kind, slug, name, host, error, steps, plugins, history, mayForget }: HostView) {
-  const { now } = useView();
   const here = pagePaths.host(kind, slug, host.id);
-  const [text, tone] = STATES[stateOf(host, now)];
+  const [text, tone] = STATES[host.state];
   return (
     <Layout title={`${host.id}: ${name}`}>
       <p className="kind">

@@ -6,12 +6,11 @@ import { actAs, type WebCalls } from "../access/web-calls.ts";
 import { HubError } from "../ground/errors.ts";
 import { answerTo, type UnknownPaths } from "../http/error-answers.ts";
 import { findKey } from "../records/access.ts";
-import { Api } from "./api.ts";
+import { Api, callerOf } from "./api.ts";
 import type { Archives } from "./archive.ts";
 import { ASSETS, assets } from "./assets.ts";
 import { compressed } from "./compression.ts";
 import type { Desk, PagesParts, Screen } from "./desk.ts";
-import { Fleets } from "./fleets.ts";
 import { Live } from "./live.ts";
 import type { Screens } from "./screens.tsx";
 import { pagePaths, type View, withQuery } from "./view.ts";
@@ -106,9 +105,8 @@ export const pages: FastifyPluginAsync<
   const desk: Desk = {
     ...{ hub, authentication, api, cookies },
     archives: () => (archives ??= import("./archive.ts").then(({ Archives }) => new Archives(api))),
-    fleets: new Fleets(statements),
   };
-  const live = new Live(statements, hub.now);
+  const live = new Live(api);
   // A hub whose pages nobody opens does without React.
   const screens = async () => (await import("./screens.tsx")).screens;
   await root.register(assets);
@@ -217,12 +215,12 @@ export const pages: FastifyPluginAsync<
     for (const kind of KINDS) {
       app.get(`/live/${kind}s/:slug`, { schema: { hide: true } }, async (request, reply) => {
         const { watchedTarget } = await screens();
-        await live.stream(reply, request.visitor!.keyHash!, await watchedTarget(desk, request, kind));
+        await live.stream(reply, callerOf(request), await watchedTarget(desk, request, kind));
       });
     }
     app.get("/live/fleets", { schema: { hide: true } }, async (request, reply) => {
       const { watchedFleets } = await screens();
-      await live.stream(reply, request.visitor!.keyHash!, await watchedFleets(desk, request));
+      await live.stream(reply, callerOf(request), await watchedFleets(desk, request));
     });
   });
 };

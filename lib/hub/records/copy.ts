@@ -18,6 +18,7 @@ const KEYS: Partial<Record<CopiedTable, readonly string[]>> = {
   deleted_versions: ["project_id", "version"],
   grants: ["target_id", "grantee"],
   hosts: ["holder", "target", "host_id"],
+  host_labels: ["holder", "target", "label", "host_id"],
   views: ["holder", "target"],
   version_states: ["project_id", "version"],
   sealed_secrets: ["name"],

@@ -1,5 +1,4 @@
-import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
-import { deleteWhere, updateWhere } from "./rows.ts";
+import type { PageRange, Queries, Statements } from "./port.ts";
 
 /** Hosts of one database page: what a fleet view holds in memory. */
 const PAGE_HOSTS = 100;
@@ -70,19 +69,22 @@ export async function* hostPages(
   }
 }
 
-/**
- * Takes a host out of a view until it reports again. Its reports stay in the log.
- *
- * @returns false when the view has no such host; nothing has changed then
- */
-export async function forgetHost(transaction: Transacted, { holder, target }: View, hostId: string): Promise<boolean> {
-  // The view's row first, as reports do: its lock keeps changes in their order.
-  await updateWhere(transaction, "views", { holder, target })
-    .set((eb) => ({ changes: eb("changes", "+", 1), forgotten: eb("changes", "+", 1) }))
-    .execute();
-  const facts = { holder, target, host_id: hostId };
-  const { numDeletedRows } = await deleteWhere(transaction, "hosts", facts).executeTakeFirst();
-  return numDeletedRows > 0n;
+const HOST = `SELECT h.host_id, h.record, h.seen_at, h.labels, h.steps, r.record AS logged
+  FROM hosts h LEFT JOIN reports r ON r.id = h.report_id WHERE h.holder = ? AND h.target = ? AND h.host_id = ?`;
+
+/** A host with the steps of its newest report, and that report as the log has it, as JSON text. */
+export interface DetailedHost extends HostRow {
+  steps: string | null;
+  logged: string | null;
+}
+
+/** Reads one host of a view: two indexed reads. */
+export async function findHost(
+  statements: Statements,
+  { holder, target }: View,
+  hostId: string,
+): Promise<DetailedHost | undefined> {
+  return (await statements.first(HOST, [holder, target, hostId])) as DetailedHost | undefined;
 }
 
 /** A view with the number of its hosts. */

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
+import { renewHosts } from "./host-rows.ts";
 import { renewTarget } from "./latest/change-target.ts";
 import type { Dialect, Transacted } from "./port.ts";
 
@@ -199,6 +200,17 @@ const statementsOf = (dialect: Dialect): Record<string, readonly string[]> => ({
       where r.state in ('running', 'paused', 'halted') and v.version <> r.version and v.created_at > r.created_at`,
     "alter table rollouts drop column is_withdrawn",
   ],
+  "0122-fleet-lists": [
+    "alter table hosts add column state text default 'ok' not null",
+    "alter table hosts add column shown_version text default '' not null",
+    "alter table hosts add column heard_at text default '9999-12-31T23:59:59.999Z' not null",
+    // Lists by state and by version, and their counts, without a look at any record.
+    "create index hosts_state on hosts (holder, target, state, host_id, heard_at)",
+    "create index hosts_version on hosts (holder, target, shown_version, state, host_id, heard_at)",
+    `create table host_labels (
+      holder text not null, target text not null, label text not null, host_id text not null,
+      constraint host_labels_key primary key (holder, target, label, host_id))`,
+  ],
 });
 
 /** Work of a migration that needs more than statements. */
@@ -207,6 +219,7 @@ const WORK: Record<string, (db: Transacted) => Promise<void>> = {
     const gated = await db.selectFrom("projects").select("id").where("rollout", "is not", null).execute();
     for (const { id } of gated) await renewTarget(db, id, Date.now());
   },
+  "0122-fleet-lists": renewHosts,
 };
 
 /** The names of all migrations: the version of the schema. */

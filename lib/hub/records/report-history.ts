@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
+import type { HostsTable } from "./fleet-tables.ts";
 import type { PageRange, Queries } from "./port.ts";
 import { given, newestWhere, updateWhere } from "./rows.ts";
-import type { HostsTable } from "./schema.ts";
 
 /** Rows that one statement removes: short enough that nobody waits for it. */
 const REMOVAL_BATCH = 1000;

@@ -5,9 +5,10 @@ import { runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport, StepOutcome } from "../../contract/surfaces/reports.ts";
 import { recordId } from "../ground/identity.ts";
+import type { HostRecord } from "./host-columns.ts";
+import { hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
 import type { Queries } from "./port.ts";
-import { selectWhere } from "./rows.ts";
-import type { HostsTable, ReportsTable } from "./schema.ts";
+import type { ReportsTable } from "./schema.ts";
 import { tellOfFailures } from "./webhook-outbox.ts";
 
 /** The host of a report of surface B that names none. */
@@ -50,9 +51,6 @@ interface Reports {
 /** Returns the name of a target of surface A in the log and the views. A project's is its id, without a slash. */
 export const loggedTarget = (kind: "plugin" | "service", slug: string) => `${kind}/${slug}`;
 
-/** A host's newest record on its way into the view. */
-type NewestRecord = Insertable<HostsTable>;
-
 /**
  * Appends reports of one view to the log and makes each its host's newest record, in one transaction. The view's row
  * lock keeps change numbers in their order for readers' cursors. A deployment that the log has already changes nothing.
@@ -86,42 +84,27 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
       .executeTakeFirstOrThrow();
 
     // Under the view's row lock: no other report of these hosts comes in between.
-    const running = await runningVersions(transaction, added);
-    const hosts = new Map<string, NewestRecord>();
+    const view = { holder, target };
+    const named = added.map(({ hostId }) => hostId);
+    const before = await hostsBefore(transaction, view, named);
+    const hosts = new Map<string, NewHost>();
     for (const [index, { hostId, hostRecord, id, isNamed, createdAt, steps: taken }] of added.entries()) {
-      const told = runningVersion(hostRecord);
+      const earlier = hosts.get(hostId);
       // One that failed and does not tell has changed nothing about it, as far as anybody knows.
-      if (told !== undefined) running.set(hostId, told);
-      const record = JSON.stringify({ ...hostRecord, running_version: running.get(hostId) });
+      const told = runningVersion(hostRecord);
+      const running = told === undefined ? runningBefore(earlier?.record, before.get(hostId)?.record) : told;
       const change = Number(changes) - added.length + index + 1;
-      const steps = taken === undefined ? null : JSON.stringify(taken);
-      const row = {
-        holder,
-        target,
+      hosts.set(hostId, {
         host_id: hostId,
         change,
         report_id: id,
-        record,
-        steps,
-        seen_at: isNamed ? createdAt : null,
-        labels: null,
-        first_change: hosts.get(hostId)?.first_change ?? change,
-      };
-      hosts.set(hostId, row);
+        record: { ...hostRecord, running_version: running },
+        steps: taken === undefined ? null : JSON.stringify(taken),
+        seen_at: isNamed ? createdAt : (earlier?.seen_at ?? null),
+        first_change: earlier?.first_change ?? change,
+      });
     }
-    await transaction
-      .insertInto("hosts")
-      .values([...hosts.values()])
-      .onConflict((conflict) =>
-        conflict.columns(["holder", "target", "host_id"]).doUpdateSet((eb) => ({
-          change: eb.ref("excluded.change"),
-          report_id: eb.ref("excluded.report_id"),
-          record: eb.ref("excluded.record"),
-          steps: eb.ref("excluded.steps"),
-          seen_at: eb.fn.coalesce("excluded.seen_at", "hosts.seen_at"),
-        })),
-      )
-      .execute();
+    await storeHosts(transaction, view, [...hosts.values()], before);
     await tellOfFailures(transaction, added);
   });
 }
@@ -146,22 +129,11 @@ const logged = ({ hostId, deploymentId, createdAt, ...report }: IncomingReport):
   created_at: createdAt,
 });
 
-/** Finds the versions that hosts run by their records so far, of those hosts that have a report that does not tell. */
-async function runningVersions(
-  db: Queries,
-  reports: readonly IncomingReport[],
-): Promise<Map<string, string | null | undefined>> {
-  const { holder, target } = reports[0]!;
-  const silent = reports.filter(({ hostRecord }) => runningVersion(hostRecord) === undefined);
-  if (silent.length === 0) return new Map();
-  const earlier = await selectWhere(db, "hosts", { holder, target })
-    .select(["host_id", "record"])
-    .where("host_id", "in", [...new Set(silent.map(({ hostId }) => hostId))])
-    .execute();
-  return new Map(
-    earlier.map(({ host_id, record }) => [host_id, runningVersion(JSON.parse(record) as ReportRecord | ProjectHost)]),
-  );
-}
+/** Returns the version that a host runs by an earlier report: one of the same batch, or else the stored one. */
+const runningBefore = (batched: HostRecord | undefined, stored: string | undefined): string | null | undefined => {
+  if (batched !== undefined) return runningVersion(batched);
+  return stored === undefined ? undefined : runningVersion(JSON.parse(stored) as HostRecord);
+};
 
 /**
  * Stores a report of surface A in the view of its deployer. @returns the record that the log and the fleet view show

@@ -1,14 +1,13 @@
 import type { View } from "./fleet.ts";
-import type { Queries, Row, Statements, Transacted } from "./port.ts";
-import { selectWhere, updateWhere } from "./rows.ts";
-import type { HostsTable } from "./schema.ts";
+import type { HostsTable } from "./fleet-tables.ts";
+import type { Queries, Row, Statements } from "./port.ts";
+import { selectWhere } from "./rows.ts";
 
 /** The hosts of a view, as rollouts read them. */
 
 /** Hosts of one page. */
 const PAGE_HOSTS = 500;
 
-const HOST = "SELECT record, steps, labels FROM hosts WHERE holder = ? AND target = ? AND host_id = ?";
 const CHANGED = `SELECT host_id, change, record, seen_at, labels, first_change FROM hosts
   WHERE holder = ? AND target = ? AND change > ? ORDER BY change LIMIT ${PAGE_HOSTS}`;
 
@@ -45,15 +44,6 @@ export const pollingHostOf = (row: Row): PollingHost | undefined =>
         firstChange: Number(row["host_first_change"]),
       };
 
-/** Reads the record of a host, its steps, and the labels that an operator gave it: one indexed read. */
-export async function findHost(
-  statements: Statements,
-  { holder, target }: View,
-  hostId: string,
-): Promise<Pick<HostsTable, "record" | "steps" | "labels"> | undefined> {
-  return (await statements.first(HOST, [holder, target, hostId])) as HostsTable | undefined;
-}
-
 type ChangedHost = Pick<HostsTable, "host_id" | "change" | "record" | "seen_at" | "labels" | "first_change">;
 
 /** Reads the hosts of a view that changed after a change, page by page in the order of their changes. */
@@ -68,55 +58,6 @@ export async function* changedHosts(
     if (page.length < PAGE_HOSTS) return;
     after = Number(page.at(-1)!.change);
   }
-}
-
-/**
- * Gives a host labels in place of those that it has of itself; null takes that back.
- *
- * @returns false when the view has no such host
- */
-export async function labelHost(
-  transaction: Transacted,
-  { holder, target }: View,
-  hostId: string,
-  labels: string | null,
-): Promise<boolean> {
-  // The view's row first, as reports do.
-  const change = await nextChange(transaction, { holder, target });
-  if (change === undefined) return false;
-  const { numUpdatedRows } = await updateWhere(transaction, "hosts", { holder, target, host_id: hostId })
-    .set({ labels, change })
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
-}
-
-/**
- * Notes that hosts say their names in their polls, as soon as the hub hears of it: from then on rollouts count them.
- * The view's change number tells every hub.
- *
- * @param now ISO 8601
- */
-export async function nameHosts(
-  transaction: Transacted,
-  { holder, target }: View,
-  hostIds: readonly string[],
-  now: string,
-): Promise<void> {
-  const change = await nextChange(transaction, { holder, target });
-  if (change === undefined) return;
-  await updateWhere(transaction, "hosts", { holder, target, seen_at: null })
-    .where("host_id", "in", hostIds)
-    .set({ seen_at: now, change })
-    .execute();
-}
-
-/** Takes the next change number of a view, and its row's lock, which keeps changes in their order. */
-async function nextChange(transaction: Transacted, { holder, target }: View): Promise<number | undefined> {
-  const view = await updateWhere(transaction, "views", { holder, target })
-    .set((eb) => ({ changes: eb("changes", "+", 1) }))
-    .returning("changes")
-    .executeTakeFirst();
-  return view && Number(view.changes);
 }
 
 /** Reads the labels of the hosts of a view that say their name, page by page. */

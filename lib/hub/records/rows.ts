@@ -59,3 +59,6 @@ export const newestWhere = <T extends Table>(
     .$if(after !== "", (query) => query.where("id", "<", after))
     .orderBy("id", "desc")
     .limit(limit) as unknown as Select<T>;
+
+/** Returns the pattern that finds a text anywhere in a lower-case one: for `LIKE … ESCAPE '!'`. */
+export const patternOf = (text: string): string => `%${text.toLowerCase().replace(/[!%_]/g, "!$&")}%`;

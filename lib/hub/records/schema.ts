@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { sha256Hex } from "../../contract/identifiers.ts";
 import { base64, blobId, count, json, name, projectId, text, time, yes } from "./columns.ts";
+import { hostLabels, hosts, views } from "./fleet-tables.ts";
 import { versionStates } from "./latest/state-table.ts";
 import { rollouts } from "./rollout-tables.ts";
 import { webhookDeliveries, webhooks } from "./webhook-tables.ts";
@@ -167,37 +168,6 @@ const reports = z.strictObject({
 });
 export type ReportsTable = z.output<typeof reports>;
 
-/** The newest record of each host, next to the log, so that a fleet view reads one index and nothing else. */
-const hosts = z.strictObject({
-  holder: text,
-  target: name,
-  host_id: name,
-  /** The view's change number when this host last changed. */
-  change: count,
-  report_id: name,
-  record: json,
-  /** The steps of that report, as JSON; null where it has none. Fleet views do without. */
-  steps: json.nullable(),
-  /** When it last polled, to the hour; null for one that does not say its name. */
-  seen_at: time.nullable(),
-  /** Labels as JSON that an operator gave it, in place of its own. */
-  labels: json.nullable(),
-  /** The view's change number of its first report since it was last forgotten. */
-  first_change: count,
-});
-export type HostsTable = z.output<typeof hosts>;
-
-/** One row per fleet view: its change counter orders reports, and is the view's ETag and cursor. */
-const views = z.strictObject({
-  holder: text,
-  target: name,
-  changes: count,
-  /** The change with which a host was last forgotten; 0 for never. An older cursor says nothing of that host. */
-  forgotten: count,
-  /** Of its reports in the log: quotas count them. */
-  bytes: z.int(),
-});
-
 /** Key-encryption keys by name only. A retired one seals nothing any more. */
 const keks = z.strictObject({ id: name, retired_at: text.nullable(), created_at: time });
 
@@ -276,6 +246,7 @@ export const ROWS = {
   grants,
   reports,
   hosts,
+  host_labels: hostLabels,
   views,
   keks,
   sealed_secrets: sealedSecrets,

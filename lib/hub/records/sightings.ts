@@ -2,10 +2,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import { hostId } from "../../contract/identifiers.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { View } from "./fleet.ts";
+import { nameHosts, seeHosts } from "./host-rows.ts";
 import { HourlyNotes } from "./hourly-notes.ts";
 import { inTransaction, type Queries } from "./port.ts";
-import { nameHosts } from "./rollout-hosts.ts";
-import { selectWhere, updateWhere } from "./rows.ts";
 
 /** Hosts of one statement. */
 const BATCH = 200;
@@ -49,25 +48,14 @@ export class Sightings extends HourlyNotes<Seen> {
   }
 
   protected override async store(seen: readonly Seen[], now: number): Promise<void> {
-    const seen_at = new Date(now).toISOString();
+    const seenAt = new Date(now).toISOString();
     for (const group of Map.groupBy(seen, ({ holder, target }) => JSON.stringify([holder, target])).values()) {
       const { holder, target } = group[0]!;
       for (let start = 0; start < group.length; start += BATCH) {
         const ids = group.slice(start, start + BATCH).map(({ hostId: id }) => id);
-        await this.#storeBatch({ holder, target }, ids, seen_at).catch(() => undefined);
+        await seeHosts(this.#db, { holder, target }, ids, seenAt).catch(() => undefined);
       }
     }
-  }
-
-  async #storeBatch({ holder, target }: View, ids: readonly string[], seen_at: string): Promise<void> {
-    const unnamed = await selectWhere(this.#db, "hosts", { holder, target, seen_at: null })
-      .where("host_id", "in", ids)
-      .select("host_id")
-      .execute();
-    const first = unnamed.map(({ host_id: id }) => id);
-    if (first.length > 0)
-      await inTransaction(this.#db, (transaction) => nameHosts(transaction, { holder, target }, first, seen_at));
-    await updateWhere(this.#db, "hosts", { holder, target }).set({ seen_at }).where("host_id", "in", ids).execute();
   }
 }
 

@@ -6,6 +6,7 @@ import { KEY_COLUMNS, type KeyRow, principalOf } from "./access.ts";
 import type { PageRange, Queries, Row, Statements } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./rollout-hosts.ts";
+import { patternOf } from "./rows.ts";
 import { targetSummary } from "./target-detail.ts";
 
 /**
@@ -176,7 +177,7 @@ export async function listVisibleTargets(
   { kind, credentialHash, now }: Omit<Question, "slug">,
   { text, after, limit }: PageRange & { text: string },
 ): Promise<TargetSummary[]> {
-  const pattern = `%${text.toLowerCase().replace(/[!%_]/g, "!$&")}%`;
+  const pattern = patternOf(text);
   const parameters = [credentialHash ?? null, now, kind, after, text, pattern, pattern, pattern, limit];
   const rows = await statements.all(LIST, parameters);
   return (rows as unknown as Project[]).map(targetSummary);

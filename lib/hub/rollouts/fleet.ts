@@ -1,25 +1,13 @@
 import { setImmediate } from "node:timers/promises";
-import type { Labels } from "../../contract/labels.ts";
 import { lastHeard, runningVersion } from "../../contract/surfaces/host-record.ts";
-import type { DeploymentStatus } from "../../contract/surfaces/reports.ts";
 import { type View, viewState } from "../records/fleet.ts";
+import { type HostRecord, labelsOf } from "../records/host-columns.ts";
 import type { Statements } from "../records/port.ts";
 import { changedHosts } from "../records/rollout-hosts.ts";
 import { FleetTally, type ReportedHost, type Tallied, type Tally } from "./tally.ts";
 
 /** A poll says when a host was heard of, and changes no view: after this time all hosts are read anew. */
 const READ_ANEW_MS = 15 * 60 * 1000;
-
-/** The fields of a host's stored record that rollouts and pages read. */
-export interface HostRecord {
-  version: string;
-  status: DeploymentStatus;
-  running_version?: string | null;
-  error_message: string | null;
-  completed_at: string;
-  created_at: string;
-  labels?: Labels;
-}
 
 interface Row {
   host_id: string;
@@ -33,7 +21,7 @@ function reportedHost({ host_id: id, record: text, seen_at, labels, first_change
   const record = JSON.parse(text) as HostRecord;
   return {
     id,
-    labels: labels === null ? (record.labels ?? {}) : (JSON.parse(labels) as Labels),
+    labels: labelsOf(record, labels),
     running: runningVersion(record),
     tried: record.version,
     hasFailed: record.status !== "success",

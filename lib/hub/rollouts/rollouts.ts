@@ -4,12 +4,12 @@ import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { NOTHING, runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { Logger } from "../../support/logging.ts";
 import type { View } from "../records/fleet.ts";
+import type { HostRecord } from "../records/host-columns.ts";
 import type { Database } from "../records/port.ts";
 import type { PollingHost } from "../records/rollout-hosts.ts";
 import { rolloutPulses } from "../records/rollouts.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
 import { answerTo, type AskingHost, type HostAnswer } from "./answer.ts";
-import type { HostRecord } from "./fleet.ts";
 import { RolloutRounds } from "./rounds.ts";
 import { gateOf, viewOf } from "./stored.ts";
 

@@ -228,6 +228,7 @@ t.test("a fleet of 20,000 hosts is read from the database only as fast as the cl
     first_change: index + 1,
     report_id: `dpl_${index}`,
     record,
+    ...{ state: "ok" as const, shown_version: "1.0.0", heard_at: new Date().toISOString() },
   }));
   await database.kysely.transaction().execute(async (transaction) => {
     await transaction

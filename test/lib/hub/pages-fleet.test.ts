@@ -1,6 +1,8 @@
 import t from "tap";
 import { HELD_RIGHTS } from "../../../lib/contract/surfaces/host-record.ts";
-import { startHub } from "../../support/hub/harness.ts";
+import { openDatabase } from "../../../lib/hub/records/database.ts";
+import { createProject, startHub } from "../../support/hub/harness.ts";
+import { FLEET_SCOPES, fleetOf } from "../../support/hub/project-fleet.ts";
 import { report } from "../../support/hub/shown-hub.ts";
 import { Visitor } from "../../support/hub/web.ts";
 
@@ -35,4 +37,46 @@ t.test("a fleet shows failing hosts first, and how many there are", async (t) =>
   t.match(html, "Hosts by version: 181 on 1.0.0, 30 on 1.0.0 (failed)");
   t.match(html, /href="[^"]*state=failed[^"]*">1\.0\.0 \(failed\)</);
   t.match((await admin.request("/fleets")).html, "30 failing");
+});
+
+t.test("the page of a project's host shows the plugins of its last report", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub, FLEET_SCOPES);
+  const fleet = await fleetOf(hub, project);
+  await fleet.report("web", "1.0.0", { plugins: [{ id: "tide-table", version: "2.7.1" }] });
+  const visitor = await new Visitor(hub.url).signIn(project.key);
+  const { html } = await visitor.request(`/projects/${project.id}/fleet/web`);
+  t.match(html, /tide-table <span class="num">2\.7\.1</);
+});
+
+t.test("a page of a large fleet asks for one screen of it", async (t) => {
+  const asked: string[] = [];
+  const hub = await startHub(t, { onStatement: (text) => asked.push(text) });
+  const database = await openDatabase({ dataDir: hub.dataDir });
+  t.teardown(() => database.close());
+  const at = new Date().toISOString();
+  const count = 21_000;
+  const times = { error_message: null, completed_at: at, created_at: at };
+  const record = JSON.stringify({ version: "1.0.0", status: "success", ...times });
+  const of = { holder: "admin", target: "plugin/large" };
+  await database.kysely.transaction().execute(async (transaction) => {
+    const view = { ...of, changes: count, forgotten: 0, bytes: 0 };
+    await transaction.insertInto("views").values(view).execute();
+    for (let start = 0; start < count; start += 1000) {
+      const hosts = Array.from({ length: 1000 }, (_, index) => ({
+        ...{ ...of, host_id: `host-${String(start + index).padStart(6, "0")}`, change: start + index + 1 },
+        ...{ first_change: 1, report_id: "dpl_1", record, state: "ok" as const, shown_version: "1.0.0", heard_at: at },
+      }));
+      await transaction.insertInto("hosts").values(hosts).execute();
+    }
+  });
+  await hub.call("POST", "/devkeys/projects", { json: { name: "Large", kind: "plugin", slug: "large" } });
+  const admin = await new Visitor(hub.url).signIn(hub.adminKey);
+  asked.length = 0;
+  const { html } = await admin.request("/plugins/large/fleet");
+  t.match(html, /21000<\/span> hosts/);
+  t.equal(html.match(/fleet\/host-\d+"/g)!.length, 100);
+  const records = asked.filter((text) => /\brecord\b[^]*FROM hosts/.test(text));
+  t.ok(records.length > 0 && records.length <= 4, `${records.length} statements read records`);
+  for (const text of records) t.match(text, /LIMIT \?$/, "a screen at a time");
 });

@@ -1,0 +1,57 @@
+import { LRUCache } from "lru-cache";
+import type { FleetCounts } from "../../contract/surfaces/reports.ts";
+import { type View, viewState } from "../records/fleet.ts";
+import { countHosts } from "../records/fleet-pages.ts";
+import type { Statements } from "../records/port.ts";
+import { silentBefore } from "./fleet-view.ts";
+
+/** Fleets whose numbers are kept. */
+const KEPT_FLEETS = 500;
+/** Polls and time change a state without a change of the view: numbers are not kept for longer. */
+const KEPT_MS = 30_000;
+/** A fleet with more hosts takes a while to count: its numbers may be this old, though hosts have reported since. */
+const LARGE_HOSTS = 5000;
+const LARGE_KEPT_MS = 2000;
+
+interface Kept {
+  changes: number;
+  /** Milliseconds since 1970. */
+  countedAt: number;
+  counts: FleetCounts;
+}
+
+/** The numbers of fleets, counted once for all who ask until a host changes. */
+export class FleetNumbers {
+  readonly #statements: Statements;
+  readonly #kept = new LRUCache<string, Kept>({ max: KEPT_FLEETS });
+  /** The counts under way: readers that come together share one. */
+  readonly #underWay = new Map<string, Promise<FleetCounts>>();
+
+  constructor(statements: Statements) {
+    this.#statements = statements;
+  }
+
+  /** Counts the hosts of a view; the caller may see it. @param now milliseconds since 1970 */
+  count(view: View, now: number): Promise<FleetCounts> {
+    const key = JSON.stringify([view.holder, view.target]);
+    let counting = this.#underWay.get(key);
+    if (counting === undefined) {
+      counting = this.#count(key, view, now).finally(() => this.#underWay.delete(key));
+      this.#underWay.set(key, counting);
+    }
+    return counting;
+  }
+
+  async #count(key: string, view: View, now: number): Promise<FleetCounts> {
+    const { changes } = await viewState(this.#statements, view);
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) {
+      const age = Math.abs(now - kept.countedAt);
+      const mayLag = kept.counts.hosts > LARGE_HOSTS && age < LARGE_KEPT_MS;
+      if (mayLag || (kept.changes === changes && age < KEPT_MS)) return kept.counts;
+    }
+    const counts = await countHosts(this.#statements, view, silentBefore(now));
+    this.#kept.set(key, { changes, countedAt: now, counts });
+    return counts;
+  }
+}

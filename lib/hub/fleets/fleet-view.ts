@@ -1,0 +1,203 @@
+import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import * as z from "zod";
+import { HOST_STATES, type HostState, STALE_MS, stateOfHost } from "../../contract/surfaces/host-record.ts";
+import { hostState } from "../../contract/surfaces/reports.ts";
+import { matchesEtag } from "../../support/network/entity-tags.ts";
+import { countRows } from "../ground/buffer-collection.ts";
+import { notFound, unprocessable } from "../ground/errors.ts";
+import { findHost, hostPages, type HostRow, type View, viewState } from "../records/fleet.ts";
+import { type FleetCursor, listHosts } from "../records/fleet-pages.ts";
+import type { HostRecord } from "../records/host-columns.ts";
+import type { Statements } from "../records/port.ts";
+
+/** The header that carries the cursor for the next `?since=`. */
+export const CURSOR_HEADER = "X-Cursor";
+
+/** The header of an answer with every host of the view, though only changes were asked for: others are gone. */
+export const WHOLE_HEADER = "X-Whole-View";
+
+/** The header of one screen of a list: the value of `after` for the next one. */
+export const NEXT_HEADER = "X-Next";
+
+/** The description of the routes that {@link sendFleetView} answers. */
+export const FLEET_ROUTE =
+  `Streamed in host-id order. ${CURSOR_HEADER} in the answer is the value for the next \`since\`. With a parameter of ` +
+  `a list, one screen of it: by state (failed, held, ok, silent), then by host id; ${NEXT_HEADER} is the value for the ` +
+  "next `after`, and missing at the end.";
+
+export const noSuchHost = () => notFound("The fleet has no such host.");
+
+/** Hosts of one screen at most, and where a list is asked for without a limit. */
+const MOST_HOSTS = 500;
+
+const filterText = z.string().min(1).max(255).optional();
+
+export const fleetQuery = z.object({
+  since: z
+    .string()
+    .max(32)
+    .optional()
+    .describe(`Gives only hosts that changed since an earlier answer; its value is that answer's ${CURSOR_HEADER}.`),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(MOST_HOSTS)
+    .optional()
+    .describe("Gives one screen of a list by state, then by host id. So do the parameters below."),
+  after: z
+    .string()
+    .max(4096)
+    .optional()
+    .describe(`Begins behind an earlier screen; its value is that one's ${NEXT_HEADER}.`),
+  state: hostState.optional().describe("Only hosts in this state"),
+  version: filterText.describe("Only hosts that are shown with this version"),
+  label: filterText.describe("Only hosts with this label: `name=value`, or a name"),
+  text: filterText.describe("Only hosts whose id has this text in it, in any case"),
+});
+export type FleetQuery = z.output<typeof fleetQuery>;
+
+/** Returns a host's record as the view shows it: with the labels that an operator gave it. */
+const shownRecord = ({ record, labels }: HostRow): string =>
+  labels === null
+    ? record
+    : JSON.stringify({ ...(JSON.parse(record) as object), labels: JSON.parse(labels) as object });
+
+/** Returns a host's record as JSON text, with the time of its last poll and further fields. */
+export function hostText(host: HostRow, fields: object = {}): string {
+  const record = shownRecord(host);
+  const more = { ...(host.seen_at !== null && { seen_at: host.seen_at }), ...fields };
+  return Object.keys(more).length === 0 ? record : `${record.slice(0, -1)},${JSON.stringify(more).slice(1)}`;
+}
+
+const member = (host: HostRow, fields?: object): string => `${JSON.stringify(host.host_id)}:${hostText(host, fields)}`;
+
+/** The view as JSON text: an object keyed by host id, in host-id order, piece by piece. */
+async function* fleetText(statements: Statements, view: View, since: number): AsyncGenerator<string> {
+  let opening = "{";
+  for await (const page of hostPages(statements, view, since)) {
+    if (page.length === 0) continue;
+    const text = opening + page.map((host) => member(host)).join(",");
+    opening = ",";
+    yield text;
+    // A client that reads as fast as we write would otherwise keep every other request waiting until the last host.
+    await setImmediate();
+    countRows(text.length);
+  }
+  yield opening === "{" ? "{}" : "}";
+}
+
+function cursorOf(since: string | undefined, { changes, forgotten }: { changes: number; forgotten: number }): number {
+  if (since === undefined || since === "") return 0;
+  const cursor = /^\d{1,15}$/.test(since) ? Number(since) : undefined;
+  if (cursor === undefined) throw unprocessable(`since: must be the ${CURSOR_HEADER} of an earlier answer.`);
+  // The cursor of another database's past, or from before a host was forgotten: the answer is the whole view.
+  return cursor > changes || cursor < forgotten ? 0 : cursor;
+}
+
+/** A fleet, the moment at which it is looked at, and what a view without any report is. */
+export interface AskedFleet {
+  view: View;
+  /** Milliseconds since 1970. */
+  now: number;
+  /** Decides about a view without any report; it may throw 404. */
+  ifEmpty?: () => Promise<void>;
+}
+
+/** Answers with a fleet view: whole, its changes, or one screen of a list. */
+export async function sendFleetView(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  statements: Statements,
+  query: FleetQuery,
+  fleet: AskedFleet,
+): Promise<FastifyReply> {
+  const { since, ...list } = query;
+  const isList = Object.values(list).some((value) => value !== undefined);
+  if (isList && since !== undefined) throw unprocessable("since: goes without the parameters of a list.");
+  const state = await viewState(statements, fleet.view);
+  if (state.changes === 0) await fleet.ifEmpty?.();
+  void reply.header(CURSOR_HEADER.toLowerCase(), String(state.changes));
+  return isList
+    ? sendList(request, reply, statements, list, fleet)
+    : sendChanges(request, reply, statements, { view: fleet.view, state, since });
+}
+
+/** Answers with one host: its record, its state, and what the newest report says besides. @throws HubError 404 */
+export async function hostDetail(
+  statements: Statements,
+  { view, now }: AskedFleet,
+  id: string,
+): Promise<Record<string, unknown>> {
+  const host = await findHost(statements, view, id);
+  if (host === undefined) throw noSuchHost();
+  const record = JSON.parse(hostText(host)) as HostRecord & { seen_at?: string };
+  const { plugins } = JSON.parse(host.logged ?? "{}") as { plugins?: unknown };
+  const steps = JSON.parse(host.steps ?? "[]") as unknown;
+  return { ...record, state: stateOfHost(record, now), steps, ...(plugins !== undefined && { plugins }) };
+}
+
+/** Streams a whole view or its changes from the database; an unchanged one costs one row (304). */
+function sendChanges(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  statements: Statements,
+  { view, state, since }: { view: View; state: Awaited<ReturnType<typeof viewState>>; since: string | undefined },
+): FastifyReply {
+  const { changes } = state;
+  const cursor = cursorOf(since, state);
+  const etag = cursor === 0 ? `"fleet-${changes}"` : `"fleet-${changes}-since-${cursor}"`;
+  reply.headers({ etag, "cache-control": "private, no-cache" });
+  if (matchesEtag(request.headers["if-none-match"], etag)) return reply.code(304).send();
+  if (cursor === 0) reply.header(WHOLE_HEADER.toLowerCase(), "true");
+  reply.header("content-type", "application/json; charset=utf-8");
+  if (request.method === "HEAD") return reply.send();
+  if (changes === 0 || cursor === changes) return reply.send("{}");
+  return reply.send(
+    Readable.from(fleetText(statements, view, cursor), { objectMode: false, highWaterMark: 64 * 1024 }),
+  );
+}
+
+/** Hosts that were heard of last before this time are silent. @param now milliseconds since 1970 */
+export const silentBefore = (now: number): string => new Date(now - STALE_MS).toISOString();
+
+const isState = (text: string): text is HostState => (HOST_STATES as readonly string[]).includes(text);
+
+/** Reads a cursor: a state and the id of a host. @throws HubError 422 */
+function placeOf(after: string): FleetCursor {
+  const bad = () => unprocessable(`after: must be the ${NEXT_HEADER} of an earlier answer.`);
+  let text: string;
+  try {
+    text = decodeURIComponent(after);
+  } catch {
+    throw bad();
+  }
+  const [state = "", id] = text.split(/:(.*)/s, 2);
+  if (!isState(state) || id === undefined) throw bad();
+  return { state, id };
+}
+
+async function sendList(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  statements: Statements,
+  { limit = MOST_HOSTS, after, state, version, label, text }: Omit<FleetQuery, "since">,
+  { view, now }: AskedFleet,
+): Promise<FastifyReply> {
+  const { hosts, hasMore } = await listHosts(statements, view, {
+    filter: { state, version, label, text },
+    after: after === undefined ? undefined : placeOf(after),
+    limit,
+    silentBefore: silentBefore(now),
+  });
+  const last = hosts.at(-1);
+  // The state depends on the time: no answer is known to hold later.
+  reply.headers({ "cache-control": "private, no-store", "content-type": "application/json; charset=utf-8" });
+  if (hasMore && last !== undefined)
+    reply.header(NEXT_HEADER.toLowerCase(), encodeURIComponent(`${last.state}:${last.host_id}`));
+  if (request.method === "HEAD") return reply.send();
+  const members = hosts.map((host) => member(host, { state: host.state }));
+  return reply.send(`{${members.join(",")}}`);
+}

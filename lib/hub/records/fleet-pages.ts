@@ -1,0 +1,173 @@
+import { HOST_STATES, type HostState } from "../../contract/surfaces/host-record.ts";
+import { type FleetCounts, MOST_NAMED } from "../../contract/surfaces/reports.ts";
+import type { HostRow, View } from "./fleet.ts";
+import type { Statements, Value } from "./port.ts";
+import { patternOf } from "./rows.ts";
+
+/** Lists of a fleet's hosts by state, one screen at a time, and the fleet in numbers. */
+
+/** A place between two hosts of a list: behind the one of this state and id. */
+export interface FleetCursor {
+  state: HostState;
+  id: string;
+}
+
+/** The hosts that a list asks for. Filters that are undefined let every host through. */
+export interface FleetFilter {
+  state: HostState | undefined;
+  /** As it is shown. */
+  version: string | undefined;
+  /** `name=value`, or a name alone. */
+  label: string | undefined;
+  /** A part of the host's id, in any case. */
+  text: string | undefined;
+}
+
+/** One screen of a list. */
+interface FleetPage {
+  filter: FleetFilter;
+  after: FleetCursor | undefined;
+  limit: number;
+  /** Hosts that were heard of last before this time are silent. ISO 8601. */
+  silentBefore: string;
+}
+
+export interface ListedHost extends HostRow {
+  state: HostState;
+}
+
+const REPORTED = HOST_STATES.filter((state) => state !== "silent");
+
+/** Hosts of a rare label: they are read by their ids, and those of a frequent one as the index of states has them. */
+const RARE_HOSTS = 500;
+/** Ids of one statement. */
+const IDS = 250;
+
+const LABELLED = `SELECT host_id FROM host_labels WHERE holder = ? AND target = ? AND label = ?
+  ORDER BY host_id LIMIT ${RARE_HOSTS + 1}`;
+
+/** One look into an index for each host: a planner that has no statistics would join by reading all labels. */
+const HAS_LABEL = `(SELECT 1 FROM host_labels l WHERE l.holder = ? AND l.target = ? AND l.label = ?
+  AND l.host_id = hosts.host_id LIMIT 1) = 1`;
+
+const AMONG = `host_id IN (${Array(IDS).fill("?").join(", ")})`;
+
+/** A condition of a statement, with its parameters. */
+interface Condition {
+  text: string;
+  values: readonly Value[];
+}
+
+/** Makes the conditions of which a host has to fit one, for hosts behind a given id: several where ids are named. */
+async function labelConditions(
+  statements: Statements,
+  { holder, target }: View,
+  label: string,
+): Promise<(from: string) => Condition[]> {
+  const rows = await statements.all(LABELLED, [holder, target, label]);
+  if (rows.length > RARE_HOSTS) return () => [{ text: HAS_LABEL, values: [holder, target, label] }];
+  const ids = rows.map((row) => row["host_id"] as string);
+  return (from) => {
+    const start = ids.findIndex((id) => compareIds(id, from) > 0);
+    const parts: Condition[] = [];
+    for (let at = start; at >= 0 && at < ids.length; at += IDS) {
+      const part = ids.slice(at, at + IDS);
+      parts.push({ text: AMONG, values: [...part, ...Array<null>(IDS - part.length).fill(null)] });
+    }
+    return parts;
+  };
+}
+
+/**
+ * Reads one screen of a view's hosts: by state, those first that need somebody, then by id. A cursor holds when hosts
+ * come and go. The cost does not grow with the fleet, unless a filter lets few hosts through.
+ *
+ * @returns at most `limit` hosts, and whether there are more
+ */
+export async function listHosts(
+  statements: Statements,
+  view: View,
+  { filter, after, limit, silentBefore }: FleetPage,
+): Promise<{ hosts: ListedHost[]; hasMore: boolean }> {
+  const { version, label, text } = filter;
+  const filters: Condition[] = [];
+  if (version !== undefined) filters.push({ text: "shown_version = ?", values: [version] });
+  if (text !== undefined) filters.push({ text: "lower(host_id) LIKE ? ESCAPE '!'", values: [patternOf(text)] });
+  const labelled = label === undefined ? undefined : await labelConditions(statements, view, label);
+
+  const read = async (stored: HostState, comparison: "<" | ">=", from: string, most: number): Promise<HostRow[]> => {
+    const rows: HostRow[] = [];
+    for (const condition of labelled?.(from) ?? [undefined]) {
+      const conditions = condition === undefined ? filters : [...filters, condition];
+      const found = await statements.all(
+        `SELECT host_id, record, seen_at, labels FROM hosts
+          WHERE holder = ? AND target = ? AND state = ? AND host_id > ? AND heard_at ${comparison} ?
+            ${conditions.map((each) => `AND ${each.text}`).join(" ")}
+          ORDER BY host_id LIMIT ?`,
+        [view.holder, view.target, stored, from, silentBefore, ...conditions.flatMap(({ values }) => values), most],
+      );
+      rows.push(...(found as unknown as HostRow[]));
+      if (rows.length >= most) break;
+    }
+    return rows.slice(0, most);
+  };
+
+  const first = after === undefined ? 0 : HOST_STATES.indexOf(after.state);
+  const hosts: ListedHost[] = [];
+  for (const state of HOST_STATES.slice(first)) {
+    if (filter.state !== undefined && filter.state !== state) continue;
+    const from = state === after?.state ? after.id : "";
+    const most = limit + 1 - hosts.length;
+    if (most <= 0) break;
+    const found =
+      state === "silent"
+        ? (await Promise.all(REPORTED.map((each) => read(each, "<", from, most)))).flat().sort(byId).slice(0, most)
+        : await read(state, ">=", from, most);
+    hosts.push(...found.map((row) => ({ ...row, state })));
+  }
+  return { hosts: hosts.slice(0, limit), hasMore: hosts.length > limit };
+}
+
+/** Bytewise order of the UTF-8 text, as the databases sort. */
+const compareIds = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+const byId = (a: HostRow, b: HostRow) => compareIds(a.host_id, b.host_id);
+
+const STATES = `SELECT state, COUNT(*) AS hosts, SUM(CASE WHEN heard_at < ? THEN 1 ELSE 0 END) AS silent
+  FROM hosts WHERE holder = ? AND target = ? GROUP BY state`;
+const VERSIONS = `SELECT shown_version, COUNT(*) AS hosts,
+    SUM(CASE WHEN state = 'failed' AND heard_at >= ? THEN 1 ELSE 0 END) AS failing
+  FROM hosts WHERE holder = ? AND target = ? GROUP BY shown_version
+  ORDER BY hosts DESC, shown_version LIMIT ${MOST_NAMED}`;
+/** Each label by one look into the index behind the one before, and not by all rows. */
+const LABELS = `WITH RECURSIVE found (label) AS (
+    SELECT MIN(label) FROM host_labels WHERE holder = ? AND target = ?
+    UNION ALL
+    SELECT (SELECT MIN(l.label) FROM host_labels l WHERE l.holder = ? AND l.target = ? AND l.label > found.label)
+      FROM found WHERE found.label IS NOT NULL)
+  SELECT label FROM (SELECT label FROM found LIMIT ${3 * MOST_NAMED}) f WHERE label LIKE '%=%' LIMIT ${MOST_NAMED}`;
+
+/** Counts the hosts of a view by state and by version: a walk through two indexes. */
+export async function countHosts(
+  statements: Statements,
+  { holder, target }: View,
+  silentBefore: string,
+): Promise<FleetCounts> {
+  const states = { failed: 0, held: 0, ok: 0, silent: 0 };
+  for (const row of await statements.all(STATES, [silentBefore, holder, target])) {
+    const silent = Number(row["silent"]);
+    states[row["state"] as (typeof REPORTED)[number]] = Number(row["hosts"]) - silent;
+    states.silent += silent;
+  }
+  const versions = await statements.all(VERSIONS, [silentBefore, holder, target]);
+  const labels = await statements.all(LABELS, [holder, target, holder, target]);
+  return {
+    hosts: Object.values(states).reduce((sum, count) => sum + count, 0),
+    states,
+    versions: versions.map((row) => ({
+      version: row["shown_version"] as string,
+      hosts: Number(row["hosts"]),
+      failing: Number(row["failing"]),
+    })),
+    labels: labels.map((row) => row["label"] as string),
+  };
+}

@@ -1,0 +1,39 @@
+import type { Labels } from "../../contract/labels.ts";
+import { lastHeard, reportedState, shownVersion } from "../../contract/surfaces/host-record.ts";
+import type { DeploymentStatus } from "../../contract/surfaces/reports.ts";
+import type { HostsTable } from "./fleet-tables.ts";
+
+/** The fields of a host's stored record that rollouts, pages and {@link columnsOf} read. */
+export interface HostRecord {
+  version: string;
+  status: DeploymentStatus;
+  running_version?: string | null | undefined;
+  error_message: string | null;
+  completed_at: string;
+  created_at: string;
+  labels?: Labels | undefined;
+}
+
+/** The columns of a host that are made from its record, for filters and for the order of lists. */
+export type HostColumns = Pick<HostsTable, "state" | "shown_version" | "heard_at">;
+
+/** The last moment that ISO 8601 writes with four digits for the year: later ones do not sort. */
+const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** Writes a time as the databases sort it. @param ms since 1970; undefined for a host that is never silent */
+const sortedTime = (ms = LAST_MS): string => new Date(Math.min(Math.max(ms, 0), LAST_MS)).toISOString();
+
+/** Makes the columns of a host from its record and its last poll. */
+export const columnsOf = (record: HostRecord, seenAt: string | null): HostColumns => ({
+  state: reportedState(record),
+  shown_version: shownVersion(record),
+  heard_at: sortedTime(lastHeard({ ...record, seen_at: seenAt })),
+});
+
+/** Returns the labels of a host: those that an operator gave it, or else its own. */
+export const labelsOf = (record: Pick<HostRecord, "labels">, given: string | null): Labels =>
+  given === null ? (record.labels ?? {}) : (JSON.parse(given) as Labels);
+
+/** Lists the rows that find a host by its labels: by `name=value`, and by the name alone. */
+export const labelRows = (labels: Labels): string[] =>
+  Object.entries(labels).flatMap(([name, value]) => [name, `${name}=${value}`]);

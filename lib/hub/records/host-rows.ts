@@ -1,0 +1,255 @@
+import { type Insertable, sql } from "kysely";
+import type { Labels } from "../../contract/labels.ts";
+import type { View } from "./fleet.ts";
+import type { HostsTable } from "./fleet-tables.ts";
+import { columnsOf, type HostRecord, labelRows, labelsOf } from "./host-columns.ts";
+import { inTransaction, type Queries, type Transacted } from "./port.ts";
+import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
+
+/**
+ * All writes of hosts: of reports, polls, labels, and of hosts that go. Whoever changes a row here renews the columns
+ * that are made from it and the rows of its labels, in the same transaction.
+ */
+
+/** Hosts of one page. */
+const PAGE_HOSTS = 500;
+
+/** A host's newest record on its way into a view. */
+export interface NewHost extends Pick<HostsTable, "host_id" | "change" | "report_id" | "steps" | "seen_at"> {
+  record: HostRecord;
+  first_change: number;
+}
+
+type StoredHost = Pick<HostsTable, "host_id" | "record" | "labels">;
+
+/** Reads hosts of a view as they are before a change, by their ids. */
+export async function hostsBefore(
+  db: Queries,
+  { holder, target }: View,
+  ids: readonly string[],
+): Promise<Map<string, StoredHost>> {
+  const rows = await selectWhere(db, "hosts", { holder, target })
+    .select(["host_id", "record", "labels"])
+    .where("host_id", "in", [...new Set(ids)])
+    .execute();
+  return new Map(rows.map((row) => [row.host_id, row]));
+}
+
+const recordOf = ({ record }: Pick<StoredHost, "record">) => JSON.parse(record) as HostRecord;
+
+/** Sets a time, unless the column holds a later one: clocks of several hubs differ. */
+const later = (column: "seen_at" | "heard_at", time: string) =>
+  sql<string>`case when hosts.${sql.ref(column)} > ${time} then hosts.${sql.ref(column)} else ${time} end`;
+
+/**
+ * Makes reports their hosts' newest records. The caller holds the view's row.
+ *
+ * @param before those of the hosts that the view has
+ */
+export async function storeHosts(
+  transaction: Transacted,
+  view: View,
+  hosts: readonly NewHost[],
+  before: ReadonlyMap<string, StoredHost>,
+): Promise<void> {
+  const { holder, target } = view;
+  const rows = hosts.map((host): Insertable<HostsTable> => ({
+    ...host,
+    ...{ holder, target, labels: null, record: JSON.stringify(host.record) },
+    ...columnsOf(host.record, host.seen_at),
+  }));
+  await transaction
+    .insertInto("hosts")
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.columns(["holder", "target", "host_id"]).doUpdateSet((eb) => ({
+        change: eb.ref("excluded.change"),
+        report_id: eb.ref("excluded.report_id"),
+        record: eb.ref("excluded.record"),
+        steps: eb.ref("excluded.steps"),
+        state: eb.ref("excluded.state"),
+        shown_version: eb.ref("excluded.shown_version"),
+        // A poll may be noted between the reading of the row and this.
+        seen_at: sql<string>`case when excluded.seen_at is null or hosts.seen_at > excluded.seen_at
+          then hosts.seen_at else excluded.seen_at end`,
+        heard_at: sql<string>`case when hosts.seen_at > excluded.heard_at
+          then hosts.seen_at else excluded.heard_at end`,
+      })),
+    )
+    .execute();
+  const changes = hosts.map(({ host_id: hostId, record }) => {
+    const known = before.get(hostId);
+    return {
+      hostId,
+      from: known === undefined ? {} : labelsOf(recordOf(known), known.labels),
+      to: labelsOf(record, known?.labels ?? null),
+    };
+  });
+  await changeLabels(transaction, view, changes);
+}
+
+/** Notes a poll of hosts that say their name, some for the first time. @param seenAt ISO 8601 */
+export async function seeHosts(db: Queries, view: View, ids: readonly string[], seenAt: string): Promise<void> {
+  const { holder, target } = view;
+  const unnamed = await selectWhere(db, "hosts", { holder, target, seen_at: null })
+    .where("host_id", "in", ids)
+    .select("host_id")
+    .execute();
+  const first = unnamed.map(({ host_id: id }) => id);
+  if (first.length > 0) await inTransaction(db, (transaction) => nameHosts(transaction, view, first, seenAt));
+  await updateWhere(db, "hosts", { holder, target })
+    .set({
+      seen_at: sql<string>`case when seen_at > ${seenAt} then seen_at else ${seenAt} end`,
+      heard_at: later("heard_at", seenAt),
+    })
+    .where("host_id", "in", ids)
+    .execute();
+}
+
+/**
+ * Notes that hosts say their names in their polls, as soon as the hub hears of it: from then on rollouts count them.
+ * The view's change number tells every hub.
+ *
+ * @param now ISO 8601
+ */
+export async function nameHosts(
+  transaction: Transacted,
+  view: View,
+  hostIds: readonly string[],
+  now: string,
+): Promise<void> {
+  const change = await nextChange(transaction, view);
+  if (change === undefined) return;
+  const { holder, target } = view;
+  await updateWhere(transaction, "hosts", { holder, target, seen_at: null })
+    .where("host_id", "in", hostIds)
+    .set({ seen_at: now, change, heard_at: later("heard_at", now) })
+    .execute();
+}
+
+/**
+ * Gives a host labels in place of those that it has of itself; null takes that back.
+ *
+ * @returns false when the view has no such host
+ */
+export async function labelHost(
+  transaction: Transacted,
+  view: View,
+  hostId: string,
+  labels: string | null,
+): Promise<boolean> {
+  // The view's row first, as reports do.
+  const change = await nextChange(transaction, view);
+  const host = (await hostsBefore(transaction, view, [hostId])).get(hostId);
+  if (change === undefined || host === undefined) return false;
+  const { holder, target } = view;
+  await updateWhere(transaction, "hosts", { holder, target, host_id: hostId }).set({ labels, change }).execute();
+  const record = recordOf(host);
+  await changeLabels(transaction, view, [
+    { hostId, from: labelsOf(record, host.labels), to: labelsOf(record, labels) },
+  ]);
+  return true;
+}
+
+/**
+ * Takes a host out of a view until it reports again. Its reports stay in the log.
+ *
+ * @returns false when the view has no such host; nothing has changed then
+ */
+export async function forgetHost(transaction: Transacted, { holder, target }: View, hostId: string): Promise<boolean> {
+  // The view's row first, as reports do: its lock keeps changes in their order.
+  await updateWhere(transaction, "views", { holder, target })
+    .set((eb) => ({ changes: eb("changes", "+", 1), forgotten: eb("changes", "+", 1) }))
+    .execute();
+  const gone = await deleteWhere(transaction, "hosts", { holder, target, host_id: hostId })
+    .returning(["record", "labels"])
+    .executeTakeFirst();
+  if (gone === undefined) return false;
+  const from = labelsOf(recordOf(gone), gone.labels);
+  await changeLabels(transaction, { holder, target }, [{ hostId, from, to: {} }]);
+  return true;
+}
+
+/** Makes the columns and labels of all hosts from their records, page by page: of those that an older hub stored. */
+export async function renewHosts(db: Queries): Promise<void> {
+  const key = sql`(holder, target, host_id)`;
+  let last: Pick<HostsTable, "holder" | "target" | "host_id"> | undefined;
+  do {
+    const after = last;
+    const page = await db
+      .selectFrom("hosts")
+      .selectAll()
+      .$if(after !== undefined, (query) =>
+        query.where(sql<boolean>`${key} > (${after?.holder}, ${after?.target}, ${after?.host_id})`),
+      )
+      .orderBy("holder")
+      .orderBy("target")
+      .orderBy("host_id")
+      .limit(PAGE_HOSTS)
+      .execute();
+    if (page.length === 0) return;
+    const renewed = page.map((row) => ({ ...row, ...columnsOf(recordOf(row), row.seen_at) }));
+    await db
+      .insertInto("hosts")
+      .values(renewed)
+      .onConflict((conflict) =>
+        conflict.columns(["holder", "target", "host_id"]).doUpdateSet((eb) => ({
+          state: eb.ref("excluded.state"),
+          shown_version: eb.ref("excluded.shown_version"),
+          heard_at: eb.ref("excluded.heard_at"),
+        })),
+      )
+      .execute();
+    await addLabels(
+      db,
+      page.flatMap((row) => rowsOf(row, row.host_id, labelRows(labelsOf(recordOf(row), row.labels)))),
+    );
+    last = page.length === PAGE_HOSTS ? page.at(-1) : undefined;
+  } while (last !== undefined);
+}
+
+/** Takes the next change number of a view, and its row's lock, which keeps changes in their order. */
+async function nextChange(transaction: Transacted, { holder, target }: View): Promise<number | undefined> {
+  const view = await updateWhere(transaction, "views", { holder, target })
+    .set((eb) => ({ changes: eb("changes", "+", 1) }))
+    .returning("changes")
+    .executeTakeFirst();
+  return view && Number(view.changes);
+}
+
+interface LabelChange {
+  hostId: string;
+  from: Labels;
+  to: Labels;
+}
+
+const rowsOf = ({ holder, target }: View, hostId: string, labels: readonly string[]) =>
+  labels.map((label) => ({ holder, target, label, host_id: hostId }));
+
+/** Renews the rows by which hosts are found by their labels. Costs nothing where no label changes. */
+async function changeLabels(transaction: Transacted, view: View, changes: readonly LabelChange[]): Promise<void> {
+  const added: ReturnType<typeof rowsOf> = [];
+  for (const { hostId, from, to } of changes) {
+    const [before, after] = [new Set(labelRows(from)), new Set(labelRows(to))];
+    const gone = [...before.difference(after)];
+    const { holder, target } = view;
+    if (gone.length > 0)
+      await deleteWhere(transaction, "host_labels", { holder, target, host_id: hostId })
+        .where("label", "in", gone)
+        .execute();
+    added.push(...rowsOf(view, hostId, [...after.difference(before)]));
+  }
+  await addLabels(transaction, added);
+}
+
+/** Rows of one statement: as many as its parameters allow. */
+const LABEL_BATCH = 1000;
+
+async function addLabels(db: Queries, rows: ReturnType<typeof rowsOf>): Promise<void> {
+  for (let start = 0; start < rows.length; start += LABEL_BATCH)
+    await db
+      .insertInto("host_labels")
+      .values(rows.slice(start, start + LABEL_BATCH))
+      .onConflict((conflict) => conflict.columns(["holder", "target", "label", "host_id"]).doNothing())
+      .execute();
+}
