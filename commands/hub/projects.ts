@@ -1,7 +1,9 @@
 import { Command, Option } from "clipanion";
-import type { ProjectRecord } from "../../lib/contract/surfaces/keys.ts";
+import { usageError } from "../../lib/contract/errors.ts";
+import type { ProjectDeletion, ProjectRecord } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
-import { projectCreation, projectRenaming, projectTransfer } from "../../lib/options/devkeys.ts";
+import { projectCreation, projectDeletion, projectRenaming, projectTransfer } from "../../lib/options/devkeys.ts";
+import { printableJson } from "../../lib/support/printable.ts";
 import { withOptions } from "../shell/base.ts";
 import { showList } from "../shell/output/listing.ts";
 import { type Managed, managed } from "./managed.ts";
@@ -88,6 +90,58 @@ export class ProjectsRename extends withOptions(projectRenaming) {
     this.note(`${this.target} is called ${project.name} now.`);
     return this.done({ project });
   }
+}
+
+export class ProjectsDelete extends withOptions(projectDeletion) {
+  static override paths = [["project", "delete"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Delete a project, plugin or service for good",
+    details: `
+      Takes its versions with their bytes, its fleet, rollouts, signers and grants, the keys that are bound to it and
+      the webhooks that hear of it alone. Needs an administrator's key, and the name once more in \`--confirm\`; without
+      it, the command tells what would go. While hosts report to it, it is refused without \`--force\`: they keep what
+      they run, and get nothing more. The slug of a plugin or service is never used again.
+    `,
+    examples: [
+      ["Look first", "$0 project delete Harbour --dry-run"],
+      ["Delete it", "$0 project delete Harbour --confirm Harbour --reason 'moved to Bergen'"],
+    ],
+  });
+
+  target = Option.String({ required: true, name: "TARGET" });
+
+  override async run(): Promise<number> {
+    const { confirm, force, reason, dryRun } = this.options;
+    const { client, called } = await managed(this.options);
+    const { id, name } = await called(this.target);
+    if (dryRun || confirm === undefined) {
+      const project = await client.projectDeletion(id);
+      this.note(`would delete ${contentsText(project)}`);
+      if (dryRun) return this.done({ project, dry_run: true });
+      throw usageError("usage", "Nothing was deleted.", { hint: `Add --confirm ${printableJson(name)} to delete it.` });
+    }
+    if (confirm !== name)
+      throw usageError("usage", `The project is called ${printableJson(name)}, not ${printableJson(confirm)}.`, {
+        hint: "Give its name in --confirm.",
+      });
+    const project = await client.deleteProject(id, { force, ...(reason !== undefined && { reason }) });
+    this.note(`Deleted ${contentsText(project)}.`);
+    return this.done({ project, dry_run: false });
+  }
+}
+
+/** Says what a deletion takes, without what there is none of. */
+function contentsText({ kind, name, contents }: ProjectDeletion): string {
+  const { versions, hosts, reporting_hosts: reporting, rollouts, keys, signers, grants, webhooks } = contents;
+  const counts = Object.entries({ version: versions, host: hosts, rollout: rollouts, key: keys, signer: signers });
+  const parts = [...counts, ["grant", grants] as const, ["webhook", webhooks] as const]
+    .filter(([, count]) => count > 0)
+    .map(([what, count]) => `${count} ${what}${count === 1 ? "" : "s"}`);
+  const others = parts.length === 0 ? "" : ` with ${parts.join(", ")}`;
+  const still =
+    reporting === 0 ? "" : `; ${reporting} host${reporting === 1 ? " still reports" : "s still report"} to it`;
+  return `the ${kind} ${name}${others}${still}`;
 }
 
 export class ProjectsTransfer extends withOptions(projectTransfer) {

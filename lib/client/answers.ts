@@ -32,6 +32,7 @@ function presentable(text: string, secrets: readonly string[]): string {
 /** Codes of a hub that say more than their status does, with what to do next. */
 const PRECISE: Partial<Record<Code, string>> = {
   quota_exceeded: "Delete old versions (`sealift version delete`), or ask the hub's operator for a larger quota.",
+  project_in_use: "`sealift fleet TARGET --state ok` shows hosts; --force deletes it all the same.",
   wave_empty: "Label hosts first (`sealift fleet label`), or start it with --allow-empty-wave.",
   signer_refused: "`sealift signer list` shows who may sign; its owner adds a key with `sealift signer add`.",
 };

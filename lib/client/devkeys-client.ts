@@ -13,6 +13,8 @@ import {
   type ManagedVersion,
   managedVersion,
   page,
+  type ProjectDeletion,
+  projectDeletion,
   type ProjectRecord,
   projectRecord,
   type TransferAnswer,
@@ -52,6 +54,8 @@ import { type HttpRequest, send } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { call } from "./json-request.ts";
 
+type Asked = [method: HttpRequest["method"], path: string, json?: unknown];
+
 /** The key service (docs/contract/keys.md). @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
 export class DevkeysClient {
   readonly #options: HubConnection;
@@ -63,11 +67,11 @@ export class DevkeysClient {
   }
 
   createProject(project: { name: string; kind: ProjectRecord["kind"]; slug?: string }): Promise<ProjectRecord> {
-    return call(this.#request("POST", paths.projects(), project), projectRecord, this.#options);
+    return this.#call(projectRecord, "POST", paths.projects(), project);
   }
 
   createKey(key: CreateKeyRequest): Promise<CreatedKey> {
-    return call(this.#request("POST", paths.apiKeys(), key), createdKey, this.#options);
+    return this.#call(createdKey, "POST", paths.apiKeys(), key);
   }
 
   /** Own keys, without secrets, page by page. */
@@ -80,12 +84,23 @@ export class DevkeysClient {
   }
 
   renameProject(id: string, name: string): Promise<ProjectRecord> {
-    return call(this.#request("PATCH", paths.project(id), { name }), projectRecord, this.#options);
+    return this.#call(projectRecord, "PATCH", paths.project(id), { name });
   }
 
   /** Gives a project to another owner; for administrators. */
   transferProject(id: string, transfer: TransferRequest): Promise<TransferAnswer> {
-    return call(this.#request("POST", paths.transfer(id), transfer), transferAnswer, this.#options);
+    return this.#call(transferAnswer, "POST", paths.transfer(id), transfer);
+  }
+
+  /** Tells what the deletion of a project would take; for administrators. */
+  projectDeletion(id: string): Promise<ProjectDeletion> {
+    return this.#call(projectDeletion, "GET", paths.deletion(id));
+  }
+
+  /** Deletes a project for good; for administrators. @throws DeploymentError `project_in_use` while hosts report */
+  deleteProject(id: string, { force, reason }: { force: boolean; reason?: string }): Promise<ProjectDeletion> {
+    const query = new URLSearchParams({ force: String(force), ...(reason !== undefined && { reason }) }).toString();
+    return this.#call(projectDeletion, "DELETE", `${paths.project(id)}?${query}`);
   }
 
   /** Versions of a project, plugin or service by its id, newest first, page by page. */
@@ -105,9 +120,7 @@ export class DevkeysClient {
 
   /** Opens a held version to every host. @returns false when every host may have it already */
   async releaseVersion(id: string, version: string, reason?: string): Promise<boolean> {
-    const body = reason === undefined ? {} : { reason };
-    const request = this.#request("POST", paths.versionRelease(id, version), body);
-    return (await call(request, versionReleased, this.#options)).released;
+    return (await this.#call(versionReleased, "POST", paths.versionRelease(id, version), { reason })).released;
   }
 
   /** Deletes a version for good; its label is never used again. */
@@ -123,18 +136,17 @@ export class DevkeysClient {
   /** Lets a key sign what is published to a project. @param key hexadecimal */
   addSigner(id: string, key: string, name?: string): Promise<SignerRecord> {
     const body = { public_key: key, ...(name !== undefined && { name }) };
-    return call(this.#request("POST", paths.signers(id), body), signerRecord, this.#options);
+    return this.#call(signerRecord, "POST", paths.signers(id), body);
   }
 
   /** Retires or revokes a signer. @param key hexadecimal */
   endSigner(id: string, key: string, how: "retire" | "revoke", reason?: string): Promise<SignerRecord> {
-    const body = reason === undefined ? {} : { reason };
-    return call(this.#request("POST", `${paths.signers(id)}/${key}/${how}`, body), signerRecord, this.#options);
+    return this.#call(signerRecord, "POST", `${paths.signers(id)}/${key}/${how}`, { reason });
   }
 
   /** Starts a rollout of a version of a project, plugin or service. */
   startRollout(id: string, request: RolloutRequest): Promise<RolloutRecord> {
-    return call(this.#request("POST", paths.rollouts(id), request), rolloutRecord, this.#options);
+    return this.#call(rolloutRecord, "POST", paths.rollouts(id), request);
   }
 
   /** Rollouts of a project, plugin or service, newest first, page by page. */
@@ -143,13 +155,12 @@ export class DevkeysClient {
   }
 
   rollout(id: string, rollout: string): Promise<RolloutRecord> {
-    return call(this.#request("GET", paths.rollout(id, rollout)), rolloutRecord, this.#options);
+    return this.#call(rolloutRecord, "GET", paths.rollout(id, rollout));
   }
 
   /** Pauses, resumes, approves or aborts a rollout. */
   actOnRollout(id: string, rollout: string, action: RolloutAction, change: RolloutChange): Promise<RolloutRecord> {
-    const request = this.#request("POST", `${paths.rollout(id, rollout)}/${action}`, change);
-    return call(request, rolloutRecord, this.#options);
+    return this.#call(rolloutRecord, "POST", `${paths.rollout(id, rollout)}/${action}`, change);
   }
 
   /** Gives a host of the fleet labels in place of its own; null takes that back. */
@@ -177,25 +188,23 @@ export class DevkeysClient {
 
   /** Sends a message to a webhook now. */
   testWebhook(id: string): Promise<WebhookTest> {
-    return call(this.#request("POST", `${paths.webhook(id)}/test`), webhookTest, this.#options);
+    return this.#call(webhookTest, "POST", `${paths.webhook(id)}/test`);
   }
 
   /** Has one dead message sent again, or all of them. */
   async redeliver(id: string, delivery?: string): Promise<number> {
-    const body = delivery === undefined ? {} : { delivery };
-    const request = this.#request("POST", `${paths.webhook(id)}/redeliver`, body);
-    return (await call(request, redeliveryAnswer, this.#options)).redelivered;
+    const path = `${paths.webhook(id)}/redeliver`;
+    return (await this.#call(redeliveryAnswer, "POST", path, { delivery })).redelivered;
   }
 
   /** Gives a webhook another secret; messages are signed with the old one, too, for a grace. */
   rotateWebhook(id: string, graceSeconds: number): Promise<WebhookSecret> {
-    const request = this.#request("POST", `${paths.webhook(id)}/rotate`, { grace_seconds: graceSeconds });
-    return call(request, webhookSecret, this.#options);
+    return this.#call(webhookSecret, "POST", `${paths.webhook(id)}/rotate`, { grace_seconds: graceSeconds });
   }
 
   /** Lets a webhook that the hub has disabled hear of events again. */
   enableWebhook(id: string): Promise<WebhookRecord> {
-    return call(this.#request("POST", `${paths.webhook(id)}/enable`), webhookRecord, this.#options);
+    return this.#call(webhookRecord, "POST", `${paths.webhook(id)}/enable`);
   }
 
   removeWebhook(id: string): Promise<void> {
@@ -208,7 +217,7 @@ export class DevkeysClient {
   }
 
   addGrant(kind: MarketplaceKind, slug: string, owner: string): Promise<GrantRecord> {
-    return call(this.#request("POST", paths.grants(kind, slug), { owner }), grantRecord, this.#options);
+    return this.#call(grantRecord, "POST", paths.grants(kind, slug), { owner });
   }
 
   removeGrant(kind: MarketplaceKind, slug: string, owner: string): Promise<void> {
@@ -217,11 +226,7 @@ export class DevkeysClient {
 
   /** Issues a key with the rights of another one, which ends after a grace. */
   rotateKey(id: string, graceSeconds: number): Promise<CreatedKey> {
-    return call(
-      this.#request("POST", `${paths.apiKey(id)}/rotate`, { grace_seconds: graceSeconds }),
-      createdKey,
-      this.#options,
-    );
+    return this.#call(createdKey, "POST", `${paths.apiKey(id)}/rotate`, { grace_seconds: graceSeconds });
   }
 
   /** Revokes a key and its deployment credential at once. */
@@ -240,7 +245,7 @@ export class DevkeysClient {
   /** Since when a signing secret is registered; `undefined` when none is. */
   async signingKey(): Promise<SigningKeyRecord | undefined> {
     try {
-      return await call(this.#request("GET", paths.signingKey()), signingKeyRecord, this.#options);
+      return await this.#call(signingKeyRecord, "GET", paths.signingKey());
     } catch (error) {
       if (error instanceof SealiftError && error.status === 404) return undefined;
       throw error;
@@ -258,9 +263,13 @@ export class DevkeysClient {
     return this.#pages(paths.audit() + (query === "" ? "" : `?${query}`), auditRecord);
   }
 
+  #call<T extends z.ZodType>(answer: T, ...request: Asked): Promise<z.output<T>> {
+    return call(this.#request(...request), answer, this.#options);
+  }
+
   /** A request whose answer says nothing. */
-  async #ended(method: HttpRequest["method"], path: string, json?: unknown): Promise<void> {
-    const request = this.#request(method, path, json);
+  async #ended(...asked: Asked): Promise<void> {
+    const request = this.#request(...asked);
     const response = await send(request, this.#options);
     if (response.status !== 204) throw await statusError(response, request);
     response.body.resume();
@@ -271,17 +280,13 @@ export class DevkeysClient {
     do {
       const joint = path.includes("?") ? "&" : "?";
       const query: string = cursor === null ? "" : `${joint}cursor=${encodeURIComponent(cursor)}`;
-      const found: { items: z.output<T>[]; next: string | null } = await call(
-        this.#request("GET", path + query),
-        page(item),
-        this.#options,
-      );
+      const found: { items: z.output<T>[]; next: string | null } = await this.#call(page(item), "GET", path + query);
       yield* found.items;
       cursor = found.next;
     } while (cursor !== null);
   }
 
-  #request(method: HttpRequest["method"], path: string, json?: unknown): HttpRequest {
+  #request(...[method, path, json]: Asked): HttpRequest {
     const { apiKey } = this.#options;
     return {
       operation: "keys",

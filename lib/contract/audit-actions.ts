@@ -21,6 +21,7 @@ export const ACTIONS = {
   "project.create": { meaning: "a project, plugin or service was created" },
   "project.rename": { meaning: "a project, plugin or service was given another name" },
   "project.transfer": { meaning: "a project, plugin or service was given to another owner" },
+  "project.delete": { meaning: "a project, plugin or service was deleted with all of its versions" },
   "target.change": { meaning: "the description, links or visibility of a plugin or service were changed" },
   "grant.add": { meaning: "another owner may see a private plugin or service" },
   "grant.remove": { meaning: "a grant was taken back" },

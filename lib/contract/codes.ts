@@ -100,6 +100,7 @@ export const CODES = {
   publish_refused: refused("The hub refused the publication: a malformed or missing field, or no such project."),
   signer_refused: refused("The project's register does not hold the signer, or holds it as retired or revoked (403)."),
   version_exists: refused("The version is published already, with other content (409)."),
+  project_in_use: refused("Hosts still report to the project that is to be deleted (409)."),
   version_deleted: refused("The version was deleted from the hub; its label is never used again (409)."),
   quota_exceeded: refused("The owner or project stores as much as it may on the hub (413)."),
   too_large: refused("The upload is larger than the hub accepts (413)."),

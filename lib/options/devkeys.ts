@@ -84,6 +84,17 @@ export const projectTransfer = {
 
 const reason = text({ metavar: "TEXT", help: "Why, for people who run it" });
 
+/** Options of `project delete`. */
+export const projectDeletion = {
+  ...group("Deletion", {
+    confirm: text({ metavar: "NAME", help: "The project's name once more: delete it for good" }),
+    force: flag({ name: "force-deletion", flag: "--force", help: "Also while hosts still report to it" }),
+    reason: text({ metavar: "TEXT", help: "Why, for the audit log" }),
+    dryRun: flag({ help: "Only tell what would go" }),
+  }),
+  ...connection,
+};
+
 /** Options of the commands that take something away on a hub. */
 export const removal = {
   ...group("Removal", { dryRun: flag({ help: "Only tell what would go" }) }),

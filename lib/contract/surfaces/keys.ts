@@ -86,6 +86,34 @@ export type TransferRequest = z.infer<typeof transferRequest>;
 export const transferAnswer = projectRecord.extend({ revoked_keys: z.int().nonnegative() });
 export type TransferAnswer = z.infer<typeof transferAnswer>;
 
+/** Numbers of what a deletion of a project, plugin or service takes. */
+export const projectContents = z.object({
+  versions: z.int().nonnegative(),
+  /** Of its fleet: the project's, or that of the owner of a plugin or service. */
+  hosts: z.int().nonnegative(),
+  /** Hosts of every owner that have reported or asked in the last 30 days. */
+  reporting_hosts: z.int().nonnegative(),
+  rollouts: z.int().nonnegative(),
+  /** Keys that are bound to it. */
+  keys: z.int().nonnegative(),
+  signers: z.int().nonnegative(),
+  grants: z.int().nonnegative(),
+  /** Webhooks that hear of it alone. */
+  webhooks: z.int().nonnegative(),
+});
+export type ProjectContents = z.infer<typeof projectContents>;
+
+/** A project with what a deletion of it takes. */
+export const projectDeletion = projectRecord.extend({ contents: projectContents });
+export type ProjectDeletion = z.infer<typeof projectDeletion>;
+
+export const projectDeletionQuery = z.object({
+  /** Also while hosts still report to it. */
+  force: z.enum(["true", "false"]).optional(),
+  /** Why, for the audit log. */
+  reason: z.string().min(1).max(1024).optional(),
+});
+
 /** A published version of a project, plugin or service, for those who manage it. */
 export const managedVersion = z.object({
   version: z.string(),

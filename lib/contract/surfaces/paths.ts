@@ -56,6 +56,7 @@ export const paths = {
   apiKey: (id: string) => `${MOUNTS.devkeys}/api-keys/${segment(id)}`,
   projects: () => `${MOUNTS.devkeys}/projects`,
   project: (id: string) => `${MOUNTS.devkeys}/projects/${segment(id)}`,
+  deletion: (id: string) => `${paths.project(id)}/deletion`,
   transfer: (id: string) => `${paths.project(id)}/transfer`,
   versions: (id: string) => `${paths.project(id)}/versions`,
   webhooks: () => `${MOUNTS.devkeys}/webhooks`,

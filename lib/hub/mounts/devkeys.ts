@@ -28,6 +28,7 @@ import {
   revokeKey,
 } from "../records/keys.ts";
 import type { Records } from "../records/port.ts";
+import { deletedAt } from "../records/project-deletion.ts";
 import { findProject, insertProject, listProjects, projectRecord } from "../records/projects.ts";
 
 const tags = ["key service"];
@@ -168,6 +169,11 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
       const project = newProject(request.body, principal.owner, hub.clock());
       const { id: subject, kind, slug } = project;
       await audited(hub, request, principal, async (transaction, tell) => {
+        const gone = await deletedAt(transaction, project);
+        if (gone !== undefined)
+          throw conflict(
+            `The ${kind} ${slug} was deleted at ${gone}. Take another slug: hosts may still follow that one.`,
+          );
         if (!(await insertProject(transaction, project))) throw conflict(`The ${kind} slug ${slug} is taken.`);
         await tell({ action: "project.create", subject, facts: { kind, slug } });
       });

@@ -5,6 +5,8 @@ import {
   managedVersion,
   page,
   projectChanges,
+  projectDeletion,
+  projectDeletionQuery,
   projectRecord as projectSchema,
   transferAnswer,
   transferRequest,
@@ -18,19 +20,32 @@ import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { controlledProject } from "../access/project-access.ts";
 import type { Blobs } from "../blobs/port.ts";
-import { forbidden, notFound, unprocessable } from "../ground/errors.ts";
+import { silentBefore } from "../fleets/fleet-view.ts";
+import { forbidden, HubError, notFound, unprocessable } from "../ground/errors.ts";
 import { isAdministrator } from "../ground/principal.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { subjectOf } from "../records/latest/states.ts";
 import { deleteVersion, listManagedVersions, releaseVersion, yankVersion } from "../records/managed-versions.ts";
 import type { PageRange, Records } from "../records/port.ts";
-import { projectRecord, renameProject } from "../records/projects.ts";
+import { clearFleets, contentsOf, deleteProject } from "../records/project-deletion.ts";
+import { lockProject, type Project, projectRecord, renameProject } from "../records/projects.ts";
 import { describeTarget } from "../records/targets.ts";
 import { hasLiveKey, transferProject } from "../records/transfer.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
 
 const projectParams = z.object({ id: z.string() });
 const versionParams = projectParams.extend({ version: z.string() });
+
+/** Blobs that a request moves to the trash at most. */
+const MOST_BLOBS = 500;
+
+const inUse = ({ kind, name }: Project, hosts: number) =>
+  new HubError(
+    409,
+    "project_in_use",
+    `${hosts} ${hosts === 1 ? "host has" : "hosts have"} reported to the ${kind} ${name} in the last 30 days. ` +
+      "Move them to another target first, or delete it with force.",
+  );
 
 const noSuchVersion = () => notFound("The project has no such version.");
 
@@ -42,6 +57,15 @@ export const projectManage: FastifyPluginAsyncZod<
   const controlled = controlledProject(options);
   const db = hub.database.kysely;
   const shared = { tags: ["key service"], security: security.key };
+
+  /** Moves bytes to the trash, which keeps them for a database that is restored. The sweep moves what is left here. */
+  async function trash(blobs: readonly string[]): Promise<void> {
+    for (const blob of blobs.slice(0, MOST_BLOBS)) {
+      await hub.blobs.moveToTrash(blob).catch((error: unknown) => {
+        hub.logger?.warn({ err: error, blob }, "a deleted version's bytes wait for the sweep");
+      });
+    }
+  }
 
   /** Yanks a version. @param why undefined takes that back */
   async function yank(
@@ -118,6 +142,60 @@ export const projectManage: FastifyPluginAsyncZod<
         return keys;
       });
       return { ...projectRecord({ ...project, owner }), revoked_keys: revoked };
+    },
+  });
+
+  /** A project for a key that may delete it: the rights of a transfer. */
+  async function deletable(request: FastifyRequest, id: string) {
+    const found = await controlled(request, id, "admin");
+    if (!isAdministrator(found.principal)) throw forbidden("Only an administrator deletes a project.");
+    return found;
+  }
+
+  app.get("/projects/:id/deletion", {
+    schema: {
+      ...shared,
+      summary: "What the deletion of a project, plugin or service would take",
+      params: projectParams,
+      response: { 200: projectDeletion, ...errors(401, 403, 404) },
+    },
+    async handler(request) {
+      const { project } = await deletable(request, request.params.id);
+      return { ...projectRecord(project), contents: await contentsOf(db, project, silentBefore(hub.clock())) };
+    },
+  });
+
+  app.delete("/projects/:id", {
+    schema: {
+      ...shared,
+      summary: "Delete a project, plugin or service with its versions, keys, rollouts and fleet",
+      description:
+        "For administrators. 409 with the code project_in_use while hosts report to it, unless force is true. The slug " +
+        "of a plugin or service is never used again.",
+      params: projectParams,
+      querystring: projectDeletionQuery,
+      response: { 200: projectDeletion, ...errors(401, 403, 404, 409, 422) },
+    },
+    async handler(request) {
+      const { project, principal } = await deletable(request, request.params.id);
+      const { force, reason } = request.query;
+      const { contents, blobs } = await audited(hub, request, principal, async (transaction, tell) => {
+        const { kind, name, owner } = await lockProject(transaction, project.id);
+        const contents = await contentsOf(transaction, project, silentBefore(hub.clock()));
+        const { versions, hosts, keys, reporting_hosts: reporting } = contents;
+        if (reporting > 0 && force !== "true") throw inUse(project, reporting);
+        const blobs = await deleteProject(transaction, project, hub.now());
+        const facts = { kind, name, owner, versions, hosts, keys, forced: reporting > 0, reason: reason ?? null };
+        await tell({ action: "project.delete", subject: subjectOf(project), facts });
+        return { contents, blobs };
+      });
+      await hub.rollouts.versionsChanged(project.id);
+      await trash(blobs);
+      // A fleet may be large, and upkeep goes on with it: nobody waits for that.
+      void clearFleets(db, hub.now).catch((error: unknown) => {
+        hub.logger?.warn({ err: error, project: project.id }, "a deleted project's fleet waits for upkeep");
+      });
+      return { ...projectRecord(project), contents };
     },
   });
 
@@ -207,12 +285,7 @@ export const projectManage: FastifyPluginAsyncZod<
         await tell({ action: "version.delete", subject: subjectOf(project), facts: { version, reason } });
         return unneeded;
       });
-      // The trash keeps the bytes for a while, for a database that is restored; the sweep moves what is left here.
-      for (const blob of blobs) {
-        await hub.blobs.moveToTrash(blob).catch((error: unknown) => {
-          hub.logger?.warn({ err: error, blob }, "a deleted version's bytes wait for the sweep");
-        });
-      }
+      await trash(blobs);
       return reply.code(204).send(null);
     },
   });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Insertable, sql } from "kysely";
 import type { Labels } from "../../contract/labels.ts";
 import type { View } from "./fleet.ts";
@@ -168,6 +169,18 @@ export async function forgetHost(transaction: Transacted, { holder, target }: Vi
   const from = labelsOf(recordOf(gone), gone.labels);
   await changeLabels(transaction, { holder, target }, [{ hostId, from, to: {} }]);
   return true;
+}
+
+/** Removes all hosts of a view, in batches. */
+export async function clearHosts(db: Queries, { holder, target }: View): Promise<void> {
+  const keys = { hosts: sql`host_id`, host_labels: sql`label, host_id` };
+  for (const [table, key] of Object.entries(keys))
+    for (let count = PAGE_HOSTS; count === PAGE_HOSTS; await nextTurn()) {
+      const ofView = sql`holder = ${holder} and target = ${target}`;
+      const some = sql`select ${key} from ${sql.table(table)} where ${ofView} order by ${key} limit ${PAGE_HOSTS}`;
+      const removal = sql`delete from ${sql.table(table)} where ${ofView} and (${key}) in (${some}) returning host_id`;
+      count = (await removal.execute(db)).rows.length;
+    }
 }
 
 /** Makes the columns and labels of all hosts from their records, page by page: of those that an older hub stored. */

@@ -211,6 +211,12 @@ const statementsOf = (dialect: Dialect): Record<string, readonly string[]> => ({
       holder text not null, target text not null, label text not null, host_id text not null,
       constraint host_labels_key primary key (holder, target, label, host_id))`,
   ],
+  "0123-deleted-projects": [
+    `create table deleted_projects (
+      id text not null primary key, kind text not null, slug text not null, owner text not null,
+      deleted_at text not null, cleared_at text)`,
+    "create index deleted_projects_slug on deleted_projects (kind, slug)",
+  ],
 });
 
 /** Work of a migration that needs more than statements. */

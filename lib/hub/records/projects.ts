@@ -1,6 +1,7 @@
 import { type Selectable, sql } from "kysely";
 import { usageError } from "../../contract/errors.ts";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
+import { notFound } from "../ground/errors.ts";
 import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
 import { joinPollingHost, POLLING_HOST, pollingHostOf } from "./rollout-hosts.ts";
 import { given, selectWhere, updateWhere } from "./rows.ts";
@@ -86,12 +87,12 @@ export async function readPulse(statements: Statements, id: string): Promise<str
   );
 }
 
-/** Reads a project, and holds its row until the transaction ends. */
+/** Reads a project, and holds its row until the transaction ends. @throws HubError 404 for one that has been deleted */
 export function lockProject(transaction: Transacted, id: string): Promise<Project> {
   return updateWhere(transaction, "projects", { id })
     .set((eb) => ({ latest_version: eb.ref("latest_version") }))
     .returningAll()
-    .executeTakeFirstOrThrow();
+    .executeTakeFirstOrThrow(() => notFound("There is no such project."));
 }
 
 /** @param owner undefined for every owner's @param id not null for one project only */

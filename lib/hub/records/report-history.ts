@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
 import type { HostsTable } from "./fleet-tables.ts";
 import type { PageRange, Queries } from "./port.ts";
-import { given, newestWhere, updateWhere } from "./rows.ts";
+import { given, newestWhere, selectWhere, updateWhere } from "./rows.ts";
 
 /** Rows that one statement removes: short enough that nobody waits for it. */
 const REMOVAL_BATCH = 1000;
@@ -51,6 +51,18 @@ interface DueReport {
   id: string;
   created_at: string;
   size: number;
+}
+
+/** Removes all reports of a view, in batches. */
+export async function clearReports(db: Queries, { holder, target }: { holder: string; target: string }): Promise<void> {
+  for (let batch: DueReport[] | undefined; batch === undefined || batch.length === REMOVAL_BATCH; await nextTurn()) {
+    batch = await selectWhere(db, "reports", { holder, target })
+      .select(["id", "created_at", sizeOf.as("size")])
+      .orderBy("id")
+      .limit(REMOVAL_BATCH)
+      .execute();
+    if (batch.length > 0) await removeBatch(db, batch);
+  }
 }
 
 /** Reports that are counted between two turns of the event loop. */

@@ -102,6 +102,17 @@ const deletedVersions = z.strictObject({
   deleted_at: time,
 });
 
+/** A project, plugin or service that somebody has deleted. The slug of a plugin or service is never used again. */
+const deletedProjects = z.strictObject({
+  id: projectId,
+  kind: z.enum(["plugin", "service", "project"]),
+  slug: name,
+  owner: name,
+  deleted_at: time,
+  /** When the last row of its fleet was removed; null until then. */
+  cleared_at: time.nullable(),
+});
+
 /** A delta that leads to an artifact's version from an earlier one. */
 const deltas = z.strictObject({
   id: blobId,
@@ -243,6 +254,7 @@ export const ROWS = {
   indexes,
   releases,
   deleted_versions: deletedVersions,
+  deleted_projects: deletedProjects,
   grants,
   reports,
   hosts,

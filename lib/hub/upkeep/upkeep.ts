@@ -4,6 +4,7 @@ import type { HubMetrics } from "../observability/hub-metrics.ts";
 import { removeAudit } from "../records/audit.ts";
 import { tellAgain, untoldHolds } from "../records/latest/states.ts";
 import { inTransaction, type Records } from "../records/port.ts";
+import { clearFleets } from "../records/project-deletion.ts";
 import { removeReports } from "../records/report-history.ts";
 import { removeSessions } from "../records/sessions.ts";
 import { removeDeliveries } from "../records/webhooks.ts";
@@ -66,6 +67,7 @@ export class Upkeep implements AsyncDisposable {
     const next = this.#running.then(async () => {
       await this.#attempt("what crashes left", () => this.#clearIncoming());
       await this.#attempt("blobs without a record", () => this.#sweep());
+      await this.#attempt("fleets of deleted projects", () => this.#clearFleets());
       await this.#attempt("sessions that have ended", () => this.#removeSessions());
       await this.#attempt("old deployment reports", () => this.#removeReports());
       await this.#attempt("old messages of webhooks", () => this.#removeMessages());
@@ -126,6 +128,12 @@ export class Upkeep implements AsyncDisposable {
       logger?.error({ known, unexplained }, "left blobs without a record in place: too many to be what crashes left");
     }
     if (lost.length > 0) logger?.error({ lost }, "the bytes of published versions are gone");
+  }
+
+  async #clearFleets(): Promise<void> {
+    const { database, now, logger } = this.#hub;
+    const cleared = await clearFleets(database.kysely, now);
+    if (cleared > 0) logger?.info({ cleared }, "removed the fleets of deleted projects");
   }
 
   async #removeSessions(): Promise<void> {

@@ -67,6 +67,8 @@ t.test("each action of the audit log is written by what does it", async (t) => {
   await done("POST", `/devkeys/projects/${rolled.id}/versions/2.0.0/release`, {});
   await done("DELETE", "/app/deployments/deployments/plugin/tide/hosts/h");
   await done("POST", `/devkeys/api-keys/${project.keyId}/rotate`, {});
+  const doomed = await done("POST", "/devkeys/projects", { name: "Doomed", kind: "project" });
+  await done("DELETE", `/devkeys/projects/${doomed.id}`);
   await done("POST", "/devkeys/api-keys", { name: "bob", owner: "bob" });
   await done("POST", `/devkeys/projects/${project.id}/transfer`, { owner: "bob" });
   const receiver = await startReceiver(t);

@@ -1,0 +1,124 @@
+import type { ProjectContents } from "../../contract/surfaces/keys.ts";
+import type { View } from "./fleet.ts";
+import { clearHosts } from "./host-rows.ts";
+import { subjectOf } from "./latest/states.ts";
+import { inTransaction, type Queries, type Transacted } from "./port.ts";
+import { lockProject, type Project } from "./projects.ts";
+import { clearReports } from "./report-history.ts";
+import { loggedTarget } from "./reports.ts";
+import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
+import type { Schema } from "./schema.ts";
+import { removeWebhook } from "./webhooks.ts";
+
+type Named = Pick<Project, "id" | "kind" | "slug" | "owner">;
+
+/** Returns the fleet that goes with a project; reports of other owners about a plugin or service are theirs. */
+const fleetOf = ({ id, kind, slug, owner }: Named): View =>
+  kind === "project" ? { holder: "", target: id } : { holder: owner, target: loggedTarget(kind, slug) };
+
+/** Counts what a deletion of a project takes. @param silentBefore ISO 8601; hosts heard of since report to it still */
+export async function contentsOf(db: Queries, project: Project, silentBefore: string): Promise<ProjectContents> {
+  const { id } = project;
+  const count = async (table: keyof Schema, facts: object): Promise<number> => {
+    const { count: found } = await selectWhere(db, table as "hosts", facts)
+      .select((eb) => eb.fn.countAll<number | string>().as("count"))
+      .executeTakeFirstOrThrow();
+    return Number(found);
+  };
+  const { holder, target } = fleetOf(project);
+  // Every owner's: their hosts lose the versions, too.
+  const views = await selectWhere(db, "views", { target }).select(["holder", "target"]).execute();
+  let reporting = 0;
+  for (const view of views) {
+    const { hosts } = await selectWhere(db, "hosts", view)
+      .where("heard_at", ">=", silentBefore)
+      .select((eb) => eb.fn.countAll<number | string>().as("hosts"))
+      .executeTakeFirstOrThrow();
+    reporting += Number(hosts);
+  }
+  return {
+    versions: await count(
+      project.kind === "project" ? "artifacts" : "releases",
+      project.kind === "project" ? { project_id: id } : { target_id: id },
+    ),
+    hosts: await count("hosts", { holder, target }),
+    reporting_hosts: reporting,
+    rollouts: await count("rollouts", { project_id: id }),
+    keys: await count("api_keys", { project_id: id }),
+    signers: await count("signers", { project_id: id }),
+    grants: await count("grants", { target_id: id }),
+    webhooks: await count("webhooks", { target: subjectOf(project) }),
+  };
+}
+
+/**
+ * Deletes a project, plugin or service with all that belongs to it, except its fleet, which {@link clearFleets} removes
+ * bit by bit. The slug of a plugin or service is never used again: hosts may still follow it.
+ *
+ * @param now ISO 8601
+ * @returns the ids of the blobs that nobody needs now
+ */
+export async function deleteProject(transaction: Transacted, project: Project, now: string): Promise<string[]> {
+  const { id, kind, slug, owner } = await lockProject(transaction, project.id);
+  const artifacts = selectWhere(transaction, "artifacts", { project_id: id }).select("id");
+  const removed = [
+    await transaction.deleteFrom("indexes").where("artifact_id", "in", artifacts).returning("id").execute(),
+    await deleteWhere(transaction, "deltas", { project_id: id }).returning("id").execute(),
+    await deleteWhere(transaction, "artifacts", { project_id: id }).returning("id").execute(),
+    await deleteWhere(transaction, "releases", { target_id: id }).returning("id").execute(),
+  ];
+  for (const table of ["deleted_versions", "version_states", "rollouts", "signers"] as const)
+    await deleteWhere(transaction, table, { project_id: id }).execute();
+  await deleteWhere(transaction, "grants", { target_id: id }).execute();
+  await deleteWhere(transaction, "quotas", { subject: `project/${id}` }).execute();
+
+  const ownKeys = selectWhere(transaction, "api_keys", { project_id: id }).select("id");
+  for (const table of ["sessions", "deployment_credentials"] as const)
+    await transaction
+      .deleteFrom(table)
+      .where((eb) => eb.or([eb("project_id", "=", id), eb("key_id", "in", ownKeys)]))
+      .execute();
+  await deleteWhere(transaction, "api_keys", { project_id: id }).execute();
+
+  const target = subjectOf({ id, kind, slug });
+  const hooks = await selectWhere(transaction, "webhooks", { target }).select("id").execute();
+  for (const hook of hooks) await removeWebhook(transaction, hook.id);
+  await transaction
+    .insertInto("deleted_projects")
+    .values({ id, kind, slug, owner, deleted_at: now, cleared_at: null })
+    .execute();
+  await deleteWhere(transaction, "projects", { id }).execute();
+  return removed.flat().map((row) => row.id);
+}
+
+/** Returns when the plugin or service of this slug was deleted; undefined when none was. */
+export async function deletedAt(
+  db: Queries,
+  { kind, slug }: Pick<Project, "kind" | "slug">,
+): Promise<string | undefined> {
+  const row = await selectWhere(db, "deleted_projects", { kind, slug }).select("deleted_at").executeTakeFirst();
+  return row?.deleted_at;
+}
+
+/** Removes the fleets of deleted projects: hosts, labels and reports. One that was broken off is gone on with. */
+export async function clearFleets(db: Queries, now: () => string): Promise<number> {
+  const due = await selectWhere(db, "deleted_projects", { cleared_at: null }).selectAll().execute();
+  for (const project of due) {
+    await clearFleet(db, fleetOf(project));
+    await updateWhere(db, "deleted_projects", { id: project.id }).set({ cleared_at: now() }).execute();
+  }
+  return due.length;
+}
+
+async function clearFleet(db: Queries, { holder, target }: View): Promise<void> {
+  await clearHosts(db, { holder, target });
+  await clearReports(db, { holder, target });
+  await inTransaction(db, async (transaction) => {
+    // The view's row first, as reports do: a host that has reported meanwhile keeps it.
+    await updateWhere(transaction, "views", { holder, target })
+      .set((eb) => ({ bytes: eb.ref("bytes") }))
+      .execute();
+    const host = await selectWhere(transaction, "hosts", { holder, target }).select("host_id").limit(1).execute();
+    if (host.length === 0) await deleteWhere(transaction, "views", { holder, target }).execute();
+  });
+}
