@@ -188,6 +188,16 @@ export default tseslint.config(
     },
   },
   {
+    // Pages ask the routes that programs ask: what a page can do, a program can.
+    files: ["lib/hub/pages/**"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        { patterns: [{ group: ["**/records/*", "**/blobs/*", "**/storage/*"], message: "pages ask routes (api.ts)" }] },
+      ],
+    },
+  },
+  {
     // Comments fit the page, and docstrings begin with what they are or do.
     files: ["bin/**", "commands/**", "lib/**", "scripts/**", "test/**"],
     plugins: { sealift: { rules: { "plain-comments": plainComments } } },

@@ -9,6 +9,7 @@ import {
   type MountOptions,
   refuseAnonymous,
 } from "./access/authentication.ts";
+import { PersonKeys } from "./access/person-keys.ts";
 import type { ProjectAccessParts } from "./access/project-access.ts";
 import { limitRates } from "./access/rate-limits.ts";
 import type { SignOn } from "./access/sign-on.ts";
@@ -32,6 +33,7 @@ import { deployments } from "./mounts/deployments.ts";
 import { devkeys } from "./mounts/devkeys.ts";
 import { downloads } from "./mounts/downloads.ts";
 import { health } from "./mounts/health.ts";
+import { hubFacts } from "./mounts/hub-facts.ts";
 import { marketplace } from "./mounts/marketplace.ts";
 import { marketplaceManage } from "./mounts/marketplace-manage.ts";
 import { marketplacePublish } from "./mounts/marketplace-publish.ts";
@@ -145,7 +147,17 @@ export async function createApp(
   refuseAnonymous(app);
   const options: MountOptions<HubParts> = { hub, authentication: createAuthentication(hub, connections) };
   await app.register(health, { connections, upkeep, readiness });
-  const keyService: Mount[] = [devkeys, projectManage, rollouts, signers, signingKey, webhooks, quotas, auditLog];
+  const keyService: Mount[] = [
+    devkeys,
+    projectManage,
+    rollouts,
+    signers,
+    signingKey,
+    webhooks,
+    quotas,
+    auditLog,
+    hubFacts,
+  ];
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp])
     for (const mount of keyService) await app.register(mount, { ...options, prefix });
   const deployHub: Mount[] = [deploy, publish, downloads];
@@ -166,7 +178,7 @@ export async function createApp(
     done();
   });
   openapi(app);
-  if (hasWeb) await app.register(pages, { ...options, webCalls, unknownPaths });
+  if (hasWeb) await app.register(pages, { ...options, webCalls, unknownPaths, personKeys: new PersonKeys(hub) });
   tellServer(app.server);
   return app;
 }

@@ -131,6 +131,10 @@ export const managedVersion = z.object({
   state: versionState.optional(),
   /** Why it is in that state, in the words of the hub or of the person who caused it. */
   state_reason: z.string().nullish(),
+  /** Name of the key that published it; null where that is not known any more. */
+  published_by: z.string().nullish(),
+  /** The deltas that lead to it, of a project's version. */
+  deltas: z.array(z.object({ base_version: z.string(), size_bytes: z.int().nonnegative() })).optional(),
 });
 export type ManagedVersion = z.infer<typeof managedVersion>;
 
@@ -146,6 +150,16 @@ export const versionDeletion = z.object({ reason });
 
 /** Names of the actions that the audit log tells apart. */
 export const auditAction = z.enum(Object.keys(ACTIONS) as [ActionName, ...ActionName[]]);
+
+/** Facts of the hub, for administrators. */
+export const hubFacts = z.object({
+  database: z.enum(["sqlite", "postgres"]),
+  /** The storage of blobs, by its name. */
+  blobs: z.string(),
+  started_at: z.string(),
+  resident_bytes: z.int().nonnegative(),
+});
+export type HubFacts = z.infer<typeof hubFacts>;
 
 /** An entry of the audit log: who did what to what, from where. */
 export const auditRecord = z.object({

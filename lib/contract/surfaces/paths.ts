@@ -53,6 +53,8 @@ export const paths = {
   hosts: (kind: MarketplaceKind, slug: string) => `${MOUNTS.deployments}/deployments/${kind}/${segment(slug)}/hosts`,
 
   apiKeys: () => `${MOUNTS.devkeys}/api-keys`,
+  ownKey: () => `${MOUNTS.devkeys}/key`,
+  hubFacts: () => `${MOUNTS.devkeys}/hub`,
   apiKey: (id: string) => `${MOUNTS.devkeys}/api-keys/${segment(id)}`,
   projects: () => `${MOUNTS.devkeys}/projects`,
   project: (id: string) => `${MOUNTS.devkeys}/projects/${segment(id)}`,

@@ -35,6 +35,8 @@ export interface Authentication {
   key(request: FastifyRequest): Promise<Principal>;
   /** @throws 401 without a live session, or when its key is revoked or has expired */
   session(request: FastifyRequest): Promise<Session>;
+  /** Finds the live key of a hash, for a session of the web. */
+  live(hash: string): Promise<Principal | undefined>;
   /** A session, or else a key. */
   sessionOrKey(request: FastifyRequest): Promise<{ principal: Principal; projectId: string | null }>;
   /**
@@ -122,6 +124,7 @@ export function createAuthentication(context: AuthenticationParts, connections: 
   return {
     key,
     session,
+    live: (hash) => findKey(statements, hash, context.now()),
     async sessionOrKey(request) {
       if (bearerOf(request) !== undefined) return session(request);
       const principal = await key(request);

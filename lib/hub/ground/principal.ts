@@ -40,9 +40,3 @@ export function isAdministrator({ scopes, projectId }: Principal): boolean {
 export function requireScope(principal: Principal, ...anyOf: Scope[]): void {
   if (!may(principal, ...anyOf)) throw forbidden(`The key lacks the scope ${anyOf.join(" or ")}.`);
 }
-
-/** Whether the key may act on what is someone's: its own project, or its owner's, or anything for an administrator. */
-export function controls(principal: Principal, thing: Owned): boolean {
-  if (principal.projectId !== null) return principal.projectId === thing.id;
-  return principal.owner === thing.owner || isAdministrator(principal);
-}

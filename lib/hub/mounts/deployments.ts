@@ -21,7 +21,8 @@ import { noSuchTarget, targetAccess } from "../access/target-access.ts";
 import { FleetNumbers } from "../fleets/fleet-numbers.ts";
 import { FLEET_ROUTE, fleetQuery, hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
 import { forbidden } from "../ground/errors.ts";
-import { isAdministrator, type Principal, requireScope } from "../ground/principal.ts";
+import { type Principal, requireScope } from "../ground/principal.ts";
+import { controlled } from "../ground/rights.ts";
 import { errors, noContent, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { type CountedView, listViews } from "../records/fleet.ts";
@@ -190,11 +191,7 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
     async handler(request) {
       const principal = await authentication.key(request);
       requireScope(principal, "read");
-      const projects =
-        principal.projectId === null
-          ? { owner: isAdministrator(principal) ? undefined : principal.owner }
-          : { id: principal.projectId };
-      const read = (range: PageRange) => listViews(db, principal.owner, projects, range);
+      const read = (range: PageRange) => listViews(db, principal.owner, controlled(principal), range);
       const named = (target: string): string => (target.includes("/") ? target.replace("/", ":") : `project:${target}`);
       const show = (view: CountedView) => ({ ...view, target: named(view.target) });
       return pageOf(request.query, { by: "target", show }, read);

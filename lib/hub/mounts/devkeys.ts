@@ -14,8 +14,9 @@ import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { grantableKey } from "../access/key-rights.ts";
 import { newProject } from "../access/new-project.ts";
-import { conflict, forbidden, notFound } from "../ground/errors.ts";
-import { controls, isAdministrator, may, type Principal, requireScope } from "../ground/principal.ts";
+import { conflict, forbidden, keyRejected, notFound } from "../ground/errors.ts";
+import { isAdministrator, may, type Principal, requireScope } from "../ground/principal.ts";
+import { controlled, controls } from "../ground/rights.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import {
   ADMIN_KEY,
@@ -87,6 +88,21 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
         return key;
       });
       return reply.code(201).send(shownOnce(issued));
+    },
+  });
+
+  app.get("/key", {
+    schema: {
+      tags,
+      summary: "The key that asks, without its secrets",
+      security: security.key,
+      response: { 200: apiKeyRecord, ...errors(401) },
+    },
+    async handler(request) {
+      const { keyId, owner } = await authentication.key(request);
+      const found = await findVisibleKey(db, { owner, projectId: null }, keyId);
+      if (found === undefined) throw keyRejected();
+      return found;
     },
   });
 
@@ -192,8 +208,7 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
     async handler(request) {
       const principal = await authentication.key(request);
       requireScope(principal, "projects", "read");
-      const { owner, projectId } = viewOf(principal);
-      return pageOf(request.query, { by: "id" }, (range) => listProjects(db, { owner, id: projectId }, range));
+      return pageOf(request.query, { by: "id" }, (range) => listProjects(db, controlled(principal), range));
     },
   });
 };

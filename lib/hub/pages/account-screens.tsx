@@ -3,6 +3,7 @@ import type {
   ApiKeyRecord,
   AuditRecord,
   CreatedKey,
+  HubFacts,
   ProjectRecord,
   QuotaRecord,
   Scope,
@@ -77,15 +78,10 @@ function requireAdministrator(request: Parameters<Screen>[1]): void {
   if (!isAdministrator(principalOf(request))) throw notFound("There is no such page.");
 }
 
-export const health: Screen = async ({ api, hub }, request) => {
+export const health: Screen = async ({ api }, request) => {
   requireAdministrator(request);
   const { bytes } = await api.send(request, { path: "/readyz", query: { verbose: "1" } });
   const readiness = JSON.parse(bytes.toString()) as Readiness;
-  const facts = {
-    database: hub.database.dialect === "postgres" ? "PostgreSQL" : "SQLite",
-    blobs: hub.blobs.name,
-    startedAt: Date.now() - process.uptime() * 1000,
-    residentBytes: process.memoryUsage.rss(),
-  };
+  const facts = await api.call<HubFacts>(request, { path: paths.hubFacts() });
   return <HealthPage {...{ readiness, facts }} />;
 };

@@ -1,10 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import type { ReactElement } from "react";
-import type { Authentication, AuthenticationParts } from "../access/authentication.ts";
+import type { Authentication } from "../access/authentication.ts";
+import type { PersonKeys } from "../access/person-keys.ts";
 import type { SignOn } from "../access/sign-on.ts";
-import type { TargetAccessParts } from "../access/target-access.ts";
 import type { WebSessions } from "../access/web-sessions.ts";
-import type { Blobs } from "../blobs/port.ts";
 import { forbidden } from "../ground/errors.ts";
 import type { Principal } from "../ground/principal.ts";
 import type { Witnesses } from "../http/error-answers.ts";
@@ -12,15 +11,20 @@ import type { Api } from "./api.ts";
 import type { Archives } from "./archive.ts";
 import type { Cookies } from "./visitor.ts";
 
-/** The parts of the hub that its pages work with. */
-export type PagesParts = AuthenticationParts &
-  TargetAccessParts &
-  Witnesses & { blobs: Blobs; publicUrl: () => string; webSessions: WebSessions; signOn: SignOn | undefined };
+/** The parts of the hub that its pages work with: what it holds, they ask of its routes. */
+export interface PagesParts extends Witnesses {
+  /** Milliseconds since 1970, by the clock of the database. */
+  clock: () => number;
+  publicUrl: () => string;
+  webSessions: WebSessions;
+  signOn: SignOn | undefined;
+}
 
 /** All that a page is made with. */
 export interface Desk {
   hub: PagesParts;
   authentication: Authentication;
+  personKeys: PersonKeys;
   api: Api;
   archives(): Promise<Archives>;
   cookies: Cookies;

@@ -31,7 +31,7 @@ class Reader implements Disposable {
   readonly #caller: Caller;
   readonly #timer: NodeJS.Timeout;
   #marks = new Map<string, string | undefined>();
-  #isLooking = false;
+  #looking: Promise<void> | undefined;
   #isWanted = false;
 
   constructor(api: Api, caller: Caller) {
@@ -44,14 +44,15 @@ class Reader implements Disposable {
     clearInterval(this.#timer);
   }
 
-  /** Asks for the marks of all targets, and tells the pages of those that have changed. */
-  async look(): Promise<void> {
+  /** Asks for the marks of all targets, and tells the pages of those that have changed. Never rejects. */
+  look(): Promise<void> {
     this.#isWanted = true;
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    // A page that is opened meanwhile has its first marks at once.
-    for (; this.#isWanted;) await this.#lookOnce();
-    this.#isLooking = false;
+    return (this.#looking ??= this.#lookOn().finally(() => (this.#looking = undefined)));
+  }
+
+  /** Looks once more for a page that was opened meanwhile: its targets may be others. */
+  async #lookOn(): Promise<void> {
+    while (this.#isWanted) await this.#lookOnce();
   }
 
   async #lookOnce(): Promise<void> {
@@ -124,10 +125,12 @@ export class Live implements Disposable {
       "content-type": "text/event-stream; charset=utf-8",
       "x-accel-buffering": "no",
     });
-    raw.write("retry: 3000\n\n");
     // A reader that takes nothing hears of the next change.
     const send = (text: string) => void (raw.writableNeedDrain || raw.write(text));
     using _stream = this.#add(keyHash, caller, { raw, targets, send });
+    // From here on no change is missed.
+    await this.#readers.get(keyHash)!.look();
+    if (!raw.writableEnded) raw.write("retry: 3000\n\n");
     const ending = setTimeout(() => raw.end(), LONGEST_MS).unref();
     const beat = setInterval(() => send(":\n\n"), BEAT_MS).unref();
     try {
@@ -143,7 +146,6 @@ export class Live implements Disposable {
     if (reader === undefined) this.#readers.set(keyHash, (reader = new Reader(this.#api, caller)));
     reader.streams.add(stream);
     this.#open += 1;
-    void reader.look();
     return {
       [Symbol.dispose]: () => {
         this.#open -= 1;

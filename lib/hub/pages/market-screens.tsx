@@ -1,16 +1,13 @@
 import type { FastifyRequest } from "fastify";
-import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
+import type { ManagedVersion, ProjectRecord } from "../../contract/surfaces/keys.ts";
 import type { TargetDetail, TargetSummary, VersionRecord } from "../../contract/surfaces/marketplace.ts";
 import { type MarketplaceKind, MOUNTS, paths } from "../../contract/surfaces/paths.ts";
-import { controlledProject } from "../access/project-access.ts";
 import { notFound } from "../ground/errors.ts";
-import { controls, may } from "../ground/principal.ts";
-import { deltasOf } from "../records/deltas.ts";
-import { listManagedVersions, publishersOf } from "../records/managed-versions.ts";
+import { may } from "../ground/principal.ts";
 import type { Listed } from "./api.ts";
 import { CataloguePage } from "./catalogue-page.tsx";
 import { ComparePage } from "./compare-page.tsx";
-import { type Desk, field, param, queryOf, type Screen } from "./desk.ts";
+import { type Desk, field, param, principalOf, queryOf, type Screen } from "./desk.ts";
 import { ProjectsPage } from "./operator-pages.tsx";
 import { ProjectPage, TargetPage } from "./target-page.tsx";
 import { pagePaths, type TargetKind } from "./view.ts";
@@ -48,12 +45,11 @@ export const target =
     const latest = detail.versions.find(({ version }) => version === detail.latest_version);
     const contents =
       latest && (await (await desk.archives()).contents(request, { kind, slug: detail.slug, ...latest }));
-    // The names of keys are their owner's.
-    const isOwn = principal !== undefined && controls(principal, detail);
-    const mayYank = isOwn && may(principal, "publish");
-    const mayRelease = isOwn && may(principal, "projects");
-    const labels = versions.map(({ version }) => version);
-    const publishers = isOwn ? await publishersOf(desk.hub.database.kysely, detail, labels) : undefined;
+    // The names of keys are their owner's: the same page of versions, as those who manage it see them.
+    const managed = principal && (await api.ask<Listed<ManagedVersion>>(request, managedVersions(detail.id, cursor)));
+    const publishers = managed && publishersOf(managed.items);
+    const mayYank = managed !== undefined && may(principal!, "publish");
+    const mayRelease = managed !== undefined && may(principal!, "projects");
     // Only these pages need the parser.
     const { Readme } = await import("./readme.tsx");
     const readme = contents?.readme === undefined ? undefined : <Readme text={contents.readme} />;
@@ -108,29 +104,23 @@ export const projects: Screen = async ({ api }, request) => {
 };
 
 /** The page of a project of surface B. */
-export const project: Screen = async ({ hub, authentication }, request) => {
-  const find = controlledProject({ hub, authentication });
-  const { project: found, principal } = await find(request, param(request, "slug"), "read", "projects", "publish");
+export const project: Screen = async ({ api }, request) => {
+  const found = await api.call<ProjectRecord>(request, { path: paths.project(param(request, "slug")) });
   if (found.kind !== "project") return { goTo: pagePaths.target(found.kind, found.slug) };
   const cursor = queryOf(request, "cursor");
-  const rows = await listManagedVersions(hub.database.kysely, found, { after: cursor, limit: VERSIONS + 1 });
-  const versions = rows.slice(0, VERSIONS).map(async ({ id, record }) => ({
-    ...record,
-    deltas: (await deltasOf(hub.database.statements, id)).map(({ base_version, size_bytes }) => ({
-      base_version,
-      size_bytes: Number(size_bytes),
-    })),
-  }));
-  const labels = rows.map(({ record }) => record.version);
-  return (
-    <ProjectPage
-      project={found}
-      publishers={await publishersOf(hub.database.kysely, found, labels)}
-      versions={await Promise.all(versions)}
-      cursor={cursor}
-      next={rows.length > VERSIONS ? rows[VERSIONS - 1]!.id : null}
-      mayYank={may(principal, "publish")}
-      mayRelease={may(principal, "projects")}
-    />
-  );
+  const { items: versions, next } = await api.call<Listed<ManagedVersion>>(request, managedVersions(found.id, cursor));
+  const principal = principalOf(request);
+  const [mayYank, mayRelease] = [may(principal, "publish"), may(principal, "projects")];
+  const publishers = publishersOf(versions);
+  return <ProjectPage {...{ project: found, versions, publishers, cursor, next, mayYank, mayRelease }} />;
 };
+
+/** The call for one page of a target's versions. */
+const managedVersions = (id: string, cursor: string) => ({
+  path: paths.versions(id),
+  query: { limit: String(VERSIONS), cursor },
+});
+
+/** Returns the names of the keys that have published versions, by version. */
+const publishersOf = (versions: readonly ManagedVersion[]): ReadonlyMap<string, string> =>
+  new Map(versions.flatMap(({ version, published_by: by = null }) => (by === null ? [] : [[version, by] as const])));

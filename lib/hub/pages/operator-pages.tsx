@@ -1,4 +1,4 @@
-import type { AuditRecord, ProjectRecord, QuotaRecord } from "../../contract/surfaces/keys.ts";
+import type { AuditRecord, HubFacts, ProjectRecord, QuotaRecord } from "../../contract/surfaces/keys.ts";
 import type { Paged } from "./api.ts";
 import { Field } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
@@ -158,13 +158,7 @@ const PART_NAMES: Record<string, string> = {
 };
 
 /** The hub's health, for administrators. */
-export function HealthPage({
-  readiness,
-  facts,
-}: {
-  readiness: Readiness;
-  facts: { database: string; blobs: string; startedAt: number; residentBytes: number };
-}) {
+export function HealthPage({ readiness, facts }: { readiness: Readiness; facts: HubFacts }) {
   const { status, parts = {}, connections, descriptors, lost_blobs: lost = 0 } = readiness;
   return (
     <Layout title="Hub">
@@ -187,9 +181,9 @@ export function HealthPage({
       <Section id="process" title="Process">
         <Facts
           of={{
-            Started: <Time at={facts.startedAt} />,
-            Memory: <Size bytes={facts.residentBytes} />,
-            Database: facts.database,
+            Started: <Time at={facts.started_at} />,
+            Memory: <Size bytes={facts.resident_bytes} />,
+            Database: facts.database === "postgres" ? "PostgreSQL" : "SQLite",
             Storage: facts.blobs,
             Connections: connections && (
               <span className="num">

@@ -2,10 +2,10 @@ import { setImmediate } from "node:timers/promises";
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { freeBuffer } from "../../support/buffer-pacing.ts";
 import type { MountOptions } from "../access/authentication.ts";
+import type { PersonKeys } from "../access/person-keys.ts";
 import { actAs, type WebCalls } from "../access/web-calls.ts";
 import { HubError } from "../ground/errors.ts";
 import { answerTo, type UnknownPaths } from "../http/error-answers.ts";
-import { findKey } from "../records/access.ts";
 import { Api, callerOf } from "./api.ts";
 import type { Archives } from "./archive.ts";
 import { ASSETS, assets } from "./assets.ts";
@@ -95,15 +95,14 @@ const ROUTES = [
 
 /** The hub in a browser (docs/web.md). */
 export const pages: FastifyPluginAsync<
-  MountOptions<PagesParts> & { webCalls: WebCalls; unknownPaths: UnknownPaths }
+  MountOptions<PagesParts> & { webCalls: WebCalls; unknownPaths: UnknownPaths; personKeys: PersonKeys }
 > = async (root, options) => {
-  const { hub, authentication, webCalls, unknownPaths } = options;
-  const { statements } = hub.database;
+  const { hub, authentication, webCalls, unknownPaths, personKeys } = options;
   const cookies = new Cookies(hub.publicUrl);
   const api = new Api(root, webCalls);
   let archives: Promise<Archives> | undefined;
   const desk: Desk = {
-    ...{ hub, authentication, api, cookies },
+    ...{ hub, authentication, personKeys, api, cookies },
     archives: () => (archives ??= import("./archive.ts").then(({ Archives }) => new Archives(api))),
   };
   const live = new Live(api);
@@ -154,7 +153,7 @@ export const pages: FastifyPluginAsync<
       void reply.headers(HEADERS);
       const token = cookies.session(request);
       const session = token === undefined ? undefined : hub.webSessions.read(token);
-      const principal = session && (await findKey(statements, session.keyHash, hub.now()));
+      const principal = session && (await authentication.live(session.keyHash));
       const keyHash = principal && session.keyHash;
       const subject = principal && session.subject;
       actAs(request, keyHash, subject === undefined ? null : { subject, issuer: hub.signOn!.issuer });

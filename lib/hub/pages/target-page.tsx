@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import { rightsOf } from "../../contract/rights.ts";
-import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
+import type { ManagedVersion, ProjectRecord } from "../../contract/surfaces/keys.ts";
 import type { TargetDetail, VersionRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StateCause } from "../../contract/version-states.ts";
 import type { Contents } from "./archive.ts";
@@ -218,8 +218,8 @@ export function Yank({ at, version, isYanked }: { at: string; version: string; i
 }
 
 export interface ProjectView {
-  project: { id: string; name: string; owner: string; created_at: string; latest_version: string | null };
-  versions: (ManagedVersion & { deltas: { base_version: string; size_bytes: number }[] })[];
+  project: ProjectRecord;
+  versions: ManagedVersion[];
   /** Names of the keys that have published them, by version. */
   publishers: ReadonlyMap<string, string>;
   cursor: string;
@@ -227,6 +227,8 @@ export interface ProjectView {
   mayYank: boolean;
   mayRelease: boolean;
 }
+
+const deltasOf = ({ deltas = [] }: ManagedVersion) => deltas;
 
 /** A project of surface B. Its artifacts are sealed: the hub knows their sizes and signers, and not their contents. */
 export function ProjectPage({ project, versions, publishers, cursor, next, mayYank, mayRelease }: ProjectView) {
@@ -256,10 +258,10 @@ export function ProjectPage({ project, versions, publishers, cursor, next, mayYa
               <Version of={each} isLatest={each.is_latest} />,
               <Published at={each.created_at} by={publishers.get(each.version)} />,
               <Size bytes={each.size_bytes} />,
-              each.deltas.length === 0 ? (
+              deltasOf(each).length === 0 ? (
                 <span className="faint">none</span>
               ) : (
-                each.deltas.map(({ base_version: base, size_bytes: bytes }) => (
+                deltasOf(each).map(({ base_version: base, size_bytes: bytes }) => (
                   <p key={base} className="delta">
                     from <span className="num">{base}</span>: <Size bytes={bytes} />
                   </p>

@@ -61,6 +61,24 @@ export async function insertIndex(transaction: Transacted, index: StoredIndex, l
   return selectWhere(transaction, "indexes", { artifact_id: index.artifact_id }).selectAll().executeTakeFirstOrThrow();
 }
 
+/** Reads the bases and sizes of the deltas that lead to artifacts, by the ids of these. */
+export async function deltaSizes(
+  db: Queries,
+  artifacts: readonly string[],
+): Promise<Map<string, { base_version: string; size_bytes: number }[]>> {
+  if (artifacts.length === 0) return new Map();
+  const rows = await db
+    .selectFrom("deltas")
+    .select(["artifact_id", "base_version", "size_bytes"])
+    .where("artifact_id", "in", artifacts)
+    .orderBy("created_at", "desc")
+    .execute();
+  const sizes = new Map<string, { base_version: string; size_bytes: number }[]>();
+  for (const { artifact_id: id, base_version, size_bytes } of rows)
+    sizes.set(id, [...(sizes.get(id) ?? []), { base_version, size_bytes: Number(size_bytes) }]);
+  return sizes;
+}
+
 export async function findIndex(db: Queries, projectId: string, version: string): Promise<StoredIndex | undefined> {
   return db
     .selectFrom("indexes as i")

@@ -97,12 +97,12 @@ export interface CountedView {
 /**
  * Lists the views of an owner's reports, and those of the projects that a key controls, by target.
  *
- * @param projects the only project, or whose projects: `undefined` for every owner's
+ * @param id of the only project; null for several @param owner whose projects; undefined for every owner's
  */
 export async function listViews(
   db: Queries,
   holder: string,
-  projects: { id: string } | { owner: string | undefined },
+  { id, owner }: { id: string | null; owner: string | undefined },
   { after, limit }: PageRange,
 ): Promise<CountedView[]> {
   const rows = await db
@@ -123,8 +123,8 @@ export async function listViews(
         eb("v.holder", "=", holder),
         eb.and([
           eb("p.kind", "=", "project"),
-          ...("id" in projects ? [eb("p.id", "=", projects.id)] : []),
-          ...("owner" in projects && projects.owner !== undefined ? [eb("p.owner", "=", projects.owner)] : []),
+          ...(id === null ? [] : [eb("p.id", "=", id)]),
+          ...(owner === undefined ? [] : [eb("p.owner", "=", owner)]),
         ]),
       ]),
     )

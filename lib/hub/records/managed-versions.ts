@@ -3,6 +3,7 @@ import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import { conflict } from "../ground/errors.ts";
 import { type Artifact, listArtifacts } from "./artifacts.ts";
 import { type Deletion, recordDeletion } from "./deleted-versions.ts";
+import { deltaSizes } from "./deltas.ts";
 import { abortByHub, changeTarget, haltByHub } from "./latest/change-target.ts";
 import type { VersionStatesTable } from "./latest/state-table.ts";
 import { isPublished, open, stateRecord, statesOf } from "./latest/states.ts";
@@ -19,10 +20,17 @@ export interface ListedVersion {
   record: ManagedVersion;
 }
 
+/** The facts of a version that other tables have. */
+interface Beside {
+  state: VersionStatesTable | undefined;
+  publisher: string | undefined;
+  deltas: ManagedVersion["deltas"];
+}
+
 const recordOf = (
   project: Project,
   version: Artifact | Version,
-  state: VersionStatesTable | undefined,
+  { state, publisher, deltas }: Beside,
 ): ManagedVersion => ({
   version: version.version,
   created_at: version.created_at,
@@ -33,19 +41,25 @@ const recordOf = (
   is_yanked: version.is_yanked !== 0,
   yanked_reason: version.yanked_reason,
   ...(state !== undefined && { state: stateRecord(state), state_reason: state.reason }),
+  published_by: publisher ?? null,
+  ...(deltas !== undefined && { deltas }),
 });
 
 /** Lists the versions of a project, plugin or service alike, newest first. */
 export async function listManagedVersions(db: Queries, project: Project, page: PageRange): Promise<ListedVersion[]> {
   const versions = await (project.kind === "project" ? listArtifacts : listVersions)(db, project.id, page);
-  const states = await statesOf(
-    db,
-    project.id,
-    versions.map(({ version }) => version),
-  );
+  const labels = versions.map(({ version }) => version);
+  const states = await statesOf(db, project.id, labels);
+  const publishers = await publishersOf(db, project, labels);
+  const ids = versions.map(({ id }) => id);
+  const deltas = project.kind === "project" ? await deltaSizes(db, ids) : undefined;
   return versions.map((version) => ({
     id: version.id,
-    record: recordOf(project, version, states.get(version.version)),
+    record: recordOf(project, version, {
+      state: states.get(version.version),
+      publisher: publishers.get(version.version),
+      deltas: deltas && (deltas.get(version.id) ?? []),
+    }),
   }));
 }
 
@@ -191,7 +205,7 @@ export async function notePublisher(
 }
 
 /** Returns the names of the keys that have published versions, by version. */
-export async function publishersOf(
+async function publishersOf(
   db: Queries,
   { id, kind }: Pick<Project, "id" | "kind">,
   versions: readonly string[],

@@ -2,24 +2,13 @@ import { sql } from "kysely";
 import type { TargetSummary } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../ground/principal.ts";
+import { VISIBLE } from "../ground/rights.ts";
 import { KEY_COLUMNS, type KeyRow, principalOf } from "./access.ts";
 import type { PageRange, Queries, Row, Statements } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./rollout-hosts.ts";
 import { patternOf } from "./rows.ts";
 import { targetSummary } from "./target-detail.ts";
-
-/**
- * The rule of visibility: a public target, or a private one for its owner's keys, granted owners and administrators. A
- * key bound to another plugin or service sees only that one; one bound to a project sees what its owner sees. `k` is
- * the live key or nothing, `p` the target.
- */
-const VISIBLE = `(p.visibility = 'public' OR (k.id IS NOT NULL AND (
-    k.project_id = p.id
-    OR ((k.project_id IS NULL OR k.project_id LIKE 'prj%') AND (
-      k.owner = p.owner
-      OR (k.project_id IS NULL AND ' ' || k.scopes || ' ' LIKE '% admin %')
-      OR EXISTS (SELECT 1 FROM grants g WHERE g.target_id = p.id AND g.grantee = k.owner))))))`;
 
 /** One row always: the caller's live key, if it is one. */
 const CALLER = `(SELECT CAST(? AS text) AS hash, CAST(? AS text) AS moment) q

@@ -1,6 +1,6 @@
 import t, { type Test } from "tap";
 import { type RunningHub, startHub } from "../../support/hub/harness.ts";
-import { fillShownHub } from "../../support/hub/shown-hub.ts";
+import { fillShownHub, report } from "../../support/hub/shown-hub.ts";
 import { Visitor } from "../../support/hub/web.ts";
 
 /** Streams that one key may have. */
@@ -47,4 +47,27 @@ t.test("one key cannot take the streams of all pages", async (t) => {
   t.equal(refused.headers.get("retry-after"), "60");
   t.match(await refused.text(), "Too many pages are open with this key.");
   t.equal((await other.open()).status, 200);
+});
+
+t.test("an open page hears of reports, of versions and of hosts that are gone, and of nothing else", async (t) => {
+  const hub = await startHub(t);
+  await fillShownHub(hub, { hosts: 2 });
+  const { cookies: cookie } = await new Visitor(hub.url).signIn(hub.adminKey);
+  const leaving = new AbortController();
+  t.teardown(() => leaving.abort());
+  const answer = await fetch(`${hub.url}/live/plugins/tide-table`, { headers: { cookie }, signal: leaving.signal });
+  const reader = answer.body!.getReader();
+  const next = async (): Promise<string> => Buffer.from((await reader.read()).value ?? []).toString();
+  t.match(await next(), /^retry: /);
+  const of = { slug: "tide-table", version: "1.0.0" };
+  const at = "/app/deployments/deployments/plugin/tide-table/hosts";
+  const deeds = [
+    () => report(hub, { ...of, host: "new" }),
+    () => hub.call("DELETE", `${at}/new`),
+    () => hub.call("POST", "/app/marketplace/plugins/tide-table/versions/1.0.0/yank", { json: {} }),
+  ];
+  for (const deed of deeds) {
+    await deed();
+    t.equal(await next(), "event: change\ndata:\n\n");
+  }
 });

@@ -1,0 +1,60 @@
+import type { FastifyRequest } from "fastify";
+import type { Logger } from "../../support/logging.ts";
+import { forbidden } from "../ground/errors.ts";
+import type { Principal } from "../ground/principal.ts";
+import { keyOfPerson, revokeKeysOfPerson } from "../records/keys.ts";
+import { inTransaction, type Records } from "../records/port.ts";
+import { findProject } from "../records/projects.ts";
+import { witnessOf } from "./audit.ts";
+import type { Grant, Person } from "./sign-on.ts";
+import { actAs } from "./web-calls.ts";
+import { SESSION_MS } from "./web-sessions.ts";
+
+/** Names the keys of a person. */
+const nameOf = ({ subject, issuer }: Person): string => `${subject} by ${issuer}`;
+
+/** Keys of people who sign in by an identity provider: their sessions stand for them, and nobody knows their secret. */
+export class PersonKeys {
+  readonly #hub: Records & { logger: Logger | undefined };
+
+  constructor(hub: Records & { logger: Logger | undefined }) {
+    this.#hub = hub;
+  }
+
+  /**
+   * Gives a person the key that their session stands for, and writes the sign-in down. Their earlier keys with other
+   * rights end.
+   *
+   * @throws HubError 403 for a grant of a project that there is not
+   */
+  async give(
+    request: FastifyRequest,
+    { person, grant: { owner, scopes, projectId } }: { person: Person; grant: Grant },
+  ): Promise<{ principal: Principal; keyHash: string }> {
+    const { database, clock } = this.#hub;
+    const db = database.kysely;
+    if (projectId !== null && (await findProject(db, projectId))?.owner !== owner)
+      throw forbidden("The hub grants you a project that is not there. Ask its operator.");
+    const now = clock();
+    const expiresAt = new Date(now + SESSION_MS).toISOString();
+    return inTransaction(db, async (transaction) => {
+      const wanted = { name: nameOf(person), owner, scopes, projectId, expiresAt };
+      const { id, hash, replaced } = await keyOfPerson(transaction, wanted, now);
+      const principal = { keyId: id, owner, scopes: new Set(scopes), projectId, expiresAt };
+      actAs(request, hash, person);
+      const ended = replaced.length > 0 && { revoked: replaced.join(" ") };
+      const facts = { owner, scopes: scopes.join(" "), project_id: projectId, ...ended };
+      await witnessOf(this.#hub, request, principal)(transaction, { action: "web.sign-in", subject: id, facts });
+      return { principal, keyHash: hash };
+    });
+  }
+
+  /** Ends the keys of a person who has no grant any more, and with them their sessions. */
+  async end(person: Person): Promise<void> {
+    const { database, clock, logger } = this.#hub;
+    const revoked = await inTransaction(database.kysely, (transaction) =>
+      revokeKeysOfPerson(transaction, nameOf(person), clock()),
+    );
+    if (revoked.length > 0) logger?.info({ revoked }, "ended the sessions of a person who has no grant any more");
+  }
+}
