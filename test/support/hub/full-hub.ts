@@ -18,6 +18,7 @@ const AT = "2026-01-01T00:00:00.000Z";
 /** Values that only time or other machines put into a database: set where the routes left nothing. */
 const BY_HAND: Record<string, Record<string, string | number>> = {
   api_keys: { last_used_at: AT },
+  deleted_projects: { cleared_at: AT },
   rollouts: { counted_until: AT },
   version_states: { told_at: AT },
   webhooks: { last_delivered_at: AT, failing_since: AT, last_error: HOSTILE, disabled_at: AT },
@@ -63,6 +64,8 @@ export async function fullHub(t: Test, dataDir: string, options: Partial<HubOpti
     await done("POST", "/devkeys/webhooks", { json: { url: "https://127.0.0.1:1/", name: HOSTILE, ...more } });
   const { rolled, report: reported } = await haltedProject(hub, done);
   await setQuota({ dataDir }, { subject: `project/${project.id}`, max_bytes: 1e9, max_versions: 100 });
+  const { id: doomed } = await done("POST", "/devkeys/projects", { json: { name: HOSTILE, kind: "project" } });
+  await done("DELETE", `/devkeys/projects/${doomed}`);
   await done("GET", "/readyz");
   setByHand(dataDir);
   return { hub, project, rolled, report: reported };
