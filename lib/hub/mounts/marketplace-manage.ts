@@ -25,7 +25,7 @@ import type { ImportParts } from "../publications/import-version.ts";
 import { importVersion } from "../publications/import-version.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
 import { findState } from "../records/latest/states.ts";
-import { notePublisher, yankVersion } from "../records/managed-versions.ts";
+import { yankVersion } from "../records/managed-versions.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { versionRecord } from "../records/target-detail.ts";
 import { describeTarget, findVersion } from "../records/targets.ts";
@@ -82,16 +82,14 @@ export const marketplaceManage: FastifyPluginAsyncZod<
       const witness = witnessOf(hub, request, target.principal);
       const { record, created } = await importVersion(
         hub,
-        { ...target, kind },
+        { ...target, kind, publishedBy: target.principal.keyId },
         request.body,
-        async (transaction, { id, version, sha256, repo }) => {
-          await notePublisher(transaction, "releases", { id, keyId: target.principal.keyId });
-          await witness(transaction, {
+        (transaction, { version, sha256, repo }) =>
+          witness(transaction, {
             action: "version.import",
             subject: subjectOf(request.params.slug),
             facts: { version, sha256, repo },
-          });
-        },
+          }),
         untilLeft(reply),
       );
       await hub.rollouts.versionsChanged(target.id);

@@ -13,7 +13,6 @@ import { errors, security } from "../http/documentation.ts";
 import { unvalidated } from "../http/validation.ts";
 import type { ArchiveParts } from "../publications/archive.ts";
 import { uploadArchive } from "../publications/archive.ts";
-import { notePublisher } from "../records/managed-versions.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { versionRecord } from "../records/target-detail.ts";
 
@@ -53,12 +52,10 @@ export const marketplacePublish: FastifyPluginAsyncZod<
       const subject = loggedTarget(kind, request.params.slug);
       const { record, created } = await uploadArchive(
         hub,
-        { id: target.id, kind },
+        { id: target.id, kind, publishedBy: target.principal.keyId },
         request,
-        async (transaction, { id, version, sha256 }) => {
-          await notePublisher(transaction, "releases", { id, keyId: target.principal.keyId });
-          await witness(transaction, { action: "version.publish", subject, facts: { version, sha256 } });
-        },
+        (transaction, { version, sha256 }) =>
+          witness(transaction, { action: "version.publish", subject, facts: { version, sha256 } }),
       );
       await hub.rollouts.versionsChanged(target.id);
       return reply.code(created ? 201 : 200).send(versionRecord(record, record.state));

@@ -30,7 +30,6 @@ import type { SealedParts } from "../publications/signed-bytes.ts";
 import type { Artifact } from "../records/artifacts.ts";
 import { findIndex, indexedVersions } from "../records/deltas.ts";
 import { stateRecord } from "../records/latest/states.ts";
-import { notePublisher } from "../records/managed-versions.ts";
 import type { Placed } from "../records/targets.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
 
@@ -75,10 +74,10 @@ export const publish: FastifyPluginAsyncZod<
     request: FastifyRequest,
     reply: FastifyReply,
     projectId: string,
-  ): Promise<{ witness: Witness; keyId: string }> {
+  ): Promise<{ witness: Witness; publishedBy: string }> {
     const principal = await access.publishable(request, projectId);
     hub.arrivals.admit(request, reply, principal.owner);
-    return { witness: witnessOf(hub, request, principal), keyId: principal.keyId };
+    return { witness: witnessOf(hub, request, principal), publishedBy: principal.keyId };
   }
 
   app.post("/v1/projects/:project_id/publish", {
@@ -97,19 +96,13 @@ export const publish: FastifyPluginAsyncZod<
     },
     async handler(request, reply) {
       const { project_id: projectId } = request.params;
-      const { witness, keyId } = await admitted(request, reply, projectId);
+      const { witness, publishedBy } = await admitted(request, reply, projectId);
       const { record, created } = await publishArtifact(
         hub,
-        projectId,
+        { projectId, publishedBy },
         request,
-        async (transaction, { id, version, artifact_sha256: sha256, signer_public_key: signer }) => {
-          await notePublisher(transaction, "artifacts", { id, keyId });
-          await witness(transaction, {
-            action: "version.publish",
-            subject: projectId,
-            facts: { version, sha256, signer },
-          });
-        },
+        (transaction, { version, artifact_sha256: sha256, signer_public_key: signer }) =>
+          witness(transaction, { action: "version.publish", subject: projectId, facts: { version, sha256, signer } }),
       );
       await hub.rollouts.versionsChanged(projectId);
       return reply.code(created ? 201 : 200).send(resultOf(record));

@@ -15,10 +15,11 @@ export interface ArchiveParts extends PublicationParts {
   checkArchive: CheckArchive;
 }
 
-/** The target under which an archive is published. */
+/** The target under which an archive is published, and the id of the key that does. */
 export interface PublishedTarget {
   id: string;
   kind: MarketplaceKind;
+  publishedBy: string;
 }
 
 /**
@@ -44,7 +45,7 @@ export async function publishArchive(
     repo: fields.repo ?? null,
     is_yanked: 0,
     yanked_reason: null,
-    published_by: null,
+    published_by: target.publishedBy,
     created_at: hub.now(),
   };
   return publish<Placed<Version>>(hub, {

@@ -1,7 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { SIGNATURE_PREFIX } from "../../contract/surfaces/headers.ts";
 import type { ImportRequest } from "../../contract/surfaces/marketplace.ts";
-import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { countBuffered } from "../ground/buffer-collection.ts";
 import { HubError } from "../ground/errors.ts";
 import { openSecret } from "../keys/hub-secret.ts";
@@ -11,7 +10,7 @@ import { signingSecretName } from "../records/secrets.ts";
 import type { Version } from "../records/target-detail.ts";
 import type { Placed } from "../records/targets.ts";
 import type { VisibleTarget } from "../records/visible-targets.ts";
-import { type ArchiveParts, publishArchive } from "./archive.ts";
+import { type ArchiveParts, publishArchive, type PublishedTarget } from "./archive.ts";
 import { fetchArchive, type SourceParts } from "./fetch-archive.ts";
 import type { Published, Told } from "./publication.ts";
 
@@ -33,7 +32,7 @@ export interface ImportParts extends ArchiveParts, SourceParts {
  */
 export async function importVersion(
   hub: ImportParts,
-  target: VisibleTarget & { kind: MarketplaceKind },
+  target: VisibleTarget & PublishedTarget,
   { version, repo, host: hostName, visibility }: ImportRequest,
   told: Told<Version>,
   signal: AbortSignal,

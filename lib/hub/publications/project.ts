@@ -10,9 +10,15 @@ import { publish, type Published, type Told, versionExists } from "./publication
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
 import { decode, insertSealed, requireSigner, type SealedParts, signedColumns } from "./signed-bytes.ts";
 
+/** The project to publish to, and the id of the key that does. */
+export interface PublishedProject {
+  projectId: string;
+  publishedBy: string;
+}
+
 function store(
   hub: SealedParts,
-  projectId: string,
+  { projectId, publishedBy }: PublishedProject,
   fields: PublishFields,
   file: UploadedFile,
   told: Told<Artifact>,
@@ -28,7 +34,7 @@ function store(
     ...signedColumns(fields, file),
     is_yanked: 0,
     yanked_reason: null,
-    published_by: null,
+    published_by: publishedBy,
     created_at: now,
   };
   return publish<Placed<Artifact>>(hub, {
@@ -71,7 +77,7 @@ async function refusePublicSeed({ database }: SealedParts, projectId: string, si
  */
 export async function publishArtifact(
   hub: SealedParts,
-  projectId: string,
+  project: PublishedProject,
   request: FastifyRequest,
   told: Told<Artifact>,
 ): Promise<Published<Placed<Artifact>>> {
@@ -84,7 +90,7 @@ export async function publishArtifact(
   });
   const { fields, file } = completeForm(upload, ARTIFACT_PART.name, publishFields);
   await signature.check(fields, file.blob);
-  await requireSigner(hub.database.kysely, projectId, fields.signer_public_key);
-  await refusePublicSeed(hub, projectId, decode(fields.signer_public_key));
-  return await store(hub, projectId, fields, file, told);
+  await requireSigner(hub.database.kysely, project.projectId, fields.signer_public_key);
+  await refusePublicSeed(hub, project.projectId, decode(fields.signer_public_key));
+  return await store(hub, project, fields, file, told);
 }

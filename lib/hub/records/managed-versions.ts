@@ -195,15 +195,6 @@ export function releaseVersion(
   );
 }
 
-/** Notes which key has published a version. @param id of the record */
-export async function notePublisher(
-  transaction: Transacted,
-  table: "artifacts" | "releases",
-  { id, keyId }: { id: string; keyId: string },
-): Promise<void> {
-  await updateWhere(transaction, table, { id }).set({ published_by: keyId }).execute();
-}
-
 /** Returns the names of the keys that have published versions, by version. */
 async function publishersOf(
   db: Queries,

@@ -87,8 +87,8 @@ const artifacts = z.strictObject({
   is_yanked: yes,
   yanked_reason: text.nullable(),
   created_at: time,
-  /** Id of the key that published it; null for what was published before the hub kept that. */
-  published_by: text.nullish(),
+  /** Id of the key that published it. */
+  published_by: text.nullable(),
 });
 export type ArtifactsTable = z.output<typeof artifacts>;
 
@@ -149,8 +149,8 @@ const releases = z.strictObject({
   is_yanked: yes,
   yanked_reason: text.nullable(),
   created_at: time,
-  /** Id of the key that published it; null for what was published before the hub kept that. */
-  published_by: text.nullish(),
+  /** Id of the key that published it. */
+  published_by: text.nullable(),
 });
 export type VersionsTable = z.output<typeof releases>;
 

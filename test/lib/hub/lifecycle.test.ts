@@ -19,6 +19,21 @@ t.test("a hub that is started again knows everything, and keeps its administrato
   t.strictSame(latest.body, { version: "1.0.0" });
 });
 
+t.test("a database with a schema of another version is refused, and stays as it is", async (t) => {
+  const hub = await startHub(t);
+  await hub.hub.close();
+  {
+    using database = new DatabaseSync(join(hub.dataDir, "hub.sqlite"));
+    database.exec("insert into kysely_migration values ('0999-of-the-future', '2030-01-01T00:00:00.000Z')");
+  }
+  const { dataDir } = hub;
+  await t.rejects(createHub({ listen: { host: "127.0.0.1", port: 0 }, dataDir }), {
+    code: "usage",
+    message: /schema that this version of Sealift does not know/,
+    hint: /it is newer than this one/,
+  });
+});
+
 t.test("an administrator key that a crash left unnamed is put in its place", async (t) => {
   const hub = await startHub(t);
   await hub.hub.close();

@@ -193,9 +193,8 @@ t.test("a newer hub fills in the columns and labels of hosts that an older one h
     "drop index hosts_state",
     "drop index hosts_version",
     "drop table host_labels",
-    "drop table deleted_projects",
     ...["state", "shown_version", "heard_at"].map((column) => `alter table hosts drop column ${column}`),
-    "delete from kysely_migration where name >= '0122'",
+    "delete from kysely_migration where name >= '0002'",
   ])
     sqlite.exec(statement);
   const after = await openDatabase({ dataDir });
