@@ -2,7 +2,13 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import t, { type Test } from "tap";
-import { HELD_RIGHTS, HOST_STATES, shownVersion, stateOfHost } from "../../../../lib/contract/surfaces/host-record.ts";
+import {
+  HELD_RIGHTS,
+  HOST_STATES,
+  lastHeard,
+  shownVersion,
+  stateOfHost,
+} from "../../../../lib/contract/surfaces/host-record.ts";
 import { silentBefore } from "../../../../lib/hub/fleets/fleet-view.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import { type FleetCursor, type FleetFilter, listHosts } from "../../../../lib/hub/records/fleet-pages.ts";
@@ -34,9 +40,18 @@ async function check(t: Test, { kysely, statements }: Database, now: number, wha
   const hosts = rows.map((row) => {
     const record = { ...(JSON.parse(row.record) as HostRecord), ...(row.seen_at !== null && { seen_at: row.seen_at }) };
     const shown = labelsOf(record, row.labels);
-    return { id: row.host_id, state: stateOfHost(record, now), version: shownVersion(record), labels: shown, row };
+    const heard = new Date(lastHeard(record)!).toISOString();
+    return {
+      id: row.host_id,
+      heard,
+      state: stateOfHost(record, now),
+      version: shownVersion(record),
+      labels: shown,
+      row,
+    };
   });
-  for (const { id, state, version, labels: shown, row } of hosts) {
+  for (const { id, heard, state, version, labels: shown, row } of hosts) {
+    t.equal(row.heard_at, heard, `${what}: last sign of ${id}`);
     t.equal(row.heard_at < silence ? "silent" : row.state, state, `${what}: state of ${id}`);
     t.equal(row.shown_version, version, `${what}: version of ${id}`);
     const stored = labels.filter(({ host_id }) => host_id === id).map(({ label }) => label);
@@ -78,31 +93,35 @@ async function play(t: Test, database: Database, seed: number): Promise<void> {
   const db = database.kysely;
   let now = Date.parse("2026-01-01T00:00:00Z");
   const at = () => new Date(now).toISOString();
-  const record = (): HostRecord => {
+  const record = (createdAt: string): HostRecord => {
     const status = of(["success", "failed", "rolled_back"] as const);
     const error = of([null, "no space", `${HELD_RIGHTS}network: all`]);
     return {
       ...{ version: of(["1.0.0", "1.1.0"]), status, error_message: status === "failed" ? error : null },
       // A host's own clock may be wrong, and it may say nothing.
-      ...{ completed_at: of([at(), "", "2027-05-05T00:00:00+02:00", "1999-01-01T00:00:00Z"]), created_at: at() },
+      ...{
+        completed_at: of([createdAt, "", "2027-05-05T00:00:00+02:00", "1999-01-01T00:00:00Z"]),
+        created_at: createdAt,
+      },
       running_version: of([undefined, null, "1.0.0"]),
       labels: of([undefined, {}, { env: "prod" }, { env: "test", role: "canary" }]),
     };
   };
   const deeds: Record<string, () => Promise<unknown>> = {
     report: () => {
+      // Clocks of several hubs differ.
+      const createdAt = of([at(), new Date(now - 3_600_000).toISOString()]);
       const reports = Array.from({ length: 1 + below(4) }, () => {
-        const hostRecord = record();
+        const hostRecord = record(createdAt);
         return {
           ...{ ...VIEW, id: `dpl_${randomUUID()}`, hostId: of(HOSTS), version: hostRecord.version },
           ...{ status: hostRecord.status, deploymentId: null, record: "{}", hostRecord: hostRecord as never },
-          ...{ isNamed: below(2) === 0, createdAt: at() },
+          ...{ isNamed: below(2) === 0, createdAt },
         };
       });
       return storeReports(db, reports);
     },
     poll: () => seeHosts(db, VIEW, [of(HOSTS), of(HOSTS)], at()),
-    // Clocks of several hubs differ.
     "earlier poll": () => seeHosts(db, VIEW, [of(HOSTS)], new Date(now - 3_600_000).toISOString()),
     name: () => inTransaction(db, (transaction) => nameHosts(transaction, VIEW, [of(HOSTS)], at())),
     label: () =>
