@@ -1,3 +1,4 @@
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import t, { type Test } from "tap";
@@ -62,6 +63,7 @@ async function play(t: Test, databaseUrl: string | undefined): Promise<void> {
   t.match((await hub.call("DELETE", `${at}?force=false`)).body, { error: /^2 hosts have reported to the project / });
   t.equal((await hub.call("GET", at)).status, 200, "a refusal has changed nothing");
 
+  const artifacts = await database.kysely.selectFrom("artifacts").select(["id", "project_id"]).execute();
   const deleted = await hub.call("DELETE", `${at}?force=true&reason=moved`);
   t.equal(deleted.status, 200);
   t.match(deleted.body as ProjectDeletion, { id: project.id, contents });
@@ -75,6 +77,11 @@ async function play(t: Test, databaseUrl: string | undefined): Promise<void> {
     (found) => Object.keys(found).length === 0,
   );
   t.strictSame(left, {}, "no row names the project or its key");
+  const files = await readdir(hub.dataDir, { recursive: true });
+  for (const { id, project_id: of } of artifacts) {
+    const inTrash = files.some((file) => file.includes(id) && file.includes("trash"));
+    t.equal(inTrash, of === project.id, "only the bytes of its versions are in the trash");
+  }
   const audit = await hub.call("GET", "/devkeys/audit?action=project.delete");
   const facts = { kind: "project", versions: 2, hosts: 2, keys: 1, forced: true, reason: "moved" };
   t.match(audit.body.items, [{ subject: project.id, facts }]);
