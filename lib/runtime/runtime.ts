@@ -160,6 +160,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const lifecycle = new Lifecycle({
     ...{ catalogue, broker, instantiate, metrics, logger, env, reserved },
     auditor: options.auditor,
+    comebackSeconds: plugins.sandbox.restart_window_seconds,
   });
   const scheduler = building.use(new Scheduler(settings.services.scheduler.jobs, { caller: calls, logger }));
   const monitor = building.use(new HealthMonitor(catalogue, logger));

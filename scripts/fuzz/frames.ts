@@ -140,6 +140,7 @@ export async function judgeProcess(stream: Buffer, folder: string): Promise<Verd
         init: {} as never,
         startTimeoutMs: 30_000,
         memoryLimitMb: 1_000,
+        channelBytes: 8 * 1024 * 1024,
         reaper,
       },
       sampler: new MemorySampler(),
@@ -155,7 +156,7 @@ export async function judgeProcess(stream: Buffer, folder: string): Promise<Verd
       },
       onLine: () => {},
       onDropped: () => {},
-      onStuck: () => {},
+      late: { silent: () => {}, stuck: () => {} },
     });
     const call = child.call("act", "null", { requestId: undefined, depth: 0, timeoutMs: 60_000, graceMs: 1_000 });
     const answered = call.then(

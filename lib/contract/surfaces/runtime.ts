@@ -59,7 +59,7 @@ export const RUNTIME_CODES = {
   signature_invalid: at(500, "A trusted plugin's plugin.sig does not verify or is for another version."),
   link_outside: at(500, "A link in the plugin's folder leads out of it."),
   sandbox_unavailable: at(500, "This host cannot give the plugin the sandbox that it needs."),
-  retries_exhausted: at(500, "The plugin's process ended too often; it stays down until a load or reload."),
+  retries_exhausted: at(500, "The plugin's process ended too often; it is started again after a pause, or by a load."),
   internal: at(500, "A defect in the runtime: please report it."),
 } as const satisfies Record<string, RuntimeCodeEntry>;
 

@@ -17,16 +17,6 @@ const RETRIED: ReadonlySet<RuntimeCode> = new Set([
   "service_unavailable",
 ]);
 
-/** A call was refused for its rate; the caller may come back after so many seconds. */
-export class RateFault extends RuntimeFault {
-  readonly retryAfterSeconds: number;
-
-  constructor(plugin: string, retryAfterSeconds: number) {
-    super("rate_limited", `${plugin} is called more often than its rate limit allows.`);
-    this.retryAfterSeconds = retryAfterSeconds;
-  }
-}
-
 /** The one way to an action, for callers over HTTP, other plugins and scheduled jobs. */
 export class Calls {
   readonly #catalogue: Catalogue;
@@ -69,7 +59,7 @@ export class Calls {
     const { instance } = slot;
     if (instance === undefined) {
       const why = slot.fault ? `: ${slot.fault.message}` : ".";
-      throw new RuntimeFault("not_loaded", `The plugin ${slot.name} is not loaded${why}`);
+      throw new RuntimeFault("not_loaded", `The plugin ${slot.name} is not loaded${why}`, slot.comeback());
     }
     if (!instance.actions.has(action)) {
       throw new RuntimeFault("action_not_found", `The plugin ${slot.name} has no action ${action}.`);
@@ -79,7 +69,10 @@ export class Calls {
     let result: string | Promise<string>;
     try {
       const wait = slot.rateLimit?.take() ?? 0;
-      if (wait > 0) throw new RateFault(name, wait);
+      if (wait > 0) {
+        const message = `${name} is called more often than its rate limit allows.`;
+        throw new RuntimeFault("rate_limited", message, { retryAfterSeconds: wait });
+      }
       const { retry } = slot;
       result =
         retry === undefined

@@ -18,6 +18,8 @@ export class PluginSlot {
   rateLimit: RateLimit | undefined;
   /** Absent when a call is tried once. */
   retry: Retry | undefined;
+  /** On the clock of `performance`: when a plugin that is not loaded is started again by itself. */
+  comesBackAt: number | undefined;
   /** Its code lives in this process for as long as the process does. */
   readonly loader = new ModuleLoader();
   #loadedAt = 0;
@@ -35,6 +37,17 @@ export class PluginSlot {
   get state(): PluginState {
     if (this.instance) return "loaded";
     return this.fault ? "error" : "idle";
+  }
+
+  /** Seconds since it was loaded; 0 while it never was. */
+  get uptimeSeconds(): number {
+    return this.#loadedAt === 0 ? 0 : (performance.now() - this.#loadedAt) / 1000;
+  }
+
+  /** Returns what a caller of a plugin that is not loaded is told of its return. */
+  comeback(): { retryAfterSeconds?: number } {
+    if (this.comesBackAt === undefined) return {};
+    return { retryAfterSeconds: Math.max(1, (this.comesBackAt - performance.now()) / 1000) };
   }
 
   /** Lets an instance serve from now on. */
@@ -60,7 +73,7 @@ export class PluginSlot {
 
   status(): PluginStatus {
     const { held } = this.loader;
-    const uptime = this.instance ? (performance.now() - this.#loadedAt) / 1000 : 0;
+    const uptime = this.instance ? this.uptimeSeconds : 0;
     return {
       name: this.name,
       version: this.descriptor?.version ?? null,

@@ -7,6 +7,7 @@ import { faultOfAction, messageOf, RequestFault, RuntimeFault, stackOf } from ".
 import { encodeFrame, type Frame, FrameReader, frameWriter } from "./frames.ts";
 import { MAX_RESULT_BYTES, parseJson, serialiseResult } from "./json.ts";
 import { lockDown } from "./lockdown.ts";
+import { MemoryWatch } from "./memory-watch.ts";
 import type { PluginPort } from "./plugin-port.ts";
 import { routesOfRouter } from "./router.ts";
 import { GuestRoute, routeKey, runRoute } from "./routes.ts";
@@ -33,9 +34,12 @@ export interface InitFrame {
   proxied: boolean;
   /** The runtime wants to hear what the plugin does that a sandbox is refused. */
   audited: boolean;
+  /** Bytes that the heap and the Buffers of the plugin may take. */
+  roomBytes: number;
 }
 
 const CHANNEL = 3;
+const READ_BYTES = 64 * 1024;
 const MAX_STACK_CHARACTERS = 8192;
 const MAX_DESCRIBED_CHARACTERS = 512 * 1024;
 
@@ -48,7 +52,18 @@ process.setSourceMapsEnabled(true);
 
 // Kept from the plugin's hands: it may replace what hangs on `process`.
 const exit = process.exit.bind(process);
-const channel = new Socket({ fd: CHANNEL, readable: true, writable: true });
+const memory = new MemoryWatch();
+const reader = new FrameReader();
+/** All reads share one buffer: one for each would be garbage outside of V8's heap, which is collected late. */
+const onread = {
+  buffer: Buffer.allocUnsafeSlow(READ_BYTES),
+  callback: (length: number, buffer: Uint8Array): boolean => {
+    memory.look();
+    for (const frame of reader.push(buffer.subarray(0, length) as Buffer)) receive(frame);
+    return true;
+  },
+};
+const channel = new Socket({ fd: CHANNEL, readable: true, writable: true, onread });
 const write = frameWriter(channel);
 const send = (header: { t: string; [key: string]: unknown }, body?: string | Uint8Array): void => {
   write(encodeFrame(header, body));
@@ -106,11 +121,12 @@ const port: PluginPort<Scope> = {
 
 const log = channelLog(channel, send);
 
-async function initialise({ facts, entry, replaces, proxied, audited }: InitFrame): Promise<void> {
+async function initialise({ facts, entry, replaces, proxied, audited, roomBytes }: InitFrame): Promise<void> {
   try {
     // The declared variables, and nothing that the process was started with.
     for (const name of Object.keys(process.env)) delete process.env[name];
     Object.assign(process.env, facts.env);
+    memory.room = roomBytes;
     if (audited) reportUses((use) => send({ t: "used", ...use }));
     if (proxied) openWayOut();
     contexts = new ContextFactory(facts, port, log);
@@ -157,6 +173,8 @@ async function answerRoute(frame: Frame): Promise<void> {
 async function runCall({ header, body }: Frame): Promise<void> {
   const call = new GuestCall(header);
   const { id } = call;
+  // The runtime wants to know that the loop has come so far, before the action may block it.
+  if (header["ack"] === 1) write(encodeFrame({ t: "begun", id }), true);
   calls.set(id, call);
   try {
     const action = plugin?.actions.get(String(header["action"]));
@@ -237,6 +255,9 @@ function receive(frame: Frame): void {
     case "event":
       contexts?.listeners.deliver(String(header["event"]), parseJson(frame.body), String(header["source"]));
       break;
+    case "pressure":
+      memory.relieve();
+      break;
     case "stop":
       void stop();
       break;
@@ -250,7 +271,4 @@ const crash = (error: unknown): void => {
 process.on("uncaughtException", crash);
 process.on("unhandledRejection", crash);
 
-const reader = new FrameReader();
-channel.on("data", (chunk: Buffer) => {
-  for (const frame of reader.push(chunk)) receive(frame);
-});
+channel.resume();

@@ -4,12 +4,18 @@ import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 export class RuntimeFault extends Error {
   override name = "RuntimeFault";
   readonly code: RuntimeCode;
+  /** Seconds after which the caller may come back; absent when nobody knows. */
+  readonly retryAfterSeconds: number | undefined;
 
-  constructor(code: RuntimeCode, message: string, options?: ErrorOptions) {
+  constructor(code: RuntimeCode, message: string, options?: ErrorOptions & { retryAfterSeconds?: number }) {
     super(message, options);
     this.code = code;
+    this.retryAfterSeconds = options?.retryAfterSeconds;
   }
 }
+
+/** The failure of a call that no plugin has begun: another process may run it. */
+export class UnreadFault extends RuntimeFault {}
 
 /**
  * The failure of a plugin's own request to the runtime: the plugin sees its code; its caller does not take it for the

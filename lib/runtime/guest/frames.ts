@@ -40,12 +40,14 @@ export function encodeFrame(header: { t: string; [key: string]: unknown }, body:
 
 /**
  * Returns a function that writes frames. The first one of a turn of the event loop leaves at once, the others together
- * at its end: under load a system call carries many.
+ * at its end: under load a system call carries many. With `now` nothing waits for the end.
  */
-export function frameWriter(socket: Writable): (frame: Buffer) => void {
+export function frameWriter(socket: Writable): (frame: Buffer, now?: boolean) => void {
   let isCorked = false;
-  return (frame) => {
+  return (frame, now = false) => {
+    if (isCorked && now) socket.uncork();
     socket.write(frame);
+    if (isCorked && now) socket.cork();
     if (isCorked) return;
     isCorked = true;
     socket.cork();
@@ -56,13 +58,14 @@ export function frameWriter(socket: Writable): (frame: Buffer) => void {
   };
 }
 
-function decode(frame: Buffer): Frame {
-  const headLength = frame.readUInt32BE(4);
-  if (headLength > MAX_HEADER_BYTES || PREFIX + headLength > frame.length)
-    throw new FrameError("a header's length is wrong");
+/** Reads the frame that lies between two offsets. Nothing of the result shares memory with `buffer`. */
+function decode(buffer: Buffer, start: number, end: number): Frame {
+  const headLength = buffer.readUInt32BE(start + 4);
+  const body = start + PREFIX + headLength;
+  if (headLength > MAX_HEADER_BYTES || body > end) throw new FrameError("a header's length is wrong");
   let header: unknown;
   try {
-    header = JSON.parse(frame.toString("utf8", PREFIX, PREFIX + headLength));
+    header = JSON.parse(buffer.toString("utf8", start + PREFIX, body));
   } catch {
     throw new FrameError("a header is not JSON");
   }
@@ -70,36 +73,66 @@ function decode(frame: Buffer): Frame {
     throw new FrameError("a header has no type");
   }
   const known = header as Frame["header"];
-  if (known["b"] === 1) return { header: known, body: "", bytes: frame.subarray(PREFIX + headLength) };
-  return { header: known, body: frame.toString("utf8", PREFIX + headLength) };
+  if (known["b"] === 1) return { header: known, body: "", bytes: Buffer.from(buffer.subarray(body, end)) };
+  return { header: known, body: body === end ? "" : buffer.toString("utf8", body, end) };
 }
+
+/** Returns where a frame ends, counted from its start. @throws FrameError for a length that cannot be right */
+function lengthAt(buffer: Buffer, start: number): number {
+  const length = buffer.readUInt32BE(start);
+  if (length < 4 || length > MAX_FRAME_BYTES) throw new FrameError(`a frame of ${length} bytes`);
+  return 4 + length;
+}
+
+const NOTHING = Buffer.alloc(0);
+/** Bytes of memory for frames in pieces that are kept for the next one: garbage outside of V8's heap is seen late. */
+const KEPT_BYTES = 1024 * 1024 + MAX_HEADER_BYTES;
 
 /** Cuts a stream of chunks into frames. Memory is bounded by the largest frame. */
 export class FrameReader {
-  #chunks: Buffer[] = [];
-  #size = 0;
+  /** The beginning of a frame that came in pieces. */
+  #held: Buffer = NOTHING;
+  #filled = 0;
 
-  /** @throws FrameError as soon as a length or header cannot be right */
+  /**
+   * Yields the frames that end in `chunk`, whose memory may be used again afterwards.
+   *
+   * @throws FrameError as soon as a length or header cannot be right
+   */
   *push(chunk: Buffer): Generator<Frame> {
-    this.#chunks.push(chunk);
-    this.#size += chunk.length;
-    for (;;) {
-      if (this.#size < PREFIX) return;
-      if ((this.#chunks[0] as Buffer).length < PREFIX) this.#join();
-      const length = (this.#chunks[0] as Buffer).readUInt32BE(0);
-      if (length < 4 || length > MAX_FRAME_BYTES) throw new FrameError(`a frame of ${length} bytes`);
-      const end = 4 + length;
-      if (this.#size < end) return;
-      if ((this.#chunks[0] as Buffer).length < end) this.#join();
-      const first = this.#chunks[0] as Buffer;
-      if (first.length === end) this.#chunks.shift();
-      else this.#chunks[0] = first.subarray(end);
-      this.#size -= end;
-      yield decode(first.subarray(0, end));
+    let at = 0;
+    while (at < chunk.length) {
+      const left = chunk.length - at;
+      if (this.#filled === 0 && left >= PREFIX) {
+        const length = lengthAt(chunk, at);
+        if (length <= left) {
+          at += length;
+          yield decode(chunk, at - length, at);
+          continue;
+        }
+      }
+      at += this.#hold(chunk, at, PREFIX);
+      if (this.#filled < PREFIX) return;
+      const length = lengthAt(this.#held, 0);
+      at += this.#hold(chunk, at, length);
+      if (this.#filled < length) return;
+      const frame = this.#held;
+      this.#filled = 0;
+      if (frame.length > KEPT_BYTES) this.#held = NOTHING;
+      yield decode(frame, 0, length);
     }
   }
 
-  #join(): void {
-    this.#chunks = [Buffer.concat(this.#chunks)];
+  /** Adds to the held beginning until it has `wanted` bytes. @returns how many were taken */
+  #hold(chunk: Buffer, at: number, wanted: number): number {
+    const taken = Math.min(Math.max(0, wanted - this.#filled), chunk.length - at);
+    if (this.#held.length < wanted) {
+      const larger = Buffer.allocUnsafeSlow(wanted);
+      this.#held.copy(larger, 0, 0, this.#filled);
+      this.#held = larger;
+    }
+    chunk.copy(this.#held, this.#filled, at, at + taken);
+    this.#filled += taken;
+    return taken;
   }
 }

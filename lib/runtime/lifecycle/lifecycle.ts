@@ -10,6 +10,7 @@ import type { PluginSlot } from "../catalogue/plugin-slot.ts";
 import type { Auditor, InstanceObserver, PluginInstance, PluginLocation } from "../ground/instance.ts";
 import { asLoadFault, RuntimeFault } from "../guest/fault.ts";
 import type { Metrics } from "../observability/metrics.ts";
+import { Comebacks } from "./comebacks.ts";
 import type { InstanceFactory } from "./instance-factory.ts";
 
 export interface LifecycleOptions {
@@ -23,6 +24,8 @@ export interface LifecycleOptions {
   env: Readonly<Record<string, string | undefined>>;
   /** Names of variables that hold the runtime's own secrets. */
   reserved: ReadonlySet<string>;
+  /** The first pause after which a plugin whose process ended too often is started again, in seconds. */
+  comebackSeconds: number;
 }
 
 /** The number of plugins of one wave that load at the same time. */
@@ -40,9 +43,11 @@ export class Lifecycle {
   readonly #options: LifecycleOptions;
   readonly #callers = new WeakMap<PluginInstance, SlotCaller>();
   readonly #leaving = new Set<Promise<void>>();
+  readonly #comebacks: Comebacks;
 
   constructor(options: LifecycleOptions) {
     this.#options = options;
+    this.#comebacks = new Comebacks(options.comebackSeconds, (slot) => this.#comeBack(slot));
   }
 
   /** Loads everything, in waves: plugins that need each other one after the other, all others at once. */
@@ -66,6 +71,7 @@ export class Lifecycle {
     const { catalogue } = this.#options;
     const slot = await catalogue.known(name);
     return slot.exclusively(async () => {
+      this.#comebacks.forget(slot);
       if (slot.instance) {
         const now = await locatePlugin(catalogue.directory, slot.location.id);
         if (now === undefined || now.folder === slot.location.folder) return `${slot.name} is loaded already`;
@@ -85,6 +91,7 @@ export class Lifecycle {
   async reload(name: string): Promise<string> {
     const slot = await this.#options.catalogue.known(name);
     return slot.exclusively(async () => {
+      this.#comebacks.forget(slot);
       await this.#loadInto(slot, "reload");
       return `${slot.name} is reloaded`;
     });
@@ -95,6 +102,7 @@ export class Lifecycle {
     const slot = await this.#options.catalogue.known(name);
     return slot.exclusively(async () => {
       const { instance } = slot;
+      this.#comebacks.forget(slot);
       slot.fault = undefined;
       if (instance === undefined) return `${slot.name} is not loaded`;
       slot.instance = undefined;
@@ -120,6 +128,7 @@ export class Lifecycle {
 
   /** Stops every plugin; waits at most `timeoutMs` milliseconds for calls in flight. */
   async close(timeoutMs: number): Promise<void> {
+    this.#comebacks[Symbol.dispose]();
     const stopping = this.#options.catalogue.all.map((slot) =>
       slot.exclusively(async () => {
         const { instance } = slot;
@@ -228,9 +237,23 @@ export class Lifecycle {
   #gaveUp(slot: PluginSlot, caller: SlotCaller, fault: RuntimeFault): void {
     if (caller.serving === undefined) return;
     const instance = caller.serving;
+    // What is left on a disk changes by nothing that a start could do.
+    const returns = fault.code === "retries_exhausted" ? ` ${this.#comebacks.schedule(slot)}` : "";
     slot.instance = undefined;
-    this.#options.catalogue.fail(slot, fault);
+    this.#options.catalogue.fail(slot, new RuntimeFault(fault.code, `${fault.message}${returns}`));
     this.#leave(instance, slot.descriptor);
+  }
+
+  /** Loads a plugin whose process had ended too often. */
+  #comeBack(slot: PluginSlot): Promise<void> {
+    const { catalogue } = this.#options;
+    return slot.exclusively(async () => {
+      if (slot.instance !== undefined || catalogue.find(slot.name) !== slot) return;
+      await this.#loadInto(slot, "load").catch((error: unknown) => {
+        const { code, message } = asLoadFault(error);
+        catalogue.fail(slot, new RuntimeFault(code, `${message} ${this.#comebacks.schedule(slot)}`));
+      });
+    });
   }
 }
 

@@ -30,6 +30,7 @@ export function asFault(error: FastifyError | RuntimeFault | Error): RuntimeFaul
 
 export function sendFault(reply: FastifyReply, fault: RuntimeFault): FastifyReply {
   reply.header(HEADERS.requestId, reply.request.id);
+  if (fault.retryAfterSeconds !== undefined) reply.header("retry-after", Math.ceil(fault.retryAfterSeconds));
   return reply.code(RUNTIME_CODES[fault.code].status).send(errorBody(fault));
 }
 

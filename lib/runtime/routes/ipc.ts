@@ -12,7 +12,7 @@ import {
   statusAnswer,
 } from "../../contract/surfaces/runtime.ts";
 import { nameRequest, traceOf } from "../../support/work.ts";
-import { type Calls, RateFault } from "../calls/calls.ts";
+import type { Calls } from "../calls/calls.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { mayPollute } from "../guest/json.ts";
@@ -62,7 +62,6 @@ export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void
   const answer = callAnswerer(isClosing);
   const refuse = (request: FastifyRequest, reply: FastifyReply, error: unknown): void => {
     const fault = error instanceof RuntimeFault ? error : asFault(error as Error);
-    if (fault instanceof RateFault) reply.header("retry-after", Math.ceil(fault.retryAfterSeconds));
     if (fault.code === "internal")
       request.log.error({ requestId: request.id, err: fault.cause ?? fault }, "a call failed");
     sendFault(reply, fault);

@@ -4,6 +4,8 @@ import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 export interface ExitReason {
   code: RuntimeCode;
   message: string;
+  /** Set when large payloads were with it: then its callers have filled its memory, and nothing is held against it. */
+  byCallers?: boolean;
 }
 
 export const memoryExceeded = (megabytes: number): ExitReason => ({

@@ -4,6 +4,7 @@ import type { PermissionModel } from "../ground/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Enclosed, Program, View, Wall } from "../walls/wall.ts";
 import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";
+import type { MemoryShares } from "./memory-shares.ts";
 
 /** The start of a sandbox's process, with the Node flags and the wall that shut it in. */
 
@@ -24,7 +25,7 @@ export interface Confinement {
   grouped: boolean;
   permissionModel: PermissionModel;
   network: View["network"];
-  maxMemoryMb: number;
+  memory: MemoryShares;
   maxDiskMb: number;
   /** The size of its `/tmp`; none without a wall that gives one. */
   scratchMb: number;
@@ -77,7 +78,7 @@ function scratchOf({ wall, reads, writes, scratchMb }: Confinement): number {
 }
 
 function nodeArguments(
-  { reads, writes, network, wall, permissionModel, maxMemoryMb, inspect }: Confinement,
+  { reads, writes, network, wall, permissionModel, memory, inspect }: Confinement,
   scratchMb: number,
   networkIsDeniable: boolean,
 ): string[] {
@@ -106,7 +107,8 @@ function nodeArguments(
     // Without the model an attack may use any means that Node has.
     ...(permissionModel === "absent" ? ["--experimental-ffi"] : permissions),
     ...(inspect ? [...INSPECTOR_FLAGS, `--inspect=${inspect.host}:${inspect.port}`] : []),
-    `--max-old-space-size=${maxMemoryMb}`,
+    `--max-old-space-size=${memory.oldSpaceMb}`,
+    `--max-semi-space-size=${memory.semiSpaceMb}`,
     "--disable-sigusr1",
     "--disable-warning=ExperimentalWarning",
     "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON",

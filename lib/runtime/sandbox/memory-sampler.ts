@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
+import { ASSUMED_NODE_BYTES } from "./memory-shares.ts";
 
 /**
- * Resident memory of sandboxes, sampled: Buffers and WebAssembly memory are outside of V8's heap, so the heap flag does
+ * Resident memory of sandboxes, sampled: Buffers and WebAssembly memory are outside of V8's heap, so its flags do
  * not bind them. All are looked at on one timer: a timer for each would wake an idle runtime as often as there are
  * sandboxes.
  */
@@ -17,14 +18,18 @@ const MAX_STAT_BYTES = 1024;
 
 export interface Sampled {
   pid: number;
-  /** Past them `onExceeded` is called. */
+  /** Past them `onExceeded` is called, and near them `onNear`, after every look. */
   limitBytes: number;
   /** As last seen. */
   residentBytes: number;
   /** Grows when the process has used the processor since the last sample; undefined where that cannot be seen. */
   activity?: number;
   onExceeded(): void;
+  onNear?(): void;
 }
+
+/** Part of its limit from which on a process is near it. */
+const NEAR = 0.8;
 
 let pageSize: number | undefined;
 
@@ -49,6 +54,7 @@ export function parseStat(text: string): { residentBytes: number; ticks: number 
 function judge(sampled: Sampled, residentBytes: number): void {
   sampled.residentBytes = residentBytes;
   if (residentBytes > sampled.limitBytes) sampled.onExceeded();
+  else if (residentBytes > sampled.limitBytes * NEAR) sampled.onNear?.();
 }
 
 /** A watched process. Its `/proc/PID/stat` stays open, which saves three quarters of each look. */
@@ -94,6 +100,23 @@ export class MemorySampler {
   readonly #listeners = new Set<() => void>();
   #timer: NodeJS.Timeout | undefined;
   #workedAt = 0;
+  #nodeBytes: number | undefined;
+
+  /** Resident memory of a process whose plugin does nothing: the least that a started one was seen with. */
+  get nodeBytes(): number {
+    return this.#nodeBytes ?? ASSUMED_NODE_BYTES;
+  }
+
+  /** Takes note of the memory that a process has when its plugin is loaded. */
+  measureStarted({ pid }: Sampled): void {
+    try {
+      const { residentBytes } = parseStat(readFileSync(`/proc/${pid}/stat`, "latin1"));
+      // No plugin makes it less; what one adds is forgotten with the next smaller one.
+      if (residentBytes > 0) this.#nodeBytes = Math.min(residentBytes, this.nodeBytes);
+    } catch {
+      // It has ended, or this system has no /proc.
+    }
+  }
 
   /** Looks at a process again and again. @returns what ends that */
   watch(sampled: Sampled): () => void {

@@ -1,98 +1,58 @@
 import { randomUUID } from "node:crypto";
-import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import { traceparentOf } from "../../support/trace-context.ts";
 import type { CallFacts } from "../ground/instance.ts";
-import { RuntimeFault } from "../guest/fault.ts";
+import { RuntimeFault, UnreadFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { cleanJson } from "../guest/json.ts";
 import type { Channel } from "./channel.ts";
 import { MAX_ID_CHARACTERS, text } from "./frame-fields.ts";
+import type { CallLimits, ExchangeControl, LateCalls, OpenCall, OpenExchange } from "./open-call.ts";
+import { PayloadRoom } from "./payload-room.ts";
+import { replyFault } from "./reply-fault.ts";
 
 /** Calls that one process may have open. */
 const MAX_CALLS = 1024;
-const MAX_STACK_CHARACTERS = 8192;
-
-/** Codes that a plugin's own reply may carry; anything else becomes `action_failed`. */
-const REPLY_CODES: ReadonlySet<string> = new Set<RuntimeCode>([
-  "action_failed",
-  "payload_invalid",
-  "result_not_serialisable",
-  "result_too_large",
-  "permission_denied",
-  "service_unavailable",
-  "call_too_deep",
-]);
-
-/** A request to a route of the plugin, as far as its frames go. */
-export interface OpenExchange {
-  /** Takes a frame that belongs to it: `head`, `data` or `taken`. */
-  take(frame: Frame): void;
-  /** It has ended well: the last frame. */
-  replied(frame: Frame): void;
-  reject(fault: RuntimeFault): void;
-}
-
-export interface OpenCall extends CallFacts {
-  /** Takes the good reply. */
-  replied: (frame: Frame) => void;
-  reject: (fault: RuntimeFault) => void;
-  /** Takes any other frame of it; absent for an action, which has none. */
-  take?: OpenExchange["take"];
-  timer: NodeJS.Timeout;
-}
-
-/** Stands for what was thrown in the plugin's process. */
-function remoteError(message: string, stack: unknown): Error | undefined {
-  if (typeof stack !== "string") return undefined;
-  const error = new Error(message);
-  error.stack = stack.slice(0, MAX_STACK_CHARACTERS);
-  return error;
-}
-
-/** Codes that the reply of a route may carry, too: the request is the client's. */
-const ROUTE_CODES: ReadonlySet<string> = new Set<RuntimeCode>([
-  ...(REPLY_CODES as ReadonlySet<RuntimeCode>),
-  "bad_request",
-  "bad_json",
-  "not_found",
-]);
-
-/** The hold that the runtime has on an exchange. */
-export interface ExchangeControl {
-  readonly id: string;
-  /** Says whose turn it is: the plugin's time begins anew, or stands still while the client is waited for. */
-  pluginsTurn(isIts: boolean): void;
-  /** Tells the plugin that nobody waits any more. */
-  giveUp(): void;
-}
-
-export interface CallLimits {
-  timeoutMs: number;
-  /** Milliseconds for which a cancelled call may go on. */
-  graceMs: number;
-}
+/** Milliseconds without a word from a busy process, after which it is asked to say that it begins a call. */
+const QUIET_MS = 5;
+/** Milliseconds in which a loop that is not blocked takes note of a cancellation. */
+const NOTE_MS = 20;
+/** Bytes of payloads that wait for room in the process, from which on no more are taken. */
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+/** Seconds after which a caller whose payload found no room may come back. */
+const ROOM_SECONDS = 1;
 
 /**
  * The calls that one process has open, matched with its replies by id. A call whose time is over is answered at once
- * and waited for apart from the others, so that its late reply reaches nobody.
+ * and waited for apart from the others, so that its late reply reaches nobody. Payloads for which the process has no
+ * room wait here, and those that it has not begun when it ends are another one's.
  */
 export class OpenCalls {
   readonly #channel: Channel;
-  readonly #onStuck: (loopAnswers: boolean) => void;
+  readonly #late: LateCalls;
+  readonly #room: PayloadRoom;
   readonly #calls = new Map<string, OpenCall>();
+  /** When the process said something about a call. */
+  #heardAt = 0;
   /** Calls whose time is over, until they end: id → whether the plugin's loop took note. */
   readonly #cancelled = new Map<string, boolean>();
+  #over = false;
   #suspicion: PromiseWithResolvers<void> | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
 
-  /** @param onStuck hears of a cancelled call that has not ended within its grace */
-  constructor(channel: Channel, onStuck: (loopAnswers: boolean) => void) {
+  /** @param room payloads that the process may have at once, in bytes */
+  constructor(channel: Channel, room: number, late: LateCalls) {
     this.#channel = channel;
-    this.#onStuck = onStuck;
+    this.#room = new PayloadRoom(room);
+    this.#late = late;
   }
 
   get size(): number {
     return this.#calls.size;
+  }
+
+  /** Bytes of the payloads that the process has, of calls that have not ended. */
+  get sentBytes(): number {
+    return this.#room.sentBytes;
   }
 
   /**
@@ -114,14 +74,17 @@ export class OpenCalls {
   }
 
   /** @throws RuntimeFault `rate_limited` */
-  #admit(): void {
+  #admit(size = 0): void {
+    const refuse = (message: string): never => {
+      throw new RuntimeFault("rate_limited", message, { retryAfterSeconds: ROOM_SECONDS });
+    };
     // Those that were given up still run in the plugin.
-    if (this.#calls.size + this.#cancelled.size >= MAX_CALLS)
-      throw new RuntimeFault("rate_limited", `${MAX_CALLS} calls are in flight already.`);
-    if (this.#channel.isCrowded)
-      throw new RuntimeFault("rate_limited", "The plugin has not read the calls that it was sent before.");
+    if (this.#calls.size + this.#cancelled.size >= MAX_CALLS) refuse(`${MAX_CALLS} calls are in flight already.`);
+    if (this.#channel.isCrowded || this.#room.waitingBytes + size > MAX_WAITING_BYTES)
+      refuse("The plugin has not read the calls that it was sent before.");
   }
 
+  /** @throws RuntimeFault, as the promise's rejection: an UnreadFault when another process may run the call */
   open(
     action: string,
     payload: string,
@@ -129,8 +92,9 @@ export class OpenCalls {
   ): Promise<string> {
     // Not to be guessed: a plugin must not be able to answer a call that it was not given.
     const id = randomUUID();
+    const size = payload.length;
     return new Promise((resolve, reject) => {
-      this.#admit();
+      this.#admit(size);
       const replied = ({ body }: Frame): void => {
         try {
           resolve(cleanJson(body));
@@ -139,12 +103,17 @@ export class OpenCalls {
           reject(new RuntimeFault("result_not_serialisable", "The plugin's reply is not JSON."));
         }
       };
-      const timer = this.#deadline(id, `The action ${action} took longer than ${timeoutMs / 1000} s.`, {
-        timeoutMs,
-        graceMs,
-      });
-      this.#calls.set(id, { replied, reject, timer, requestId, depth, trace });
-      this.#channel.send({ t: "call", id, action, requestId, traceparent: trace && traceparentOf(trace) }, payload);
+      const late = `The action ${action} took longer than ${timeoutMs / 1000} s.`;
+      const timer = this.#deadline(id, late, { timeoutMs, graceMs });
+      const call: OpenCall = { replied, reject, timer, requestId, depth, trace, progress: "waiting" };
+      const send = (): void => {
+        const isQuiet = this.#calls.size > 1 && performance.now() - this.#heardAt > QUIET_MS;
+        call.progress = isQuiet ? "asked" : "begun";
+        const header = { t: "call", id, action, requestId, traceparent: trace && traceparentOf(trace) };
+        this.#channel.send(isQuiet ? { ...header, ack: 1 } : header, payload);
+      };
+      this.#calls.set(id, call);
+      this.#room.add(id, size, send);
     });
   }
 
@@ -174,7 +143,7 @@ export class OpenCalls {
       replied: (frame) => exchange.replied(frame),
       reject: (fault) => exchange.reject(fault),
       take: (frame) => exchange.take(frame),
-      ...{ timer: this.#deadline(id, late, limits), requestId, depth, trace },
+      ...{ timer: this.#deadline(id, late, limits), requestId, depth, trace, progress: "begun" },
     };
     this.#calls.set(id, call);
     return {
@@ -214,6 +183,7 @@ export class OpenCalls {
   reply(frame: Frame): boolean {
     const { header } = frame;
     const id = text(header["id"], MAX_ID_CHARACTERS);
+    this.#heardAt = performance.now();
     if (this.#cancelled.has(id)) {
       this.tookNote(id);
       this.#cancelled.delete(id);
@@ -223,13 +193,16 @@ export class OpenCalls {
     const call = this.#close(id);
     if (call === undefined) return false;
     if (header["ok"] === true) call.replied(frame);
-    else {
-      const codes = call.take === undefined ? REPLY_CODES : ROUTE_CODES;
-      const said = text(header["code"], MAX_ID_CHARACTERS);
-      const code = codes.has(said) ? (said as RuntimeCode) : "action_failed";
-      const message = text(header["message"], 8192);
-      call.reject(new RuntimeFault(code, message, { cause: remoteError(message, header["stack"]) }));
-    }
+    else call.reject(replyFault(header, call.take === undefined ? "action" : "route"));
+    return true;
+  }
+
+  /** The process begins a call. Returns false when it was not asked to say so. */
+  begun(id: string): boolean {
+    this.#heardAt = performance.now();
+    const call = this.#calls.get(id);
+    if (call?.progress !== "asked") return this.#cancelled.has(id);
+    call.progress = "begun";
     return true;
   }
 
@@ -239,11 +212,23 @@ export class OpenCalls {
     if ([...this.#cancelled.values()].includes(false)) return;
     this.#suspicion?.resolve();
     this.#suspicion = undefined;
+    this.#room.sendWaiting();
+  }
+
+  /** Fails the calls that were not sent: another process is to run them. */
+  handBack(): void {
+    for (const id of this.#room.waiting)
+      this.#close(id)?.reject(new UnreadFault("plugin_crashed", "The plugin's process was replaced."));
   }
 
   /** Fails every open call: the process has ended. */
   abandon(fault: () => RuntimeFault): void {
-    for (const id of [...this.#calls.keys()]) this.#close(id)?.reject(fault());
+    this.#over = true;
+    for (const id of [...this.#calls.keys()]) {
+      const call = this.#close(id)!;
+      const { code, message } = fault();
+      call.reject(call.progress === "begun" ? fault() : new UnreadFault(code, message));
+    }
     this.#cancelled.clear();
     this.#suspicion?.resolve();
   }
@@ -253,21 +238,39 @@ export class OpenCalls {
     if (call === undefined) return undefined;
     clearTimeout(call.timer);
     this.#calls.delete(id);
+    this.#room.remove(id);
     if (this.#calls.size === 0) {
       this.#idle?.resolve();
       this.#idle = undefined;
-    }
+    } else if (this.#suspicion === undefined && !this.#over) this.#room.sendWaiting();
     return call;
   }
 
-  #deadline(id: string, message: string, { timeoutMs, graceMs }: CallLimits): NodeJS.Timeout {
-    return setTimeout(() => {
-      this.#close(id)?.reject(new RuntimeFault("timed_out", message));
-      this.#cancelled.set(id, false);
-      this.#suspicion ??= Promise.withResolvers();
-      this.#channel.send({ t: "cancel", id });
-      this.#forget(id, graceMs);
-    }, timeoutMs);
+  #deadline(id: string, message: string, limits: CallLimits): NodeJS.Timeout {
+    return setTimeout(() => this.#timeIsOver(id, message, limits), limits.timeoutMs);
+  }
+
+  #timeIsOver(id: string, message: string, limits: CallLimits): void {
+    const call = this.#calls.get(id);
+    if (call === undefined) return;
+    if (call.progress !== "begun" && this.#suspicion !== undefined) {
+      // It has not begun, because another call blocks the loop: its time begins when that goes on, if it does.
+      void this.#suspicion.promise.then(() => {
+        if (this.#calls.has(id)) call.timer = this.#deadline(id, message, limits);
+      });
+      return;
+    }
+    const isSent = call.progress !== "waiting";
+    // Before the others are sent that waited for its room.
+    if (isSent) this.#suspicion ??= Promise.withResolvers();
+    this.#close(id)?.reject(new RuntimeFault("timed_out", message));
+    if (!isSent) return;
+    this.#cancelled.set(id, false);
+    this.#channel.send({ t: "cancel", id });
+    setTimeout(() => {
+      if (this.#cancelled.get(id) === false) this.#late.silent();
+    }, NOTE_MS).unref();
+    this.#forget(id, limits.graceMs);
   }
 
   /** Waits for the end of a cancelled call no longer than this. */
@@ -276,7 +279,7 @@ export class OpenCalls {
       const loopAnswers = this.#cancelled.get(id);
       if (loopAnswers === undefined) return;
       this.#cancelled.delete(id);
-      this.#onStuck(loopAnswers);
+      this.#late.stuck(loopAnswers);
     }, milliseconds).unref();
   }
 }

@@ -18,6 +18,8 @@ export interface ProcessOptions {
   init: InitFrame;
   startTimeoutMs: number;
   memoryLimitMb: number;
+  /** Payloads that the process may have at once, in bytes. */
+  channelBytes: number;
   sampler: MemorySampler;
   reaper: Reaper;
   port: PluginPort<CallFacts>;
@@ -28,6 +30,13 @@ export interface ProcessOptions {
   onUsed?: (use: Use) => void;
   /** A frame was dropped: `unknown_id`, `late`, `malformed` or `unread`. */
   onDropped(reason: string): void;
+  late: LateProcess;
+}
+
+/** Hears of a process whose calls go on after their time. */
+export interface LateProcess {
+  /** Its loop takes no note of a cancellation: it may be blocked. */
+  silent(process: SandboxProcess): void;
   /** A cancelled call has not ended within its grace. */
-  onStuck(process: SandboxProcess, loopAnswers: boolean): void;
+  stuck(process: SandboxProcess, loopAnswers: boolean): void;
 }

@@ -6,7 +6,8 @@ import { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { ROUTE_CHUNK_BYTES, ROUTE_WINDOW_BYTES } from "../guest/route-reply.ts";
 import type { Channel } from "./channel.ts";
-import type { CallLimits, ExchangeControl, OpenCalls, OpenExchange } from "./open-calls.ts";
+import type { CallLimits, ExchangeControl, OpenExchange } from "./open-call.ts";
+import type { OpenCalls } from "./open-calls.ts";
 import { headersForPlugin, headersOfPlugin, statusOfPlugin } from "./route-headers.ts";
 
 /** Milliseconds for which a client may neither send more of its request nor read more of the answer. */

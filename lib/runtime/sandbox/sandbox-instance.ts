@@ -12,18 +12,20 @@ import type {
 import { LogBudget } from "../ground/log-budget.ts";
 import { sandboxUser } from "../ground/user.ts";
 import type { GuestFacts } from "../guest/context.ts";
-import type { RuntimeFault } from "../guest/fault.ts";
+import { type RuntimeFault, UnreadFault } from "../guest/fault.ts";
 import type { NetworkProxy } from "../network/proxy.ts";
 import { createPluginRouter, type PluginRouter } from "../router/plugin-router.ts";
 import type { View } from "../walls/wall.ts";
 import { DiskLimit } from "./disk-limit.ts";
 import { sandboxLaunch } from "./launch.ts";
-import type { CallLimits } from "./open-calls.ts";
+import { sharesOf } from "./memory-shares.ts";
+import type { CallLimits } from "./open-call.ts";
 import { openProxy } from "./open-proxy.ts";
 import type { ProcessOptions } from "./process-options.ts";
+import { RestartPolicy } from "./restart-policy.ts";
 import { RouteExchange } from "./route-exchange.ts";
 import { SandboxProcess } from "./sandbox-process.ts";
-import { leastBusy, RestartPolicy, SandboxSeat, whenServing } from "./sandbox-seat.ts";
+import { leastBusy, SandboxSeat, whenServing } from "./sandbox-seat.ts";
 import { heldBy, type SandboxSetting } from "./sandbox-setting.ts";
 import { prepareWorkspace, type Workspace } from "./workspace.ts";
 
@@ -122,8 +124,15 @@ export class SandboxInstance implements PluginInstance {
   async call(action: string, payload: unknown, facts: CallFacts): Promise<string> {
     const text = JSON.stringify(payload);
     const limits = this.#callLimits;
-    const process = this.#free ?? (await whenServing(this.#seats, limits.timeoutMs + RESTART_MARGIN_MS));
-    return process.call(action, text, { ...facts, ...limits });
+    const until = performance.now() + limits.timeoutMs + RESTART_MARGIN_MS;
+    for (;;) {
+      const process = this.#free ?? (await whenServing(this.#seats, until - performance.now()));
+      try {
+        return await process.call(action, text, { ...facts, ...limits });
+      } catch (error) {
+        if (!(error instanceof UnreadFault) || performance.now() > until) throw error;
+      }
+    }
   }
 
   async health(timeoutMs: number): Promise<Required<HealthReport>> {
@@ -204,7 +213,7 @@ export class SandboxInstance implements PluginInstance {
     const { descriptor, logger, observer } = this.#options;
     const { limits } = this.#setting;
     return new SandboxSeat({
-      start: (onStuck) => this.#startProcess(onStuck),
+      start: (late) => this.#startProcess(late),
       policy: new RestartPolicy(limits),
       limits,
       graceMs: limits.grace_ms,
@@ -218,7 +227,7 @@ export class SandboxInstance implements PluginInstance {
     });
   }
 
-  #startProcess(onStuck: ProcessOptions["onStuck"]): Promise<SandboxProcess> {
+  async #startProcess(late: ProcessOptions["late"]): Promise<SandboxProcess> {
     const { descriptor, entry, env, location } = this.#options;
     const { limits, groups, reaper, sampler, databases, extensions } = this.#setting;
     const { reads, writes, dataDir } = this.#workspace;
@@ -228,6 +237,7 @@ export class SandboxInstance implements PluginInstance {
     const user = sandboxUser(limits);
     const cpuPercent = Math.min(resources.cpu_percent ?? limits.cpu_percent, limits.cpu_percent);
     const audited = this.#setting.permissionModel === "audited";
+    const memory = sharesOf(resources.max_memory_mb, sampler.nodeBytes);
     return SandboxProcess.start({
       launch: sandboxLaunch({
         reads,
@@ -237,7 +247,7 @@ export class SandboxInstance implements PluginInstance {
         permissionModel: this.#setting.permissionModel,
         network: this.#network,
         inspect: this.#setting.inspect,
-        maxMemoryMb: resources.max_memory_mb,
+        memory,
         maxDiskMb: resources.max_disk_mb,
         scratchMb: limits.scratch_mb,
       }),
@@ -252,9 +262,14 @@ export class SandboxInstance implements PluginInstance {
           disk: dataDir,
         },
       },
-      init: { facts, entry, replaces: this.#replaces, proxied: typeof this.#network === "object", audited },
+      init: {
+        ...{ facts, entry, replaces: this.#replaces, audited },
+        proxied: typeof this.#network === "object",
+        roomBytes: memory.roomBytes,
+      },
       startTimeoutMs: limits.start_seconds * 1000,
       memoryLimitMb: resources.max_memory_mb,
+      channelBytes: memory.channelBytes,
       sampler,
       reaper,
       port,
@@ -267,7 +282,7 @@ export class SandboxInstance implements PluginInstance {
       },
       ...(audited && { onUsed: (use) => observer.used(use) }),
       onDropped: (reason) => observer.dropped(reason),
-      onStuck,
+      late,
     });
   }
 

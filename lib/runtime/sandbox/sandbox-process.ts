@@ -14,7 +14,8 @@ import { Channel } from "./channel.ts";
 import { type ExitReason, memoryExceeded, reasonOfEnd } from "./exit-reason.ts";
 import { MAX_ID_CHARACTERS, recordOf, startFault, text, useOf } from "./frame-fields.ts";
 import type { Sampled } from "./memory-sampler.ts";
-import { type CallLimits, OpenCalls } from "./open-calls.ts";
+import type { CallLimits } from "./open-call.ts";
+import { OpenCalls } from "./open-calls.ts";
 import { captureOutput } from "./output-capture.ts";
 import { PluginRequests } from "./plugin-requests.ts";
 import type { ProcessOptions } from "./process-options.ts";
@@ -24,6 +25,8 @@ import type { RouteExchange } from "./route-exchange.ts";
 
 /** One process of one sandboxed plugin, from its start to its end. What comes out of it is hostile until checked. */
 
+/** Part of the room for payloads from which on an end for memory is the callers' doing. */
+const CALLERS_PART = 1 / 4;
 /** In which a process that says it ends has to. */
 const LAST_WORDS_MS = 1000;
 /** Milliseconds for which frames of a process that has ended may still be on their way. */
@@ -55,8 +58,13 @@ export class SandboxProcess {
       dropped: (reason) => options.onDropped(reason),
       violated: (message) => this.kill("channel_violated", message),
     });
-    this.calls = new OpenCalls(this.#channel, (loopAnswers) => {
-      if (!this.#over) options.onStuck(this, loopAnswers);
+    this.calls = new OpenCalls(this.#channel, options.channelBytes, {
+      silent: () => {
+        if (!this.#over) options.late.silent(this);
+      },
+      stuck: (loopAnswers) => {
+        if (!this.#over) options.late.stuck(this, loopAnswers);
+      },
     });
     this.#requests = new PluginRequests(this.#channel, this.calls, options.port);
     if (child.stdout) captureOutput(child.stdout, (line) => options.onLine("stdout", line));
@@ -70,6 +78,7 @@ export class SandboxProcess {
         const { code, message } = memoryExceeded(megabytes);
         this.kill(code, message);
       },
+      onNear: () => this.#send({ t: "pressure" }),
     };
     const { launch, reaper } = options;
     this.#place = new ProcessPlace({ launch, reaper, child, leader, group, sampled: this.#sampled });
@@ -108,6 +117,7 @@ export class SandboxProcess {
       await within(Promise.all([ready.promise, started.#place.known]), startTimeoutMs, () => {
         return new RuntimeFault("load_failed", `The plugin was not ready after ${startTimeoutMs} ms.`);
       });
+      options.sampler.measureStarted(started.#sampled);
       return started;
     } catch (error) {
       started.kill("load_failed", messageOf(error));
@@ -136,8 +146,8 @@ export class SandboxProcess {
   }
 
   /**
-   * Runs an action. After `timeoutMs` the caller gets `timed_out` and the plugin its abort; when the call has not ended
-   * `graceMs` later, `onStuck` hears of it.
+   * Runs an action. After `timeoutMs` the caller gets `timed_out` and the plugin its abort; when the loop does not take
+   * note of that, or the call has not ended `graceMs` later, `late` hears of it.
    */
   call(action: string, payload: string, facts: CallFacts & CallLimits): Promise<string> {
     return this.alive ? this.calls.open(action, payload, facts) : Promise.reject(this.#fault());
@@ -209,6 +219,9 @@ export class SandboxProcess {
         return;
       case "request":
         return void this.#requests.answer(frame);
+      case "begun":
+        if (!this.calls.begun(text(header["id"], MAX_ID_CHARACTERS))) this.#channel.drop("unknown_id");
+        return;
       case "cancelled":
         return this.calls.tookNote(text(header["id"], MAX_ID_CHARACTERS));
       case "log":
@@ -268,6 +281,8 @@ export class SandboxProcess {
     this.#group?.end();
     const isFirst = "process" in launch && launch.process === "child";
     this.#reason ??= reasonOfEnd(signal ?? (isFirst ? signalOf(code) : null) ?? code, isFirst, this.#presumed);
+    if (this.#reason.code === "memory_exceeded")
+      this.#reason.byCallers = this.calls.sentBytes >= this.#options.channelBytes * CALLERS_PART;
     this.calls.abandon(() => this.#fault());
     for (const { reject } of this.#health.values()) reject(this.#fault());
     this.#ready?.reject(this.#fault());

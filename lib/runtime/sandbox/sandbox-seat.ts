@@ -3,12 +3,14 @@ import type { Logger } from "../../support/logging.ts";
 import { settledWithin, within } from "../../support/within.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { ExitReason } from "./exit-reason.ts";
+import type { LateProcess } from "./process-options.ts";
+import type { RestartPolicy } from "./restart-policy.ts";
 import type { SandboxProcess } from "./sandbox-process.ts";
 
 /** The parts that a seat is given by its plugin's instance. */
 export interface SeatOptions {
   /** Starts a process of the plugin; `replaces` is true while the seat has had none and an older instance serves. */
-  start(onStuck: (process: SandboxProcess, loopAnswers: boolean) => void): Promise<SandboxProcess>;
+  start(late: LateProcess): Promise<SandboxProcess>;
   policy: RestartPolicy;
   /** Of the restarts, for the message when they are used up. */
   limits: { max_restarts: number; restart_window_seconds: number };
@@ -25,8 +27,8 @@ export interface SeatOptions {
 export class SandboxSeat {
   readonly #options: SeatOptions;
   #current: SandboxProcess | undefined;
-  /** The start of the next process, while there is no current one. */
-  #starting: Promise<SandboxProcess> | undefined;
+  /** The start of the next process: there is no current one, or its loop may be blocked. */
+  #starting: Promise<SandboxProcess | undefined> | undefined;
   readonly #retired = new Set<SandboxProcess>();
   #restarts = 0;
   #stopped = false;
@@ -66,10 +68,11 @@ export class SandboxSeat {
     return process?.alive === true && process.calls.suspicion === undefined ? process : undefined;
   }
 
-  /** Settles when something about the seat changes; absent when it is not running. */
-  get change(): Promise<unknown> | undefined {
+  /** Promises that settle when something about the seat changes; none when it is not running. */
+  get changes(): Promise<unknown>[] {
     const { calls, exited } = this.#current ?? {};
-    return calls?.suspicion ?? exited ?? this.#starting?.catch(() => undefined);
+    const starting = this.#starting?.catch(() => undefined);
+    return [calls?.suspicion ?? exited, starting].filter((change) => change !== undefined);
   }
 
   async health(timeoutMs: number): Promise<Required<HealthReport>> {
@@ -100,7 +103,10 @@ export class SandboxSeat {
   }
 
   #start(): Promise<SandboxProcess> {
-    return this.#options.start((process, loopAnswers) => this.#replaceStuck(process, loopAnswers));
+    return this.#options.start({
+      silent: (process) => this.#prepareSuccessor(process),
+      stuck: (process, loopAnswers) => this.#replaceStuck(process, loopAnswers),
+    });
   }
 
   #adopt(process: SandboxProcess): void {
@@ -111,8 +117,19 @@ export class SandboxSeat {
       this.#current = undefined;
       if (this.#stopped) return;
       this.#options.logger.error({ code: reason.code, pid: process.pid }, reason.message);
-      this.#restart(reason);
+      // Else its successor starts already.
+      if (this.#starting === undefined) this.#restart(reason);
     });
+  }
+
+  /** The loop may be blocked: another process starts meanwhile, which takes over unless the loop is heard of first. */
+  #prepareSuccessor(process: SandboxProcess): void {
+    if (!process.alive || this.#current !== process || this.#starting !== undefined || this.#stopped) return;
+    const pause = this.#options.policy.next("blocked");
+    // Its end, after the grace, will be the last.
+    if (pause === undefined) return;
+    this.#options.logger.warn({ pid: process.pid }, "the plugin's event loop is blocked: another process is started");
+    this.#startNext(pause, process);
   }
 
   /** A cancelled call does not end. A loop that still answers finishes its other calls; one that does not is killed. */
@@ -121,32 +138,48 @@ export class SandboxSeat {
     if (!loopAnswers)
       return process.kill("plugin_crashed", "The plugin's process was ended: a call blocked its event loop.");
     if (this.#current !== process) return;
-    const { logger, finishMs, graceMs } = this.#options;
-    logger.warn({ pid: process.pid }, "a cancelled call has not ended: the plugin's process is replaced");
+    this.#options.logger.warn({ pid: process.pid }, "a cancelled call has not ended: the plugin's process is replaced");
+    this.#retire(process);
+    if (this.#starting === undefined) this.#restart({ code: "timed_out", message: "A cancelled call did not end." });
+  }
+
+  /** Lets a process finish what it has begun. What it was not sent goes to another one. */
+  #retire(process: SandboxProcess): void {
+    const { finishMs, graceMs } = this.#options;
     this.#retired.add(process);
     this.#current = undefined;
+    process.calls.handBack();
     const timer = setTimeout(() => process.kill("timed_out", "The process was retired."), finishMs);
     void process.exited.then(() => clearTimeout(timer));
     void process.calls.drained().then(() => process.stop(graceMs));
-    this.#restart({ code: "timed_out", message: "A cancelled call did not end." });
   }
 
   #restart(reason: ExitReason): void {
-    const { policy, limits, logger } = this.#options;
-    const delay = policy.next();
-    if (delay === undefined || reason.code === "disk_exceeded") {
-      this.giveUp();
-      if (delay !== undefined) return this.#options.onFailed(reason);
-      const { max_restarts, restart_window_seconds } = limits;
-      const message = `The plugin's process ended more than ${max_restarts} times in ${restart_window_seconds} s; at last: ${reason.message}`;
-      return this.#options.onFailed({ code: "retries_exhausted", message });
-    }
-    const starting = this.#startAfter(delay);
+    const { policy, limits } = this.#options;
+    const delay = policy.next(reason.byCallers === true ? "callers" : "ended");
+    if (delay !== undefined && reason.code !== "disk_exceeded") return this.#startNext(delay);
+    this.giveUp();
+    if (delay !== undefined) return this.#options.onFailed(reason);
+    const { max_restarts, restart_window_seconds } = limits;
+    const message = `The plugin's process ended more than ${max_restarts} times in ${restart_window_seconds} s; at last: ${reason.message}`;
+    this.#options.onFailed({ code: "retries_exhausted", message });
+  }
+
+  /** Starts the next process after a pause. @param blocked the process that it takes over from, unless that recovers */
+  #startNext(delay: number, blocked?: SandboxProcess): void {
+    const { logger, policy, graceMs } = this.#options;
+    const hasRecovered = (): boolean => blocked !== undefined && this.serving === blocked;
+    const starting = this.#startAfter(delay, hasRecovered);
     this.#starting = starting;
     starting.then(
       (process) => {
         this.#starting = undefined;
         if (this.#stopped) return;
+        if (hasRecovered() || process === undefined) {
+          policy.forgive();
+          return void process?.stop(graceMs);
+        }
+        if (this.#current !== undefined) this.#retire(this.#current);
         this.#restarts++;
         this.#options.onRestarted();
         this.#adopt(process);
@@ -155,15 +188,18 @@ export class SandboxSeat {
         this.#starting = undefined;
         if (this.#stopped) return;
         logger.error({ err: error }, "the plugin's process could not be restarted");
+        // The blocked process has its end, or its recovery, before it.
+        if (this.#current !== undefined) return;
         this.#restart({ code: error instanceof RuntimeFault ? error.code : "load_failed", message: messageOf(error) });
       },
     );
   }
 
-  async #startAfter(delay: number): Promise<SandboxProcess> {
-    await new Promise((resolve) => setTimeout(resolve, delay));
+  /** @returns undefined when the process is not needed any more after the pause */
+  async #startAfter(delay: number, isNeedless: () => boolean): Promise<SandboxProcess | undefined> {
+    if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
     if (this.#stopped) throw new RuntimeFault("not_loaded", "The plugin was unloaded.");
-    return this.#start();
+    return isNeedless() ? undefined : this.#start();
   }
 }
 
@@ -184,39 +220,8 @@ export async function whenServing(seats: readonly SandboxSeat[], timeoutMs: numb
   for (;;) {
     const process = leastBusy(seats, 0);
     if (process) return process;
-    const changes = seats.flatMap(({ change }) => change ?? []);
+    const changes = seats.flatMap((seat) => seat.changes);
     if (changes.length === 0) throw new RuntimeFault("not_loaded", "The plugin's process is not running.");
     await within(Promise.race(changes), deadline - performance.now(), late);
-  }
-}
-
-interface RestartLimits {
-  max_restarts: number;
-  restart_window_seconds: number;
-  backoff_ms: number;
-}
-
-/** Milliseconds; back-off stops growing here. */
-const MAX_PAUSE_MS = 30_000;
-
-/** Decides when an ended process is started again: pauses double, and too many ends within the window are the last. */
-export class RestartPolicy {
-  readonly #limits: RestartLimits;
-  readonly #now: () => number;
-  #ends: number[] = [];
-
-  constructor(limits: RestartLimits, now: () => number = () => performance.now()) {
-    this.#limits = limits;
-    this.#now = now;
-  }
-
-  /** Notes an end. Returns the pause in milliseconds, or undefined when the process is to stay down. */
-  next(): number | undefined {
-    const { max_restarts, restart_window_seconds, backoff_ms } = this.#limits;
-    const now = this.#now();
-    this.#ends = this.#ends.filter((end) => now - end < restart_window_seconds * 1000);
-    this.#ends.push(now);
-    if (this.#ends.length > max_restarts) return undefined;
-    return Math.min(backoff_ms * 2 ** (this.#ends.length - 1), MAX_PAUSE_MS);
   }
 }

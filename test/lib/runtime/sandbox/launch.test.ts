@@ -5,7 +5,13 @@ import { bubblewrap } from "../../../../lib/runtime/walls/bubblewrap.ts";
 
 t.test("a Node that cannot deny the network runs no sandbox that was not granted it", (t) => {
   const confinement = {
-    ...{ reads: ["/release"], writes: ["/release/data"], network: "none" as const, maxMemoryMb: 64, maxDiskMb: 1 },
+    ...{
+      reads: ["/release"],
+      writes: ["/release/data"],
+      network: "none" as const,
+      memory: { oldSpaceMb: 48, semiSpaceMb: 2, channelBytes: 1, roomBytes: 1 },
+      maxDiskMb: 1,
+    },
     ...{
       wall: undefined,
       grouped: false,
@@ -25,7 +31,12 @@ t.test("a Node that cannot deny the network runs no sandbox that was not granted
 t.test("a plugin whose release lies below /tmp gets no /tmp of its own, which would hide it", (t) => {
   const wall = bubblewrap({ file: "/usr/bin/bwrap", version: "0.8.0", proc: true });
   const confinement = {
-    ...{ network: "none" as const, maxMemoryMb: 64, maxDiskMb: 1, grouped: false },
+    ...{
+      network: "none" as const,
+      memory: { oldSpaceMb: 48, semiSpaceMb: 2, channelBytes: 1, roomBytes: 1 },
+      maxDiskMb: 1,
+      grouped: false,
+    },
     ...{ wall, scratchMb: 16, permissionModel: "enforced" as const },
   };
   const of = (release: string) =>
