@@ -1,5 +1,5 @@
 /** The start of every program. An old Node parses this file and nothing else before the check. */
-import { existsSync, lstatSync, mkdirSync, writeSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, rmSync, symlinkSync, writeSync } from "node:fs";
 import module from "node:module";
 import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -12,7 +12,7 @@ const FORWARDED: NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
 /** Tells a program the pid of the one that runs it with the pinned Node. */
 const LAUNCHER = "SEALIFT_LAUNCHER_PID";
 const LAUNCHER_CHECK_MS = 500;
-/** The time that a program without its launcher gets to end in order. */
+/** For a program without its launcher to end in order. */
 const LAST_WORK_MS = 30_000;
 /** As in `lib/support/one-file.ts`, which an old Node cannot load. */
 const RUN_INSIDE = "--sealift-run";
@@ -22,7 +22,7 @@ interface LaunchOptions {
   nodeFlags?: readonly string[];
   /** Variables of that process, where they are not set. */
   env?: Readonly<Record<string, string>>;
-  /** Whether other people's code may be loaded: none of it is kept in our cache of compiled code. */
+  /** Whether other people's code may be loaded: none of it is kept in our folder of compiled code. */
   loadsPlugins?: boolean;
 }
 
@@ -36,10 +36,9 @@ export const SMALL_HEAP = {
   env: { MALLOC_ARENA_MAX: "1" },
 } satisfies LaunchOptions;
 
-/** The members of Node's WebSocket client that `node:http` re-exports. */
 const HEAVY = ["WebSocket", "CloseEvent", "MessageEvent"];
 
-/** Whether a command line asks for help or the version, which needs no `node:http` at all. */
+/** Whether a command line asks for help or the version, which needs no `node:http`. */
 const isOnlyTold = (words: readonly string[]): boolean =>
   words.includes("--help") ||
   words.includes("-h") ||
@@ -47,6 +46,7 @@ const isOnlyTold = (words: readonly string[]): boolean =>
   (words.length === 1 && /^(?:--version|-v|version)$/.test(words[0]!));
 
 const isOneFile = (): boolean => process.getBuiltinModule("node:sea").isSea();
+const isBuilt = (): boolean => import.meta.url.endsWith(".js");
 
 /** Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed. */
 export function launch(
@@ -62,7 +62,7 @@ export function launch(
   // node:sqlite is stable enough for us; its warning on Node 24 would only be noise on stderr.
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
-    if (/SQLite is an experimental feature|process\.execve is an experimental feature/.test(String(warning))) return;
+    if (/(?:SQLite|process\.execve) is an experimental feature/.test(String(warning))) return;
     (emitWarning as (...args: unknown[]) => void)(warning, ...rest);
   };
   const isTold = isOnlyTold(process.argv.slice(2));
@@ -81,9 +81,8 @@ export function launch(
       : [process.execPath, ...flags, script];
     process.execve!(process.execPath, [...args, ...words], { ...env, ...process.env });
   }
-  if (!loadsPlugins) {
-    resolveOwnModules();
-    useCompiledCode();
+  if (!loadsPlugins || (isBuilt() && !isOneFile())) {
+    resolveOwnModules(loadsPlugins ? useCompiledCodeUntil() : useCompiledCode());
     if (!isTold) lightenHttp();
   }
   // Stacks speak of the sources. The maps are read when a stack is.
@@ -146,18 +145,33 @@ function outliveLostOutput(): void {
   });
 }
 
+/** `node:http` for code of other people: with the names that `lightenHttp` hides from an import. */
+const WHOLE_HTTP = `data:text/javascript,${encodeURIComponent(
+  `import http from "node:http"; export * from "node:http"; export default http; ` +
+    `export const { ${HEAVY.join(", ")} } = http;`,
+)}`;
+
 /**
  * Resolves imports of our built modules by each other as URLs. Node would ask the file system for each one's real path
  * and nearest package.json: a seventh of a start. The single executable has hooks of its own.
+ *
+ * @param onForeign is called before each module of other people is loaded
  */
-function resolveOwnModules(): void {
+function resolveOwnModules(onForeign?: () => void): void {
   const own = new URL("../", import.meta.url).href;
-  if (!import.meta.url.endsWith(".js") || isOneFile()) return;
+  if (!isBuilt() || isOneFile()) return;
   module.registerHooks({
-    resolve: (specifier, context, next) =>
-      specifier.startsWith(".") && context.parentURL?.startsWith(own)
-        ? { url: new URL(specifier, context.parentURL).href, format: "module", shortCircuit: true }
-        : next(specifier, context),
+    resolve: (specifier, context, next) => {
+      const { parentURL = own, conditions } = context;
+      if (parentURL.startsWith(own)) {
+        if (specifier.startsWith("."))
+          return { url: new URL(specifier, parentURL).href, format: "module", shortCircuit: true };
+      } else if (/^(?:node:)?http$/.test(specifier) && conditions.includes("import") && !parentURL.startsWith("data:"))
+        return { url: WHOLE_HTTP, format: "module", shortCircuit: true };
+      const resolved = next(specifier, context);
+      if (resolved.url.startsWith("file:") && !resolved.url.startsWith(own)) onForeign?.();
+      return resolved;
+    },
   });
 }
 
@@ -166,18 +180,48 @@ function resolveOwnModules(): void {
  * would run in place of the source that people read. Node's default folder in /tmp is not used: another user could
  * leave code there.
  */
-function useCompiledCode(): void {
+function useCompiledCode(): undefined {
+  const folder = codeFolder();
+  if (folder !== undefined) module.enableCompileCache(folder);
+}
+
+/**
+ * Does the same for a program that loads plugins, whose code is not to be kept. Node cannot end the keeping, so it is
+ * given a link to the folder, which goes away.
+ *
+ * @returns what ends it
+ */
+function useCompiledCodeUntil(): () => void {
+  const folder = codeFolder() ?? "";
+  const link = `${folder}-${process.pid}-${Date.now().toString(36)}`;
+  const end = (): void => {
+    if (!existsSync(link)) return;
+    module.flushCompileCache();
+    rmSync(link, { force: true });
+  };
+  if (folder === "") return end;
+  try {
+    symlinkSync(folder, link);
+    module.enableCompileCache(link);
+    process.once("exit", end);
+  } catch {
+    // Nothing can be written there.
+  }
+  return end;
+}
+
+/** Returns the folder of compiled code; none without a home, or with one that cannot be written or others can. */
+function codeFolder(): string | undefined {
   try {
     // Throws for a user whom the system does not know, as in containers, where HOME is not set either.
     const base = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
     const own = join(base, "sealift");
-    const directory = join(own, `${process.version}-${process.arch}`);
-    const folders = [base, own, directory];
+    const folders = [base, own, join(own, `${process.version}-${process.arch}`)];
     // One by one: Node's recursive mkdir never ends below /proc.
     for (const folder of folders) if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
-    if (folders.every(isOurs)) module.enableCompileCache(directory);
+    return folders.every(isOurs) ? folders.at(-1) : undefined;
   } catch {
-    // Without a home, or with one that cannot be written, every start compiles anew.
+    return undefined;
   }
 }
 
@@ -190,8 +234,7 @@ function isOurs(folder: string): boolean {
 /**
  * Keeps the first ES import of `node:http` from loading Node's WebSocket client: the import reads every enumerable
  * export, and these three load undici, 50 ms of processor time that no command of ours has a use for. They stay where
- * they are, for code that asks the module for them. Not for programs that run other people's plugins: an ES import by
- * one of these names no longer finds it.
+ * they are, for code that asks the module for them; imports of plugins get them from `WHOLE_HTTP`.
  */
 export function lightenHttp(): void {
   const http = process.getBuiltinModule("node:http") as object;
@@ -203,8 +246,8 @@ export function lightenHttp(): void {
 }
 
 /**
- * Ends this program when the one that launched it is gone, which a service manager takes for the service: it would
- * start another beside this one. Its children find a parent of another pid, and do nothing.
+ * Ends this program when the one that launched it is gone, which a service manager takes for the service and starts
+ * anew. Children find a parent of another pid, and do nothing.
  */
 function endWithLauncher(): void {
   const launcher = process.ppid;

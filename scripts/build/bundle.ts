@@ -64,6 +64,9 @@ const STAND_INS: Readonly<Record<string, StandIn>> = {
     contents: "export class Http2ServerResponse {} export const constants = {};",
     importer: /\/node_modules\/got\//,
   },
+  // Nobody collects its default metrics, or those of a cluster: they load OpenTelemetry and the cluster module.
+  "./lib/defaultMetrics": { contents: "export default undefined;", importer: /\/node_modules\/prom-client\// },
+  "./lib/cluster": { contents: "export default undefined;", importer: /\/node_modules\/prom-client\// },
 };
 
 const standIns: Plugin = {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -126,3 +126,32 @@ t.test(
     t.equal(await listen.exited, 2);
   },
 );
+
+t.test("its own compiled code is kept for the next start, and that of plugins is not", async (t) => {
+  const marker = "a-word-of-the-plugin-alone";
+  const root = project(t);
+  const cache = join(root, "cache");
+  mkdirSync(cache, { mode: 0o700 });
+  writeFileSync(
+    join(root, "plugins/inside/main.mjs"),
+    `import http, { WebSocket } from "node:http";
+     export default { actions: { same: () => http.WebSocket === WebSocket && "${marker}" } };`,
+  );
+  const env = { ...process.env, PLUGIN_KEY: KEY, XDG_CACHE_HOME: cache };
+  for (const start of ["first", "second"]) {
+    const child = spawn(process.execPath, [LAUNCHER, "runtime-serve"], { cwd: root, env });
+    t.teardown(() => child.kill("SIGKILL"));
+    const exited = once(child, "exit");
+    const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+    const url = line.replace("ready ", "");
+    const answer = await fetch(`${url}/plugin/ipc/inside/same`, { method: "POST", headers, body: "{}" });
+    t.match(await answer.json(), { result: marker }, `an import from node:http has all names at the ${start} start`);
+    child.kill("SIGTERM");
+    t.same(await exited, [0, null]);
+  }
+  const kept = readdirSync(cache, { recursive: true, withFileTypes: true });
+  const files = kept.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  t.ok(files.length > 20, `${files.length} files`);
+  t.notOk(files.some((file) => readFileSync(file).includes(marker)));
+  t.notOk(kept.some((entry) => entry.isSymbolicLink()));
+});

@@ -12,7 +12,6 @@ import type { PluginPort } from "./plugin-port.ts";
 import { routesOfRouter } from "./router.ts";
 import { GuestRoute, routeKey, runRoute } from "./routes.ts";
 import { installSdkResolution } from "./sdk-resolution.ts";
-import { describeLoadError } from "./syntax-error.ts";
 import { reportUses } from "./uses.ts";
 import { openWayOut } from "./way-out.ts";
 import { replaceProc } from "./without-proc.ts";
@@ -138,6 +137,8 @@ async function initialise({ facts, entry, replaces, proxied, audited, roomBytes 
     send({ t: "ready", actions: [...plugin.actions.keys()] }, described(plugin));
   } catch (error) {
     const code = error instanceof RuntimeFault ? error.code : "load_failed";
+    // Not in the memory of plugins that do load.
+    const { describeLoadError } = await import("./syntax-error.ts");
     send({ t: "failed", code, message: describeLoadError(error, process.cwd()).slice(0, 4096) });
   }
 }

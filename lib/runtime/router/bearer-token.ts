@@ -1,7 +1,7 @@
 import { createPublicKey, createSecretKey } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { createRemoteJWKSet, type JWTPayload, jwtVerify, type JWTVerifyGetKey, type KeyObject } from "jose";
+import type { JWTPayload, JWTVerifyGetKey, KeyObject } from "jose";
 import { usageError } from "../../contract/errors.ts";
 import type { JwtConfiguration } from "../../contract/files/integration.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
@@ -18,7 +18,8 @@ export type TokenVerifier = (authorization: string | undefined) => Promise<Claim
 
 async function keyOf(configuration: JwtConfiguration, root: string): Promise<KeyObject | JWTVerifyGetKey> {
   const { jwks_url, public_key_file, secret_file } = configuration;
-  if (jwks_url !== undefined) return createRemoteJWKSet(new URL(jwks_url), { timeoutDuration: 5000 });
+  if (jwks_url !== undefined)
+    return (await import("jose")).createRemoteJWKSet(new URL(jwks_url), { timeoutDuration: 5000 });
   if (public_key_file !== undefined) return createPublicKey(await readFile(resolve(root, public_key_file)));
   const secret = (await readFile(resolve(root, secret_file as string), "utf8")).trim();
   // RFC 7518, section 3.2: a key for HS256 has at least as many bits as its hash.
@@ -42,6 +43,8 @@ export async function createTokenVerifier(
     };
   }
   const { algorithms, issuer, audience } = configuration;
+  // Loaded only where tokens are verified: a start without them is quicker.
+  const { jwtVerify } = await import("jose");
   const key = await keyOf(configuration, root).catch((error: unknown) => {
     throw usageError("config_invalid", `auth.jwt: the key cannot be used: ${messageOf(error)}.`, { cause: error });
   });

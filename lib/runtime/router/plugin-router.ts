@@ -5,6 +5,7 @@ import type { LoadedPlugin } from "../guest/definition.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { type Claims, missingPermissions, type TokenVerifier } from "./bearer-token.ts";
 import { answerErrors, nextRequestId } from "./error-answer.ts";
+import { NO_COMPILERS } from "./no-compilers.ts";
 
 /**
  * The HTTP routes of one generation of a plugin: a Fastify instance of its own, because Fastify takes no routes
@@ -80,7 +81,7 @@ export async function createPluginRouter(options: RouterOptions): Promise<Plugin
     bodyLimit,
     genReqId: nextRequestId,
     // A sandboxed plugin has no `request.log`, and what is logged of its requests carries their id.
-    ...(rawBodies && { childLoggerFactory: (parent) => parent }),
+    ...(rawBodies && { childLoggerFactory: (parent) => parent, schemaController: NO_COMPILERS }),
     pluginTimeout: 10_000,
     forceCloseConnections: false,
   });

@@ -14,6 +14,7 @@ import { tellServer } from "../../support/work.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { answerClientError, answerErrors, asFault, nextRequestId, sendFault } from "../router/error-answer.ts";
+import { NO_COMPILERS } from "../router/no-compilers.ts";
 import { DOCS_POLICY, docsPage } from "./docs-page.ts";
 import { addIpcRoutes, type IpcOptions } from "./ipc.ts";
 
@@ -37,6 +38,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     loggerInstance: requestLogger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: server.body_limit,
+    schemaController: NO_COMPILERS,
     genReqId: nextRequestId,
     // A logger for each request costs more than a call; records that concern a request carry its id themselves.
     childLoggerFactory: (parent) => parent,
