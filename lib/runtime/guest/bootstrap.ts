@@ -63,7 +63,8 @@ const onread = {
   },
 };
 const channel = new Socket({ fd: CHANNEL, readable: true, writable: true, onread });
-const write = frameWriter(channel);
+// The first reply of a turn leaves at once: the next call of it may block the loop.
+const write = frameWriter(channel, () => false);
 const send = (header: { t: string; [key: string]: unknown }, body?: string | Uint8Array): void => {
   write(encodeFrame(header, body));
 };

@@ -39,22 +39,24 @@ export function encodeFrame(header: { t: string; [key: string]: unknown }, body:
 }
 
 /**
- * Returns a function that writes frames. The first one of a turn of the event loop leaves at once, the others together
- * at its end: under load a system call carries many. With `now` nothing waits for the end.
+ * Returns a function that writes frames. While `isBusy`, those of a turn of the event loop leave together at its end:
+ * under load a system call carries many. Else the first one leaves at once, and with `now` each does.
  */
-export function frameWriter(socket: Writable): (frame: Buffer, now?: boolean) => void {
+export function frameWriter(socket: Writable, isBusy: () => boolean): (frame: Buffer, now?: boolean) => void {
   let isCorked = false;
   return (frame, now = false) => {
-    if (isCorked && now) socket.uncork();
+    const leaves = now || (!isCorked && !isBusy());
+    if (isCorked && leaves) socket.uncork();
+    if (!isCorked) {
+      isCorked = true;
+      setImmediate(() => {
+        isCorked = false;
+        socket.uncork();
+      });
+      if (!leaves) socket.cork();
+    }
     socket.write(frame);
-    if (isCorked && now) socket.cork();
-    if (isCorked) return;
-    isCorked = true;
-    socket.cork();
-    setImmediate(() => {
-      isCorked = false;
-      socket.uncork();
-    });
+    if (leaves) socket.cork();
   };
 }
 

@@ -16,6 +16,8 @@ export type Header = Frame["header"];
 
 export interface ChannelHandler {
   frame(frame: Frame): void;
+  /** Whether more than one call is open. */
+  isBusy(): boolean;
   /** A frame was dropped: `unknown_id`, `late`, `malformed` or `unread`. */
   dropped(reason: string): void;
   /** The process broke the protocol: it has to be ended. `message` says how. */
@@ -33,7 +35,7 @@ export class Channel {
 
   constructor(socket: Socket, handler: ChannelHandler) {
     this.#socket = socket;
-    this.#write = frameWriter(socket);
+    this.#write = frameWriter(socket, () => handler.isBusy());
     this.#handler = handler;
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     socket.on("error", () => undefined);

@@ -55,6 +55,7 @@ export class SandboxProcess {
     this.#group = group;
     this.#channel = new Channel(child.stdio[3] as Socket, {
       frame: (frame) => this.#handle(frame),
+      isBusy: () => this.calls.size > 1,
       dropped: (reason) => options.onDropped(reason),
       violated: (message) => this.kill("channel_violated", message),
     });

@@ -246,3 +246,21 @@ t.test("a sandbox that takes too long to load is given up", async (t) => {
   for (const name of ["slow", "loop"])
     t.match(await host.status(name), { state: "error", error_code: "load_failed" }, name);
 });
+
+t.test("large payloads and results pass through as they are, and what is not JSON does not", async (t) => {
+  const plugins = { box: sandboxed("box", BOX), open: trusted("open", BOX) };
+  const host = await startHost(t, { plugins });
+  const large = 'é\u2028"\\ '.repeat(40_000);
+  for (const plugin of ["box", "open"]) {
+    t.same(await host.result(plugin, "echo", { large, n: [1e21, -0.5] }), { large, n: [1e21, -0.5] });
+    const call = (body: string) => host.system("POST", `/plugin/ipc/${plugin}/echo`, body);
+    const text = JSON.stringify(large);
+    t.match(await call(`{ "payload": {"a": ${text}, "a": 2} }`), { status: 200, body: { result: { a: 2 } } });
+    t.match(await call(`{"payload": 1, "more": ${text}}`), { status: 200, body: { result: 1 } });
+    t.match(await call(`{"payload": ${text}, "payload": 7}`), { status: 200, body: { result: 7 } });
+    t.match(await call(`{"payload": {"__proto__": 1, "b": ${text}}}`), { status: 400, body: { code: "bad_json" } });
+    t.match(await call(`{"payload": ${text}`), { status: 400, body: { code: "bad_json" } });
+    t.match(await call(`{"payload": ${text}}}`), { status: 400, body: { code: "bad_json" } });
+    t.match(await call(text), { status: 400, body: { code: "bad_request" } });
+  }
+});
