@@ -17,6 +17,7 @@ import { peerRows } from "./peers/rows.ts";
 import { memoryRows, projectRows } from "./project.ts";
 import { inColumns, type Row } from "./row.ts";
 import { benchSandboxedRoutes, benchTrustedCalls } from "./runtime-calls.ts";
+import { runtimePeerRows } from "./runtime-peers/rows.ts";
 import { benchSandboxedCalls } from "./runtime-sandbox.ts";
 import { benchWalls } from "./runtime-walls.ts";
 import { startupRows } from "./startup.ts";
@@ -46,6 +47,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
     ...(await benchSandboxedRoutes()),
   ],
   "runtime-walls": () => benchWalls(),
+  "runtime-peers": () => runtimePeerRows(runs),
   memory: async () => [
     ...(await memoryRows(disk, gib, "3")),
     ...(await memoryRows(disk, Math.min(gib, 1), "9")),
