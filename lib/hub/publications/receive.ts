@@ -6,6 +6,7 @@ import type { Blobs, IncomingBlob } from "../blobs/port.ts";
 import { countBuffered } from "../ground/buffer-collection.ts";
 import { badRequest, HubError, tooLarge, unprocessable } from "../ground/errors.ts";
 import { parseOrRefuse } from "../http/validation.ts";
+import { uploadTurns } from "./upload-turns.ts";
 
 /** Bounds of a form's text fields; the file has its own limit. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 8192, fields: 32, files: 4, parts: 36, headerPairs: 32 };
@@ -59,6 +60,7 @@ async function receiveFile(
     watch?.(chunk);
     await blob.write(chunk);
     countBuffered(chunk.length);
+    await uploadTurns.take(chunk.length);
   }
   await blob.flush();
   return hash.digest("hex");

@@ -142,8 +142,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       checkRead: async () => void (await sql`select 1 from hub_state limit 1`.execute(checks)),
       checkWrite: (now) => writeState(checks, "checked-at", now),
       async close() {
-        constant.close();
-        await Promise.all([kysely.destroy(), checks === kysely ? undefined : checks.destroy()]);
+        await Promise.all([constant.close(), kysely.destroy(), checks === kysely ? undefined : checks.destroy()]);
       },
     };
   } catch (error) {

@@ -27,7 +27,7 @@ type Answer<T> = T | Promise<T>;
 export interface Statements {
   first(text: string, parameters: readonly Value[]): Answer<Row | undefined>;
   all(text: string, parameters: readonly Value[]): Answer<Row[]>;
-  close(): void;
+  close(): void | Promise<void>;
 }
 
 /** A dialect that has been opened, before its schema is known to be the newest one. */

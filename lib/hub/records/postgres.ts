@@ -15,10 +15,13 @@ const typesOf = (types: typeof pg.types): pg.CustomTypesConfig => ({
 /** Constant statements, prepared once per connection under a name made from their text. */
 class PostgresStatements implements Statements {
   readonly #pool: pg.Pool;
+  readonly #own: pg.Pool | undefined;
   readonly #prepared = new Map<string, { name: string; text: string }>();
 
-  constructor(pool: pg.Pool) {
-    this.#pool = pool;
+  /** @param shared the pool of kysely, which ends it @param own ends with these statements, and is asked where it is */
+  constructor(shared: pg.Pool, own: pg.Pool | undefined) {
+    this.#pool = own ?? shared;
+    this.#own = own;
   }
 
   async all(text: string, parameters: readonly Value[]): Promise<Row[]> {
@@ -39,8 +42,8 @@ class PostgresStatements implements Statements {
     return (await this.all(text, parameters))[0];
   }
 
-  close(): void {
-    // The pool belongs to kysely, which ends it.
+  async close(): Promise<void> {
+    await this.#own?.end();
   }
 }
 
@@ -109,14 +112,34 @@ function timeWaits(pool: pg.Pool): () => number {
   };
 }
 
-/** A pool of PostgreSQL connections, shared by kysely and the constant statements. */
+/**
+ * One connection in so many is for the constant statements alone: polls do not wait for the transactions of publishers.
+ */
+const PART_OF_POLLS = 3;
+/** A hub with fewer connections shares them all. */
+const LEAST_TO_SHARE = 4;
+
+/** Pools of PostgreSQL connections for kysely and for the constant statements. */
 export async function openPostgres(options: PostgresOptions): Promise<OpenDialect> {
+  const { poolSize } = options;
+  const ofPolls = poolSize < LEAST_TO_SHARE ? 0 : Math.ceil(poolSize / PART_OF_POLLS);
+  const pool = await openPool(options, poolSize - ofPolls);
+  const polls = ofPolls === 0 ? undefined : await openPool(options, ofPolls);
+  const [waited, waitedByPolls] = [timeWaits(pool), polls && timeWaits(polls)];
+  return {
+    dialect: new PostgresDialect({ pool }),
+    openStatements: () => new PostgresStatements(pool, polls),
+    waitedMs: () => Math.max(waited(), waitedByPolls?.() ?? 0),
+  };
+}
+
+async function openPool(options: PostgresOptions, size: number): Promise<pg.Pool> {
   // Hubs on SQLite do without the driver.
   const { Client, Pool, types } = (await import("pg")).default;
   const readOnly = new WeakSet<object>();
   const pool = new Pool({
     connectionString: options.url,
-    max: options.poolSize,
+    max: size,
     connectionTimeoutMillis: options.connectTimeoutMs,
     ...(options.statementTimeoutMs > 0 && {
       statement_timeout: options.statementTimeoutMs,
@@ -142,6 +165,5 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenDialec
       await client.connect();
       await client.end();
     });
-  const waitedMs = timeWaits(pool);
-  return { dialect: new PostgresDialect({ pool }), openStatements: () => new PostgresStatements(pool), waitedMs };
+  return pool;
 }
