@@ -4,8 +4,8 @@ interface Waiting {
 }
 
 /**
- * Bytes of uploads that one turn of the event loop takes, or twice that at most: hashing them takes about two milliseconds. Thirty publishers
- * at once would otherwise fill a turn with megabytes, and every poll would wait for all of them.
+ * Bytes of uploads that one turn of the event loop takes, or twice that at most: hashing them takes two milliseconds.
+ * Thirty publishers at once would otherwise fill a turn with megabytes, and every poll would wait for all of them.
  */
 const TURN_BYTES = 512 * 1024;
 
