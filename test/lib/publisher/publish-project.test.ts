@@ -17,6 +17,7 @@ import { startLyingHub } from "../../support/hub/lying-hub.ts";
 import { createProject, startHub } from "../../support/hub/real-hub.ts";
 import { json, redirect, stall } from "../../support/hub/scripted-server.ts";
 import { API_KEY, callers, errorOf } from "../../support/hub/surface-b.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const START = "x-sealift-signature-start";
 const large = signedFile(randomBytes(12 * 1024 * 1024), forgedSigner());
@@ -249,15 +250,19 @@ t.test("a full temporary folder ends the publication at once, and is no failure 
   );
 });
 
-const temporaries = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("sealift-publish-"));
-
 t.test("a project is published, is unchanged the second time, and is refused with other content", async (t) => {
   const folder = t.testdir({});
   const hub = await startHub(t, { dataDir: join(folder, "hub") });
   const project = await createProject(hub);
   const root = source(folder, project.id, { "plugins/demo/data.bin": randomBytes(2_000_000) });
   const events: PublishEvent[] = [];
-  const before = temporaries();
+  // Other publications of this machine must not be seen.
+  const { TMPDIR } = process.env;
+  process.env.TMPDIR = temporaryFolder(t);
+  t.teardown(() => {
+    delete process.env.TMPDIR;
+    if (TMPDIR !== undefined) process.env.TMPDIR = TMPDIR;
+  });
   const { signal } = new AbortController();
   const options = {
     sourceRoot: root,
@@ -299,7 +304,7 @@ t.test("a project is published, is unchanged the second time, and is refused wit
     (error: SealiftError) => error,
   );
   t.match(stranger, { kind: "AuthenticationError", code: "key_rejected", status: 401, exitCode: 3 });
-  t.strictSame(temporaries(), before, "nothing is left in the temporary folder");
+  t.strictSame(readdirSync(tmpdir()), [], "nothing is left in the temporary folder");
 });
 
 t.test("--output keeps the artifact and its keys, --dry-run writes nothing", async (t) => {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import t from "tap";
-import { actions, type Host, isAlive, sandboxed, startHost, until } from "../../../support/runtime/host.ts";
+import { actions, type Host, sandboxed, startHost, until } from "../../../support/runtime/host.ts";
 
 /** The way back of a plugin whose event loop a call has blocked. */
 
@@ -30,10 +30,11 @@ t.test("a plugin works again as soon as its loop is given up: no grace and no pa
   });
   const { pid } = (await host.status("box")) as { pid: number };
   t.match(await host.call("box", "loop"), { status: 500, body: { code: "timed_out" } });
+  const since = performance.now();
   await host.result("box", "pid");
+  t.ok(performance.now() - since < 20_000, "before grace or pause could be over");
   const { pid: next } = (await host.status("box")) as { pid: number };
   t.not(next, pid);
-  t.ok(isAlive(pid), "the other one still has its grace");
   t.match(await host.status("box"), { pid: next, restarts: 1 });
 });
 
