@@ -42,6 +42,7 @@ const floors = {
     ["webhooks"],
     ["access", "publications", "upkeep"],
     ["mounts", "pages"],
+    ["features"],
     ["."],
   ],
   agent: [["ground"], ["sources", "supervisors", "reports"], ["deployment"], ["watch", "upgrade"], ["."]],

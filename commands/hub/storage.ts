@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { usageError } from "../../lib/contract/errors.ts";
+import { FEATURES } from "../../lib/hub/features.ts";
 import type { KekLocation } from "../../lib/hub/keys/kek-source.ts";
 import type { DatabasePlace, HubStorage } from "../../lib/hub/storage/open.ts";
 import type { hubStorage } from "../../lib/options/hub.ts";
@@ -19,6 +20,7 @@ type Given = Values<typeof hubStorage>;
 /** Returns the options of a database as the library takes them. */
 export const databaseOf = ({ dataDir, databaseUrl }: Pick<Given, "dataDir" | "databaseUrl">): DatabasePlace => ({
   dataDir,
+  hooks: FEATURES,
   ...(databaseUrl !== undefined && { databaseUrl }),
 });
 

@@ -3,19 +3,13 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { type MarketplaceKind, MOUNTS } from "../contract/surfaces/paths.ts";
 import { hostFault } from "../support/network/host-field.ts";
 import { tellServer } from "../support/work.ts";
-import {
-  type AuthenticationParts,
-  createAuthentication,
-  type MountOptions,
-  refuseAnonymous,
-} from "./access/authentication.ts";
+import { createAuthentication, type MountOptions, refuseAnonymous } from "./access/authentication.ts";
 import { PersonKeys } from "./access/person-keys.ts";
-import type { ProjectAccessParts } from "./access/project-access.ts";
 import { limitRates } from "./access/rate-limits.ts";
 import type { SignOn } from "./access/sign-on.ts";
-import type { TargetAccessParts } from "./access/target-access.ts";
 import { WebCalls } from "./access/web-calls.ts";
 import type { WebSessions } from "./access/web-sessions.ts";
+import type { Core, Running } from "./features/feature.ts";
 import { badRequest, HubError } from "./ground/errors.ts";
 import type { Changes } from "./hints/changes.ts";
 import type { HintStreams } from "./hints/streams.ts";
@@ -40,17 +34,14 @@ import { marketplacePublish } from "./mounts/marketplace-publish.ts";
 import { documentRoutes, openapi } from "./mounts/openapi.ts";
 import { projectManage } from "./mounts/project-manage.ts";
 import { publish } from "./mounts/publish.ts";
-import { quotas } from "./mounts/quotas.ts";
 import { rollouts } from "./mounts/rollouts.ts";
 import { signers } from "./mounts/signers.ts";
 import { signingKey } from "./mounts/signing-key.ts";
-import { webhooks } from "./mounts/webhooks.ts";
 import { pages } from "./pages/pages.ts";
 import type { ImportParts } from "./publications/import-version.ts";
 import type { SealedParts } from "./publications/signed-bytes.ts";
 import type { ReadinessCheck } from "./storage/readiness.ts";
 import type { Upkeep } from "./upkeep/upkeep.ts";
-import type { Webhooks } from "./webhooks/webhooks.ts";
 
 /** Largest JSON body: a project report names up to 10,000 plugins. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -58,15 +49,13 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024;
 const IDLE_TIMEOUT_MS = 120_000;
 
 /** The parts of the hub that its routes work with; each mount names those that it takes. */
-export interface HubParts
-  extends AuthenticationParts, ProjectAccessParts, TargetAccessParts, SealedParts, ImportParts, DeployParts {
+export interface HubParts extends Core, SealedParts, ImportParts, DeployParts {
   arrivals: Arrivals;
   /** For all that is live: hears of what may have another latest version. */
   changes: Changes;
   hints: HintStreams;
   webSessions: WebSessions;
   signOn: SignOn | undefined;
-  webhooks: Webhooks;
 }
 
 type Mount<More = unknown> = FastifyPluginAsyncZod<MountOptions<HubParts> & More>;
@@ -88,6 +77,7 @@ export async function createApp(
     trustedProxies,
     tls,
     hasWeb,
+    features,
   }: {
     publicUrl: string | undefined;
     connections: Connections;
@@ -97,6 +87,7 @@ export async function createApp(
     tls: TlsServers | undefined;
     /** Whether it has pages for people. */
     hasWeb: boolean;
+    features: readonly Running[];
   },
 ): Promise<FastifyInstance> {
   const app = fastify({
@@ -148,15 +139,9 @@ export async function createApp(
   const options: MountOptions<HubParts> = { hub, authentication: createAuthentication(hub, connections) };
   await app.register(health, { connections, upkeep, readiness });
   const keyService: Mount[] = [
-    devkeys,
-    projectManage,
-    rollouts,
-    signers,
-    signingKey,
-    webhooks,
-    quotas,
-    auditLog,
-    hubFacts,
+    ...[devkeys, projectManage, rollouts, signers, signingKey],
+    ...features.flatMap(({ mounts }) => mounts?.keys ?? []),
+    ...[auditLog, hubFacts],
   ];
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp])
     for (const mount of keyService) await app.register(mount, { ...options, prefix });

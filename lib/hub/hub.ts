@@ -10,6 +10,8 @@ import { SignOn } from "./access/sign-on.ts";
 import { WebSessions } from "./access/web-sessions.ts";
 import { createApp, type HubParts } from "./app.ts";
 import { openBlobs } from "./blobs/open.ts";
+import { FEATURES } from "./features.ts";
+import type { HubFeature, Running } from "./features/feature.ts";
 import { Changes } from "./hints/changes.ts";
 import { HintStreams } from "./hints/streams.ts";
 import { Arrivals } from "./http/arrivals.ts";
@@ -35,9 +37,7 @@ import { startClock } from "./storage/clock.ts";
 import { openDataDir } from "./storage/data-dir.ts";
 import { claimStorage, databaseId, refuseForeignStorage } from "./storage/ownership.ts";
 import { ReadinessCheck } from "./storage/readiness.ts";
-import { Upkeep } from "./upkeep/upkeep.ts";
-import { Destinations } from "./webhooks/destinations.ts";
-import { Webhooks } from "./webhooks/webhooks.ts";
+import { Upkeep, type UpkeepOptions } from "./upkeep/upkeep.ts";
 
 const READ = /^\s*(select|with|pragma)\b/i;
 
@@ -47,7 +47,8 @@ export type { HubOptions } from "./options.ts";
 export interface Hub {
   readonly app: FastifyInstance;
   readonly upkeep: Upkeep;
-  readonly webhooks: Webhooks;
+  /** Returns the running part of a feature. */
+  part<Part extends Running>(feature: HubFeature<HubOptions, Part>): Part;
   /** The address of `/metrics`, when it has a listener. */
   readonly metricsUrl: string | undefined;
   /** Starts listening. @returns the URL of the listener, whatever the public URL is */
@@ -76,6 +77,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const metrics = options.metricsListen && new (await import("./observability/hub-metrics.ts")).HubMetrics();
   const database = await openDatabase({
     dataDir,
+    hooks: FEATURES,
     ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
     ...(options.databasePoolSize !== undefined && { poolSize: options.databasePoolSize }),
     ...(options.statementTimeoutMs !== undefined && { statementTimeoutMs: options.statementTimeoutMs }),
@@ -129,12 +131,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         ...{ database, clock: clock.now, sightings, logger, onFailure: () => metrics?.upkeepFailed("rollouts") },
       }),
     ),
-    webhooks: opened.use(
-      new Webhooks({
-        ...{ database, keyring, clock: clock.now, logger, onFailure: () => metrics?.upkeepFailed("webhooks") },
-        destinations: new Destinations(options.webhookAllow),
-      }),
-    ),
     reports: new ReportQueue(database.kysely, database.dialect === "postgres"),
     sessionTokens: new SessionTokens(await hubKey(database.kysely, keyring, "session-tokens", clock.iso())),
     webSessions: new WebSessions(webKey, clock.now, signOn?.grantNames),
@@ -148,11 +144,19 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     metrics,
     logger,
   };
+  const parts = new Map<HubFeature<HubOptions>, Running>();
+  for (const feature of FEATURES) {
+    const part = (await feature.start?.(context, options)) ?? {};
+    opened.defer(async () => part[Symbol.asyncDispose]?.());
+    parts.set(feature, part);
+  }
+  const features = [...parts.values()];
   const upkeep = opened.use(
     new Upkeep(context, {
       isAlone: database.dialect === "sqlite",
       reportLimits: { ...DEFAULTS.reportLimits, ...options.reportLimits },
       keepAuditMs: options.keepAuditMs,
+      chores: Object.assign({}, ...features.map(({ chores }) => chores)) as UpkeepOptions["chores"],
     }),
   );
   // When the requests have ended, or their time is over, and before the upkeep ends: both may wait for the storage.
@@ -164,7 +168,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const readiness = new ReadinessCheck(context);
   const metricsListener =
     options.metricsListen &&
-    opened.use(await metrics!.serve(options.metricsListen, { ...context, connections, upkeep, readiness }));
+    opened.use(
+      await metrics!.serve(options.metricsListen, {
+        ...{ ...context, connections, upkeep, readiness },
+        gauges: features.flatMap(({ gauges = [] }) => gauges),
+      }),
+    );
   const app = await createApp(context, {
     publicUrl: configuredUrl,
     connections,
@@ -173,6 +182,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     trustedProxies: options.trustedProxies ?? [],
     tls,
     hasWeb: options.web ?? true,
+    features,
   });
   const listener = new WideListener(app);
   opened.defer(() => drain({ app, listener, connections }, options.drainTimeoutMs ?? DEFAULTS.drainTimeoutMs));
@@ -182,7 +192,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   return {
     app,
     upkeep,
-    webhooks: context.webhooks,
+    part: (feature) => parts.get(feature) as never,
     metricsUrl: metricsListener?.url,
     async listen() {
       const address = await listener.listen(listenOn);

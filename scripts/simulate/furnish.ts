@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newProject } from "../../lib/hub/access/new-project.ts";
+import { FEATURES } from "../../lib/hub/features.ts";
 import { openDatabase } from "../../lib/hub/records/database.ts";
 import type { Database } from "../../lib/hub/records/port.ts";
 import { insertProject, type Project } from "../../lib/hub/records/projects.ts";
@@ -19,7 +20,7 @@ export async function openSimulated(): Promise<{ database: Database; close: () =
   const folder = await mkdtemp(join("/dev/shm", "sealift-simulate-")).catch(() =>
     mkdtemp(join(tmpdir(), "sealift-simulate-")),
   );
-  const database = await openDatabase({ dataDir: folder });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: folder });
   const close = async (): Promise<void> => {
     await database.close();
     await rm(folder, { recursive: true, force: true });

@@ -4,6 +4,7 @@ import t from "tap";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import { startHub } from "../support/hub/harness.ts";
 import { signatureOf, startReceiver } from "../support/hub/receiver.ts";
+import { senderOf } from "../support/hub/webhook-sender.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -39,7 +40,7 @@ t.test("a receiver is added, tried, given another secret, found to be away, and 
     ...{ started_at: "2026-01-01T00:00:00Z", completed_at: "2026-01-01T00:00:00Z" },
   };
   await hub.call("POST", "/app/deployments/deployments/report", { json: report });
-  await hub.hub.webhooks.idle();
+  await senderOf(hub.hub).idle();
   const { body } = await hub.call("GET", "/devkeys/webhooks");
   t.match(
     (body as { items: object[] }).items,
@@ -52,7 +53,7 @@ t.test("a receiver is added, tried, given another secret, found to be away, and 
   receiver.answer = (response) => response.writeHead(200).end();
   t.match(await run("webhook enable ops"), { code: 0, stderr: /sealift webhook redeliver ops/ });
   t.match(await run("webhook redeliver ops"), { code: 0, stderr: /^1 messages/ });
-  await hub.hub.webhooks.idle();
+  await senderOf(hub.hub).idle();
   t.match(receiver.received.at(-1)!.body, { type: "host.failed", data: { host_id: "a" } });
 
   t.match(await run("webhook remove ops --dry-run"), { code: 0, stderr: /^would remove ops/ });

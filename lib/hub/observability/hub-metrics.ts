@@ -27,6 +27,15 @@ interface Observed extends Records {
   hints: { numbers: { open: number; sent: number; most: number | undefined } };
   upkeep: { lastSweep: SweepResult | undefined; lastSweepAt: number | undefined };
   readiness: ReadinessCheck;
+  gauges: readonly Gauge[];
+}
+
+/** A number that a feature measures at each scrape, by its labels. */
+export interface Gauge {
+  name: string;
+  help: string;
+  labels: readonly string[];
+  read(): Promise<{ labels: Record<string, string>; value: number }[]>;
 }
 
 /** The hub's numbers (docs/metrics.md). A hub without a listener for them has none, and does not load prom-client. */
@@ -112,7 +121,7 @@ export class HubMetrics {
   }
 
   /** Adds what is measured at each scrape. */
-  #observe({ database, keyring, clock, now, connections, hints, upkeep, readiness }: Observed): void {
+  #observe({ database, keyring, clock, now, connections, hints, upkeep, readiness, gauges }: Observed): void {
     const all = this.#all;
     const overflows = "Connections that a full accept queue dropped";
     all.counterOf("sealift_hub_accept_overflows_total", overflows, listenOverflows);
@@ -137,14 +146,10 @@ export class HubMetrics {
         })),
       ["part"],
     );
-    const byState = (table: "rollouts" | "webhook_deliveries") => () =>
-      countByState(database.kysely, table).then(
-        (counts) => counts.map(({ state, count }) => ({ labels: { state }, value: count })),
-        () => undefined,
-      );
-    all.gauge("sealift_hub_rollouts", "Rollouts by state", byState("rollouts"), ["state"]);
-    const messages = "Messages that wait for webhooks, and those that never arrived";
-    all.gauge("sealift_hub_webhook_messages", messages, byState("webhook_deliveries"), ["state"]);
+    const rollouts = () => countByState(database.kysely, "rollouts").catch(() => undefined);
+    all.gauge("sealift_hub_rollouts", "Rollouts by state", rollouts, ["state"]);
+    for (const gauge of gauges)
+      all.gauge(gauge.name, gauge.help, () => gauge.read().catch(() => undefined), gauge.labels);
     const artifacts = "Artifacts with a record, by the last sweep";
     all.gauge("sealift_hub_artifacts", artifacts, () => upkeep.lastSweep?.known);
     const lost = "Records whose bytes the last sweep did not find";

@@ -6,7 +6,6 @@ import { concernsConnection } from "../ground/storage-error.ts";
 import type { HubMetrics } from "../observability/hub-metrics.ts";
 import { VersionDeleted } from "../records/deleted-versions.ts";
 import type { Records, Transacted } from "../records/port.ts";
-import { QuotaExceeded } from "../records/quotas.ts";
 
 /** The time within which a commit that was not answered is asked for, from its beginning, and the pause between. */
 const UNCLEAR_COMMIT_MS = 4500;
@@ -91,8 +90,7 @@ async function store<Version extends { id: string }>(
       // An answer that was lost may be that of a commit: the sweep removes what nobody has recorded.
       if (!concernsConnection(error)) await blobs.remove(id);
       if (error instanceof VersionDeleted) throw labelTaken(error);
-      // Not 507, which is for a while: the same publication would be refused again.
-      throw error instanceof QuotaExceeded ? new HubError(413, "quota_exceeded", error.message) : error;
+      throw error;
     }
   };
   let record = await insert();

@@ -1,9 +1,9 @@
 import type { Selectable } from "kysely";
 import { requireNotDeleted } from "./deleted-versions.ts";
+import { admit } from "./hooks.ts";
 import { changeTarget } from "./latest/change-target.ts";
 import { enter, findState } from "./latest/states.ts";
 import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
-import { requireRoom } from "./quotas.ts";
 import { deleteWhere, newestWhere, selectWhere } from "./rows.ts";
 import type { ArtifactsTable } from "./schema.ts";
 import type { Sealed } from "./secrets.ts";
@@ -79,7 +79,7 @@ export function insertArtifact(transaction: Transacted, artifact: Artifact, lost
       return { ...existing, state: await findState(transaction, projectId, version) };
     await requireNotDeleted(transaction, projectId, version);
     if (lost !== undefined) await deleteWhere(transaction, "artifacts", { id: lost }).execute();
-    await requireRoom(transaction, projectId, { bytes: artifact.size_bytes, versions: 1 });
+    await admit(transaction, { projectId, bytes: artifact.size_bytes, versions: 1 });
     // A version that is published again is what it was: in its rank, and in its state.
     const stored = { ...artifact, ...(existing && lastingFacts(existing)) };
     await transaction.insertInto("artifacts").values(stored).execute();

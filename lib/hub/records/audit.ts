@@ -1,8 +1,8 @@
 import type { AuditRecord } from "../../contract/surfaces/keys.ts";
 import { recordId } from "../ground/identity.ts";
+import { tellOfDeed } from "./hooks.ts";
 import type { PageRange, Queries } from "./port.ts";
 import { given, newestWhere } from "./rows.ts";
-import { tellOfDeed } from "./webhook-outbox.ts";
 
 /** Somebody did something: what the log keeps of it. */
 export type AuditEntry = Omit<AuditRecord, "id" | "created_at">;
@@ -13,7 +13,7 @@ export const BY_HAND = { actor: "operator", key_id: "", address: "", request_id:
 /** The actor of what a hub does by itself. */
 export const BY_HUB = { actor: "hub", key_id: "", address: "", request_id: "" } as const;
 
-/** Writes a deed down, and tells the webhooks that hear of it. @param now milliseconds since 1970 */
+/** Writes a deed down, and tells the features of it. @param now milliseconds since 1970 */
 export async function insertAudit(db: Queries, entry: AuditEntry, now: number): Promise<void> {
   const row = { ...entry, facts: JSON.stringify(entry.facts) };
   await db

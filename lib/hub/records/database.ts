@@ -4,6 +4,7 @@ import { Kysely, type LogEvent, sql } from "kysely";
 import { usageError } from "../../contract/errors.ts";
 import { statsOf } from "../../support/files.ts";
 import { concernsConnection, storageError, storageTrouble } from "../ground/storage-error.ts";
+import { carryHooks, type RecordHooks } from "./hooks.ts";
 import { migrate } from "./migrations.ts";
 import type { Database, Queries, Statements } from "./port.ts";
 import { openPostgres, type PostgresOptions } from "./postgres.ts";
@@ -24,6 +25,8 @@ export interface DatabaseOptions {
   dataDir: string;
   /** `postgres://…`, `postgresql://…`, `sqlite:PATH`, `file:` URL or a path. */
   url?: string;
+  /** The features' part in changes, for programs that make any. */
+  hooks?: readonly RecordHooks[];
   /** Hears every statement with its duration; tests count them. */
   onStatement?: ((text: string, durationMs: number, failed: boolean) => void) | undefined;
   /** Refuses to create an SQLite file that is not there. */
@@ -125,6 +128,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         onStatement(query.sql, queryDurationMillis, level === "error"),
     }),
   });
+  if (options.hooks !== undefined) carryHooks(kysely, options.hooks);
   // A check that waited for its turn behind all others would call the database of a hub with much to do away.
   const checks = isPostgres
     ? new Kysely<Schema>({ dialect: (await openPostgres({ ...postgres, poolSize: 1 })).dialect })

@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
+import { admit } from "./hooks.ts";
 import type { Queries, Statements, Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";
-import { requireRoom } from "./quotas.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
 import type { DeltasTable, IndexesTable } from "./schema.ts";
 
@@ -32,7 +32,7 @@ export async function insertDelta(transaction: Transacted, delta: Delta, lost?: 
   const same = existing.find(({ base_version }) => base_version === delta.base_version);
   if (same !== undefined) return same;
   if (existing.length >= MAX_DELTAS) return undefined;
-  await requireRoom(transaction, delta.project_id, { bytes: delta.size_bytes, versions: 0 });
+  await admit(transaction, { projectId: delta.project_id, bytes: delta.size_bytes, versions: 0 });
   await transaction.insertInto("deltas").values(delta).execute();
   return delta;
 }

@@ -1,14 +1,13 @@
 import type { ProjectContents } from "../../contract/surfaces/keys.ts";
 import type { View } from "./fleet.ts";
+import { hooksOf } from "./hooks.ts";
 import { clearHosts } from "./host-rows.ts";
-import { subjectOf } from "./latest/states.ts";
 import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import { lockProject, type Project } from "./projects.ts";
 import { clearReports } from "./report-history.ts";
 import { loggedTarget } from "./reports.ts";
 import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
 import type { Schema } from "./schema.ts";
-import { removeWebhook } from "./webhooks.ts";
 
 type Named = Pick<Project, "id" | "kind" | "slug" | "owner">;
 
@@ -36,6 +35,8 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
       .executeTakeFirstOrThrow();
     reporting += Number(hosts);
   }
+  let kept: Partial<ProjectContents> = {};
+  for (const hooks of hooksOf(db)) kept = { ...kept, ...(await hooks.contentsOf?.(db, project)) };
   return {
     versions: await count(
       project.kind === "project" ? "artifacts" : "releases",
@@ -47,8 +48,8 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
     keys: await count("api_keys", { project_id: id }),
     signers: await count("signers", { project_id: id }),
     grants: await count("grants", { target_id: id }),
-    webhooks: await count("webhooks", { target: subjectOf(project) }),
-  };
+    ...kept,
+  } as ProjectContents;
 }
 
 /**
@@ -59,7 +60,8 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
  * @returns the ids of the blobs that nobody needs now
  */
 export async function deleteProject(transaction: Transacted, project: Project, now: string): Promise<string[]> {
-  const { id, kind, slug, owner } = await lockProject(transaction, project.id);
+  const locked = await lockProject(transaction, project.id);
+  const { id, kind, slug, owner } = locked;
   const artifacts = selectWhere(transaction, "artifacts", { project_id: id }).select("id");
   const removed = [
     await transaction.deleteFrom("indexes").where("artifact_id", "in", artifacts).returning("id").execute(),
@@ -70,7 +72,6 @@ export async function deleteProject(transaction: Transacted, project: Project, n
   for (const table of ["deleted_versions", "version_states", "rollouts", "signers"] as const)
     await deleteWhere(transaction, table, { project_id: id }).execute();
   await deleteWhere(transaction, "grants", { target_id: id }).execute();
-  await deleteWhere(transaction, "quotas", { subject: `project/${id}` }).execute();
 
   const ownKeys = selectWhere(transaction, "api_keys", { project_id: id }).select("id");
   for (const table of ["sessions", "deployment_credentials"] as const)
@@ -80,9 +81,7 @@ export async function deleteProject(transaction: Transacted, project: Project, n
       .execute();
   await deleteWhere(transaction, "api_keys", { project_id: id }).execute();
 
-  const target = subjectOf({ id, kind, slug });
-  const hooks = await selectWhere(transaction, "webhooks", { target }).select("id").execute();
-  for (const hook of hooks) await removeWebhook(transaction, hook.id);
+  for (const hooks of hooksOf(transaction)) await hooks.onDelete?.(transaction, locked);
   await transaction
     .insertInto("deleted_projects")
     .values({ id, kind, slug, owner, deleted_at: now, cleared_at: null })

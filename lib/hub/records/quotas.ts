@@ -1,4 +1,6 @@
 import { sql } from "kysely";
+import { HubError } from "../ground/errors.ts";
+import type { Upload } from "./hooks.ts";
 import type { Queries, Transacted } from "./port.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
 
@@ -19,16 +21,14 @@ export interface Usage {
   versions: number;
 }
 
-/** A publication that goes beyond a quota. */
-export class QuotaExceeded extends Error {
-  constructor({ subject, max_bytes, max_versions }: Quota, usage: Usage, added: Usage) {
-    const bytes = max_bytes !== null && usage.bytes + added.bytes > max_bytes;
-    const [kind, name] = subject.split("/");
-    const what = bytes
-      ? `${usage.bytes} of ${max_bytes} bytes, and this needs ${added.bytes}`
-      : `${usage.versions} of ${max_versions} versions`;
-    super(`The quota of the ${kind} ${name} is used up: ${what}.`);
-  }
+/** The refusal of a publication that goes beyond a quota. Not 507, which is for a while: it would be refused again. */
+function quotaExceeded({ subject, max_bytes, max_versions }: Quota, usage: Usage, added: Usage): HubError {
+  const bytes = max_bytes !== null && usage.bytes + added.bytes > max_bytes;
+  const [kind, name] = subject.split("/");
+  const what = bytes
+    ? `${usage.bytes} of ${max_bytes} bytes, and this needs ${added.bytes}`
+    : `${usage.versions} of ${max_versions} versions`;
+  return new HubError(413, "quota_exceeded", `The quota of the ${kind} ${name} is used up: ${what}.`);
 }
 
 /** Sums up what an owner or project stores. Reports of surface A count for their owner, others for the project. */
@@ -54,9 +54,9 @@ export async function usageOf(db: Queries, subject: QuotaSubject): Promise<Usage
 /**
  * Requires that a publication is within the quotas of project and owner, whose rows are locked until the end.
  *
- * @throws QuotaExceeded
+ * @throws HubError 413 `quota_exceeded`
  */
-export async function requireRoom(transaction: Transacted, projectId: string, added: Usage): Promise<void> {
+export async function requireRoom(transaction: Transacted, { projectId, ...added }: Upload): Promise<void> {
   const found = selectWhere(transaction, "projects", { id: projectId }).select("owner");
   const { owner } = await found.executeTakeFirstOrThrow();
   const quotas = await transaction
@@ -69,9 +69,9 @@ export async function requireRoom(transaction: Transacted, projectId: string, ad
     const quota = quotaOf(row);
     const usage = await usageOf(transaction, quota.subject);
     const { max_bytes: maxBytes, max_versions: maxVersions } = quota;
-    if (maxBytes !== null && usage.bytes + added.bytes > maxBytes) throw new QuotaExceeded(quota, usage, added);
+    if (maxBytes !== null && usage.bytes + added.bytes > maxBytes) throw quotaExceeded(quota, usage, added);
     if (maxVersions !== null && usage.versions + added.versions > maxVersions && added.versions > 0)
-      throw new QuotaExceeded(quota, usage, added);
+      throw quotaExceeded(quota, usage, added);
   }
 }
 

@@ -38,14 +38,14 @@ export const updateWhere = <T extends Table>(db: Queries, table: T, facts: Facts
 export const deleteWhere = <T extends Table>(db: Queries, table: T, facts: Facts<T>): Delete<T> =>
   db.deleteFrom(table as Any).where((eb) => eb.and(facts as Facts<Any>));
 
-/** Counts the rows of a table by their state. */
+/** Counts the rows of a table by their state, as a gauge has it. */
 export async function countByState(
   db: Queries,
   table: "rollouts" | "webhook_deliveries",
-): Promise<{ state: string; count: number }[]> {
-  const count = (eb: ExpressionBuilder<Schema, typeof table>) => eb.fn.countAll<number>().as("count");
-  const rows = await db.selectFrom(table).select(["state", count]).groupBy("state").execute();
-  return rows.map((row) => ({ state: row.state, count: Number(row.count) }));
+): Promise<{ labels: { state: string }; value: number }[]> {
+  const counted = (eb: ExpressionBuilder<Schema, typeof table>) => eb.fn.countAll<number>().as("count");
+  const rows = await db.selectFrom(table).select(["state", counted]).groupBy("state").execute();
+  return rows.map(({ state, count }) => ({ labels: { state }, value: Number(count) }));
 }
 
 /** Begins a query for one page of such rows, newest first: ids sort by the time of creation. */

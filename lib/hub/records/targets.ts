@@ -1,11 +1,11 @@
 import type { TargetChanges } from "../../contract/surfaces/marketplace.ts";
 import { requireNotDeleted } from "./deleted-versions.ts";
+import { admit } from "./hooks.ts";
 import { changeTarget } from "./latest/change-target.ts";
 import type { VersionStatesTable } from "./latest/state-table.ts";
 import { enter, findState, statesOf } from "./latest/states.ts";
 import { inTransaction, type PageRange, type Queries } from "./port.ts";
 import type { Project } from "./projects.ts";
-import { requireRoom } from "./quotas.ts";
 import { deleteWhere, newestWhere, selectWhere, updateWhere } from "./rows.ts";
 import { type Version, versionRecord } from "./target-detail.ts";
 
@@ -64,7 +64,7 @@ export function insertVersion(
         return { ...existing, state: await findState(transaction, targetId, version) };
       await requireNotDeleted(transaction, targetId, version);
       if (lost !== undefined) await deleteWhere(transaction, "releases", { id: lost }).execute();
-      await requireRoom(transaction, targetId, { bytes: added.size_bytes, versions: 1 });
+      await admit(transaction, { projectId: targetId, bytes: added.size_bytes, versions: 1 });
       // A version that is published again is what it was: in its rank, and in its state.
       const stored = { ...added, ...(existing && lastingFacts(existing)) };
       await transaction.insertInto("releases").values(stored).execute();

@@ -1,10 +1,13 @@
 import { openBlobs } from "../blobs/open.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { openDatabase } from "../records/database.ts";
+import type { RecordHooks } from "../records/hooks.ts";
 import type { Database } from "../records/port.ts";
 
 /** The place of a hub's records. */
 export interface DatabasePlace {
+  /** The features' part in changes, for programs that make any. */
+  hooks?: readonly RecordHooks[];
   dataDir: string;
   databaseUrl?: string;
 }
@@ -26,12 +29,13 @@ export interface OpenDatabase extends AsyncDisposable {
  * @throws UsageError `usage` when there is no hub and there must be one
  */
 export async function openHubDatabase(
-  { dataDir, databaseUrl }: DatabasePlace,
+  { dataDir, databaseUrl, hooks }: DatabasePlace,
   { mustExist = true }: { mustExist?: boolean } = {},
 ): Promise<OpenDatabase> {
   const database = await openDatabase({
     dataDir,
     mustExist,
+    ...(hooks !== undefined && { hooks }),
     ...(databaseUrl !== undefined && { url: databaseUrl }),
   });
   return { database, [Symbol.asyncDispose]: () => database.close() };

@@ -7,7 +7,6 @@ import { inTransaction, type Records } from "../records/port.ts";
 import { clearFleets } from "../records/project-deletion.ts";
 import { removeReports } from "../records/report-history.ts";
 import { removeSessions } from "../records/sessions.ts";
-import { removeDeliveries } from "../records/webhooks.ts";
 import { sweepBlobs, type SweepResult } from "../storage/sweep.ts";
 import { type ReportLimits, reportRules } from "./retention.ts";
 
@@ -16,10 +15,8 @@ const INTERVAL_MS = 60 * 60 * 1000;
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 /** The time that the trash keeps a blob without a record. */
 const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;
-/** Webhooks hear of a hold again after this time. */
+/** Features hear of a hold again after this time. */
 const HELD_AGAIN_MS = 24 * 60 * 60 * 1000;
-/** The time for which messages of webhooks are kept that never arrived. */
-const MESSAGE_AGE_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** The parts of the hub that its upkeep works on. */
 interface UpkeepParts extends Records {
@@ -34,6 +31,8 @@ export interface UpkeepOptions {
   reportLimits: ReportLimits;
   /** Milliseconds for which the audit log is kept; undefined for ever. */
   keepAuditMs: number | undefined;
+  /** The work of features, by what it looks for. */
+  chores: Readonly<Record<string, () => Promise<void>>>;
 }
 
 /** The hub's work beside the requests, done now and every hour, until it is disposed. */
@@ -70,9 +69,9 @@ export class Upkeep implements AsyncDisposable {
       await this.#attempt("fleets of deleted projects", () => this.#clearFleets());
       await this.#attempt("sessions that have ended", () => this.#removeSessions());
       await this.#attempt("old deployment reports", () => this.#removeReports());
-      await this.#attempt("old messages of webhooks", () => this.#removeMessages());
       await this.#attempt("old entries of the audit log", () => this.#removeAudit());
       await this.#attempt("versions that are still held", () => this.#tellOfHolds());
+      for (const [what, work] of Object.entries(this.#options.chores)) await this.#attempt(what, work);
     });
     this.#running = next;
     return next;
@@ -140,12 +139,6 @@ export class Upkeep implements AsyncDisposable {
     const { database, now, logger } = this.#hub;
     const removed = await removeSessions(database.kysely, now());
     if (removed > 0) logger?.debug({ removed }, "removed sessions that have ended");
-  }
-
-  async #removeMessages(): Promise<void> {
-    const { database, clock, logger } = this.#hub;
-    const removed = await removeDeliveries(database.kysely, new Date(clock() - MESSAGE_AGE_MS).toISOString());
-    if (removed > 0) logger?.warn({ removed }, "removed old messages that never reached their webhooks");
   }
 
   async #removeAudit(): Promise<void> {

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import t from "tap";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import { renewAdminKeyOf } from "../../../lib/hub/keys/admin-key.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
@@ -45,7 +46,7 @@ t.test("the audit log says who did what to what, from where, and nothing that is
   await hub.call("DELETE", "/devkeys/signing-key", { key });
   isErrorBody(t, await hub.call("DELETE", "/devkeys/signing-key", { key }), 404, "not_found");
   await hub.call("DELETE", `/devkeys/api-keys/${alice.id}`);
-  await rotateKek({ dataDir: hub.dataDir });
+  await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir });
 
   const entries: Entry[] = [];
   for (let cursor: string | null = ""; cursor !== null;) {
@@ -116,7 +117,7 @@ t.test(
     let now = Date.now();
     const hub = await startHub(t, { clock: () => now, keepAuditMs: 86_400_000 });
     await createProject(hub);
-    const path = await renewAdminKeyOf({ dataDir: hub.dataDir });
+    const path = await renewAdminKeyOf({ hooks: FEATURES, dataDir: hub.dataDir });
     t.equal(path, join(hub.dataDir, "admin.key"));
     isErrorBody(t, await hub.call("GET", "/devkeys/audit"), 401, "key_rejected");
     const key = (await readFile(path, "utf8")).trim();

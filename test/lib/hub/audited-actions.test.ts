@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
 import { ACTIONS } from "../../../lib/contract/audit-actions.ts";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import { renewAdminKeyOf } from "../../../lib/hub/keys/admin-key.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { dropQuota } from "../../../lib/hub/upkeep/quotas.ts";
@@ -84,8 +85,8 @@ t.test("each action of the audit log is written by what does it", async (t) => {
   while ((await stateOf()) !== "disabled");
   await done("POST", `/devkeys/webhooks/${webhook.id}/enable`);
   await done("DELETE", `/devkeys/webhooks/${webhook.id}`);
-  await dropQuota({ dataDir: hub.dataDir }, `project/${project.id}`);
-  await rotateKek({ dataDir: hub.dataDir });
+  await dropQuota({ hooks: FEATURES, dataDir: hub.dataDir }, `project/${project.id}`);
+  await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir });
 
   // People who sign on by an identity provider have one in sign-on.test.ts.
   const seen = new Set<string>(["web.sign-in"]);
@@ -95,7 +96,7 @@ t.test("each action of the audit log is written by what does it", async (t) => {
     cursor = page.body.next as string | null;
   }
   // It ends the key with which the log is read.
-  await renewAdminKeyOf({ dataDir: hub.dataDir });
+  await renewAdminKeyOf({ hooks: FEATURES, dataDir: hub.dataDir });
   seen.add("admin-key.renew");
   t.strictSame(
     Object.keys(ACTIONS).filter((action) => !seen.has(action)),

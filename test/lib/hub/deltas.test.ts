@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import {
   createProject,
   isErrorBody,
@@ -175,7 +176,7 @@ t.test("a key-encryption key that is rotated opens deltas as before", async (t) 
   const hub = await startHub(t);
   const { project, first, delta } = await twoVersions(t, hub);
   await hub.call("POST", at(project, "1.1.0", "deltas"), { key: project.key, form: deltaForm(first, delta) });
-  const { dropped } = await rotateKek({ dataDir: hub.dataDir });
+  const { dropped } = await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir });
   t.equal(dropped.length, 1, "no row names the old one any more");
   const answer = await hub.call("POST", "/app/deploy/v1/deployments/authorize", {
     bearer: await project.session(),

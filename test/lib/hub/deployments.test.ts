@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import { usageOf } from "../../../lib/hub/records/quotas.ts";
 import { removeReports } from "../../../lib/hub/records/report-history.ts";
@@ -157,7 +158,7 @@ t.test("each host keeps a number of its reports, as many of its failures, and qu
     await report(hub, { host_id: "b", version: `1.${minor}.0`, status: "failed", error_message: "é".repeat(100) });
   }
   await report(hub, { host_id: "a", version: "0.1.0", status: "rolled_back" });
-  const database = await openDatabase({ dataDir: hub.dataDir });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: hub.dataDir });
   t.teardown(() => database.close());
   const { kysely: db } = database;
   const stored = async () => {
@@ -169,7 +170,7 @@ t.test("each host keeps a number of its reports, as many of its failures, and qu
   t.ok(before > 13 * 200);
   const limits = { reportsPerHost: 3, keepReportsMs: 3_600_000, keepFailuresMs: 3_600_000 };
   const retention = { keep: 1, minAgeMs: 0, project: undefined, reportLimits: limits, onRemoved: () => {} };
-  const due = await retainVersions({ dataDir: hub.dataDir }, { ...retention, dryRun: true });
+  const due = await retainVersions({ hooks: FEATURES, dataDir: hub.dataDir }, { ...retention, dryRun: true });
   t.equal((await stored()).length, 13, "a dry run removes nothing");
   await hub.hub.upkeep.run();
   const kept = ["a 0.1.0", "b 1.5.0", "a 1.5.0", "b 1.4.0", "a 1.4.0", "b 1.3.0", "a 1.3.0"];
@@ -177,7 +178,7 @@ t.test("each host keeps a number of its reports, as many of its failures, and qu
   t.match(due, { reports: 6, report_bytes: before - (await bytes()) });
   const old = { ...limits, keepReportsMs: -3_600_000 };
   t.match(
-    await retainVersions({ dataDir: hub.dataDir }, { ...retention, reportLimits: old, dryRun: false }),
+    await retainVersions({ hooks: FEATURES, dataDir: hub.dataDir }, { ...retention, reportLimits: old, dryRun: false }),
     { reports: 3 },
     "failures are kept for longer, and the newest of a host always",
   );
@@ -198,7 +199,7 @@ t.test("retention removes old reports, and never a host's newest one", async (t)
     reportLimits: { keepReportsMs: 30 * day, keepFailuresMs: 30 * day },
   });
   await again.hub.upkeep.run();
-  const database = await openDatabase({ dataDir: hub.dataDir });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: hub.dataDir });
   t.teardown(() => database.close());
   const since = new Date(now - 30 * day).toISOString();
   const rules = { perHost: 10, since, failuresSince: since };
@@ -217,7 +218,7 @@ t.test("retention removes old reports, and never a host's newest one", async (t)
 t.test("a fleet of 20,000 hosts is read from the database only as fast as the client takes it", async (t) => {
   let pages = 0;
   const hub = await startHub(t, { onStatement: (text) => (pages += text.startsWith("SELECT host_id") ? 1 : 0) });
-  const database = await openDatabase({ dataDir: hub.dataDir });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: hub.dataDir });
   t.teardown(() => database.close());
   const record = JSON.stringify({ ...base, error_message: "x".repeat(3000) });
   const hosts = Array.from({ length: 20_000 }, (_, index) => ({

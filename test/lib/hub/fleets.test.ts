@@ -1,4 +1,5 @@
 import t from "tap";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import { Sightings } from "../../../lib/hub/records/sightings.ts";
 import { isErrorBody, type RunningHub, startHub } from "../../support/hub/harness.ts";
@@ -144,7 +145,7 @@ t.test("a host that says its name when it polls is seen, on both surfaces", asyn
 t.test("a host is written down once an hour, and no more when the database is away", async (t) => {
   const hub = await startHub(t);
   await report(hub, "a");
-  const database = await openDatabase({ dataDir: hub.dataDir });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: hub.dataDir });
   let now = Date.parse("2026-01-01T00:00:00Z");
   await using sightings = new Sightings(database.kysely, () => now);
   const poll = { headers: { "x-sealift-host": "a" } };

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import { HubError } from "../../../lib/hub/ground/errors.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { fetchArchive } from "../../../lib/hub/publications/fetch-archive.ts";
@@ -195,7 +196,7 @@ t.test("a signing secret goes in and never comes out, and survives a rotation", 
   const registered = await register(hub);
   t.strictSame(Object.keys(registered.body as object).sort(), ["created_at", "owner"]);
   t.notMatch((await hub.call("GET", "/app/devkeys/signing-key")).bytes.toString(), SECRET);
-  await rotateKek({ dataDir: hub.dataDir });
+  await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir });
   t.equal((await importTide(hub)).status, 201);
   const bound = await hub.call("POST", "/devkeys/api-keys", {
     json: {

@@ -4,6 +4,7 @@ import t, { type Test } from "tap";
 import { isErrorBody, startHub } from "../../support/hub/harness.ts";
 import { operatedFleet, QUICK, until } from "../../support/hub/project-fleet.ts";
 import { startReceiver } from "../../support/hub/receiver.ts";
+import { senderOf } from "../../support/hub/webhook-sender.ts";
 
 /** Sequences of what operators do, and what hosts are told after each (docs/contract/rollouts.md). */
 
@@ -275,7 +276,7 @@ t.test("webhooks hear of a hold at its entry, and once a day while it lasts", as
   await fleet.unyank("2.0.0");
   await fleet.act(id, "abort");
   const heard = async () => {
-    await hub.hub.webhooks.idle();
+    await senderOf(hub.hub).idle();
     return receiver.received.length;
   };
   t.equal(await heard(), 1, "a halt is an entry, and an abort after it is none");

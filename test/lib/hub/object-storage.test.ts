@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { GetObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import t, { type Test } from "tap";
 import { openBlobs } from "../../../lib/hub/blobs/open.ts";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import { createHub } from "../../../lib/hub/hub.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import { sweepBlobs } from "../../../lib/hub/storage/sweep.ts";
@@ -104,7 +105,7 @@ t.test("a database has its prefix to itself, and a sweep leaves what is not a bl
   const orphan = `rel_${"0".repeat(32)}`;
   const first = await startHub(t, { dataDir: data, blobUrl: server.url() });
   await client.send(new PutObjectCommand({ Bucket: BUCKET, Key: `hub/${orphan}`, Body: "left by a crash" }));
-  const database = await openDatabase({ dataDir: data });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: data });
   t.teardown(() => database.close());
   const blobs = await openBlobs(data, server.url());
   const options = { minAgeMs: 0, trashAgeMs: 7 * 86_400_000 };

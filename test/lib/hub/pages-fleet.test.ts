@@ -1,5 +1,6 @@
 import t from "tap";
 import { HELD_RIGHTS } from "../../../lib/contract/surfaces/host-record.ts";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import { createProject, startHub } from "../../support/hub/harness.ts";
 import { FLEET_SCOPES, fleetOf } from "../../support/hub/project-fleet.ts";
@@ -52,7 +53,7 @@ t.test("the page of a project's host shows the plugins of its last report", asyn
 t.test("a page of a large fleet asks for one screen of it", async (t) => {
   const asked: string[] = [];
   const hub = await startHub(t, { onStatement: (text) => asked.push(text) });
-  const database = await openDatabase({ dataDir: hub.dataDir });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: hub.dataDir });
   t.teardown(() => database.close());
   const at = new Date().toISOString();
   const count = 21_000;

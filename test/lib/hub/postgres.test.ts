@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import t from "tap";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import { removeReports } from "../../../lib/hub/records/report-history.ts";
@@ -37,7 +38,7 @@ t.test("the hub does on PostgreSQL what it does on SQLite", async (t) => {
   t.equal(location.body.size_bytes, 1000, "a number, not the text of a bigint");
   t.ok((await hub.call("GET", location.body.download_url as string, { key: null })).bytes.equals(what.bytes));
 
-  await rotateKek({ dataDir, databaseUrl });
+  await rotateKek({ hooks: FEATURES, dataDir, databaseUrl });
   const authorized = await hub.call("POST", `${DEPLOY}/deployments/authorize`, {
     bearer,
     json: { deployment_credential: project.credential, artifact_signature: what.signature.toString("base64") },
@@ -129,7 +130,7 @@ t.test("the hub does on PostgreSQL what it does on SQLite", async (t) => {
     key: bob,
   });
   t.equal(history.body.items.length, 2);
-  const database = await openDatabase({ dataDir, url: databaseUrl });
+  const database = await openDatabase({ hooks: FEATURES, dataDir, url: databaseUrl });
   const late = "2099-01-01T00:00:00.000Z";
   const rules = { perHost: 10, since: late, failuresSince: late };
   t.match(await removeReports(database.kysely, rules), { reports: 1 }, "all but the newest of its host");

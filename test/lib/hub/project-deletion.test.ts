@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import t, { type Test } from "tap";
 import type { ProjectDeletion } from "../../../lib/contract/surfaces/keys.ts";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import { COPIED_TABLES } from "../../../lib/hub/records/copy.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import type { Queries } from "../../../lib/hub/records/port.ts";
@@ -28,7 +29,11 @@ async function play(t: Test, databaseUrl: string | undefined): Promise<void> {
   const where = databaseUrl === undefined ? {} : { databaseUrl };
   let now = Date.now();
   const hub = await startHub(t, { ...where, clock: () => now, webhookAllow: ["127.0.0.0/8"] });
-  const database = await openDatabase({ dataDir: hub.dataDir, ...(databaseUrl !== undefined && { url: databaseUrl }) });
+  const database = await openDatabase({
+    hooks: FEATURES,
+    dataDir: hub.dataDir,
+    ...(databaseUrl !== undefined && { url: databaseUrl }),
+  });
   t.teardown(() => database.close());
   const project = await createProject(hub, FLEET_SCOPES);
   const other = await createProject(hub, FLEET_SCOPES);
@@ -150,7 +155,7 @@ t.test("the fleet of a deleted project that a hub left behind is removed by the 
   using sqlite = new DatabaseSync(join(hub.dataDir, "hub.sqlite"));
   sqlite.exec("update deleted_projects set cleared_at = null");
   const view = { holder: "", target: project.id };
-  const database = await openDatabase({ dataDir: hub.dataDir });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: hub.dataDir });
   t.teardown(() => database.close());
   const db = database.kysely;
   await db

@@ -1,4 +1,5 @@
 import t from "tap";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import { setQuota } from "../../../lib/hub/upkeep/quotas.ts";
 import { createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
 import { Visitor } from "../../support/hub/web.ts";
@@ -8,8 +9,8 @@ t.test("the API and the page tell what is stored and what may be, to those whom 
   const project = await createProject(hub);
   await project.publish(publication("1.0.0", { size: 180_000 }));
   const { dataDir } = hub;
-  await setQuota({ dataDir }, { subject: "owner/bob", max_bytes: 5_000_000, max_versions: null });
-  await setQuota({ dataDir }, { subject: `project/${project.id}`, max_bytes: null, max_versions: 7 });
+  await setQuota({ hooks: FEATURES, dataDir }, { subject: "owner/bob", max_bytes: 5_000_000, max_versions: null });
+  await setQuota({ hooks: FEATURES, dataDir }, { subject: `project/${project.id}`, max_bytes: null, max_versions: 7 });
   const quotas = async (key: string, query = "") =>
     (await hub.call("GET", `/devkeys/quotas${query}`, { key })).body as unknown as {
       items: { subject: string; max_bytes: number | null; max_versions: number | null; usage: object }[];

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import t, { type Test } from "tap";
 import type { Scope } from "../../../lib/contract/surfaces/keys.ts";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import type { Principal } from "../../../lib/hub/ground/principal.ts";
 import { controlled, CONTROLS, controls, VISIBLE } from "../../../lib/hub/ground/rights.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
@@ -30,7 +31,7 @@ function sees(key: Principal, target: (typeof TARGETS)[number]): boolean {
 }
 
 async function compare(t: Test, url: string | undefined): Promise<void> {
-  const database = await openDatabase({ dataDir: t.testdir(), ...(url !== undefined && { url }) });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: t.testdir(), ...(url !== undefined && { url }) });
   t.teardown(() => database.close());
   const db = database.kysely;
   const none = { description: null, homepage: null, repository: null, latest_version: null, rollout: null };

@@ -3,6 +3,7 @@ import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import t from "tap";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import { createHub } from "../../../lib/hub/hub.ts";
 import { lockKekFile, newKek, readKekFile, writeKekFile } from "../../../lib/hub/keys/kek-file.ts";
 import { kekFileSource } from "../../../lib/hub/keys/kek-source.ts";
@@ -18,6 +19,7 @@ import {
   startHub,
 } from "../../support/hub/harness.ts";
 
+const FEATURE_LIST = new URL("../../../lib/hub/features.ts", import.meta.url).href;
 const ROTATE = new URL("../../../lib/hub/keys/rotate-kek.ts", import.meta.url).href;
 
 const authorize = async (hub: RunningHub, project: ProjectAccess, bearer: string, what: Publication) => {
@@ -57,8 +59,8 @@ t.test("a rotation beside a running hub loses no key, while versions are publish
   // Another program in real life: waiting for SQLite's write lock must not stop the hub, which gives it back.
   const rotations = once(
     new Worker(
-      `import(${JSON.stringify(ROTATE)}).then(async ({ rotateKek }) => {
-        for (let i = 0; i < 4; i++) await rotateKek({ dataDir: ${JSON.stringify(hub.dataDir)} });
+      `Promise.all([import(${JSON.stringify(ROTATE)}), import(${JSON.stringify(FEATURE_LIST)})]).then(async ([{ rotateKek }, { FEATURES: hooks }]) => {
+        for (let i = 0; i < 4; i++) await rotateKek({ hooks, dataDir: ${JSON.stringify(hub.dataDir)} });
       })`,
       { eval: true },
     ),
@@ -75,7 +77,7 @@ t.test("a rotation beside a running hub loses no key, while versions are publish
   })();
   await Promise.all([rotations, publishing, reading]);
 
-  const { kekId, rewrapped, dropped } = await rotateKek({ dataDir: hub.dataDir });
+  const { kekId, rewrapped, dropped } = await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir });
   t.equal(rewrapped, published.length + 1, "every DEK and the hub's own secret");
   t.ok(dropped.length >= 1);
   const after = await readKekFile(join(hub.dataDir, "kek.json"));
@@ -96,7 +98,7 @@ t.test("download URLs survive a rotation", async (t) => {
   await project.publish(publication("1.0.0"));
   const path = `/app/deploy/v1/projects/${project.id}/artifacts/1.0.0`;
   const location = await hub.call("GET", path, { bearer: await project.session() });
-  await rotateKek({ dataDir: hub.dataDir });
+  await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir });
   await hub.hub.close();
   const again = await startHub(t, { dataDir: hub.dataDir });
   const url = (location.body.download_url as string).replace(hub.url, again.url);
@@ -109,9 +111,11 @@ t.test("a rotation against a database that is not the hub's changes no key", asy
   const path = join(hub.dataDir, "kek.json");
   const before = await readFile(path, "utf8");
   const foreign = `sqlite:${join(other.dataDir, "hub.sqlite")}`;
-  await t.rejects(rotateKek({ dataDir: hub.dataDir, databaseUrl: foreign }), { code: "credential_unreadable" });
+  await t.rejects(rotateKek({ hooks: FEATURES, dataDir: hub.dataDir, databaseUrl: foreign }), {
+    code: "credential_unreadable",
+  });
   const missing = `sqlite:${join(hub.dataDir, "none.sqlite")}`;
-  await t.rejects(rotateKek({ dataDir: hub.dataDir, databaseUrl: missing }), { code: "usage" });
+  await t.rejects(rotateKek({ hooks: FEATURES, dataDir: hub.dataDir, databaseUrl: missing }), { code: "usage" });
   t.equal(await readFile(path, "utf8"), before);
 });
 
@@ -121,12 +125,12 @@ t.test("a dry run counts what a rotation changes, and changes nothing", async (t
   for (const version of ["1.0.0", "1.1.0"]) await project.publish(publication(version));
   const path = join(hub.dataDir, "kek.json");
   const before = await readFile(path, "utf8");
-  const told = await rotateKek({ dataDir: hub.dataDir, dryRun: true });
+  const told = await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir, dryRun: true });
   t.equal(await readFile(path, "utf8"), before);
   t.equal(told.kekId, undefined);
   const managed = { dataDir: hub.dataDir, keks: { file: path, isManaged: true }, dryRun: true };
   t.match(await rotateKek(managed), { rewrapped: 0, dropped: [] }, "all is sealed under the newest key");
-  const { rewrapped, dropped } = await rotateKek({ dataDir: hub.dataDir });
+  const { rewrapped, dropped } = await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir });
   t.match(told, { rewrapped, dropped });
   t.ok(rewrapped >= 2);
 });
@@ -136,9 +140,9 @@ t.test("two rotations at once do not drop each other's key", async (t) => {
   const path = join(hub.dataDir, "kek.json");
   {
     using _other = lockKekFile(path);
-    await t.rejects(rotateKek({ dataDir: hub.dataDir }), { code: "usage" });
+    await t.rejects(rotateKek({ hooks: FEATURES, dataDir: hub.dataDir }), { code: "usage" });
   }
-  t.ok(await rotateKek({ dataDir: hub.dataDir }));
+  t.ok(await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir }));
 });
 
 t.test("a rotation that was interrupted is completed by the next one", async (t) => {
@@ -150,7 +154,7 @@ t.test("a rotation that was interrupted is completed by the next one", async (t)
   await writeKekFile(path, [...(await readKekFile(path)), newKek(Date.now())]);
   const second = publication("1.0.1");
   t.equal((await project.publish(second)).status, 201, "the hub takes the added key up");
-  await rotateKek({ dataDir: hub.dataDir });
+  await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir });
   t.equal((await readKekFile(path)).length, 1);
   const bearer = await project.session();
   for (const each of [what, second]) t.equal(await authorize(hub, project, bearer, each), each.dek.toString("base64"));

@@ -2,6 +2,7 @@ import t from "tap";
 import { createProject, publication, startHub } from "../../support/hub/harness.ts";
 import { startReceiver } from "../../support/hub/receiver.ts";
 import { Visitor } from "../../support/hub/web.ts";
+import { senderOf } from "../../support/hub/webhook-sender.ts";
 
 t.test("webhooks are added, tested, enabled, sent again and removed on their pages", async (t) => {
   const receiver = await startReceiver(t);
@@ -35,7 +36,7 @@ t.test("webhooks are added, tested, enabled, sent again and removed on their pag
   t.match((await visitor.submit(page, `${page}/test`)).html, "The message has not arrived: the receiver answered 410");
   await project.publish(publication("1.0.0"));
   await receiver.until(3);
-  await hub.hub.webhooks.idle();
+  await senderOf(hub.hub).idle();
   const dead = await visitor.request(page);
   t.match(dead.html, "disabled", "a receiver that is gone hears of nothing more");
   const id = /name="delivery" value="([^"]+)"/;

@@ -16,6 +16,7 @@ import {
 } from "../../support/hub/harness.ts";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
 import { type Receiver, signatureOf, startReceiver } from "../../support/hub/receiver.ts";
+import { senderOf } from "../../support/hub/webhook-sender.ts";
 
 const SCOPES = ["publish", "projects", "deploy", "report", "read"];
 const LOCAL = { webhookAllow: ["127.0.0.0/8"], rateLimits: false } as const;
@@ -54,7 +55,7 @@ async function tells(t: Test, hub: RunningHub): Promise<void> {
   // The hub may decide at the same moment.
   while ((await abort()).status === 409);
   await receiver.until(6);
-  await hub.hub.webhooks.idle();
+  await senderOf(hub.hub).idle();
 
   const target = `project:${project.id}`;
   const told = new Map(receiver.received.map(({ body }) => [body.type as string, body.data]));
@@ -107,7 +108,7 @@ t.test("a webhook hears of its events and of its target only, and a chat gets a 
     await hub.call("POST", `/devkeys/projects/${id}/versions/1.0.0/yank`, { key, json: { reason } });
   }
   await receiver.until(1);
-  await hub.hub.webhooks.idle();
+  await senderOf(hub.hub).idle();
   t.strictSame(
     receiver.received.map(({ body }) => body),
     [{ text: "Demo: 1.0.0 was yanked by admin: see &lt;!channel&gt; &amp; run" }],
@@ -136,7 +137,7 @@ t.test("reports of a foreign plugin are those of the fleet's owner", async (t) =
   await hub.call("POST", "/app/deployments/deployments/report", { json: report });
   await hub.call("POST", "/app/deployments/deployments/report", { key, json: report });
   await receiver.until(1);
-  await hub.hub.webhooks.idle();
+  await senderOf(hub.hub).idle();
   t.match(
     receiver.received.map(({ body }) => body),
     [{ type: "host.failed", data: { target: "plugin:tide", status: "rolled_back" } }],
@@ -178,7 +179,7 @@ t.test(
 t.test("what fails is sent again after minutes to a day, is dead then, and is sent anew when asked for", async (t) => {
   let now = Date.now();
   const hub = await startHub(t, { ...LOCAL, clock: () => now });
-  const { webhooks } = hub.hub;
+  const webhooks = senderOf(hub.hub);
   const receiver = await startReceiver(t);
   const project = await createProject(hub, SCOPES);
   const { id } = await add(hub, receiver, { events: ["version.published"] });
@@ -219,7 +220,7 @@ t.test(
   async (t) => {
     let now = Date.now();
     const hub = await startHub(t, { ...LOCAL, clock: () => now });
-    const { webhooks } = hub.hub;
+    const webhooks = senderOf(hub.hub);
     const receiver = await startReceiver(t);
     const project = await createProject(hub, SCOPES);
     const { id } = await add(hub, receiver, { events: ["version.published"] });
@@ -248,7 +249,7 @@ t.test(
   async (t) => {
     let now = Date.now();
     const hub = await startHub(t, { ...LOCAL, clock: () => now });
-    const { webhooks } = hub.hub;
+    const webhooks = senderOf(hub.hub);
     const receiver = await startReceiver(t);
     const project = await createProject(hub, SCOPES);
     const { id } = await add(hub, receiver, { events: ["version.published"] });
@@ -295,23 +296,23 @@ t.test("two hubs send each message once, and a hub that dies loses none", async 
   const { id } = await add(hub, receiver);
   const signer = newSigner();
   for (let version = 0; version < 12; version++) await project.publish(publication(`1.0.${version}`, { signer }));
-  await Promise.all([hub.hub.webhooks.idle(), second.webhooks.idle()]);
+  await Promise.all([senderOf(hub.hub).idle(), senderOf(second).idle()]);
   await receiver.until(12);
-  await Promise.all([hub.hub.webhooks.idle(), second.webhooks.idle()]);
+  await Promise.all([senderOf(hub.hub).idle(), senderOf(second).idle()]);
   t.equal(receiver.received.length, 12);
   t.equal(new Set(receiver.received.map(({ headers }) => headers["webhook-id"])).size, 12);
 
   // It takes a message and says nothing more, as one that was killed.
   receiver.answer = () => {};
   await project.publish(publication("2.0.0", { signer }));
-  void second.webhooks.send();
-  void hub.hub.webhooks.send();
+  void senderOf(second).send();
+  void senderOf(hub.hub).send();
   await receiver.until(13);
   await Promise.all([second.close(), hub.hub.close()]);
   t.equal(receiver.received.length, 13, "while one has it, the other leaves it alone");
   receiver.answer = (response) => response.writeHead(204).end();
   const third = await startHub(t, { ...shared, dataDir: join(folder, "a") });
-  await third.hub.webhooks.idle();
+  await senderOf(third.hub).idle();
   t.equal(receiver.received.length, 14, "the next hub has what those left that ended");
   t.equal(receiver.received[13]!.headers["webhook-id"], receiver.received[12]!.headers["webhook-id"]);
   t.match((await third.call("GET", "/devkeys/webhooks")).body.items, [{ id, pending: 0 }]);
@@ -327,12 +328,12 @@ t.test("after a rotation messages bear two signatures for a time, then the new o
   const rotated = await hub.call("POST", `${at}/rotate`, { json: { grace_seconds: 3600 } });
   const { secret } = rotated.body;
   await project.publish(publication("1.0.0"));
-  await hub.hub.webhooks.idle();
+  await senderOf(hub.hub).idle();
   const [first] = receiver.received;
   t.equal(first!.headers["webhook-signature"], `${signatureOf(first!, secret)} ${signatureOf(first!, old)}`);
   now += 2 * HOUR_MS;
   await project.publish(publication("2.0.0"));
-  await hub.hub.webhooks.idle();
+  await senderOf(hub.hub).idle();
   t.equal(receiver.received[1]!.headers["webhook-signature"], signatureOf(receiver.received[1]!, secret));
   t.equal((await hub.call("DELETE", at)).status, 204);
   t.strictSame((await hub.call("GET", "/devkeys/webhooks")).body.items, []);

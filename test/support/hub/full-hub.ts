@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Test } from "tap";
+import { FEATURES } from "../../../lib/hub/features.ts";
 import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { COPIED_TABLES } from "../../../lib/hub/records/copy.ts";
 import { ROWS } from "../../../lib/hub/records/schema.ts";
@@ -63,7 +64,7 @@ export async function fullHub(t: Test, dataDir: string, options: Partial<HubOpti
   for (const more of [{}, { target: `project:${project.id}` }])
     await done("POST", "/devkeys/webhooks", { json: { url: "https://127.0.0.1:1/", name: HOSTILE, ...more } });
   const { rolled, report: reported } = await haltedProject(hub, done);
-  await setQuota({ dataDir }, { subject: `project/${project.id}`, max_bytes: 1e9, max_versions: 100 });
+  await setQuota({ hooks: FEATURES, dataDir }, { subject: `project/${project.id}`, max_bytes: 1e9, max_versions: 100 });
   const { id: doomed } = await done("POST", "/devkeys/projects", { json: { name: HOSTILE, kind: "project" } });
   await done("DELETE", `/devkeys/projects/${doomed}`);
   await done("GET", "/readyz");

@@ -1,12 +1,12 @@
 import { sql } from "kysely";
 import type { StateCause } from "../../../contract/version-states.ts";
 import { BY_HUB, insertAudit } from "../audit.ts";
+import { tellOfDeed } from "../hooks.ts";
 import type { Queries, Transacted } from "../port.ts";
 import { type Project, versionTable } from "../projects.ts";
 import type { RolloutsTable } from "../rollout-tables.ts";
 import { findLiveRollout, newestRolloutOf, standingOf } from "../rollouts.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../rows.ts";
-import { tellOfDeed } from "../webhook-outbox.ts";
 import type { VersionStatesTable } from "./state-table.ts";
 
 /**
@@ -146,7 +146,7 @@ export function untoldHolds(
     .execute();
 }
 
-/** Tells webhooks of a hold that goes on, unless another hub did. @param now milliseconds since 1970 */
+/** Tells the features of a hold that goes on, unless another hub did. @param now milliseconds since 1970 */
 export async function tellAgain(
   transaction: Transacted,
   row: VersionStatesTable & Pick<Project, "kind" | "slug">,
@@ -157,7 +157,7 @@ export async function tellAgain(
   const facts = { version, rollout, cause, reason };
   await tellOfDeed(
     transaction,
-    { action: "version.hold", actor: BY_HUB.actor, subject: subjectOf({ id, kind, slug }), facts },
+    { action: "version.hold", ...BY_HUB, subject: subjectOf({ id, kind, slug }), facts },
     now,
   );
 }

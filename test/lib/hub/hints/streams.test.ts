@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import t, { type Test } from "tap";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import { Changes } from "../../../../lib/hub/hints/changes.ts";
 import { HintStreams, type Question } from "../../../../lib/hub/hints/streams.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
@@ -13,7 +14,7 @@ const questionOf = (owner: string): Question => {
 
 /** The streams of a hub with so many connections, and clients that ask for them. */
 async function asked(t: Test, connections: number) {
-  const database = await openDatabase({ dataDir: t.testdir() });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: t.testdir() });
   const changes = new Changes(database);
   const streams = new HintStreams(changes, connections);
   const server = createServer().listen(0, "127.0.0.1");

@@ -1,6 +1,7 @@
 import { chmod, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import { createHub } from "../../../../lib/hub/hub.ts";
 import { formatKeks, newKek, readKekFile } from "../../../../lib/hub/keys/kek-file.ts";
 import { rotateKek } from "../../../../lib/hub/keys/rotate-kek.ts";
@@ -21,7 +22,7 @@ t.test("of two hubs that start at once with one KEK file, one makes the key and 
     const hubs = await Promise.all(
       ["a", "b"].map((name) => createHub({ dataDir: join(folder, `${name}-${round}`), databaseUrl, keks, blobUrl })),
     );
-    const database = await openDatabase({ dataDir: folder, url: databaseUrl });
+    const database = await openDatabase({ hooks: FEATURES, dataDir: folder, url: databaseUrl });
     const file = await readKekFile(keks.file);
     t.strictSame(
       [...(await findKeks(database.kysely))],
@@ -74,7 +75,7 @@ t.test("KEKs may come from a command, which is asked again when a record names a
 
   const [before] = await readKekFile(kms);
   await writeFile(kms, formatKeks([before!, newKek(1)]));
-  const { kekId, dropped } = await rotateKek({ dataDir, keks });
+  const { kekId, dropped } = await rotateKek({ hooks: FEATURES, dataDir, keks });
   const after = await readKekFile(kms);
   t.equal(kekId, after[1]!.id, "the newest of the keys, which only their manager adds");
   t.strictSame(dropped, [before!.id]);
@@ -108,6 +109,6 @@ t.test("a managed KEK file, such as a credential, is only read", async (t) => {
   const dataDir = join(folder, "hub");
   await startHub(t, { dataDir, keks });
   const text = await readFile(file, "utf8");
-  t.strictSame((await rotateKek({ dataDir, keks })).dropped, []);
+  t.strictSame((await rotateKek({ hooks: FEATURES, dataDir, keks })).dropped, []);
   t.equal(await readFile(file, "utf8"), text);
 });

@@ -9,6 +9,7 @@ import {
   shownVersion,
   stateOfHost,
 } from "../../../../lib/contract/surfaces/host-record.ts";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import { silentBefore } from "../../../../lib/hub/fleets/fleet-view.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import { type FleetCursor, type FleetFilter, listHosts } from "../../../../lib/hub/records/fleet-pages.ts";
@@ -142,7 +143,7 @@ async function play(t: Test, database: Database, seed: number): Promise<void> {
 
 t.test("what is stored of a host for lists is what its record, its polls and its labels say", async (t) => {
   for (const seed of [1, 2, 3, 4]) {
-    await using database = await openDatabase({ dataDir: t.testdir() }).then((opened) =>
+    await using database = await openDatabase({ hooks: FEATURES, dataDir: t.testdir() }).then((opened) =>
       Object.assign(opened, { [Symbol.asyncDispose]: () => opened.close() }),
     );
     await play(t, database, seed);
@@ -150,7 +151,7 @@ t.test("what is stored of a host for lists is what its record, its polls and its
 });
 
 t.test("a label that most hosts have finds them by their state", async (t) => {
-  const database = await openDatabase({ dataDir: t.testdir() });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: t.testdir() });
   t.teardown(() => database.close());
   const now = Date.parse("2026-01-01T00:00:00Z");
   const createdAt = new Date(now).toISOString();
@@ -192,14 +193,14 @@ t.test("PostgreSQL stores the same of hosts", async (t) => {
     t.plan(0, "PostgreSQL is not installed");
     return;
   }
-  const database = await openDatabase({ dataDir: t.testdir(), url });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: t.testdir(), url });
   t.teardown(() => database.close());
   await play(t, database, 5);
 });
 
 t.test("a newer hub fills in the columns and labels of hosts that an older one has stored", async (t) => {
   const dataDir = t.testdir();
-  const before = await openDatabase({ dataDir });
+  const before = await openDatabase({ hooks: FEATURES, dataDir });
   await play(t, before, 6);
   const stored = async ({ kysely }: Database) => ({
     hosts: await kysely.selectFrom("hosts").selectAll().orderBy("host_id").execute(),
@@ -216,7 +217,7 @@ t.test("a newer hub fills in the columns and labels of hosts that an older one h
     "delete from kysely_migration where name >= '0002'",
   ])
     sqlite.exec(statement);
-  const after = await openDatabase({ dataDir });
+  const after = await openDatabase({ hooks: FEATURES, dataDir });
   t.teardown(() => after.close());
   t.ok(wanted.hosts.length > 0 && wanted.labels.length > 0);
   t.strictSame(await stored(after), wanted);

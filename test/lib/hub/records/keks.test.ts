@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import t, { type Test } from "tap";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import { registerKeks, retireKeksExcept, underKek } from "../../../../lib/hub/records/keks.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
@@ -14,7 +15,7 @@ async function withKeks(t: Test) {
     t.plan(0, "PostgreSQL is not installed");
     return undefined;
   }
-  const database = await openDatabase({ dataDir: t.testdir(), url });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: t.testdir(), url });
   t.teardown(() => database.close());
   await registerKeks(database.kysely, ["kek_old", "kek_new"], NOW);
   const watcher = new pg.Client({ connectionString: url });

@@ -1,4 +1,5 @@
 import t, { type Test } from "tap";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import type { Database } from "../../../../lib/hub/records/port.ts";
 import { removeReports } from "../../../../lib/hub/records/report-history.ts";
@@ -73,7 +74,11 @@ async function trims(t: Test, database: Database, heard: string[]) {
 
 t.test("old reports are removed with few statements, however many hosts there are", async (t) => {
   const heard: string[] = [];
-  const database = await openDatabase({ dataDir: t.testdir(), onStatement: (text) => void heard.push(text) });
+  const database = await openDatabase({
+    hooks: FEATURES,
+    dataDir: t.testdir(),
+    onStatement: (text) => void heard.push(text),
+  });
   t.teardown(() => database.close());
   await trims(t, database, heard);
 });
@@ -82,7 +87,12 @@ t.test("so they are on PostgreSQL", async (t) => {
   const url = await startPostgres(t);
   if (url === undefined) return void t.plan(0, "PostgreSQL is not installed");
   const heard: string[] = [];
-  const database = await openDatabase({ dataDir: t.testdir(), url, onStatement: (text) => void heard.push(text) });
+  const database = await openDatabase({
+    hooks: FEATURES,
+    dataDir: t.testdir(),
+    url,
+    onStatement: (text) => void heard.push(text),
+  });
   t.teardown(() => database.close());
   await trims(t, database, heard);
 });

@@ -1,4 +1,5 @@
 import t, { type Test } from "tap";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import { ReportQueue } from "../../../../lib/hub/records/report-queue.ts";
 import { storeProjectReport } from "../../../../lib/hub/records/reports.ts";
@@ -6,6 +7,7 @@ import { storeProjectReport } from "../../../../lib/hub/records/reports.ts";
 async function open(t: Test) {
   const transactions: string[] = [];
   const database = await openDatabase({
+    hooks: FEATURES,
     dataDir: t.testdir(),
     onStatement: (text) => text.startsWith('insert into "reports"') && transactions.push(text),
   });

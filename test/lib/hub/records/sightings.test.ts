@@ -1,4 +1,5 @@
 import t from "tap";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import { Sightings } from "../../../../lib/hub/records/sightings.ts";
 import { startHub } from "../../../support/hub/harness.ts";
@@ -12,7 +13,7 @@ t.test("a host that says its name for the first time changes its view, and later
   await fleet.publish("1.0.0");
   // The report's own header names the host that sends it, not these two.
   for (const host_id of ["a", "b"]) await fleet.report("other", "1.0.0", { host_id });
-  const database = await openDatabase({ dataDir: hub.dataDir });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: hub.dataDir });
   t.teardown(() => database.close());
   let now = Date.now();
   const sightings = new Sightings(database.kysely, () => now);

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import t, { type Test } from "tap";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import { Keyring, sealInTransaction } from "../../../../lib/hub/keys/keyring.ts";
 import { secretContext } from "../../../../lib/hub/keys/sealing.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
@@ -34,7 +35,7 @@ const webhookOf = (id: string, url: string) => ({
 
 /** A database with a webhook of bob. */
 async function withWebhook(t: Test, url: string) {
-  const database = await openDatabase({ dataDir: t.testdir() });
+  const database = await openDatabase({ hooks: FEATURES, dataDir: t.testdir() });
   t.teardown(() => database.close());
   const db = database.kysely;
   const kek = { id: "kek_1", createdAt: iso(NOW), key: randomBytes(32) };
@@ -99,7 +100,7 @@ t.test(
   async (t) => {
     const url = await startPostgres(t);
     if (url === undefined) return void t.plan(0, "PostgreSQL is not installed");
-    const database = await openDatabase({ dataDir: t.testdir(), url });
+    const database = await openDatabase({ hooks: FEATURES, dataDir: t.testdir(), url });
     t.teardown(() => database.close());
     const { kysely: db } = database;
     const data = { target: "plugin:tide", name: "Tide", version: "1.0.0" };

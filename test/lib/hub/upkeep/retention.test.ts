@@ -1,4 +1,5 @@
 import t, { type Test } from "tap";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import { dropQuota, setQuota, usedQuotas } from "../../../../lib/hub/upkeep/quotas.ts";
 import { retainVersions, type RetentionOptions, versionsToRemove } from "../../../../lib/hub/upkeep/retention.ts";
 import { hmacOf, zipOf } from "../../../support/hub/archives.ts";
@@ -38,7 +39,7 @@ async function report(hub: RunningHub, project: ProjectAccess, bearer: string, h
 /** Retention and quotas of a hub, wherever its records are. */
 async function retains(t: Test, databaseUrl?: string): Promise<void> {
   const hub = await startHub(t, databaseUrl === undefined ? {} : { databaseUrl });
-  const place = { dataDir: hub.dataDir, ...(databaseUrl !== undefined && { databaseUrl }) };
+  const place = { hooks: FEATURES, dataDir: hub.dataDir, ...(databaseUrl !== undefined && { databaseUrl }) };
   const project = await createProject(hub);
   for (let minor = 0; minor < 8; minor++) await project.publish(publication(`1.${minor}.0`));
   const bearer = await project.session();

@@ -1,0 +1,59 @@
+import { subjectOf } from "../../records/latest/states.ts";
+import type { Queries } from "../../records/port.ts";
+import { countByState, selectWhere } from "../../records/rows.ts";
+import { tellOfDeed, tellOfFailures } from "../../records/webhook-outbox.ts";
+import { removeDeliveries, removeWebhook } from "../../records/webhooks.ts";
+import type { Webhooks } from "../../webhooks/webhooks.ts";
+import type { Core, HubFeature, Running } from "../feature.ts";
+
+/** The time for which messages are kept that never arrived. */
+const MESSAGE_AGE_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** Webhooks of a running hub, with those that send. */
+interface RunningWebhooks extends Running {
+  sender: Webhooks;
+}
+
+/** Receivers of events: messages are stored with what they tell of, and sent until they have arrived. */
+export const webhooks: HubFeature<{ webhookAllow?: readonly string[] }, RunningWebhooks> = {
+  name: "webhooks",
+  onDeed: tellOfDeed,
+  onReports: tellOfFailures,
+  contentsOf: async (db, project) => ({ webhooks: (await webhooksOf(db, subjectOf(project))).length }),
+  async onDelete(transaction, project) {
+    for (const { id } of await webhooksOf(transaction, subjectOf(project))) await removeWebhook(transaction, id);
+  },
+  async start(core, { webhookAllow }) {
+    const [{ Webhooks }, { Destinations }, routes] = await Promise.all([
+      import("../../webhooks/webhooks.ts"),
+      import("../../webhooks/destinations.ts"),
+      import("../../mounts/webhooks.ts"),
+    ]);
+    const { database, keyring, clock, logger, metrics } = core;
+    const onFailure = () => metrics?.upkeepFailed("webhooks");
+    const destinations = new Destinations(webhookAllow);
+    const sender = new Webhooks({ database, keyring, clock, logger, onFailure, destinations });
+    return {
+      sender,
+      mounts: { keys: [routes.webhooks(sender)] },
+      chores: { "old messages of webhooks": () => removeOldMessages(core) },
+      gauges: [
+        {
+          name: "sealift_hub_webhook_messages",
+          help: "Messages that wait for webhooks, and those that never arrived",
+          labels: ["state"],
+          read: () => countByState(database.kysely, "webhook_deliveries"),
+        },
+      ],
+      [Symbol.asyncDispose]: () => sender[Symbol.asyncDispose](),
+    };
+  },
+};
+
+const webhooksOf = (db: Queries, target: string): Promise<{ id: string }[]> =>
+  selectWhere(db, "webhooks", { target }).select("id").execute();
+
+async function removeOldMessages({ database, clock, logger }: Core): Promise<void> {
+  const removed = await removeDeliveries(database.kysely, new Date(clock() - MESSAGE_AGE_MS).toISOString());
+  if (removed > 0) logger?.warn({ removed }, "removed old messages that never reached their webhooks");
+}

@@ -1,0 +1,56 @@
+import type { ProjectContents } from "../../contract/surfaces/keys.ts";
+import type { AuditEntry } from "./audit.ts";
+import type { Queries, Transacted } from "./port.ts";
+import type { Project } from "./projects.ts";
+import type { IncomingReport } from "./reports.ts";
+
+/** The bytes and versions that an upload adds to a project, plugin or service. */
+export interface Upload {
+  projectId: string;
+  bytes: number;
+  /** 1 for a version; 0 for a delta or an index. */
+  versions: number;
+}
+
+/**
+ * The part of a feature that takes part in the core's transactions, with or without a running server. The core runs
+ * the hooks of all features in the order of their list; one that throws undoes the whole change.
+ */
+export interface RecordHooks {
+  name: string;
+  /** Decides whether an upload may be stored; the target's row is locked. @throws HubError for one that may not */
+  admit?(transaction: Transacted, upload: Upload): Promise<void>;
+  /** Hears of a deed of the audit log. @param now milliseconds since 1970 */
+  onDeed?(db: Queries, deed: AuditEntry, now: number): Promise<void>;
+  /** Hears of reports that are stored. @param reports of one view */
+  onReports?(transaction: Transacted, reports: readonly IncomingReport[]): Promise<void>;
+  /** Counts what the feature keeps for a project, plugin or service. */
+  contentsOf?(db: Queries, project: Project): Promise<Partial<ProjectContents>>;
+  /** Removes what the feature keeps for a project, plugin or service that is being deleted. */
+  onDelete?(transaction: Transacted, project: Project): Promise<void>;
+}
+
+/** The hooks by the adapter of their connection, which its transactions share. */
+const ofConnection = new WeakMap<object, readonly RecordHooks[]>();
+
+/** Has the hooks run with every change that goes through a connection. */
+export function carryHooks(db: Queries, hooks: readonly RecordHooks[]): void {
+  ofConnection.set(db.getExecutor().adapter, hooks);
+}
+
+/** Returns the hooks of a connection or transaction. @throws Error when it was opened without: that is a mistake */
+export function hooksOf(db: Queries): readonly RecordHooks[] {
+  const hooks = ofConnection.get(db.getExecutor().adapter);
+  if (hooks === undefined) throw new Error("The connection was opened without the features' hooks.");
+  return hooks;
+}
+
+/** Requires that every feature lets an upload in. @throws HubError */
+export async function admit(transaction: Transacted, upload: Upload): Promise<void> {
+  for (const hooks of hooksOf(transaction)) await hooks.admit?.(transaction, upload);
+}
+
+/** Tells the features of a deed. @param now milliseconds since 1970 */
+export async function tellOfDeed(db: Queries, deed: AuditEntry, now: number): Promise<void> {
+  for (const hooks of hooksOf(db)) await hooks.onDeed?.(db, deed, now);
+}
