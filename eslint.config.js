@@ -38,10 +38,11 @@ const floors = {
     ["records", "blobs"],
     ["storage"],
     ["observability"],
-    ["backup", "fleets", "keys", "http", "rollouts", "hints"],
+    ["backup", "fleets", "keys", "http", "rollouts"],
     ["webhooks"],
     ["access", "publications", "upkeep"],
     ["mounts", "pages"],
+    // The interface; each feature below it is an element of its own, which only the list imports.
     ["features"],
     ["."],
   ],

@@ -1,19 +1,14 @@
 import fastify, { type FastifyError, type FastifyInstance, type FastifyServerFactory } from "fastify";
-import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { type MarketplaceKind, MOUNTS } from "../contract/surfaces/paths.ts";
 import { hostFault } from "../support/network/host-field.ts";
 import { tellServer } from "../support/work.ts";
 import { createAuthentication, type MountOptions, refuseAnonymous } from "./access/authentication.ts";
 import { PersonKeys } from "./access/person-keys.ts";
 import { limitRates } from "./access/rate-limits.ts";
-import type { SignOn } from "./access/sign-on.ts";
 import { WebCalls } from "./access/web-calls.ts";
-import type { WebSessions } from "./access/web-sessions.ts";
-import type { Core, Running } from "./features/feature.ts";
+import { WebSessions } from "./access/web-sessions.ts";
+import type { Core, Mount, Running } from "./features/feature.ts";
 import { badRequest, HubError } from "./ground/errors.ts";
-import type { Changes } from "./hints/changes.ts";
-import type { HintStreams } from "./hints/streams.ts";
-import type { Arrivals } from "./http/arrivals.ts";
 import type { Connections } from "./http/connections.ts";
 import { answerErrors, onClientError, sendError, type UnknownPaths } from "./http/error-answers.ts";
 import { shedLoad } from "./http/load-shedding.ts";
@@ -21,8 +16,7 @@ import { markAnswers, requestId, tellRequests } from "./http/requests.ts";
 import type { TlsServers } from "./http/tls.ts";
 import { validatorCompiler } from "./http/validation.ts";
 import { auditLog } from "./mounts/audit.ts";
-import { changes } from "./mounts/changes.ts";
-import { deploy, type DeployParts } from "./mounts/deploy.ts";
+import { deploy } from "./mounts/deploy.ts";
 import { deployments } from "./mounts/deployments.ts";
 import { devkeys } from "./mounts/devkeys.ts";
 import { downloads } from "./mounts/downloads.ts";
@@ -38,8 +32,6 @@ import { rollouts } from "./mounts/rollouts.ts";
 import { signers } from "./mounts/signers.ts";
 import { signingKey } from "./mounts/signing-key.ts";
 import { pages } from "./pages/pages.ts";
-import type { ImportParts } from "./publications/import-version.ts";
-import type { SealedParts } from "./publications/signed-bytes.ts";
 import type { ReadinessCheck } from "./storage/readiness.ts";
 import type { Upkeep } from "./upkeep/upkeep.ts";
 
@@ -47,18 +39,6 @@ import type { Upkeep } from "./upkeep/upkeep.ts";
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 /** A connection on which nothing moves. */
 const IDLE_TIMEOUT_MS = 120_000;
-
-/** The parts of the hub that its routes work with; each mount names those that it takes. */
-export interface HubParts extends Core, SealedParts, ImportParts, DeployParts {
-  arrivals: Arrivals;
-  /** For all that is live: hears of what may have another latest version. */
-  changes: Changes;
-  hints: HintStreams;
-  webSessions: WebSessions;
-  signOn: SignOn | undefined;
-}
-
-type Mount<More = unknown> = FastifyPluginAsyncZod<MountOptions<HubParts> & More>;
 
 /** Sets what Fastify sets on a server that it makes itself. */
 const serversOf =
@@ -68,7 +48,7 @@ const serversOf =
 
 /** The Fastify app: what all routes share, then the mounts. */
 export async function createApp(
-  hub: HubParts,
+  hub: Core,
   {
     publicUrl,
     connections,
@@ -76,7 +56,7 @@ export async function createApp(
     readiness,
     trustedProxies,
     tls,
-    hasWeb,
+    webKey,
     features,
   }: {
     publicUrl: string | undefined;
@@ -85,8 +65,8 @@ export async function createApp(
     readiness: ReadinessCheck;
     trustedProxies: string[];
     tls: TlsServers | undefined;
-    /** Whether it has pages for people. */
-    hasWeb: boolean;
+    /** The key of the sessions of people at its pages; undefined for a hub without pages. */
+    webKey: Buffer | undefined;
     features: readonly Running[];
   },
 ): Promise<FastifyInstance> {
@@ -136,7 +116,7 @@ export async function createApp(
   await documentRoutes(app, publicUrl);
 
   refuseAnonymous(app);
-  const options: MountOptions<HubParts> = { hub, authentication: createAuthentication(hub, connections) };
+  const options: MountOptions<Core> = { hub, authentication: createAuthentication(hub, connections) };
   await app.register(health, { connections, upkeep, readiness });
   const keyService: Mount[] = [
     ...[devkeys, projectManage, rollouts, signers, signingKey],
@@ -151,19 +131,27 @@ export async function createApp(
     { kind: "plugin", prefix: `${MOUNTS.plugins}/plugins` },
     { kind: "service", prefix: `${MOUNTS.services}/services` },
   ] as const;
-  const market: Mount<{ kind: MarketplaceKind }>[] = [marketplace, marketplacePublish, marketplaceManage];
+  const market: Mount<{ kind: MarketplaceKind }>[] = [
+    ...[marketplace, marketplacePublish],
+    ...features.flatMap(({ mounts }) => mounts?.marketplace ?? []),
+    marketplaceManage,
+  ];
   for (const { kind, prefix } of kinds) {
     for (const mount of market) await app.register(mount, { ...options, kind, prefix });
   }
-  const fleet: Mount[] = [deployments, changes];
+  const fleet: Mount[] = [deployments, ...features.flatMap(({ mounts }) => mounts?.deployments ?? [])];
   for (const mount of fleet) await app.register(mount, { ...options, prefix: MOUNTS.deployments });
-  // Nobody waits for the end of a stream.
   app.addHook("preClose", (done) => {
-    hub.hints.close();
+    for (const feature of features) feature.preClose?.();
     done();
   });
   openapi(app);
-  if (hasWeb) await app.register(pages, { ...options, webCalls, unknownPaths, personKeys: new PersonKeys(hub) });
+  if (webKey !== undefined) {
+    const signIn = features.find((feature) => feature.signIn !== undefined)?.signIn;
+    const webSessions = new WebSessions(webKey, hub.clock, signIn?.grantNames);
+    const parts = { webCalls, unknownPaths, personKeys: new PersonKeys(hub) };
+    await app.register(pages, { ...options, ...parts, hub: { ...hub, webSessions, signIn } });
+  }
   tellServer(app.server);
   return app;
 }

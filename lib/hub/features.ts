@@ -1,7 +1,12 @@
 import type { HubFeature } from "./features/feature.ts";
+import { type HintOptions, hints } from "./features/hints/feature.ts";
+import { importing, type ImportOptions } from "./features/import/feature.ts";
 import { quotas } from "./features/quotas/feature.ts";
-import { webhooks } from "./features/webhooks/feature.ts";
-import type { HubOptions } from "./options.ts";
+import { type SignInOptions, signOn } from "./features/sign-on/feature.ts";
+import { type WebhookOptions, webhooks } from "./features/webhooks/feature.ts";
+
+/** The options of the hub that its features read. */
+export interface FeatureOptions extends WebhookOptions, HintOptions, SignInOptions, ImportOptions {}
 
 /** The features of the hub. Their hooks run, and their routes are listed, in this order. */
-export const FEATURES: readonly HubFeature<HubOptions>[] = [webhooks, quotas];
+export const FEATURES: readonly HubFeature<FeatureOptions>[] = [webhooks, quotas, hints, signOn, importing];

@@ -6,14 +6,10 @@ import { tellMeasured } from "../support/work.ts";
 import { DownloadUrls } from "./access/download-urls.ts";
 import { SessionTokens } from "./access/session-tokens.ts";
 import { SharedCounts } from "./access/shared-counts.ts";
-import { SignOn } from "./access/sign-on.ts";
-import { WebSessions } from "./access/web-sessions.ts";
-import { createApp, type HubParts } from "./app.ts";
+import { createApp } from "./app.ts";
 import { openBlobs } from "./blobs/open.ts";
-import { FEATURES } from "./features.ts";
-import type { HubFeature, Running } from "./features/feature.ts";
-import { Changes } from "./hints/changes.ts";
-import { HintStreams } from "./hints/streams.ts";
+import { type FeatureOptions, FEATURES } from "./features.ts";
+import type { Core, HubFeature, Running } from "./features/feature.ts";
 import { Arrivals } from "./http/arrivals.ts";
 import { Connections, mostConnections } from "./http/connections.ts";
 import { TlsServers } from "./http/tls.ts";
@@ -26,7 +22,6 @@ import { prepareKeks } from "./keys/prepare-keks.ts";
 import { measuredBlobs } from "./observability/measured-blobs.ts";
 import { DEFAULTS, type HubOptions } from "./options.ts";
 import { checkArchive } from "./publications/archive-check.ts";
-import { SourceHosts } from "./publications/source-hosts.ts";
 import { openDatabase, POSTGRES_DEFAULTS } from "./records/database.ts";
 import { registerKeks } from "./records/keks.ts";
 import { KeyUse } from "./records/key-use.ts";
@@ -48,7 +43,7 @@ export interface Hub {
   readonly app: FastifyInstance;
   readonly upkeep: Upkeep;
   /** Returns the running part of a feature. */
-  part<Part extends Running>(feature: HubFeature<HubOptions, Part>): Part;
+  part<Part extends Running>(feature: HubFeature<FeatureOptions, Part>): Part;
   /** The address of `/metrics`, when it has a listener. */
   readonly metricsUrl: string | undefined;
   /** Starts listening. @returns the URL of the listener, whatever the public URL is */
@@ -108,13 +103,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const connections = new Connections(
     mostConnections(await descriptors(), options.databasePoolSize ?? POSTGRES_DEFAULTS.poolSize),
   );
-  const changes = opened.use(new Changes(database, logger));
-  const signOn =
-    options.signOn &&
-    new SignOn(options.signOn, await hubKey(database.kysely, keyring, "sign-on", clock.iso()), clock.now);
-  const webKey = await hubKey(database.kysely, keyring, "web-sessions", clock.iso());
   const sightings = opened.use(new Sightings(database.kysely, clock.now));
-  const context: HubParts = {
+  const context: Core = {
     database,
     blobs,
     keyring,
@@ -133,18 +123,14 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     ),
     reports: new ReportQueue(database.kysely, database.dialect === "postgres"),
     sessionTokens: new SessionTokens(await hubKey(database.kysely, keyring, "session-tokens", clock.iso())),
-    webSessions: new WebSessions(webKey, clock.now, signOn?.grantNames),
-    signOn,
     keyUse: opened.use(new KeyUse(database.kysely, clock.now)),
     arrivals: opened.use(new Arrivals(connections, options.arrivalLimits)),
-    changes,
-    hints: opened.use(new HintStreams(changes, connections.mostEndless, options.hintTimes)),
+    connections,
     checkArchive: options.checkArchive ?? checkArchive,
-    sourceHosts: new SourceHosts(options.sourceHosts),
     metrics,
     logger,
   };
-  const parts = new Map<HubFeature<HubOptions>, Running>();
+  const parts = new Map<HubFeature<FeatureOptions>, Running>();
   for (const feature of FEATURES) {
     const part = (await feature.start?.(context, options)) ?? {};
     opened.defer(async () => part[Symbol.asyncDispose]?.());
@@ -181,7 +167,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     readiness,
     trustedProxies: options.trustedProxies ?? [],
     tls,
-    hasWeb: options.web ?? true,
+    webKey: (options.web ?? true) ? await hubKey(database.kysely, keyring, "web-sessions", clock.iso()) : undefined,
     features,
   });
   const listener = new WideListener(app);

@@ -2,16 +2,14 @@ import { hub, reportLimits } from "../options/hub.ts";
 import { defaultOf } from "../options/option.ts";
 import type { Logger } from "../support/logging.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
-import type { SignOnOptions } from "./access/sign-on.ts";
-import type { HintTimes } from "./hints/streams.ts";
+import type { FeatureOptions } from "./features.ts";
 import type { ArrivalLimits } from "./http/arrivals.ts";
 import type { TlsFiles } from "./http/tls.ts";
 import type { KekLocation } from "./keys/kek-source.ts";
 import type { CheckArchive } from "./publications/archive-check.ts";
-import type { SourceHost } from "./publications/source-hosts.ts";
 import type { ReportLimits } from "./upkeep/retention.ts";
 
-export interface HubOptions {
+export interface HubOptions extends FeatureOptions {
   /** Everything the hub keeps, mode 0700: database, blobs, KEK file, `admin.key`. Created when missing. */
   dataDir: string;
   /** Default 127.0.0.1:8787; port 0 takes any free one. */
@@ -38,14 +36,10 @@ export interface HubOptions {
   trustedProxies?: string[];
   /** Whether `/` shows the hub in a browser. Default true. */
   web?: boolean;
-  /** The identity provider that people sign in by. Default: none, so that they sign in by API keys only. */
-  signOn?: SignOnOptions;
   /** `false` switches the limits off. */
   rateLimits?: Partial<RateLimits> | false;
   /** Bounds of request bodies on their way in; see {@link ArrivalLimits} for the defaults. */
   arrivalLimits?: Partial<ArrivalLimits>;
-  /** Times of the streams of hints; see {@link HintTimes} for the defaults. */
-  hintTimes?: Partial<HintTimes>;
   /** This machine's clock, in milliseconds since 1970. */
   clock?: () => number;
   /** The life of a download URL. Default 15 minutes. */
@@ -58,10 +52,6 @@ export interface HubOptions {
   keepAuditMs?: number;
   /** Looks at a ZIP before it becomes visible; throws to refuse it. Default: the agent's own pre-scan. */
   checkArchive?: CheckArchive;
-  /** The hosts to import from, the default one first. Default: github.com, gitlab.com, codeberg.org. */
-  sourceHosts?: readonly SourceHost[];
-  /** Names, addresses and ranges (CIDR) beside the public internet that webhooks may lead to. Default: none. */
-  webhookAllow?: readonly string[];
   /** A listener of its own for `/metrics`, for everybody who reaches it. Default: none. */
   metricsListen?: { host: string; port: number };
   /** Hears every database statement; tests count them. */

@@ -6,7 +6,7 @@ import { keyOfPerson, revokeKeysOfPerson } from "../records/keys.ts";
 import { inTransaction, type Records } from "../records/port.ts";
 import { findProject } from "../records/projects.ts";
 import { witnessOf } from "./audit.ts";
-import type { Grant, Person } from "./sign-on.ts";
+import type { Grant, Person } from "./sign-in-way.ts";
 import { actAs } from "./web-calls.ts";
 import { SESSION_MS } from "./web-sessions.ts";
 

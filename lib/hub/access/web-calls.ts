@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import type { Person } from "./sign-on.ts";
+import type { Person } from "./sign-in-way.ts";
 
 /** Marks a request that the pages make of the API in the name of a signed-in key. It never leaves the process. */
 const HEADER = "x-sealift-web";

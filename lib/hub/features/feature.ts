@@ -1,31 +1,47 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Logger } from "../../support/logging.ts";
 import type { AuthenticationParts, MountOptions } from "../access/authentication.ts";
-import type { ProjectAccessParts } from "../access/project-access.ts";
+import type { SignInWay } from "../access/sign-in-way.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
-import type { Keyring } from "../keys/keyring.ts";
-import type { Gauge, HubMetrics } from "../observability/hub-metrics.ts";
+import type { Arrivals } from "../http/arrivals.ts";
+import type { Connections } from "../http/connections.ts";
+import type { DeployParts } from "../mounts/deploy.ts";
+import type { Gauge } from "../observability/hub-metrics.ts";
+import type { ArchiveParts } from "../publications/archive.ts";
+import type { SealedParts } from "../publications/signed-bytes.ts";
 import type { RecordHooks } from "../records/hooks.ts";
 
-/** The parts of the running hub that features build on. */
-export interface Core extends AuthenticationParts, ProjectAccessParts, TargetAccessParts {
-  keyring: Keyring;
-  metrics: HubMetrics | undefined;
+/** The parts of the running hub that its routes and features build on. */
+export interface Core extends AuthenticationParts, TargetAccessParts, SealedParts, ArchiveParts, DeployParts {
+  arrivals: Arrivals;
+  connections: Connections;
   logger: Logger | undefined;
 }
 
-/** The groups of routes that a feature may add to; each has a place in the hub's URLs (contract/surfaces/paths.ts). */
-export type Surface = "keys";
-
 /** Routes, as a plugin of Fastify. */
-export type Mount<Parts> = FastifyPluginAsyncZod<MountOptions<Parts>>;
+export type Mount<More = unknown> = FastifyPluginAsyncZod<MountOptions<Core> & More>;
+
+/** The routes that a feature adds, by their place in the hub's URLs (contract/surfaces/paths.ts). */
+export interface Mounts {
+  /** At both addresses of the key service. */
+  keys?: readonly Mount[];
+  /** Below plugins, and below services. */
+  marketplace?: readonly Mount<{ kind: MarketplaceKind }>[];
+  /** At the deployments' address. */
+  deployments?: readonly Mount[];
+}
 
 /** The part of a feature that a running hub has. It is disposed when the requests have ended, before the database. */
 export interface Running extends Partial<AsyncDisposable> {
-  mounts?: Partial<Record<Surface, readonly Mount<Core>[]>>;
+  mounts?: Mounts;
   /** Work of every hour and of the start, by what it looks for, as the log and the metrics name it. */
   chores?: Readonly<Record<string, () => Promise<void>>>;
   gauges?: readonly Gauge[];
+  /** A way for people to sign in at the pages, beside API keys. */
+  signIn?: SignInWay;
+  /** Ends what would last for ever, when the hub begins to close. */
+  preClose?(): void;
 }
 
 /**

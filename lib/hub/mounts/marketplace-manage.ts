@@ -5,7 +5,6 @@ import { page } from "../../contract/surfaces/keys.ts";
 import {
   grantRecord,
   grantRequest,
-  importRequest,
   targetChanges,
   type TargetDetail,
   targetDetail,
@@ -13,27 +12,22 @@ import {
   yankRequest,
 } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import { audited, witnessOf } from "../access/audit.ts";
+import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import { targetAccess, targetParams, versionParams } from "../access/target-access.ts";
 import { notFound } from "../ground/errors.ts";
-import type { Arrivals } from "../http/arrivals.ts";
-import { untilLeft } from "../http/connections.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
-import type { ImportParts } from "../publications/import-version.ts";
-import { importVersion } from "../publications/import-version.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
 import { findState } from "../records/latest/states.ts";
 import { yankVersion } from "../records/managed-versions.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { versionRecord } from "../records/target-detail.ts";
 import { describeTarget, findVersion } from "../records/targets.ts";
-import { archiveExists } from "./marketplace-publish.ts";
 
 /** Routes of an owner for a plugin or service beside publishing: import, yank, describe, hide, grant. */
 export const marketplaceManage: FastifyPluginAsyncZod<
-  MountOptions<TargetAccessParts & ImportParts & { arrivals: Arrivals }> & { kind: MarketplaceKind }
+  MountOptions<TargetAccessParts> & { kind: MarketplaceKind }
 > = async (app, options) => {
   const { hub, kind } = options;
   const db = hub.database.kysely;
@@ -60,42 +54,6 @@ export const marketplaceManage: FastifyPluginAsyncZod<
     await hub.rollouts.versionsChanged(id);
     return record;
   }
-
-  app.post("/:slug/import", {
-    schema: {
-      ...shared,
-      summary: `Publish a version of a ${kind} from its source host, signed with the registered secret`,
-      params: targetParams,
-      body: importRequest,
-      response: {
-        200: versionSchema.describe("The very same archive is published already."),
-        201: versionSchema,
-        ...errors(400, 401, 403, 404, 413, 415, 422, 502),
-        409: archiveExists,
-      },
-    },
-    async handler(request, reply) {
-      const target = await access.controlled(request, request.params.slug, "publish");
-      // The source host has its own time-outs; on this connection nothing moves until it is done.
-      request.raw.socket.setTimeout(0);
-      hub.arrivals.admit(request, reply, target.principal.owner);
-      const witness = witnessOf(hub, request, target.principal);
-      const { record, created } = await importVersion(
-        hub,
-        { ...target, kind, publishedBy: target.principal.keyId },
-        request.body,
-        (transaction, { version, sha256, repo }) =>
-          witness(transaction, {
-            action: "version.import",
-            subject: subjectOf(request.params.slug),
-            facts: { version, sha256, repo },
-          }),
-        untilLeft(reply),
-      );
-      await hub.rollouts.versionsChanged(target.id);
-      return reply.code(created ? 201 : 200).send(versionRecord(record, record.state));
-    },
-  });
 
   app.post("/:slug/versions/:version/yank", {
     schema: {

@@ -24,19 +24,18 @@ export interface AnsweredRequest {
 interface Observed extends Records {
   keyring: { newestSince: string | undefined };
   connections: { numbers: { open: number; most: number | undefined; shed: number } };
-  hints: { numbers: { open: number; sent: number; most: number | undefined } };
   upkeep: { lastSweep: SweepResult | undefined; lastSweepAt: number | undefined };
   readiness: ReadinessCheck;
   gauges: readonly Gauge[];
 }
 
-/** A number that a feature measures at each scrape, by its labels. */
-export interface Gauge {
-  name: string;
-  help: string;
-  labels: readonly string[];
-  read(): Promise<{ labels: Record<string, string>; value: number }[]>;
-}
+type Series = { labels: Record<string, string>; value: number }[];
+
+/** A number of a feature, which is read at each scrape. */
+export type Gauge = { name: string; help: string } & (
+  | { isCounter?: boolean; labels?: never; read(): number | undefined }
+  | { isCounter?: never; labels: readonly string[]; read(): Promise<Series> }
+);
 
 /** The hub's numbers (docs/metrics.md). A hub without a listener for them has none, and does not load prom-client. */
 export class HubMetrics {
@@ -121,7 +120,7 @@ export class HubMetrics {
   }
 
   /** Adds what is measured at each scrape. */
-  #observe({ database, keyring, clock, now, connections, hints, upkeep, readiness, gauges }: Observed): void {
+  #observe({ database, keyring, clock, now, connections, upkeep, readiness, gauges }: Observed): void {
     const all = this.#all;
     const overflows = "Connections that a full accept queue dropped";
     all.counterOf("sealift_hub_accept_overflows_total", overflows, listenOverflows);
@@ -129,9 +128,6 @@ export class HubMetrics {
     all.gauge("sealift_hub_connections_limit", "Most connections of clients", () => connections.numbers.most);
     const shed = "Connections closed because all were taken";
     all.counterOf("sealift_hub_connections_shed_total", shed, () => connections.numbers.shed);
-    all.gauge("sealift_hub_streams", "Streams of hints to agents now", () => hints.numbers.open);
-    all.gauge("sealift_hub_streams_limit", "Most streams of hints", () => hints.numbers.most);
-    all.counterOf("sealift_hub_hints_sent_total", "Hints that were sent to agents", () => hints.numbers.sent);
     // A gauge that cannot be measured now is left out: the others tell why.
     all.gauge("sealift_hub_sessions", "Sessions that live now", () =>
       countSessions(database.kysely, now()).catch(() => undefined),
@@ -148,8 +144,11 @@ export class HubMetrics {
     );
     const rollouts = () => countByState(database.kysely, "rollouts").catch(() => undefined);
     all.gauge("sealift_hub_rollouts", "Rollouts by state", rollouts, ["state"]);
-    for (const gauge of gauges)
-      all.gauge(gauge.name, gauge.help, () => gauge.read().catch(() => undefined), gauge.labels);
+    for (const each of gauges)
+      if (each.labels !== undefined)
+        all.gauge(each.name, each.help, () => each.read().catch(() => undefined), each.labels);
+      else if (each.isCounter === true) all.counterOf(each.name, each.help, () => each.read());
+      else all.gauge(each.name, each.help, () => each.read());
     const artifacts = "Artifacts with a record, by the last sweep";
     all.gauge("sealift_hub_artifacts", artifacts, () => upkeep.lastSweep?.known);
     const lost = "Records whose bytes the last sweep did not find";

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { ReactElement } from "react";
 import type { Authentication } from "../access/authentication.ts";
 import type { PersonKeys } from "../access/person-keys.ts";
-import type { SignOn } from "../access/sign-on.ts";
+import type { SignInWay } from "../access/sign-in-way.ts";
 import type { WebSessions } from "../access/web-sessions.ts";
 import { forbidden } from "../ground/errors.ts";
 import type { Principal } from "../ground/principal.ts";
@@ -17,7 +17,8 @@ export interface PagesParts extends Witnesses {
   clock: () => number;
   publicUrl: () => string;
   webSessions: WebSessions;
-  signOn: SignOn | undefined;
+  /** The way to sign in beside API keys. */
+  signIn: SignInWay | undefined;
 }
 
 /** All that a page is made with. */

@@ -131,7 +131,7 @@ export const pages: FastifyPluginAsync<
       const { principal = undefined, cookie = "" } = request.visitor ?? {};
       const path = request.url.split("?", 1)[0]!;
       const formToken = hub.webSessions.formToken(cookie);
-      const issuer = hub.signOn && new URL(hub.signOn.issuer).host;
+      const issuer = hub.signIn && new URL(hub.signIn.issuer).host;
       const facts = { assets: ASSETS, now: hub.clock(), hubUrl: hub.publicUrl(), issuer };
       return { base: base(), path, principal, formToken, ...facts };
     };
@@ -156,7 +156,7 @@ export const pages: FastifyPluginAsync<
       const principal = session && (await authentication.live(session.keyHash));
       const keyHash = principal && session.keyHash;
       const subject = principal && session.subject;
-      actAs(request, keyHash, subject === undefined ? null : { subject, issuer: hub.signOn!.issuer });
+      actAs(request, keyHash, subject === undefined ? null : { subject, issuer: hub.signIn!.issuer });
       if (principal !== undefined) authentication.accepted(request, principal);
       const cookie = principal === undefined ? cookies.visit(request, reply) : token!;
       request.visitor = { principal, keyHash, cookie };

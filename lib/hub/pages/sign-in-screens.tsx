@@ -35,9 +35,9 @@ export const signIn: Screen = async ({ hub, authentication, api }, request) => {
   return { goTo: next };
 };
 
-function signOnOf({ hub: { signOn } }: Desk) {
-  if (signOn === undefined) throw notFound("There is no such page.");
-  return signOn;
+function wayOf({ hub: { signIn } }: Desk) {
+  if (signIn === undefined) throw notFound("There is no such page.");
+  return signIn;
 }
 
 /** The address of this hub that the identity provider leads back to. */
@@ -45,7 +45,7 @@ const redirectUri = ({ hub }: Desk): string => hub.publicUrl().replace(/\/+$/, "
 
 /** Leads to the identity provider. */
 export const beginSignOn: Screen = async (desk, request) => {
-  const { address, attempt } = await signOnOf(desk).begin(redirectUri(desk), ownPath(queryOf(request, "next")));
+  const { address, attempt } = await wayOf(desk).begin(redirectUri(desk), ownPath(queryOf(request, "next")));
   request.newAttempt = attempt;
   return { goTo: address, isAway: true };
 };
@@ -53,10 +53,10 @@ export const beginSignOn: Screen = async (desk, request) => {
 /** Exchanges the identity provider's answer for a session. Wrong ones are counted with wrong keys. */
 export const finishSignOn: Screen = async (desk, request) => {
   const { hub, authentication, cookies, personKeys } = desk;
-  const signOn = signOnOf(desk);
+  const way = wayOf(desk);
   const answer = new URL(redirectUri(desk));
   answer.search = request.url.split("?", 2)[1] ?? "";
-  const finished = signOn.finish(cookies.attempt(request), answer).catch((error: HubError) => {
+  const finished = way.finish(cookies.attempt(request), answer).catch((error: HubError) => {
     hub.logger?.info({ requestId: request.id, reason: reasonOf(error) }, "a sign-in by the identity provider failed");
     if (error.statusCode !== 401) throw error;
     const told = authentication.rejected(request, error, "");
@@ -69,7 +69,7 @@ export const finishSignOn: Screen = async (desk, request) => {
   }
   const { principal, keyHash } = await personKeys.give(request, { person, grant });
   authentication.accepted(request, principal);
-  const token = hub.webSessions.issue(keyHash, { subject: person.subject, grant: signOn.nameOf(grant) });
+  const token = hub.webSessions.issue(keyHash, { subject: person.subject, grant: way.nameOf(grant) });
   request.newSession = token;
   request.newAttempt = "";
   request.visitor = { principal, keyHash, cookie: token };

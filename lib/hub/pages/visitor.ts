@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ATTEMPT_MS } from "../access/sign-on.ts";
+import { ATTEMPT_MS } from "../access/sign-in-way.ts";
 import { SESSION_MS, type WebSessions } from "../access/web-sessions.ts";
 import { forbidden } from "../ground/errors.ts";
 import type { Principal } from "../ground/principal.ts";

@@ -1,6 +1,7 @@
 import type { JWTPayload } from "jose";
 import t, { type Test } from "tap";
-import type { Grant, SignOnOptions } from "../../../lib/hub/access/sign-on.ts";
+import type { Grant } from "../../../lib/hub/access/sign-in-way.ts";
+import type { SignOnOptions } from "../../../lib/hub/features/sign-on/sign-on.ts";
 import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { startHub } from "../../support/hub/harness.ts";
 import { startIssuer } from "../../support/hub/issuer.ts";

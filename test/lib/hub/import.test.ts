@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { FEATURES } from "../../../lib/hub/features.ts";
+import { fetchArchive } from "../../../lib/hub/features/import/fetch-archive.ts";
+import { SourceHosts, type SourceShape } from "../../../lib/hub/features/import/source-hosts.ts";
 import { HubError } from "../../../lib/hub/ground/errors.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
-import { fetchArchive } from "../../../lib/hub/publications/fetch-archive.ts";
-import { SourceHosts, type SourceShape } from "../../../lib/hub/publications/source-hosts.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
 import { isErrorBody, type RunningHub, startHub, storedFiles } from "../../support/hub/harness.ts";
 

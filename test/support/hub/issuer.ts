@@ -5,7 +5,8 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import type { Test } from "tap";
-import type { Grant, SignOnOptions } from "../../../lib/hub/access/sign-on.ts";
+import type { Grant } from "../../../lib/hub/access/sign-in-way.ts";
+import type { SignOnOptions } from "../../../lib/hub/features/sign-on/sign-on.ts";
 
 export const CLIENT_SECRET = "c1ient-secret";
 

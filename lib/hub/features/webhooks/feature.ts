@@ -9,13 +9,18 @@ import type { Core, HubFeature, Running } from "../feature.ts";
 /** The time for which messages are kept that never arrived. */
 const MESSAGE_AGE_MS = 30 * 24 * 60 * 60 * 1000;
 
+export interface WebhookOptions {
+  /** Names, addresses and ranges (CIDR) beside the public internet that webhooks may lead to. Default: none. */
+  webhookAllow?: readonly string[];
+}
+
 /** Webhooks of a running hub, with those that send. */
 interface RunningWebhooks extends Running {
   sender: Webhooks;
 }
 
 /** Receivers of events: messages are stored with what they tell of, and sent until they have arrived. */
-export const webhooks: HubFeature<{ webhookAllow?: readonly string[] }, RunningWebhooks> = {
+export const webhooks: HubFeature<WebhookOptions, RunningWebhooks> = {
   name: "webhooks",
   onDeed: tellOfDeed,
   onReports: tellOfFailures,

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
-import { type ChangeHint, HINT_EVENT } from "../../contract/surfaces/changes.ts";
-import { collectGarbage } from "../../support/buffer-pacing.ts";
-import { HubError } from "../ground/errors.ts";
+import { type ChangeHint, HINT_EVENT } from "../../../contract/surfaces/changes.ts";
+import { collectGarbage } from "../../../support/buffer-pacing.ts";
+import { HubError } from "../../ground/errors.ts";
 import type { Changes } from "./changes.ts";
 import { HintStream } from "./stream.ts";
 

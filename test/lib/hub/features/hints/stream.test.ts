@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
-import { HintStream } from "../../../../lib/hub/hints/stream.ts";
+import { HintStream } from "../../../../../lib/hub/features/hints/stream.ts";
 
 const FRAME = Buffer.from(`data: ${"x".repeat(16 * 1024)}\n\n`);
 

@@ -1,17 +1,8 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Configuration, CustomFetch, IDToken } from "openid-client";
-import type { Scope } from "../../contract/surfaces/keys.ts";
-import { exchange } from "../../support/network/exchange.ts";
-import { HubError } from "../ground/errors.ts";
-
-/** A value of the claim, and the rights of those who have it. */
-export interface Grant {
-  value: string;
-  owner: string;
-  scopes: readonly Scope[];
-  /** The only project that they work for; null for all of the owner's. */
-  projectId: string | null;
-}
+import { exchange } from "../../../support/network/exchange.ts";
+import { ATTEMPT_MS, type Grant, type SignedOn, type SignInWay } from "../../access/sign-in-way.ts";
+import { HubError } from "../../ground/errors.ts";
 
 export interface SignOnOptions {
   /** Of the identity provider, which has a discovery document. */
@@ -27,22 +18,6 @@ export interface SignOnOptions {
   grants: readonly Grant[];
 }
 
-/** Somebody whom the identity provider has named. */
-export interface Person {
-  subject: string;
-  issuer: string;
-}
-
-/** The end of an attempt that the identity provider has answered. */
-export interface SignedOn {
-  person: Person;
-  grant: Grant | undefined;
-  /** A path of the hub. */
-  next: string;
-}
-
-/** The time for which a person may be at the identity provider. */
-export const ATTEMPT_MS = 10 * 60 * 1000;
 /** The identity provider's addresses and keys are asked for again after this time. */
 const CONFIGURATION_MS = 60 * 60 * 1000;
 /** The clock of the identity provider may be ahead by so much. */
@@ -66,7 +41,7 @@ const nameOf = ({ issuer, clientId, claim }: SignOnOptions, { value, owner, scop
 const isLoopback = ({ hostname }: URL): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 
 /** Signs people in by an identity provider (OpenID Connect: authorization code with PKCE). */
-export class SignOn {
+export class SignOn implements SignInWay {
   readonly #options: SignOnOptions;
   readonly #key: Buffer;
   readonly #clock: () => number;

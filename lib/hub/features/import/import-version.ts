@@ -1,18 +1,18 @@
 import { createHash, createHmac } from "node:crypto";
-import { SIGNATURE_PREFIX } from "../../contract/surfaces/headers.ts";
-import type { ImportRequest } from "../../contract/surfaces/marketplace.ts";
-import { countBuffered } from "../ground/buffer-collection.ts";
-import { HubError } from "../ground/errors.ts";
-import { openSecret } from "../keys/hub-secret.ts";
-import type { Keyring } from "../keys/keyring.ts";
-import type { Records } from "../records/port.ts";
-import { signingSecretName } from "../records/secrets.ts";
-import type { Version } from "../records/target-detail.ts";
-import type { Placed } from "../records/targets.ts";
-import type { VisibleTarget } from "../records/visible-targets.ts";
-import { type ArchiveParts, publishArchive, type PublishedTarget } from "./archive.ts";
+import { SIGNATURE_PREFIX } from "../../../contract/surfaces/headers.ts";
+import type { ImportRequest } from "../../../contract/surfaces/marketplace.ts";
+import { countBuffered } from "../../ground/buffer-collection.ts";
+import { HubError } from "../../ground/errors.ts";
+import { openSecret } from "../../keys/hub-secret.ts";
+import type { Keyring } from "../../keys/keyring.ts";
+import { type ArchiveParts, publishArchive, type PublishedTarget } from "../../publications/archive.ts";
+import type { Published, Told } from "../../publications/publication.ts";
+import type { Records } from "../../records/port.ts";
+import { signingSecretName } from "../../records/secrets.ts";
+import type { Version } from "../../records/target-detail.ts";
+import type { Placed } from "../../records/targets.ts";
+import type { VisibleTarget } from "../../records/visible-targets.ts";
 import { fetchArchive, type SourceParts } from "./fetch-archive.ts";
-import type { Published, Told } from "./publication.ts";
 
 /** @throws 409 when the owner has registered none */
 async function signingSecretOf(hub: Records & { keyring: Keyring }, owner: string): Promise<Buffer> {

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import t, { type Test } from "tap";
-import { FEATURES } from "../../../../lib/hub/features.ts";
-import { Changes } from "../../../../lib/hub/hints/changes.ts";
-import { HintStreams, type Question } from "../../../../lib/hub/hints/streams.ts";
-import { openDatabase } from "../../../../lib/hub/records/database.ts";
+import { FEATURES } from "../../../../../lib/hub/features.ts";
+import { Changes } from "../../../../../lib/hub/features/hints/changes.ts";
+import { HintStreams, type Question } from "../../../../../lib/hub/features/hints/streams.ts";
+import { openDatabase } from "../../../../../lib/hub/records/database.ts";
 
 const questionOf = (owner: string): Question => {
   const sight = new Map([["prj_1", "project:prj_1"]]);

@@ -1,0 +1,39 @@
+import type { HubFeature } from "../feature.ts";
+import type { HintTimes } from "./streams.ts";
+
+export interface HintOptions {
+  /** Times of the streams of hints; see {@link HintTimes} for the defaults. */
+  hintTimes?: Partial<HintTimes>;
+}
+
+/** Hints of changes: agents wait at a stream, or ask about many targets at once, in place of polls of each. */
+export const hints: HubFeature<HintOptions> = {
+  name: "hints",
+  async start({ database, connections, logger }, { hintTimes }) {
+    const [{ Changes }, { HintStreams }, { changes: routes }] = await Promise.all([
+      import("./changes.ts"),
+      import("./streams.ts"),
+      import("./routes.ts"),
+    ]);
+    await using opening = new AsyncDisposableStack();
+    const changes = opening.use(new Changes(database, logger));
+    const streams = opening.use(new HintStreams(changes, connections.mostEndless, hintTimes));
+    const opened = opening.move();
+    return {
+      mounts: { deployments: [routes(streams)] },
+      gauges: [
+        { name: "sealift_hub_streams", help: "Streams of hints to agents now", read: () => streams.numbers.open },
+        { name: "sealift_hub_streams_limit", help: "Most streams of hints", read: () => streams.numbers.most },
+        {
+          name: "sealift_hub_hints_sent_total",
+          help: "Hints that were sent to agents",
+          isCounter: true,
+          read: () => streams.numbers.sent,
+        },
+      ],
+      // Nobody waits for the end of a stream.
+      preClose: () => streams.close(),
+      [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    };
+  },
+};
