@@ -1,7 +1,7 @@
 import type { Limits } from "../limits.ts";
 import type { Job } from "../thread/artifact-thread.ts";
 import { readRing, type Ring } from "../thread/ring.ts";
-import type { FileColumns } from "../tree/file-table.ts";
+import type { SentFiles } from "../tree/file-table.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
 import { TarReader } from "./tar-reader.ts";
 
@@ -17,7 +17,7 @@ export interface UnpackedTree {
   entries: number;
   /** Of all files. */
   bytes: number;
-  files: FileColumns;
+  files: SentFiles;
   /** In canonical order. */
   emptyFolders: string[];
 }

@@ -1,5 +1,5 @@
 import type { ChunkList } from "./chunks.ts";
-import { bytes, Columns, numbers, paths } from "./columns.ts";
+import { bytes, Columns, numbers, type PathColumns, paths } from "./columns.ts";
 import { LineDigest, SHA256_BYTES } from "./line-digest.ts";
 
 /** One regular file of a tree. */
@@ -34,15 +34,22 @@ interface FileFacts {
   sha256: Uint8Array;
 }
 
-/** A table on its way from one thread to another. */
-export interface FileColumns {
-  columns: FileTable["columns"];
+/** A table on its way from one thread to another: only {@link FileTable.received} looks into it. */
+export interface SentFiles {
+  columns: FileFacts & PathColumns;
   length: number;
   cut: number;
 }
 
-/** Files with their digests. */
+/**
+ * Files with their digests. Those that fill a table name a file by its index, in the order of adding; others ask by
+ * path, or walk over it.
+ */
 export class FileTable extends Columns<FileFacts> implements Iterable<FileEntry> {
+  private constructor(columns: FileFacts & PathColumns, length?: number, cut?: number) {
+    super(columns, length, cut);
+  }
+
   /**
    * Makes an empty table.
    *
@@ -66,13 +73,18 @@ export class FileTable extends Columns<FileFacts> implements Iterable<FileEntry>
   }
 
   /** The table that another thread has {@link sent}. */
-  static received({ columns, length, cut }: FileColumns): FileTable {
+  static received({ columns, length, cut }: SentFiles): FileTable {
     return new FileTable(columns, length, cut);
   }
 
   /** The table as another thread takes it. Nothing is copied. */
-  sent(): FileColumns {
-    return { columns: this.columns, length: this.length, cut: this.cut };
+  sent(): SentFiles {
+    return { columns: { ...this.columns }, length: this.length, cut: this.cut };
+  }
+
+  /** The same files with paths relative to a folder that all of them are in. Nothing is copied. */
+  below(folder: string): FileTable {
+    return new FileTable(this.columns, this.length, this.cut + Buffer.byteLength(folder) + 1);
   }
 
   get #sha256(): Buffer {

@@ -48,8 +48,7 @@ export class MemberTable {
 
   /** The members as files on disk: without the folder that all of them are in, where there is one. */
   filesWithin(folder: string | undefined): FileTable {
-    const cut = folder === undefined ? 0 : Buffer.byteLength(folder) + 1;
-    return new FileTable(this.#named.columns, this.length, cut);
+    return folder === undefined ? this.#named : this.#named.below(folder);
   }
 
   push({ path, executable, method, compressedSize, uncompressedSize, crc32, dataOffset }: ZipMember): void {

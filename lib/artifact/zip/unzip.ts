@@ -2,7 +2,7 @@ import { createHash, hash } from "node:crypto";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
 import type { ArtifactThread, Job } from "../thread/artifact-thread.ts";
-import { type FileColumns, FileTable, type Written } from "../tree/file-table.ts";
+import { FileTable, type SentFiles, type Written } from "../tree/file-table.ts";
 import { NewFile, writeNewFile } from "../tree/new-file.ts";
 import { type ScanOptions, scanZip, type ZipIndex } from "./directory.ts";
 import { FileWindow } from "./file-window.ts";
@@ -102,7 +102,7 @@ interface UnzipJob extends Job {
 type Scanned = Pick<ZipIndex, "skippedLinks">;
 
 interface UnzipAnswer {
-  files: FileColumns;
+  files: SentFiles;
   bytes: number;
 }
 

@@ -51,8 +51,7 @@ t.test("a table gives back the files that it was made of, by place and by path, 
 
 t.test("a table that another thread has filled can leave out the folder that all are in", (t) => {
   const files = ["é/b/x", "é/a", "é/b-c"].map(fileOf);
-  const { columns, length } = FileTable.of(files);
-  const within = new FileTable(structuredClone(columns), length, Buffer.byteLength("é/"));
+  const within = FileTable.received(structuredClone(FileTable.of(files).sent())).below("é");
   t.strictSame(
     [...within],
     files.map((file) => ({ ...file, path: file.path.slice(2) })),
@@ -75,9 +74,9 @@ t.test("a table grows beyond the room that it was made with", (t) => {
   }
   const exact = files.reduce((sum, { path }) => sum + Buffer.byteLength(path), 0);
   const table = FileTable.empty(files.length, exact);
-  const { names } = table.columns;
+  const { names } = table.sent().columns;
   for (const file of files) table.add(file);
-  t.equal(table.columns.names, names, "another thread may hold columns that have room for all");
+  t.equal(table.sent().columns.names, names, "another thread may hold columns that have room for all");
   t.end();
 });
 
