@@ -42,14 +42,14 @@ export async function operatorCommands(
   options: Partial<Pick<AgentValues, "provisionersConfig" | "notifiersConfig">>,
 ): Promise<Pick<DeployOptions, "provisioners" | "notifiers">> {
   const { provisionersConfig, notifiersConfig } = options;
-  if (provisionersConfig === undefined && notifiersConfig === undefined) return {};
+  if (provisionersConfig === undefined && notifiersConfig === undefined) return { provisioners: {}, notifiers: {} };
   const [{ readYamlFile }, { provisioners, notifiers }] = await Promise.all([
     import("../../lib/support/yaml-file.ts"),
     import("../../lib/contract/files/install-plan.ts"),
   ]);
   return {
-    ...(provisionersConfig !== undefined && { provisioners: await readYamlFile(provisionersConfig, provisioners) }),
-    ...(notifiersConfig !== undefined && { notifiers: await readYamlFile(notifiersConfig, notifiers) }),
+    provisioners: provisionersConfig === undefined ? {} : await readYamlFile(provisionersConfig, provisioners),
+    notifiers: notifiersConfig === undefined ? {} : await readYamlFile(notifiersConfig, notifiers),
   };
 }
 

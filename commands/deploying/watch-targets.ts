@@ -10,7 +10,7 @@ import { baseUrl } from "../../lib/contract/surfaces/paths.ts";
 import { parseTarget, type Target, targetName, targetText } from "../../lib/contract/target.ts";
 import { fileLayer, type Layer } from "../../lib/options/layers.ts";
 import type { Values } from "../../lib/options/option.ts";
-import { resolveOptions, singleFaults } from "../../lib/options/resolve.ts";
+import { plainValue, resolveOptions, singleFaults } from "../../lib/options/resolve.ts";
 import { targetOptions } from "../../lib/options/watch.ts";
 import type { WatchEntry } from "../../lib/options/watch-file.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
@@ -43,7 +43,7 @@ export async function watchTargets(
     const own = [fileLayer(entry.options, "watch.yaml"), ...layers];
     try {
       const target = parseTarget(entry.target);
-      const { projectRoot } = await resolveOptions({ projectRoot: targetOptions.project.projectRoot }, own);
+      const projectRoot = plainValue(targetOptions.project.projectRoot, own)!;
       neighbours.push({ name: entry.target, target, root: await realRoot(projectRoot) });
       found.push(await watchTarget(entry.target, target, own));
     } catch (thrown) {
@@ -56,32 +56,33 @@ export async function watchTargets(
 }
 
 async function watchTarget(name: string, target: Target, layers: readonly Layer[]): Promise<WatchedDefinition> {
+  const { values, deployed, poll } = await followed(target, layers);
+  const { source, options, connection } = deployed;
+  await source("latest").precheck?.(options.supervisor.name);
+  const { intervalMs, fetchAhead, hints } = values;
+  return {
+    ...{ name, intervalMs, fetchAhead, source, options, poll },
+    hub: baseUrl(connection.hubUrl),
+    fleet: { target, connection },
+    hints: hints ? { target: targetText(target), connection } : undefined,
+    log: (lines: number) => followedLog(target, lines, values),
+  };
+}
+
+/** Reads the options of a target, and finds out how it is deployed and polled. */
+async function followed({ kind, slug }: Target, layers: readonly Layer[]) {
   const [{ marketplaceTarget, projectTarget }, { marketplacePoll, projectPoll }] = await Promise.all([
     import("./deploy-targets.ts"),
     import("../../lib/agent/watch/target.ts"),
   ]);
-  const { kind, slug } = target;
-  const common = (connection: HubConnection, values: SupervisorChoice & { hints: boolean }) => ({
-    name,
-    hub: baseUrl(connection.hubUrl),
-    fleet: { target, connection },
-    hints: values.hints ? { target: targetText(target), connection } : undefined,
-    log: (lines: number) => followedLog(target, lines, values),
-  });
   if (kind === "project") {
     const values = await resolveOptions(targetOptions.project, layers);
-    const { source, options, connection } = await projectTarget(values, slug, layers);
-    await source("latest").precheck?.(options.supervisor.name);
-    const poll = projectPoll(slug, connection);
-    const { intervalMs, fetchAhead } = values;
-    return { ...common(connection, values), intervalMs, fetchAhead, source, options, poll };
+    const deployed = await projectTarget(values, slug, layers);
+    return { values, deployed, poll: projectPoll(slug, deployed.connection) };
   }
   const values = await resolveOptions(targetOptions.marketplace, layers);
-  const { source, options, connection } = await marketplaceTarget(values, kind, slug, layers);
-  await source("latest").precheck?.(options.supervisor.name);
-  const poll = marketplacePoll(kind, slug, connection);
-  const { intervalMs, fetchAhead } = values;
-  return { ...common(connection, values), intervalMs, fetchAhead, source, options, poll };
+  const deployed = await marketplaceTarget(values, kind, slug, layers);
+  return { values, deployed, poll: marketplacePoll(kind, slug, deployed.connection) };
 }
 
 type SupervisorChoice = Pick<

@@ -50,6 +50,10 @@ export async function resolveOptions<T extends Table>(
   return values as Values<T>;
 }
 
+/** Returns the value of one option that is no secret, or its default. @throws UsageError `usage` */
+export const plainValue = <T>(option: Option<T>, layers: readonly Layer[]): T | undefined =>
+  plain(option, layers)?.value as T | undefined;
+
 const isRequired = (option: Option, values: Record<string, unknown>): boolean =>
   option.required || option.requiredWhen?.(values) === true;
 

@@ -3,7 +3,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { rollback } from "../../lib/agent/deployment/rollback.ts";
-import type { DeployOptions, DeployResult } from "../../lib/agent/deployment/run.ts";
+import { DEPLOY_DEFAULTS, type DeployOptions, type DeployResult } from "../../lib/agent/deployment/run.ts";
 import type { Emit } from "../../lib/agent/ground/events.ts";
 import { projectSource } from "../../lib/agent/sources/project.ts";
 import type { Source } from "../../lib/agent/sources/source.ts";
@@ -126,7 +126,7 @@ export class HostWorld implements AsyncDisposable {
 }
 
 const optionsFor = (projectRoot: string): DeployOptions => ({
-  ...{ projectRoot, hostId: "host", supervisor: { name: "none" as const }, allowDowngrade: true },
+  ...{ ...DEPLOY_DEFAULTS, projectRoot, hostId: "host", supervisor: { name: "none" as const }, allowDowngrade: true },
 });
 
 interface HostRun {

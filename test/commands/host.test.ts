@@ -3,6 +3,7 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { targetsAt } from "../../commands/host/targets.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
 import { markUnsent, reportNames } from "../../lib/agent/reports/report.ts";
 import { writePin } from "../../lib/agent/watch/state.ts";
 import { MANIFEST_FILE } from "../../lib/contract/files/manifest.ts";
@@ -20,7 +21,7 @@ const TARGET = GIVEN_TARGET.replace("-", ":");
 
 async function host(t: Test, versions = ["1.0.0", "2.0.0"]) {
   const root = temporaryFolder(t);
-  const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
+  const options = { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
   for (const version of versions) await deploy(sourceOf(version, INSTALL), options, () => undefined);
   const run = (...given: (string | Record<string, string>)[]) =>
     commandLine(
@@ -129,7 +130,13 @@ t.test("rollback goes back in one command, and says so", async (t) => {
 t.test("rollback takes over how the target was deployed last, and flags beat that", async (t) => {
   const { root, layout, run, events } = await host(t, ["1.0.0"]);
   const settings = { host_id: "harbour-1", supervisor: "docker", supervisor_name: "app-<id>" };
-  const options = { projectRoot: root, hostId: "harbour-1", supervisor: { name: "none" as const }, settings };
+  const options = {
+    ...DEPLOY_DEFAULTS,
+    projectRoot: root,
+    hostId: "harbour-1",
+    supervisor: { name: "none" as const },
+    settings,
+  };
   for (const version of ["2.0.0", "3.0.0"]) await deploy(sourceOf(version, INSTALL), options, () => undefined);
   t.match((await run("status")).stdout, /deployed +as harbour-1, supervisor docker, supervisor-name app-<id>$/m);
 
@@ -162,7 +169,13 @@ t.test("pin keeps what runs, or a version, until unpin", async (t) => {
 t.test("a target is known by its id or its project's name alone, with what its last deployment kept", async (t) => {
   const { root, layout, run } = await host(t);
   const settings = { supervisor: "docker", host_id: "harbour-1" };
-  const options = { projectRoot: root, hostId: "harbour-1", supervisor: { name: "none" as const }, settings };
+  const options = {
+    ...DEPLOY_DEFAULTS,
+    projectRoot: root,
+    hostId: "harbour-1",
+    supervisor: { name: "none" as const },
+    settings,
+  };
   await deploy(sourceOf("3.0.0", INSTALL), options, () => undefined);
   for (const { name } of await listReleases(layout, GIVEN_TARGET))
     await writeFile(join(layout.release(GIVEN_TARGET, name), MANIFEST_FILE), '{"project_name":"Harbour"}');

@@ -3,6 +3,7 @@ import t from "tap";
 import { placeOf } from "../../commands/shell/place.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
 import { createProject, publication, startHub } from "../support/hub/harness.ts";
 import type { Ended } from "../support/programs/command-line.ts";
@@ -28,7 +29,7 @@ t.test("every list knows its fields without a record, and refuses others before 
   Object.assign(process.env, {
     ...{ SEALIFT_HUB_URL: url, SEALIFT_API_KEY: adminKey, SEALIFT_PROJECT_ROOT: root },
   });
-  const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
+  const options = { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
   for (const version of ["1.0.0", "2.0.0"]) await deploy(sourceOf(version, INSTALL), options, () => undefined);
   const target = GIVEN_TARGET.replace("-", ":");
   const { body: project } = await hub.call("POST", "/devkeys/projects", {

@@ -18,7 +18,15 @@ import type { Installed } from "./install.ts";
 import { refuseEarly } from "./pipeline.ts";
 import { type Difference, releaseDifferences } from "./release-diff.ts";
 import { keptSource, type KeptTarget, ROLLBACK, walkBack } from "./rollback.ts";
-import { beginRun, type Deployed, type DeployOptions, errorOf, type Run } from "./run.ts";
+import {
+  beginRun,
+  DEPLOY_DEFAULTS,
+  type Deployed,
+  type DeployOptions,
+  errorOf,
+  type FewerOptions,
+  type Run,
+} from "./run.ts";
 import { pluginOf } from "./steps.ts";
 import { walk } from "./walk.ts";
 
@@ -204,8 +212,8 @@ function listenToFetch(): { fetched: PreviewedFetch; hear: Emit } {
  * Finds out what a rollback would do, with every check that it makes before it switches. It never throws. The project
  * root is only read, without a lock; no report is written.
  */
-export async function previewRollback(kept: KeptTarget, options: DeployOptions, listener: Emit): Promise<Preview> {
-  const run = beginRun(keptSource(kept), options, (event) => {
+export async function previewRollback(kept: KeptTarget, options: FewerOptions, listener: Emit): Promise<Preview> {
+  const run = beginRun(keptSource(kept), { ...DEPLOY_DEFAULTS, ...options }, (event) => {
     if (event.event === "resolve.ok" || event.event === "warning") listener(event);
   });
   const { layout, source } = run;

@@ -12,7 +12,7 @@ import { ifThere } from "../../support/files.ts";
 import type { Emit } from "../ground/events.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { endInterrupted, recover } from "./interrupted.ts";
-import { beginRun, type DeployOptions, lockRoot, lockTarget, openRoot } from "./run.ts";
+import { beginRun, DEPLOY_DEFAULTS, type FewerOptions, lockRoot, lockTarget, openRoot } from "./run.ts";
 import { checkSupervisor, pluginsAmong, supervisorOf } from "./supervision.ts";
 
 /** A target that is to leave this host. */
@@ -84,13 +84,13 @@ export async function previewRemoval(
  *
  * @throws DeploymentError before anything is removed when a unit cannot be stopped or the target is busy
  */
-export async function removeTarget(removed: RemovedTarget, options: DeployOptions, listener: Emit): Promise<Removal> {
+export async function removeTarget(removed: RemovedTarget, options: FewerOptions, listener: Emit): Promise<Removal> {
   const { kind, slug } = removed;
   const target = targetName({ kind, slug });
   const quiet: Emit = (event) => {
     if (event.event !== "deploy.started") listener(event);
   };
-  const begun = beginRun({ kind, slug, target, requestedVersion: "none" }, options, quiet);
+  const begun = beginRun({ kind, slug, target, requestedVersion: "none" }, { ...DEPLOY_DEFAULTS, ...options }, quiet);
   await using run = await openRoot(begun);
   const { layout, signal, emit } = run;
   await checkSupervisor(run);

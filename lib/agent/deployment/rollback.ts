@@ -14,7 +14,7 @@ import { sendReports, tellUnsent } from "../reports/outbox.ts";
 import { endInterrupted } from "./interrupted.ts";
 import { type Course, type Ending, perform, type Ready, switchOver, unchanged, type WalkEnd } from "./pipeline.ts";
 import { rollbackSteps, stepsOf } from "./rollback-steps.ts";
-import { type Deployed, type DeployOptions, type DeployResult, lockRoot, type Run } from "./run.ts";
+import { DEPLOY_DEFAULTS, type Deployed, type DeployResult, type FewerOptions, lockRoot, type Run } from "./run.ts";
 
 /** The target of a rollback: nothing is fetched, and no hub is asked. */
 export interface KeptTarget {
@@ -48,9 +48,10 @@ export const keptSource = ({ kind, slug, to, isWithdrawn = false, reporter }: Ke
  * reporter, the hub gets the report from the next run. It never throws. The version that was left is held back, so that
  * a watch waits for a newer one, for `retry` or for `resume`.
  */
-export function rollback(kept: KeptTarget, options: DeployOptions, listener: Emit): Promise<DeployResult> {
+export function rollback(kept: KeptTarget, options: FewerOptions, listener: Emit): Promise<DeployResult> {
   // Nothing new comes, so nothing old has to go.
-  return perform(keptSource(kept), { ...options, keepReleases: Infinity }, listener, ROLLBACK);
+  const all = { ...DEPLOY_DEFAULTS, ...options, keepReleases: Infinity };
+  return perform(keptSource(kept), all, listener, ROLLBACK);
 }
 
 export const ROLLBACK: Course<KeptRun["source"]> = {

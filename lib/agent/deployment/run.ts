@@ -16,39 +16,40 @@ import { ReportDraft } from "../reports/draft.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 
+/** The options of a deployment: {@link DEPLOY_DEFAULTS} has what a caller does not choose. */
 export interface DeployOptions {
   projectRoot: string;
   hostId: string;
   supervisor: SupervisorChoice;
   /** Options to keep with the target, for a rollback: by their keys, and never a secret. */
-  settings?: Settings;
-  provisioners?: Provisioners;
-  notifiers?: Notifiers;
+  settings: Settings;
+  provisioners: Provisioners;
+  notifiers: Notifiers;
   /**
    * Names that environment templates may take from this process; every name that a plugin declares when it is
    * undefined.
    */
   templateEnvironment?: readonly string[];
-  limits?: Limits;
+  limits: Limits;
   /** Key of `plugin.sig`, written for trusted plugins. */
   pluginSecretKey?: string;
   /** Releases to keep, the running one included. */
-  keepReleases?: number;
+  keepReleases: number;
   /** Local reports to keep as files; older ones go to the archive. */
-  keepReports?: number;
+  keepReports: number;
   allowDowngrade?: boolean;
   /** Lets an upgrade ask for more rights than the running release. */
   acceptRights?: boolean;
   /** Installs the version once more even if it runs already. */
   reinstall?: boolean;
   /** Milliseconds to wait for another deployment of the same target or on the same root. */
-  lockWaitMs?: number;
+  lockWaitMs: number;
   /** Milliseconds that the whole deployment may take. */
-  deadlineMs?: number;
+  deadlineMs: number;
   /** Lets root deploy into a project root that another user owns, and can change meanwhile. */
   allowForeignRoot?: boolean;
   /** The part of a switch that must be on the disk before it counts. */
-  durability?: Durability;
+  durability: Durability;
   signal?: AbortSignal;
 }
 
@@ -58,14 +59,10 @@ export const DEPLOY_DEFAULTS = {
   notifiers: {},
   limits: DEFAULT_LIMITS,
   ...DEPLOYMENT_DEFAULTS,
-  allowDowngrade: false,
-  acceptRights: false,
-  allowForeignRoot: false,
-  reinstall: false,
 } satisfies Partial<DeployOptions>;
 
-/** The options of a deployment with every default in place. */
-export type RunOptions = DeployOptions & Required<Pick<DeployOptions, keyof typeof DEPLOY_DEFAULTS>>;
+/** The options of a run whose command chooses less: a rollback, a removal. */
+export type FewerOptions = Omit<DeployOptions, keyof typeof DEPLOY_DEFAULTS> & Partial<DeployOptions>;
 
 export interface DeployResult {
   status: LocalReport["status"];
@@ -90,7 +87,7 @@ export interface Run<S extends Deployed = Source> {
   readonly id: string;
   readonly startedAt: string;
   readonly source: S;
-  readonly options: RunOptions;
+  readonly options: DeployOptions;
   readonly layout: Layout;
   readonly emit: Emit;
   /** Hears every event, and is made into the report. */
@@ -101,8 +98,7 @@ export interface Run<S extends Deployed = Source> {
   readonly isTrial?: boolean;
 }
 
-export function beginRun<S extends Deployed>(source: S, given: DeployOptions, listener: Emit): Run<S> {
-  const options: RunOptions = { ...DEPLOY_DEFAULTS, ...given };
+export function beginRun<S extends Deployed>(source: S, options: DeployOptions, listener: Emit): Run<S> {
   const layout = layoutOf(absolute(options.projectRoot), options.durability);
   const draft = new ReportDraft();
   const run: Run<S> = {
@@ -112,7 +108,7 @@ export function beginRun<S extends Deployed>(source: S, given: DeployOptions, li
     options,
     layout,
     draft,
-    signal: AbortSignal.any([AbortSignal.timeout(options.deadlineMs), ...(given.signal ? [given.signal] : [])]),
+    signal: AbortSignal.any([AbortSignal.timeout(options.deadlineMs), ...(options.signal ? [options.signal] : [])]),
     emit: (event) => {
       draft.hear(event);
       listener(event);

@@ -3,7 +3,6 @@ import { asSealiftError, deploymentError } from "../../contract/errors.ts";
 import { dropAhead, type FetchedAhead, hasAhead, readAhead } from "../../releases/ahead.ts";
 import { layoutOf } from "../../releases/layout.ts";
 import { openProjectRoot } from "../../releases/project-root.ts";
-import { DEPLOY_DEFAULTS } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import { decide, type Facts } from "./decide.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
@@ -117,7 +116,7 @@ export class AheadFetch {
 
   async #fetch(target: WatchTarget, source: Source, version: string, signal: AbortSignal): Promise<void> {
     const { deployments, emit } = this.#context;
-    const { deadlineMs = DEPLOY_DEFAULTS.deadlineMs } = target.options;
+    const { deadlineMs } = target.options;
     let deadline: AbortSignal | undefined;
     try {
       const { bytes } = await deployments.ahead(target.hub, signal, () => {

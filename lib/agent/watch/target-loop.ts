@@ -6,7 +6,6 @@ import type { TargetName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { releaseLeft } from "../../releases/quarantine.ts";
 import { deploy } from "../deployment/deploy.ts";
-import { DEPLOY_DEFAULTS } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { AheadFetch } from "./ahead.ts";
@@ -167,7 +166,7 @@ export class TargetLoop implements AsyncDisposable {
         layout: this.#layout,
         alone: (work) => this.#context.deployments.alone(this.#layout.root, work),
         supervisorOf: (other) => this.#context.supervisorOf(this.#layout, other) ?? this.supervisor,
-        lockWaitMs: this.#target.options.lockWaitMs ?? DEPLOY_DEFAULTS.lockWaitMs,
+        lockWaitMs: this.#target.options.lockWaitMs,
         emit: (event) => this.#context.emit({ ...event, target: this.name }),
         signal,
       });

@@ -3,11 +3,17 @@ import { chown, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs
 import { join } from "node:path";
 import t from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../../support/host/given-source.ts";
 import { plant } from "../../support/host/project-root.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const options = (root: string) => ({ projectRoot: root, hostId: "host", supervisor: { name: "none" as const } });
+const options = (root: string) => ({
+  ...DEPLOY_DEFAULTS,
+  projectRoot: root,
+  hostId: "host",
+  supervisor: { name: "none" as const },
+});
 const files = { "plugins/a/version": "1", "plugins/a/data/models/evil": "evil", "plugins/a/data/seed": "seed" };
 
 t.test("seeding follows no link that a plugin put into its data", async (t) => {

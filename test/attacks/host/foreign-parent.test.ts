@@ -3,6 +3,7 @@ import { chmod, chown, lchown, mkdir, readdir, symlink } from "node:fs/promises"
 import { join } from "node:path";
 import t from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { INSTALL, sourceOf } from "../../support/host/given-source.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -12,7 +13,14 @@ const asRoot = { skip: process.getuid?.() === 0 ? false : "only root can give a 
 const deployIn = (projectRoot: string, allowForeignRoot = false) =>
   deploy(
     sourceOf("1.0.0", INSTALL),
-    { projectRoot, hostId: "host", supervisor: { name: "none" }, durability: "none", allowForeignRoot },
+    {
+      ...DEPLOY_DEFAULTS,
+      projectRoot,
+      hostId: "host",
+      supervisor: { name: "none" },
+      durability: "none",
+      allowForeignRoot,
+    },
     () => {},
   );
 

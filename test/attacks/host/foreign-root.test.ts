@@ -20,6 +20,7 @@ import t, { type Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import { removeTarget } from "../../../lib/agent/deployment/remove.ts";
 import { rollback } from "../../../lib/agent/deployment/rollback.ts";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { requestAction } from "../../../lib/agent/watch/operator-requests.ts";
 import { Watch } from "../../../lib/agent/watch/watch.ts";
@@ -35,7 +36,7 @@ const PROJECT = { kind: "project" as const, slug: GIVEN_TARGET.replace("project-
 const asRoot = { skip: process.getuid?.() === 0 ? false : "only root can give a folder away" };
 
 const optionsOf = (projectRoot: string) => ({
-  ...{ projectRoot, hostId: "host", supervisor: { name: "none" as const } },
+  ...{ ...DEPLOY_DEFAULTS, projectRoot, hostId: "host", supervisor: { name: "none" as const } },
   allowForeignRoot: true,
   durability: "none" as const,
 });

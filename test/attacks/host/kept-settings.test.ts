@@ -7,6 +7,7 @@ import { Cli } from "clipanion";
 import t from "tap";
 import { Rollback } from "../../../commands/host/rollback.ts";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { readDeployed } from "../../../lib/releases/deployed.ts";
 import { layoutOf } from "../../../lib/releases/layout.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../../support/host/given-source.ts";
@@ -25,7 +26,13 @@ t.test("settings that came with a cloned folder send a key of the environment no
   const runtimeUrl = `http://127.0.0.1:${(thief.address() as AddressInfo).port}`;
   const [theirs, cloned] = [temporaryFolder(t), join(temporaryFolder(t), "clone")];
   const settings = { host_id: "theirs", supervisor: "runtime", runtime_url: runtimeUrl };
-  const options = { projectRoot: theirs, hostId: "theirs", supervisor: { name: "none" as const }, settings };
+  const options = {
+    ...DEPLOY_DEFAULTS,
+    projectRoot: theirs,
+    hostId: "theirs",
+    supervisor: { name: "none" as const },
+    settings,
+  };
   for (const version of ["1.0.0", "2.0.0"]) await deploy(sourceOf(version, INSTALL), options, () => undefined);
   await cp(theirs, cloned, { recursive: true, verbatimSymlinks: true });
 

@@ -3,7 +3,7 @@ import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import type { DeployOptions } from "../../../lib/agent/deployment/run.ts";
+import { DEPLOY_DEFAULTS, type DeployOptions } from "../../../lib/agent/deployment/run.ts";
 import { type Given, INSTALL, sourceOf } from "../../support/host/given-source.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -15,7 +15,7 @@ async function attacked(t: Test, first: Record<string, string> = {}) {
   const run = (version: string, steps: string, given: Given, options: Partial<DeployOptions> = {}) =>
     deploy(
       sourceOf(version, steps, given),
-      { projectRoot: root, hostId: "host", supervisor: { name: "none" }, ...options },
+      { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" }, ...options },
       () => undefined,
     );
   const files = { "plugins/a/plugin.yaml": HARMLESS, ...first };

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { marketplaceSource } from "../../../lib/agent/sources/marketplace.ts";
 import { startDoor } from "../../support/hub/door.ts";
@@ -47,6 +48,7 @@ async function site(t: Test) {
         leastRate: { bytesPerSecond: 10_000, overMs: 300 },
       });
       const options = {
+        ...DEPLOY_DEFAULTS,
         projectRoot,
         hostId: "host",
         supervisor: { name: "none" as const },

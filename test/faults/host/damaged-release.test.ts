@@ -3,6 +3,7 @@ import { appendFile, chmod, readFile, rm, truncate, utimes, writeFile } from "no
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { examine, type Finding } from "../../../lib/agent/doctor.ts";
 import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { CONTENTS_FILE } from "../../../lib/releases/contents.ts";
@@ -20,7 +21,7 @@ async function runningHost(t: Test) {
   const run = () =>
     deploy(
       sourceOf("1.0.0", INSTALL, { files }),
-      { projectRoot: root, hostId: "host", supervisor: { name: "none" } },
+      { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" } },
       (event: AgentEvent) => void (event.event === "warning" && warnings.push(event.message)),
     );
   await run();

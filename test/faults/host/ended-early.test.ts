@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import { bootId } from "../../../lib/agent/deployment/interrupted.ts";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { readReports } from "../../../lib/agent/reports/report.ts";
 import { writeJsonFile } from "../../../lib/releases/json-file.ts";
 import { readQuarantine } from "../../../lib/releases/quarantine.ts";
@@ -13,7 +14,12 @@ import { layoutOf } from "../../support/host/project-root.ts";
 import { givenTarget, watching } from "../../support/host/watching.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const options = (root: string) => ({ projectRoot: root, hostId: "host", supervisor: { name: "none" as const } });
+const options = (root: string) => ({
+  ...DEPLOY_DEFAULTS,
+  projectRoot: root,
+  hostId: "host",
+  supervisor: { name: "none" as const },
+});
 
 /** A fetch that fails as streams do when they are cut off: not with the reason. */
 const cutOff: Given = {

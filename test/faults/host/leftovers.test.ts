@@ -4,6 +4,7 @@ import { join } from "node:path";
 import t from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import { bootId } from "../../../lib/agent/deployment/interrupted.ts";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { readReports } from "../../../lib/agent/reports/report.ts";
 import { type Attempt, Journal } from "../../../lib/releases/journal.ts";
 import { writeJsonFile } from "../../../lib/releases/json-file.ts";
@@ -14,7 +15,12 @@ import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../support/host/gi
 import { layoutOf, plant, plugin, prepareRelease } from "../../support/host/project-root.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const options = (root: string) => ({ projectRoot: root, hostId: "host", supervisor: { name: "none" as const } });
+const options = (root: string) => ({
+  ...DEPLOY_DEFAULTS,
+  projectRoot: root,
+  hostId: "host",
+  supervisor: { name: "none" as const },
+});
 const HEX = "0123456789ab";
 
 /** The paths of those that still stand. */

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { examine } from "../../../lib/agent/doctor.ts";
 import { dockerSupervisor } from "../../../lib/agent/supervisors/docker.ts";
 import { runtimeSupervisor } from "../../../lib/agent/supervisors/runtime.ts";
@@ -41,7 +42,7 @@ function host(t: Test, supervisor: SupervisorChoice) {
     run: (steps: string, given: Given = {}) =>
       deploy(
         sourceOf("1.0.0", steps, { resolve, ...given }),
-        { projectRoot: root, hostId: "host", supervisor },
+        { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor },
         () => {},
       ),
     doctor: async () => {

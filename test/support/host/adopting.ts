@@ -1,5 +1,5 @@
 /** A plugin that was installed by hand, and the version that is deployed over it. */
-import type { DeployOptions } from "../../../lib/agent/deployment/run.ts";
+import { DEPLOY_DEFAULTS, type DeployOptions } from "../../../lib/agent/deployment/run.ts";
 import { INSTALL, sourceOf } from "./given-source.ts";
 
 /** The files of the plugin; each of them names its version. */
@@ -14,6 +14,6 @@ export const ADOPTING = sourceOf("1.0.0", INSTALL, { files: { ...filesOf("1.0.0"
 
 /** Without waiting for the disk: a kill is no power cut, and the adoption is then most of the switch. */
 export const adoptingOptions = (projectRoot: string): DeployOptions => ({
-  ...{ projectRoot, hostId: "host", durability: "none" },
+  ...{ ...DEPLOY_DEFAULTS, projectRoot, hostId: "host", durability: "none" },
   supervisor: { name: "none" },
 });

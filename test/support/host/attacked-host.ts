@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import type { Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/run.ts";
+import { DEPLOY_DEFAULTS, type DeployOptions, type DeployResult } from "../../../lib/agent/deployment/run.ts";
 import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { projectSource, type ProjectSourceOptions } from "../../../lib/agent/sources/project.ts";
 import type { Code } from "../../../lib/contract/codes.ts";
@@ -163,7 +163,7 @@ export async function attackedHost(t: Test): Promise<AttackedHost> {
       const supervisor: DeployOptions["supervisor"] = { name: "none" };
       return deploy(
         from,
-        { projectRoot: root, hostId: "host-1", supervisor, durability: "none", ...options },
+        { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host-1", supervisor, durability: "none", ...options },
         (event) => events.push(event),
       );
     },

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { projectSource, type ProjectSourceOptions } from "../../../lib/agent/sources/project.ts";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
@@ -63,7 +64,13 @@ export async function deltaFleet(t: Test) {
     });
   const deployTo = async (root: string, version: string, more: FleetOptions = {}) => {
     const events: AgentEvent[] = [];
-    const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const }, allowDowngrade: true };
+    const options = {
+      ...DEPLOY_DEFAULTS,
+      projectRoot: root,
+      hostId: "host",
+      supervisor: { name: "none" as const },
+      allowDowngrade: true,
+    };
     const result = await deploy(sourceOf(version, more), options, (event) => events.push(event));
     const find = <E extends AgentEvent["event"]>(name: E) =>
       events.find((event): event is Extract<AgentEvent, { event: E }> => event.event === name);

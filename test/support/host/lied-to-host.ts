@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import type { DeployResult } from "../../../lib/agent/deployment/run.ts";
+import { DEPLOY_DEFAULTS, type DeployResult } from "../../../lib/agent/deployment/run.ts";
 import { projectSource } from "../../../lib/agent/sources/project.ts";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
 import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";
@@ -53,7 +53,11 @@ export async function liedToHost(t: Test, tls?: LyingHubOptions["tls"]): Promise
         trust: { pinned: [signer.publicKey] },
         timeoutMs,
       });
-      return deploy(source, { projectRoot: root, hostId: "host-1", supervisor: { name: "none" } }, () => {});
+      return deploy(
+        source,
+        { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host-1", supervisor: { name: "none" } },
+        () => {},
+      );
     },
     async fails(t, what, { kind, code, exitCode, status, says = "" }, timeoutMs) {
       const before = snapshot(outside, mayChange);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/run.ts";
+import { DEPLOY_DEFAULTS, type DeployOptions, type DeployResult } from "../../../lib/agent/deployment/run.ts";
 import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { marketplaceSource, type MarketplaceSourceOptions } from "../../../lib/agent/sources/marketplace.ts";
 import { quoted } from "../../../lib/artifact/tree/safe-path.ts";
@@ -106,7 +106,7 @@ export async function marketplaceHost(t: Test, kind: MarketplaceKind = "plugin")
       const supervisor: DeployOptions["supervisor"] = { name: "none" };
       return deploy(
         from,
-        { projectRoot: root, hostId: "host-1", supervisor, durability: "none", ...options },
+        { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host-1", supervisor, durability: "none", ...options },
         (event) => host.events.push(event),
       );
     },

@@ -1,4 +1,5 @@
 /** A watched host of a rollout: the hub is real, what is deployed is given, and one version fails where it is bad. */
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { projectPoll, type WatchTarget } from "../../../lib/agent/watch/target.ts";
 import { DeployClient } from "../../../lib/client/deploy-client.ts";
 import { artifactError } from "../../../lib/contract/errors.ts";
@@ -42,6 +43,6 @@ export function rolloutHost(
             rolled_back: report.status === "rolled_back",
           }),
       }),
-    options: { projectRoot, hostId: name, supervisor: { name: "none" }, durability: "none" },
+    options: { ...DEPLOY_DEFAULTS, projectRoot, hostId: name, supervisor: { name: "none" }, durability: "none" },
   };
 }

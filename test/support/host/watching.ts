@@ -1,5 +1,6 @@
 /** A watch of targets without a hub: what is published is given, deployments are real. */
 import type { Test } from "tap";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import type { Source } from "../../../lib/agent/sources/source.ts";
 import type { Latest } from "../../../lib/agent/watch/decide.ts";
 import type { WatchEvent } from "../../../lib/agent/watch/events.ts";
@@ -59,7 +60,7 @@ export function givenTarget(projectRoot: string, options: GivenOptions = {}): Gi
     },
     source: (version): Source =>
       sourceOf(version, steps, { slug, plugin, requestedVersion: version, ...given?.(version) }),
-    options: { projectRoot, hostId: "host", supervisor: { name: "none" }, ...deploy },
+    options: { ...DEPLOY_DEFAULTS, projectRoot, hostId: "host", supervisor: { name: "none" }, ...deploy },
   };
   return target;
 }

@@ -4,6 +4,7 @@
  */
 import { writeSync } from "node:fs";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { projectSource } from "../../../lib/agent/sources/project.ts";
 import { parsePublicKey } from "../../../lib/artifact/signatures/key-files.ts";
 
@@ -25,7 +26,7 @@ const source = projectSource({
 });
 const result = await deploy(
   source,
-  { projectRoot: options.projectRoot, hostId: "host", supervisor: { name: "none" } },
+  { ...DEPLOY_DEFAULTS, projectRoot: options.projectRoot, hostId: "host", supervisor: { name: "none" } },
   (event) => {
     // Progress comes by the clock: a slower run has more of it, and the numbers of the others must not depend on that.
     if (event.event === "fetch.progress") return;

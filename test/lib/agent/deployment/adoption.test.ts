@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { INSTALL, sourceOf } from "../../../support/host/given-source.ts";
 import { plant } from "../../../support/host/project-root.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
@@ -20,7 +21,7 @@ t.test(
     const run = (version: string) =>
       deploy(
         sourceOf(version, INSTALL, { files }),
-        { projectRoot: root, hostId: "host", supervisor: { name: "none" } },
+        { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" } },
         (event) => void (event.event === "warning" && warnings.push(event.message)),
       );
     t.match(await run("1.0.0"), { outcome: "deployed" });
@@ -40,7 +41,7 @@ t.test("a plugin's own file where the release ships a folder is left alone, and 
   const warnings: string[] = [];
   const result = await deploy(
     sourceOf("1.0.0", INSTALL, { files }),
-    { projectRoot: root, hostId: "host", supervisor: { name: "none" } },
+    { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" } },
     (event) => void (event.event === "warning" && warnings.push(event.message)),
   );
   t.match(result, { outcome: "deployed" });
@@ -54,7 +55,7 @@ t.test("what a release ships as data never reaches the host before the switch", 
   await mkdir(join(root, "plugins"));
   await writeFile(join(root, "plugins/a"), "a file that is in the way");
   const files = { "plugins/a/version": "1.0.0", "plugins/a/data/seed.txt": "seed" };
-  const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
+  const options = { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
   t.match(await deploy(sourceOf("1.0.0", INSTALL, { files }), options, () => {}), { error: { code: "id_taken" } });
   await t.rejects(readFile(join(root, ".sealift/data/plugins/a/seed.txt")), { code: "ENOENT" });
 });

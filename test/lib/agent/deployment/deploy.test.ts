@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
-import type { DeployOptions } from "../../../../lib/agent/deployment/run.ts";
+import { DEPLOY_DEFAULTS, type DeployOptions } from "../../../../lib/agent/deployment/run.ts";
 import type { AgentEvent } from "../../../../lib/agent/ground/events.ts";
 import type { Source } from "../../../../lib/agent/sources/source.ts";
 import { dockerSupervisor } from "../../../../lib/agent/supervisors/docker.ts";
@@ -27,7 +27,7 @@ function host(t: Test, options: Partial<DeployOptions> = {}) {
     run: (source: Source, more: Partial<DeployOptions> = {}) =>
       deploy(
         source,
-        { projectRoot: root, hostId: "host", supervisor: { name: "none" }, ...options, ...more },
+        { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" }, ...options, ...more },
         (event) => events.push(event),
       ),
     version: () => readFile(join(root, "plugins/a/version"), "utf8"),
@@ -258,7 +258,7 @@ t.test("an interruption is undone wherever it comes", async (t) => {
       "2.0.0",
       `${INSTALL}\n  - {id: up, action: restart, plugin: a}\n  - {id: ok, action: healthcheck, plugin: a, retries: 20}`,
     ),
-    { projectRoot: h.root, hostId: "host", supervisor: systemd, signal: controller.signal },
+    { ...DEPLOY_DEFAULTS, projectRoot: h.root, hostId: "host", supervisor: systemd, signal: controller.signal },
     (event) => {
       if (event.event === "step.started" && event.id === "ok") setTimeout(() => controller.abort(), 100);
     },
@@ -293,7 +293,7 @@ t.test("a project root that cannot be made is told as such, with nothing left be
   const folder = temporaryFolder(t);
   await writeFile(join(folder, "file"), "");
   for (const root of [join(folder, "file", "below"), join(folder, "file"), "/proc/x"]) {
-    const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
+    const options = { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
     const result = await deploy(sourceOf("1.0.0", INSTALL), options, () => undefined);
     t.match(result, { status: "failed", error: { code: "root_unusable", exitCode: 1 } }, root);
   }

@@ -2,13 +2,19 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
+import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { readJournal } from "../../../../lib/releases/journal.ts";
 import { switchRelease } from "../../../../lib/releases/switch.ts";
 import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../../support/host/given-source.ts";
 import { install, layoutOf, prepareRelease } from "../../../support/host/project-root.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
-const options = (root: string) => ({ projectRoot: root, hostId: "host", supervisor: { name: "none" as const } });
+const options = (root: string) => ({
+  ...DEPLOY_DEFAULTS,
+  projectRoot: root,
+  hostId: "host",
+  supervisor: { name: "none" as const },
+});
 
 t.test("a journal that this program did not write stops everything, and nothing is swept or undone", async (t) => {
   const root = temporaryFolder(t);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
 import { preview } from "../../../../lib/agent/deployment/preview.ts";
-import type { DeployOptions } from "../../../../lib/agent/deployment/run.ts";
+import { DEPLOY_DEFAULTS, type DeployOptions } from "../../../../lib/agent/deployment/run.ts";
 import type { Source } from "../../../../lib/agent/sources/source.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { artifactError } from "../../../../lib/contract/errors.ts";
@@ -29,7 +29,13 @@ function host(t: Test, more: Partial<DeployOptions> = {}) {
     if (TMPDIR === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = TMPDIR;
   });
-  const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const }, ...more };
+  const options = {
+    ...DEPLOY_DEFAULTS,
+    projectRoot: root,
+    hostId: "host",
+    supervisor: { name: "none" as const },
+    ...more,
+  };
   const warnings: string[] = [];
   return {
     root,

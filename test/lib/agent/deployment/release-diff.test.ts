@@ -2,6 +2,7 @@ import { join } from "node:path";
 import t from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
 import { releaseDifferences } from "../../../../lib/agent/deployment/release-diff.ts";
+import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { listReleases } from "../../../../lib/releases/release.ts";
 import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../../support/host/given-source.ts";
@@ -17,7 +18,13 @@ const planOf = (steps: string) => `format_version: "1"\nproject_id: prj_01234567
 
 t.test("two releases differ in files, in what their plugins may do, and in their plans", async (t) => {
   const root = temporaryFolder(t);
-  const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const }, acceptRights: true };
+  const options = {
+    ...DEPLOY_DEFAULTS,
+    projectRoot: root,
+    hostId: "host",
+    supervisor: { name: "none" as const },
+    acceptRights: true,
+  };
   const first = filesOf("1.0.0", "false", { "main.js": "1", "old.js": "22", "same.js": "same" });
   const second = filesOf("1.1.0", '["example.org:443"]', { "main.js": "111", "new.js": "4444", "same.js": "same" });
   await deploy(sourceOf("1.0.0", INSTALL, { files: first }), options, () => undefined);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import t from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
 import { previewRemoval, removeTarget } from "../../../../lib/agent/deployment/remove.ts";
+import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { readPin, writePin } from "../../../../lib/agent/watch/state.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
@@ -22,7 +23,7 @@ t.test("a removed target is stopped and gone, and what the host wrote itself sta
   const calls = await recordingProgram(t, "systemctl", "");
   const root = temporaryFolder(t);
   const layout = layoutOf(root);
-  const options = { projectRoot: root, hostId: "host", supervisor: systemd };
+  const options = { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: systemd };
   for (const version of ["1.0.0", "2.0.0"]) await deploy(sourceOf(version, STEPS), options, () => undefined);
   const other = { slug: "prj_9876543210", plugin: "b", target: "project-prj_9876543210" as const };
   await deploy(sourceOf("1.0.0", STEPS.replaceAll("plugin: a", "plugin: b"), other), options, () => undefined);
@@ -71,7 +72,7 @@ t.test("a removed target is stopped and gone, and what the host wrote itself sta
 t.test("nothing is removed when a unit cannot be stopped", async (t) => {
   await recordingProgram(t, "systemctl", 'case "$*" in *stop*) echo no >&2; exit 1;; esac');
   const root = temporaryFolder(t);
-  const options = { projectRoot: root, hostId: "host", supervisor: systemd };
+  const options = { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: systemd };
   await deploy(sourceOf("1.0.0", STEPS), options, () => undefined);
   await t.rejects(
     removeTarget({ kind: "project", slug, purge: true }, options, () => undefined),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
 import { rollback } from "../../../../lib/agent/deployment/rollback.ts";
-import type { DeployOptions } from "../../../../lib/agent/deployment/run.ts";
+import { DEPLOY_DEFAULTS, type DeployOptions } from "../../../../lib/agent/deployment/run.ts";
 import type { AgentEvent } from "../../../../lib/agent/ground/events.ts";
 import { readReports } from "../../../../lib/agent/reports/report.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
@@ -36,7 +36,7 @@ function host(t: Test) {
   const root = temporaryFolder(t);
   const layout = layoutOf(root);
   const events: AgentEvent[] = [];
-  const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
+  const options = { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
   return {
     ...{ root, layout, events },
     deploy: (version: string, asks: string, more: Partial<DeployOptions> = {}) =>
@@ -135,7 +135,7 @@ t.test("a watch says once what is asked, fetches it once, and goes on after a co
 
 t.test("an integration.yaml that a project ships is held when it grants more, or holds plugins less", async (t) => {
   const root = temporaryFolder(t);
-  const options = { projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
+  const options = { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
   const deployWith = (version: string, integration: string | undefined) => {
     const files = { ...filesOf(version, ""), ...(integration !== undefined && { "integration.yaml": integration }) };
     const source = sourceOf(version, INSTALL, { files });
@@ -182,7 +182,7 @@ t.test(
     const failing = `${INSTALL}\n  - {id: late, action: restart, plugin: a}`;
     await recordingProgram(t, "systemctl", "case $* in *restart*) exit 1;; esac");
     const supervisor = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system" }) };
-    const options = { projectRoot: h.root, hostId: "host", supervisor };
+    const options = { ...DEPLOY_DEFAULTS, projectRoot: h.root, hostId: "host", supervisor };
     const first = await deploy(sourceOf("1.0.0", failing, { files: filesOf("1.0.0", ASKING.more) }), options, () => {});
     t.match(first, { outcome: "rolled_back" });
     t.equal(await h.running(), "by hand");

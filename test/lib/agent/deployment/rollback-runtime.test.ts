@@ -1,7 +1,7 @@
 import t from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
 import { rollback } from "../../../../lib/agent/deployment/rollback.ts";
-import type { DeployOptions } from "../../../../lib/agent/deployment/run.ts";
+import { DEPLOY_DEFAULTS, type DeployOptions } from "../../../../lib/agent/deployment/run.ts";
 import { runtimeSupervisor } from "../../../../lib/agent/supervisors/runtime.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
@@ -21,7 +21,7 @@ t.test("the version that answers is the one that was switched to, whatever the p
   const host = await startHost(t);
   const client = { runtimeUrl: host.url, pluginKey: KEY, timeoutMs: 10_000 };
   const options: DeployOptions = {
-    ...{ projectRoot: host.root, hostId: "host", durability: "none" },
+    ...{ ...DEPLOY_DEFAULTS, projectRoot: host.root, hostId: "host", durability: "none" },
     supervisor: { name: "runtime", make: (...args) => runtimeSupervisor(client, ...args) },
   };
   const run = (version: string, steps: string, files = filesOf(version), more: Partial<DeployOptions> = {}) =>
@@ -58,7 +58,7 @@ t.test("a rollback to a version whose plan restarts nothing leaves its plugin ru
   const host = await startHost(t);
   const client = { runtimeUrl: host.url, pluginKey: KEY, timeoutMs: 10_000 };
   const options: DeployOptions = {
-    ...{ projectRoot: host.root, hostId: "host", durability: "none" },
+    ...{ ...DEPLOY_DEFAULTS, projectRoot: host.root, hostId: "host", durability: "none" },
     supervisor: { name: "runtime", make: (...args) => runtimeSupervisor(client, ...args) },
   };
   for (const [version, steps] of [["1.0.0", INSTALL] as const, ["1.1.0", CHECKED] as const])

@@ -6,7 +6,7 @@ import t, { type Test } from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
 import { previewRollback } from "../../../../lib/agent/deployment/preview.ts";
 import { rollback } from "../../../../lib/agent/deployment/rollback.ts";
-import type { DeployOptions } from "../../../../lib/agent/deployment/run.ts";
+import { DEPLOY_DEFAULTS, type DeployOptions } from "../../../../lib/agent/deployment/run.ts";
 import type { AgentEvent } from "../../../../lib/agent/ground/events.ts";
 import { readReports } from "../../../../lib/agent/reports/report.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
@@ -36,7 +36,13 @@ async function hostWith(t: Test, versions: readonly string[], supervisor: Deploy
   const root = temporaryFolder(t);
   const layout = layoutOf(root);
   const events: AgentEvent[] = [];
-  const options: DeployOptions = { projectRoot: root, hostId: "host", supervisor, durability: "none" };
+  const options: DeployOptions = {
+    ...DEPLOY_DEFAULTS,
+    projectRoot: root,
+    hostId: "host",
+    supervisor,
+    durability: "none",
+  };
   const own = supervisor.name === "none" ? INSTALL : STEPS;
   const run = async (version: string, steps = own, more: Partial<DeployOptions> = {}): Promise<void> => {
     const result = await deploy(sourceOf(version, steps), { ...options, ...more }, () => undefined);

@@ -2,7 +2,7 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
-import { beginRun } from "../../../../lib/agent/deployment/run.ts";
+import { beginRun, DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import type { AgentEvent } from "../../../../lib/agent/ground/events.ts";
 import { reportOf } from "../../../../lib/agent/reports/draft.ts";
 import { readReports } from "../../../../lib/agent/reports/report.ts";
@@ -15,7 +15,12 @@ import { layoutOf, prepareRelease } from "../../../support/host/project-root.ts"
 import { givenTarget, watching } from "../../../support/host/watching.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
-const options = (root: string) => ({ projectRoot: root, hostId: "host", supervisor: { name: "none" as const } });
+const options = (root: string) => ({
+  ...DEPLOY_DEFAULTS,
+  projectRoot: root,
+  hostId: "host",
+  supervisor: { name: "none" as const },
+});
 const run = (root: string, version: string, given: Given, listen: (event: AgentEvent) => void = () => {}) =>
   deploy(sourceOf(version, INSTALL, given), options(root), listen);
 const versions = (reports: LocalReport[]) =>

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import type { AgentEvent } from "../../../../lib/agent/ground/events.ts";
 import { projectSource } from "../../../../lib/agent/sources/project.ts";
 import { ProgramFile } from "../../../../lib/agent/upgrade/program-file.ts";
@@ -55,7 +56,7 @@ async function host(t: Test) {
       const trust = { pinned: [publicKeyOf(signer)] };
       const deploymentCredential = project.credential;
       const source = projectSource({ ...connection, projectId: project.id, version, deploymentCredential, trust });
-      const options = { projectRoot: join(folder, "state"), hostId: "host", allowDowngrade };
+      const options = { ...DEPLOY_DEFAULTS, projectRoot: join(folder, "state"), hostId: "host", allowDowngrade };
       using file = await ProgramFile.open(executable);
       const run = { ...options, supervisor: { name: "none" as const }, durability: "none" as const };
       const result = await upgrade(source, run, file, "1.0.0", (event) => events.push(event), PLATFORM);

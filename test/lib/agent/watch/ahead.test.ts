@@ -14,6 +14,7 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
+import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { marketplaceSource } from "../../../../lib/agent/sources/marketplace.ts";
 import { signatureCheck } from "../../../../lib/agent/sources/project.ts";
 import { inspectTarget } from "../../../../lib/agent/target-status.ts";
@@ -51,7 +52,13 @@ async function closedWindow(t: Test, given: { delta?: boolean } = {}) {
     poll: (etag) =>
       Promise.resolve(etag === `${revision}` ? { changed: false } : { changed: true, latest, etag: `${revision}` }),
     source: (version) => fleet.sourceOf(version, given),
-    options: { projectRoot: root, hostId: "host", supervisor: { name: "none" }, durability: "none" },
+    options: {
+      ...DEPLOY_DEFAULTS,
+      projectRoot: root,
+      hostId: "host",
+      supervisor: { name: "none" },
+      durability: "none",
+    },
   };
   return {
     ...{ fleet, root, layout, target, watched },
@@ -245,7 +252,13 @@ async function pluginInWindow(t: Test) {
         ...{ hubUrl: door.url, apiKey: key, timeoutMs: 10_000, kind: "plugin", slug: "tides", version },
         ...{ signingSecret: DEVELOPER_SECRET, installPlan: join(folder, "tides.yaml"), symlinks: "refuse" },
       }),
-    options: { projectRoot: root, hostId: "host", supervisor: { name: "none" }, durability: "none" },
+    options: {
+      ...DEPLOY_DEFAULTS,
+      projectRoot: root,
+      hostId: "host",
+      supervisor: { name: "none" },
+      durability: "none",
+    },
   };
   return {
     ...{ hub, plugin, keyId, watched, layout: layoutOf(root), target: "plugin-tides" as const },
