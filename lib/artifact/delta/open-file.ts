@@ -1,10 +1,10 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { mkdir, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import * as z from "zod";
 import { artifactError, type SealiftError, usageError } from "../../contract/errors.ts";
-import type { Manifest } from "../../contract/files/manifest.ts";
+import { type Manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import { base64Of } from "../../contract/surfaces/deploy.ts";
 import { missing, writeFileAtomic } from "../../support/files.ts";
 import { readChunks } from "../../support/read-chunks.ts";
@@ -12,9 +12,19 @@ import { DEK_BYTES, type Limits } from "../limits.ts";
 import { openArtifact, readManifest } from "../project/open.ts";
 import type { SealedArtifact } from "../project/seal.ts";
 import { Ed25519Verifier } from "../signatures/ed25519.ts";
-import { readBaseFolder } from "./base-folder.ts";
-import { type DeltaFacts, describeDelta } from "./describe-delta.ts";
+import { listSourceTree, NEVER_PACKED } from "../tree/source-tree.ts";
+import { indexTree } from "../tree/tree-index.ts";
+import {
+  DELTA_FILE,
+  type DeltaHeader,
+  deltaInvalid,
+  eachPiece,
+  parseHeader,
+  parseLine,
+  readDeltaLines,
+} from "./delta-lines.ts";
 import { openDelta } from "./open-delta.ts";
+import type { BaseTree } from "./plan-tree.ts";
 
 /** The keys that open an artifact kept with `--output`: `FILE.json`, mode 0600. */
 const openingKeys = z.object({ dek: base64Of(32), signature: base64Of(64), signer_public_key: base64Of(32) });
@@ -79,6 +89,17 @@ export interface OpenFileOptions extends OpeningKeys {
   out?: string;
   /** The tree that a delta was made for, as this function left it; a delta is completed from it. */
   base?: string;
+}
+
+/** The changes that an unpacked delta asks for, for people to read. */
+interface DeltaFacts {
+  base: DeltaHeader["base"];
+  /** Files that it writes. */
+  written: number;
+  /** Paths of the base that it removes. */
+  dropped: number;
+  /** Bytes that the base does not have. */
+  new_bytes: number;
 }
 
 /** The content of an artifact file; without a key there is nothing to say but that its signature holds. */
@@ -148,6 +169,59 @@ async function openWithBase(file: string, options: Opening & { base: string; tre
   const base = await readBaseFolder(options.base, options);
   const { manifest, files, bytes } = await openDelta(createReadStream(file), { ...options, output: tree, base });
   return { manifest, files, bytes, delta: (await describeDelta(staging)) ?? null };
+}
+
+/**
+ * Reads a tree that `sealift open --out` left, as the base of a delta. All of it is hashed, and must be what its
+ * manifest says.
+ *
+ * @throws UsageError `usage` for a folder without a manifest; ArtifactError `manifest_invalid`, `delta_base_changed`
+ */
+async function readBaseFolder(root: string, options: { limits: Limits; signal?: AbortSignal }): Promise<BaseTree> {
+  if (!existsSync(join(root, MANIFEST_FILE)))
+    throw usageError("usage", `--base ${root} has no ${MANIFEST_FILE}.`, {
+      hint: "Give the tree of an earlier version, as `sealift open --out` leaves it.",
+    });
+  const { version, content_sha256: contentSha256 } = await readManifest(root);
+  // A tree that was unpacked holds what its publisher chose to pack, whatever it is called.
+  const tree = listSourceTree(root, { limits: options.limits, include: NEVER_PACKED });
+  const { files, emptyFolders } = await indexTree(tree, { chunks: false, signal: options.signal });
+  if (files.digest() !== contentSha256)
+    throw artifactError(
+      "delta_base_changed",
+      `--base ${root} is not the tree of ${version} that its manifest describes.`,
+      {
+        hint: "Unpack the full artifact of that version again.",
+      },
+    );
+  return { version, contentSha256, files, emptyFolders, pathOf: (file) => join(root, files.pathAt(file)) };
+}
+
+/**
+ * Reads the lines of an unpacked delta, whose signature and tag hold, without applying them.
+ *
+ * @returns undefined for a tree that holds no such lines: it is no delta
+ * @throws ArtifactError `delta_invalid` for lines of another form
+ */
+async function describeDelta(folder: string): Promise<DeltaFacts | undefined> {
+  if (!existsSync(join(folder, DELTA_FILE))) return undefined;
+  let facts: DeltaFacts | undefined;
+  let number = 0;
+  for await (const text of readDeltaLines(folder)) {
+    if (++number === 1) facts = { base: parseHeader(text).base, written: 0, dropped: 0, new_bytes: 0 };
+    else countLine(facts!, parseLine(text, number));
+  }
+  if (facts === undefined) throw deltaInvalid("it is empty");
+  return facts;
+}
+
+function countLine(facts: DeltaFacts, line: ReturnType<typeof parseLine>): void {
+  if ("drop" in line) facts.dropped++;
+  if (!("put" in line)) return;
+  facts.written++;
+  const { size, member, pieces } = line;
+  if (pieces !== undefined) for (const { length, isNew } of eachPiece(pieces)) facts.new_bytes += isNew ? length : 0;
+  else if (member !== undefined) facts.new_bytes += size;
 }
 
 async function verifyOnly(

@@ -1,16 +1,16 @@
-import type { Server } from "node:http";
-import type { TraceContext } from "../trace-context.ts";
+import type { IncomingMessage, RequestListener, Server } from "node:http";
+import { parseTraceparent, type TraceContext } from "../trace-context.ts";
 import {
   type Measured,
   measured,
   type NamedRequest,
   namedRequests,
+  requestTraces,
   servers,
   traceQuestions,
   type Work,
   works,
 } from "../work.ts";
-import { nameSpan, traceRequests } from "./http-server.ts";
 import type { Span, Tracer } from "./tracer.ts";
 
 /** Makes spans of all work that this program tells of. @returns ends it */
@@ -56,4 +56,35 @@ export function subscribeTracer(tracer: Tracer): () => void {
     works.unsubscribe(onWorks);
     for (const [to, hear] of onChannels) to.unsubscribe(hear);
   };
+}
+
+/** Spans of requests that are being answered. */
+const answering = new WeakMap<IncomingMessage, Span>();
+
+/** Answers each request of a server in a span, which continues the trace of the client. */
+function traceRequests(tracer: Tracer, server: Server): void {
+  const listeners = server.listeners("request") as RequestListener[];
+  server.removeAllListeners("request");
+  server.on("request", (request, response) => {
+    const attributes = { "http.request.method": request.method };
+    const parent = parseTraceparent(request.headers["traceparent"], request.headers["tracestate"]) ?? null;
+    const span = tracer.start(`${request.method}`, { kind: "server", parent, attributes });
+    answering.set(request, span);
+    requestTraces.set(request, span.context);
+    response.once("close", () => {
+      span.set({ "http.response.status_code": response.statusCode });
+      if (response.statusCode >= 500 || !response.writableFinished) span.fail(String(response.statusCode));
+      span.end();
+    });
+    tracer.run(span, () => {
+      for (const listen of listeners) void listen(request, response);
+    });
+  });
+}
+
+/** Names the span of a request by the route that answers it, and gives it the id that the log knows. */
+function nameSpan({ request, route, requestId }: NamedRequest): void {
+  const span = answering.get(request);
+  span?.rename(`${request.method} ${route}`);
+  span?.set({ "http.route": route, "sealift.request_id": requestId });
 }
