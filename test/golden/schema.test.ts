@@ -2,10 +2,17 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import t from "tap";
+import { SCHEMA_VERSION, statementsOf } from "../../lib/hub/records/migrations.ts";
 import { golden } from "../support/golden.ts";
 import { startHub } from "../support/hub/harness.ts";
 import { startPostgres } from "../support/hub/postgres-server.ts";
 import { needs } from "../support/programs/optional.ts";
+
+t.test("migrations make the tables that they made: a column after a release comes with one of its own", (t) => {
+  const lines = SCHEMA_VERSION.flatMap((name) => [name, ...statementsOf(name, "sqlite").map((each) => `  ${each}`)]);
+  golden(t, "migrations.txt", lines.join("\n"));
+  t.end();
+});
 
 t.test("the schema on SQLite is what it was", async (t) => {
   const hub = await startHub(t);

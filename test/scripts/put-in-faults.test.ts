@@ -5,8 +5,8 @@ import t from "tap";
 const FAULTS = [
   {
     what: "an index that is gone",
-    file: "lib/hub/records/migrations.ts",
-    find: `"create index releases_newest on releases (target_id, id)",`,
+    file: "lib/hub/records/version-tables.ts",
+    find: `releases_newest: ["target_id", "id"],`,
     replace: "",
     test: "test/golden/query-plans.test.ts",
   },

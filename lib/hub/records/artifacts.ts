@@ -5,9 +5,9 @@ import { changeTarget } from "./latest/change-target.ts";
 import { enter, findState } from "./latest/states.ts";
 import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
 import { deleteWhere, newestWhere, selectWhere } from "./rows.ts";
-import type { ArtifactsTable } from "./schema.ts";
 import type { Sealed } from "./secrets.ts";
 import { lastingFacts, type Placed } from "./targets.ts";
+import type { ArtifactsTable } from "./version-tables.ts";
 
 export type Artifact = Selectable<ArtifactsTable>;
 

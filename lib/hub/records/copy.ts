@@ -1,48 +1,21 @@
 import { Kysely, sql } from "kysely";
-import type * as z from "zod";
 import { storageTrouble } from "../ground/storage-error.ts";
 import { renewTarget } from "./latest/change-target.ts";
 import { SCHEMA_VERSION } from "./migrations.ts";
 import type { Database, Queries, Transacted } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
 import { allProjects } from "./projects.ts";
-import { ROWS, type Schema } from "./schema.ts";
+import { type Schema, TABLES } from "./schema.ts";
 import { openSqliteReader } from "./sqlite.ts";
+import type { AnyTable } from "./table.ts";
 
-export type CopiedTable = keyof typeof ROWS;
-export const COPIED_TABLES = Object.keys(ROWS) as CopiedTable[];
+export type CopiedTable = keyof Schema;
 
-/** The columns of each key that is not `id`. */
-const KEYS: Partial<Record<CopiedTable, readonly string[]>> = {
-  deployment_credentials: ["hash"],
-  deleted_versions: ["project_id", "version"],
-  grants: ["target_id", "grantee"],
-  hosts: ["holder", "target", "host_id"],
-  host_labels: ["holder", "target", "label", "host_id"],
-  views: ["holder", "target"],
-  version_states: ["project_id", "version"],
-  sealed_secrets: ["name"],
-  quotas: ["subject"],
-  signers: ["project_id", "public_key"],
-  hub_state: ["name"],
-};
-const keyOf = (table: CopiedTable): readonly string[] => KEYS[table] ?? ["id"];
+const COPIED = new Map(TABLES.filter(({ copied }) => copied).map((table) => [table.name as CopiedTable, table]));
+export const COPIED_TABLES: readonly CopiedTable[] = [...COPIED.keys()];
 
-/** Columns that name a row of another table. */
-const PARENTS: Record<string, CopiedTable> = {
-  project_id: "projects",
-  target_id: "projects",
-  key_id: "api_keys",
-  artifact_id: "artifacts",
-};
-
-/** Tables whose rows stand for a blob of the same id, with the column that holds its digest. */
-const DIGESTS: Partial<Record<CopiedTable, string>> = {
-  artifacts: "artifact_sha256",
-  deltas: "artifact_sha256",
-  releases: "sha256",
-  indexes: "sha256",
-};
+/** Returns the declaration of a table whose rows are copied. */
+export const copiedTable = (name: CopiedTable): AnyTable => COPIED.get(name)!;
 
 const PAGE_ROWS = 500;
 
@@ -60,24 +33,21 @@ export interface RowName {
 
 export const nameOf = ({ table, row }: CopiedRow): RowName => ({
   table,
-  id: keyOf(table)
-    .map((column) => row[column])
+  id: copiedTable(table)
+    .key.map((column) => row[column])
     .join(" "),
 });
 
 /** Names the rows that a row refers to. */
 export const parentsOf = ({ table, row }: CopiedRow): RowName[] =>
-  // The audit log keeps the ids of keys that are gone.
-  table === "audit"
-    ? []
-    : Object.entries(PARENTS).flatMap(([column, parent]) => {
-        const id = row[column];
-        return id === undefined || id === null ? [] : [{ table: parent, id: String(id) }];
-      });
+  Object.entries(copiedTable(table).references).flatMap(([column, { table: parent }]) => {
+    const id = row[column];
+    return id === undefined || id === null ? [] : [{ table: parent.name, id: String(id) }];
+  });
 
 /** The blob that a row stands for, or undefined. */
 export function blobOf({ table, row }: CopiedRow): { id: string; size: number; sha256: string } | undefined {
-  const digest = DIGESTS[table];
+  const { digest } = copiedTable(table);
   return digest === undefined
     ? undefined
     : { id: String(row["id"]), size: Number(row["size_bytes"]), sha256: String(row[digest]) };
@@ -90,7 +60,8 @@ export function blobOf({ table, row }: CopiedRow): { id: string; size: number; s
  * @returns what is wrong with it, or undefined
  */
 export function faultOf({ table, row }: CopiedRow, schemaVersion: readonly string[]): string | undefined {
-  const schema: z.ZodObject = schemaVersion.length === SCHEMA_VERSION.length ? ROWS[table] : ROWS[table].partial();
+  const { rows } = copiedTable(table);
+  const schema = schemaVersion.length === SCHEMA_VERSION.length ? rows : rows.partial();
   const issue = schema.safeParse(row).error?.issues[0];
   return issue && `${issue.path.join(".") || "row"}: ${issue.message}`;
 }
@@ -130,7 +101,7 @@ export async function* allRows(db: Queries): AsyncGenerator<CopiedRow> {
 }
 
 async function* rowsOf(db: Queries, table: CopiedTable): AsyncGenerator<CopiedRow> {
-  const key = keyOf(table);
+  const { key } = copiedTable(table);
   const columns = sql.join(key.map((column) => sql.ref(column)));
   for (let last: CopiedRow["row"] | undefined; ;) {
     const after =
@@ -162,9 +133,7 @@ export function replaceRows(
   { onRefused, isWhole }: Replacement,
 ): Promise<number> {
   return kysely.transaction().execute(async (transaction) => {
-    for (const table of ["rate_counts", "sessions", ...COPIED_TABLES.toReversed()]) {
-      await sql`delete from ${sql.table(table)}`.execute(transaction);
-    }
+    for (const { name } of TABLES.toReversed()) await sql`delete from ${sql.table(name)}`.execute(transaction);
     let count = 0;
     const store = async (batch: readonly CopiedRow[]): Promise<void> => {
       const why = await refusalOf(transaction, batch);

@@ -3,7 +3,7 @@ import { admit } from "./hooks.ts";
 import type { Queries, Statements, Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
-import type { DeltasTable, IndexesTable } from "./schema.ts";
+import type { DeltasTable, IndexesTable } from "./version-tables.ts";
 
 export type Delta = Selectable<DeltasTable>;
 export type StoredIndex = Selectable<IndexesTable>;

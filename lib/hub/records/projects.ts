@@ -2,10 +2,10 @@ import { type Selectable, sql } from "kysely";
 import { usageError } from "../../contract/errors.ts";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
 import { notFound } from "../ground/errors.ts";
+import type { ProjectsTable } from "./core-tables.ts";
 import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
 import { joinPollingHost, POLLING_HOST, pollingHostOf } from "./rollout-hosts.ts";
 import { given, selectWhere, updateWhere } from "./rows.ts";
-import type { ProjectsTable } from "./schema.ts";
 
 export type Project = Selectable<ProjectsTable>;
 

@@ -5,11 +5,12 @@ import { runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport, StepOutcome } from "../../contract/surfaces/reports.ts";
 import { recordId } from "../ground/identity.ts";
+import type { ReportsTable } from "./fleet-tables.ts";
 import { hooksOf } from "./hooks.ts";
 import type { HostRecord } from "./host-columns.ts";
 import { hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
 import type { Queries } from "./port.ts";
-import type { ReportsTable } from "./schema.ts";
+
 
 /** The host of a report of surface B that names none. */
 const DEFAULT_HOST = "default";

@@ -1,7 +1,7 @@
 import type { SignerRecord } from "../../contract/surfaces/signers.ts";
+import type { SignersTable } from "./core-tables.ts";
 import type { PageRange, Queries } from "./port.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
-import type { SignersTable } from "./schema.ts";
 
 /** A signer's public key in hexadecimal, as people see it. */
 const hexOf = (base64: string): string => Buffer.from(base64, "base64").toString("hex");

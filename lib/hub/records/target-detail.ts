@@ -8,7 +8,7 @@ import { stateRecord, statesOf } from "./latest/states.ts";
 import type { Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { selectWhere } from "./rows.ts";
-import type { VersionsTable } from "./schema.ts";
+import type { VersionsTable } from "./version-tables.ts";
 
 export type Version = Selectable<VersionsTable>;
 

@@ -3,8 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Test } from "tap";
 import { FEATURES } from "../../../lib/hub/features.ts";
 import type { HubOptions } from "../../../lib/hub/hub.ts";
-import { COPIED_TABLES } from "../../../lib/hub/records/copy.ts";
-import { ROWS } from "../../../lib/hub/records/schema.ts";
+import { COPIED_TABLES, copiedTable } from "../../../lib/hub/records/copy.ts";
 import { setQuota } from "../../../lib/hub/upkeep/quotas.ts";
 import { createProject, newSigner, type ProjectAccess, publication, type RunningHub, startHub } from "./harness.ts";
 import { publishFiles, report } from "./shown-hub.ts";
@@ -42,7 +41,7 @@ type Done = (method: string, path: string, rest?: Parameters<RunningHub["call"]>
 export function emptyColumns(dataDir: string): string[] {
   using database = new DatabaseSync(join(dataDir, "hub.sqlite"), { readOnly: true });
   return COPIED_TABLES.flatMap((table) =>
-    Object.keys(ROWS[table].shape)
+    Object.keys(copiedTable(table).rows.shape)
       .filter((column) => database.prepare(`select 1 from ${table} where ${column} is not null`).get() === undefined)
       .map((column) => `${table}.${column}`),
   );

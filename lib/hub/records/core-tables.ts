@@ -1,0 +1,188 @@
+import * as z from "zod";
+import { sha256Hex } from "../../contract/identifiers.ts";
+import { base64, count, json, name, projectId, text, time } from "./columns.ts";
+import { type RowOf, table } from "./table.ts";
+
+const kind = z.enum(["plugin", "service", "project"]);
+
+export const projects = table(
+  "projects",
+  {
+    id: projectId,
+    kind,
+    slug: name,
+    name,
+    owner: name,
+    description: text.nullable(),
+    homepage: text.nullable(),
+    repository: text.nullable(),
+    visibility: z.enum(["public", "private"]),
+    /** The latest open version, renewed by every transaction that changes versions or their states. */
+    latest_version: text.nullable(),
+    created_at: time,
+    /** Surface A's detail record as JSON, made by the transaction that changed it; null for projects of surface B. */
+    detail: json.nullable(),
+    detail_etag: text.nullable(),
+    /** The gate as JSON (latest/gate.ts), while a version that is not open ranks above the latest one; null else. */
+    rollout: json.nullable(),
+  },
+  { unique: { projects_slug: ["kind", "slug"] }, indexes: { projects_owner: ["owner", "id"] } },
+);
+export type ProjectsTable = RowOf<typeof projects>;
+
+/** A project, plugin or service that somebody has deleted. The slug of a plugin or service is never used again. */
+export const deletedProjects = table(
+  "deleted_projects",
+  {
+    id: projectId,
+    kind,
+    slug: name,
+    owner: name,
+    deleted_at: time,
+    /** When the last row of its fleet was removed; null until then. */
+    cleared_at: time.nullable(),
+  },
+  { indexes: { deleted_projects_slug: ["kind", "slug"] } },
+);
+
+export const grants = table(
+  "grants",
+  {
+    target_id: projectId,
+    /** The owner whose keys see the private target. */
+    grantee: name,
+    created_at: time,
+  },
+  { key: ["target_id", "grantee"], references: { target_id: projects } },
+);
+
+export const apiKeys = table(
+  "api_keys",
+  {
+    id: name,
+    name,
+    owner: name,
+    /** Scope names, separated by spaces. */
+    scopes: text,
+    project_id: projectId.nullable(),
+    prefix: text,
+    /** SHA-256 of the key, hexadecimal. The key itself is nowhere. */
+    hash: sha256Hex,
+    expires_at: text.nullable(),
+    revoked_at: text.nullable(),
+    created_at: time,
+    /** To the hour. */
+    last_used_at: time.nullable(),
+  },
+  {
+    unique: { api_keys_hash_key: ["hash"] },
+    indexes: { api_keys_owner: ["owner", "id"] },
+    references: { project_id: projects },
+  },
+);
+export type ApiKeysTable = RowOf<typeof apiKeys>;
+
+export const deploymentCredentials = table(
+  "deployment_credentials",
+  { hash: sha256Hex, key_id: name, project_id: projectId, created_at: time },
+  { key: ["hash"], references: { project_id: projects, key_id: apiKeys } },
+);
+
+export const sessions = table(
+  "sessions",
+  { hash: sha256Hex, key_id: name, project_id: projectId, expires_at: time },
+  {
+    key: ["hash"],
+    indexes: { sessions_expiry: ["expires_at"] },
+    references: { project_id: projects, key_id: apiKeys },
+    copied: false,
+  },
+);
+
+/** The register of a project's signers: no rows, no register. */
+export const signers = table(
+  "signers",
+  {
+    project_id: projectId,
+    /** As artifacts have it. */
+    public_key: base64,
+    name: text,
+    added_at: time,
+    added_by: name,
+    retired_at: time.nullable(),
+    retired_by: name.nullable(),
+    revoked_at: time.nullable(),
+    revoked_by: name.nullable(),
+    /** Why it was retired or revoked. */
+    reason: text.nullable(),
+  },
+  { key: ["project_id", "public_key"], references: { project_id: { table: projects, isChecked: false } } },
+);
+export type SignersTable = RowOf<typeof signers>;
+
+/** Key-encryption keys by name only. A retired one seals nothing any more. */
+export const keks = table("keks", { id: name, retired_at: text.nullable(), created_at: time });
+
+/** Secrets of the hub itself and developers' signing secrets, sealed under a KEK. */
+export const sealedSecrets = table(
+  "sealed_secrets",
+  {
+    /** `hub` or `signing-key/<owner>`. */
+    name,
+    kek_id: name,
+    sealed: base64,
+    created_at: time,
+  },
+  { key: ["name"] },
+);
+
+/** The most that an owner or project may store. */
+export const quotas = table(
+  "quotas",
+  {
+    /** `owner/NAME` or `project/ID`. */
+    subject: name,
+    max_bytes: count.nullable(),
+    max_versions: count.nullable(),
+  },
+  { key: ["subject"] },
+);
+
+/**
+ * The audit log: who did what to what, kept for a time of its own. Never with a secret. It keeps the ids of keys that
+ * are gone.
+ */
+export const audit = table(
+  "audit",
+  {
+    id: name,
+    created_at: time,
+    /** Such as `key.create`, `version.publish`. */
+    action: name,
+    /** The owner and the id of the key that did it. */
+    actor: text,
+    key_id: text,
+    /** The thing it was done to: a key, project, target, version, grant. */
+    subject: text,
+    /** JSON object with further facts. */
+    facts: json,
+    address: text,
+    request_id: text,
+  },
+  { indexes: { audit_age: ["created_at"] } },
+);
+
+/** The state that the hubs of one database share. */
+export const hubState = table("hub_state", { name, value: text }, { key: ["name"] });
+
+/** Counts of requests that hubs share, for their limits. */
+export const rateCounts = table(
+  "rate_counts",
+  {
+    key: name,
+    /** Start of the window, in milliseconds since 1970. */
+    window_start: count,
+    count,
+  },
+  { key: ["key", "window_start"], indexes: { rate_counts_window: ["window_start"] }, copied: false },
+);

@@ -1,0 +1,93 @@
+import * as z from "zod";
+
+/** Rules of columns by name: text or integer, nullable or not. */
+export type Columns = Readonly<Record<string, z.ZodType<string | number | null>>>;
+
+type Names<Shape> = readonly (keyof Shape & string)[];
+type Indexes<Shape> = Readonly<Record<string, Names<Shape>>>;
+
+/** A column that holds the `id` of a row of another table. */
+interface Reference {
+  table: AnyTable;
+  /** Whether the row goes with the one that it names. */
+  cascades?: boolean;
+  /** False where the database does not hold the column against the other table. */
+  isChecked?: boolean;
+}
+
+/** Columns and indexes that one migration adds to a table of an earlier one. */
+interface Addition<Shape> {
+  columns: Names<Shape>;
+  indexes: Indexes<Shape>;
+}
+
+interface TableOptions<Shape extends Columns> {
+  /** Columns of the primary key. Default: `id`. */
+  key?: Names<Shape>;
+  /** Constraints by name. */
+  unique?: Indexes<Shape>;
+  /** Indexes by name, in the order in which they are made; of two that serve equally, SQLite goes by it. */
+  indexes?: Indexes<Shape>;
+  references?: { readonly [Column in keyof Shape]?: AnyTable | Reference };
+  /** Values of columns that statements may leave out. */
+  defaults?: { readonly [Column in keyof Shape]?: z.output<Shape[Column]> };
+  /** False for rows that backups and moves leave behind. */
+  copied?: boolean;
+  /** Column with the SHA-256 of the blob that has the row's id and `size_bytes` bytes. */
+  digest?: keyof Shape & string;
+  /** Migration that makes the table. Default: the first one. */
+  since?: string;
+  /** Later additions by the name of their migration. */
+  added?: Readonly<Record<string, Addition<Shape>>>;
+}
+
+/** A table: rules for its rows, and what migrations and copies need to know. */
+export interface Table<Name extends string, Shape extends Columns> extends Required<
+  Omit<TableOptions<Shape>, "references" | "digest">
+> {
+  name: Name;
+  /** Rules for rows of a backup or of another database. */
+  rows: z.ZodObject<Shape, z.core.$strict>;
+  references: Readonly<Record<string, Required<Reference>>>;
+  digest: string | undefined;
+}
+
+/** A table of which nothing but the shape is known. */
+export interface AnyTable {
+  readonly name: string;
+  readonly rows: z.ZodObject<Columns, z.core.$strict>;
+  readonly key: readonly string[];
+  readonly unique: Indexes<Columns>;
+  readonly indexes: Indexes<Columns>;
+  readonly references: Readonly<Record<string, Required<Reference>>>;
+  readonly defaults: Readonly<Record<string, string | number | null | undefined>>;
+  readonly copied: boolean;
+  readonly digest: string | undefined;
+  readonly since: string;
+  readonly added: Readonly<Record<string, Addition<Columns>>>;
+}
+
+/** A row as kysely reads and writes it. */
+export type RowOf<T extends { rows: z.ZodType }> = z.output<T["rows"]>;
+
+export const FIRST_MIGRATION = "0001-first";
+
+/**
+ * Declares a table once: its columns are the rules for rows of a backup and the types of queries, and migrations,
+ * backups and moves are made from it. A column that comes after a release is also named in `added`.
+ */
+export function table<Name extends string, Shape extends Columns>(
+  name: Name,
+  columns: Shape,
+  { references = {}, digest, ...options }: TableOptions<Shape> = {},
+): Table<Name, Shape> {
+  const named = Object.entries(references as Record<string, AnyTable | Reference>).map(([column, to]) => {
+    const reference = "table" in to ? to : { table: to };
+    return [column, { cascades: false, isChecked: true, ...reference }] as const;
+  });
+  return {
+    ...{ key: ["id"], unique: {}, indexes: {}, defaults: {}, copied: true, since: FIRST_MIGRATION, added: {} },
+    ...options,
+    ...{ name, digest, rows: z.strictObject(columns), references: Object.fromEntries(named) },
+  };
+}
