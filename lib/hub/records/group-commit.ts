@@ -12,8 +12,8 @@ import { PreparedDatabase } from "./prepared-database.ts";
 
 /**
  * SQLite that commits the transactions of one turn of the event loop together: a commit waits for the disk, and the
- * whole hub with it. A transaction is a savepoint of the common one, and is answered when that is on the disk. Reads
- * outside of a transaction see what is committed, on a connection of their own.
+ * whole hub with it. Each is answered when the common transaction is on the disk; those behind the first one are
+ * savepoints of it. Reads outside of a transaction see what is committed, on a connection of their own.
  */
 export class GroupCommitDialect extends SqliteDialect {
   readonly #driver: GroupCommitDriver;
@@ -116,14 +116,16 @@ class GroupCommitDriver implements Driver {
     }
   }
 
-  /** Waits for a turn to write, in the common transaction. */
-  async begin(): Promise<void> {
+  /** Waits for a turn to write, in the common transaction. @returns whether it is the first one there */
+  async begin(): Promise<boolean> {
     await this.#take();
     try {
+      const isFirst = !this.#isOpen;
       // One that reads first and writes later would fail at once when another process wrote in between; taking the
       // write lock at the start waits for it.
-      if (!this.#isOpen) await this.#open();
+      if (isFirst) await this.#open();
       this.#isOpen = true;
+      return isFirst;
     } catch (error) {
       this.end();
       throw error;
@@ -170,6 +172,12 @@ class GroupCommitDriver implements Driver {
     else next();
   }
 
+  /** Takes back the common transaction, in which nobody but the one whose turn it is has written. */
+  rollback(): void {
+    run(this.#writer, CompiledQuery.raw("rollback"));
+    this.#close();
+  }
+
   async #take(): Promise<void> {
     if (!this.#isTaken) this.#isTaken = true;
     else await new Promise<void>((resolve) => void this.#queue.push(resolve));
@@ -209,6 +217,8 @@ const NOTHING: QueryResult<unknown> = { rows: [] };
 class GroupConnection implements DatabaseConnection {
   readonly #driver: GroupCommitDriver;
   #isTransaction = false;
+  /** Whether the transaction is a savepoint: others have written before it in the common one. */
+  #isMember = false;
 
   constructor(driver: GroupCommitDriver) {
     this.#driver = driver;
@@ -232,14 +242,14 @@ class GroupConnection implements DatabaseConnection {
       return this.#driver.write(query);
     }
     if (READ.test(query.sql)) return this.#driver.read(query);
-    const result = await this.#inTurn(query);
+    await this.#driver.begin();
+    const result = this.#writeOrEnd(query);
     await this.#driver.keep();
     return result;
   }
 
-  /** Begins a turn with a statement. The turn ends if that fails. */
-  async #inTurn(query: CompiledQuery): Promise<QueryResult<unknown>> {
-    await this.#driver.begin();
+  /** Writes in a turn that has begun, and ends the turn if that fails. */
+  #writeOrEnd(query: CompiledQuery): QueryResult<unknown> {
     try {
       return this.#driver.write(query);
     } catch (error) {
@@ -249,13 +259,15 @@ class GroupConnection implements DatabaseConnection {
   }
 
   async #begin(): Promise<QueryResult<unknown>> {
-    await this.#inTurn(MEMBER.begin);
+    this.#isMember = !(await this.#driver.begin());
+    // SQLite keeps the earlier state of each page for a savepoint: above 64 KiB in a file.
+    if (this.#isMember) this.#writeOrEnd(MEMBER.begin);
     this.#isTransaction = true;
     return NOTHING;
   }
 
   async #commit(): Promise<QueryResult<unknown>> {
-    this.#driver.write(MEMBER.commit);
+    if (this.#isMember) this.#driver.write(MEMBER.commit);
     this.#isTransaction = false;
     await this.#driver.keep();
     return NOTHING;
@@ -266,7 +278,9 @@ class GroupConnection implements DatabaseConnection {
     if (!this.#isTransaction) return NOTHING;
     this.#isTransaction = false;
     try {
-      for (const each of this.#driver.isOpen ? [MEMBER.rollback, MEMBER.commit] : []) this.#driver.write(each);
+      if (!this.#driver.isOpen) return NOTHING;
+      if (!this.#isMember) this.#driver.rollback();
+      else for (const each of [MEMBER.rollback, MEMBER.commit]) this.#driver.write(each);
     } finally {
       this.#driver.end();
     }

@@ -55,6 +55,29 @@ t.test("a transaction that fails takes none of the others with it", async (t) =>
   t.strictSame(committed(), ["first", "second"]);
 });
 
+t.test("the first transaction of all fails alone, too, also after turns of the event loop", async (t) => {
+  const { db, add, committed } = await open(t);
+  const failing = db.transaction().execute(async (tx) => {
+    await tx.insertInto("notes").values({ text: "never" }).execute();
+    await turn();
+    await tx.insertInto("notes").values({ text: "nor this" }).execute();
+    throw new Error("on purpose");
+  });
+  const results = await Promise.allSettled([failing, add("first"), add("first"), add("second")]);
+  t.strictSame(
+    results.map(({ status }) => status),
+    ["rejected", "fulfilled", "rejected", "fulfilled"],
+  );
+  t.match(results[0], { reason: /on purpose/ });
+  t.strictSame(committed(), ["first", "second"]);
+  await t.rejects(
+    db.transaction().execute(() => Promise.reject(new Error("at once"))),
+    /at once/,
+  );
+  await add("third");
+  t.strictSame(committed(), ["first", "second", "third"]);
+});
+
 t.test("reads outside of a transaction see what is committed, those inside their own writes", async (t) => {
   const { db, committed } = await open(t);
   const seen = async () => (await db.selectFrom("notes").select("text").execute()).length;
